@@ -14,12 +14,13 @@ from typing import Final
 import numpy as np
 
 from knickpoint.bisect.coordinator.bisection import Bisection, BisectionAnswer, BisectionProgress, JournalEntry
-from knickpoint.bisect.coordinator.evidence import Evidence, read_evidence
+from knickpoint.bisect.coordinator.evidence import read_evidence
 from knickpoint.bisect.coordinator.journal import Journal
 from knickpoint.bisect.coordinator.levels import estimate_levels
 from knickpoint.bisect.device_pool import DevicePool
 from knickpoint.bisect.job import ProbeJob
-from knickpoint.bisect.search import conclude, moot, plan, posterior
+from knickpoint.bisect.search.conclusion import conclude_of
+from knickpoint.bisect.search.planning import moot_of, plan_of
 from knickpoint.bisect.search.problem import (
     Budget,
     Conclusion,
@@ -27,6 +28,7 @@ from knickpoint.bisect.search.problem import (
     Posterior,
     Problem,
 )
+from knickpoint.bisect.search.standing import Standing
 from knickpoint.model.bisection import BisectionState, ProbeResult
 
 __all__ = ["coordinate"]
@@ -103,24 +105,28 @@ class _Run:
     started: float = field(default_factory=monotonic)
 
     def __post_init__(self) -> None:
-        """Sum up what earlier processes of the same bisection spent."""
+        """Sum up what earlier processes of the same bisection spent, and evaluate what they found."""
         self.spent_before = sum(entry.result.seconds for entry in self.entries.values() if entry.result)
         self.base = _problem(self.bisection)
         self.numbers = count(1 + max((_number(probe) for probe in self.entries), default=0))
+        self.changed = True
+        self._evaluate()
+
+    def _evaluate(self) -> None:
+        """Evaluate the results so far; the posterior is the long part of a step, and made once for each result."""
+        self.evidence = read_evidence(self.bisection, tuple(self.entries.values()))
+        problem = replace(self.base, skipped=frozenset(self.evidence.reasons))
+        self.standing = Standing(problem, self.evidence.observations)
+
+    @property
+    def posterior(self) -> Posterior:
+        """What is known now."""
+        return self.standing.belief.posterior
 
     @property
     def under_way(self) -> dict[str, JournalEntry]:
         """The probes without a result."""
         return {probe: entry for probe, entry in self.entries.items() if entry.result is None}
-
-    @property
-    def evidence(self) -> Evidence:
-        """What the ended probes say."""
-        return read_evidence(self.bisection, tuple(self.entries.values()))
-
-    def problem(self, evidence: Evidence) -> Problem:
-        """Return the problem as it is now: without the places that cannot be measured."""
-        return replace(self.base, skipped=frozenset(evidence.reasons))
 
     def submit_unfinished(self) -> None:
         """Submit what an earlier process began; where it still runs, the pool knows it by its id."""
@@ -129,29 +135,22 @@ class _Run:
 
     def answer(self, *, stopped: bool) -> BisectionAnswer | None:
         """Return the answer if there is one by now."""
-        evidence = self.evidence
-        problem = self.problem(evidence)
         if stopped:
-            now = posterior(problem, evidence.observations)
-            return self._answer(BisectionState.STOPPED, _Found(now, "stopped"), evidence)
-        unmeasured = self._unmeasured_end(evidence)
+            return self._answer(BisectionState.STOPPED, _Found(self.posterior, "stopped"))
+        unmeasured = self._unmeasured_end()
         if unmeasured:
-            now = posterior(problem, ())
-            return self._answer(BisectionState.GAVE_UP, _Found(now, unmeasured), evidence)
-        conclusion = conclude(problem, evidence.observations, self._budget())
+            return self._answer(BisectionState.GAVE_UP, _Found(self.posterior, unmeasured))
+        conclusion = conclude_of(self.standing, self._budget())
         if conclusion is None:
             return None
-        reason = self._reason(conclusion, evidence)
+        reason = self._reason(conclusion)
         found = _Found(conclusion.posterior, reason, conclusion.places, conclusion.probability)
-        return self._answer(_STATES[conclusion.kind], found, evidence)
+        return self._answer(_STATES[conclusion.kind], found)
 
     def cancel_moot(self) -> None:
         """Cancel what is under way and no longer worth its answer."""
-        evidence = self.evidence
         running = self.under_way
-        left = Counter(
-            moot(self.problem(evidence), evidence.observations, [entry.planned for entry in running.values()])
-        )
+        left = Counter(moot_of(self.standing, [entry.planned for entry in running.values()]))
         for probe, entry in running.items():
             if left[entry.planned] > 0:
                 left[entry.planned] -= 1
@@ -159,14 +158,15 @@ class _Run:
 
     def start_planned(self) -> None:
         """Begin the probes that the search plans for the free devices."""
-        evidence = self.evidence
+        free = self._free_devices()
         running = [entry.planned for entry in self.under_way.values()]
-        for planned in plan(self.problem(evidence), evidence.observations, running, self._free_devices()):
+        for planned in plan_of(self.standing, running, free) if free else ():
             entry = JournalEntry(
                 f"{self.bisection.id}-{next(self.numbers)}", planned, self.bisection.target(planned.place)
             )
             self.journal.begin(entry.probe, planned, entry.target)
             self.entries[entry.probe] = entry
+            self.changed = True
             self.pool.submit(self._job(entry))
 
     @property
@@ -176,24 +176,24 @@ class _Run:
 
     def gave_up(self, reason: str) -> BisectionAnswer:
         """Return the answer that leaves open what is open now."""
-        evidence = self.evidence
-        now = posterior(self.problem(evidence), evidence.observations)
+        now = self.posterior
         left = tuple(int(place) + 1 for place in np.flatnonzero(now.marginal > _POSSIBLE))
-        return self._answer(BisectionState.GAVE_UP, _Found(now, reason, left, float(now.marginal.sum())), evidence)
+        return self._answer(BisectionState.GAVE_UP, _Found(now, reason, left, float(now.marginal.sum())))
 
     def wait(self) -> None:
-        """Wait for results and record them."""
+        """Wait for results, record them and evaluate them."""
         for result in self.pool.wait(_WAIT_SECONDS):
             self._record(result)
 
     def show(self, progress: Callable[[BisectionProgress], None]) -> None:
-        """Show where the bisection stands."""
-        evidence = self.evidence
-        now = posterior(self.problem(evidence), evidence.observations)
-        devices = self.pool.devices()
-        state = BisectionProgress(
-            tuple(self.entries.values()), now, devices, evidence.trace, self._seconds_left(now, len(devices))
-        )
+        """Show where the bisection stands, if that has changed."""
+        if not self.changed:
+            return
+        self.changed = False
+        now, devices = self.posterior, self.pool.devices()
+        entries = tuple(self.entries.values())
+        left = self._seconds_left(now, len(devices))
+        state = BisectionProgress(entries, now, devices, self.evidence.trace, left)
         self.journal.state(state)
         progress(state)
 
@@ -208,11 +208,14 @@ class _Run:
             return  # cancelled meanwhile, or known already
         self.journal.record(result)
         self.entries[result.probe] = replace(entry, result=result)
+        self.changed = True
+        self._evaluate()
 
     def _drop(self, probe: str) -> None:
         self.pool.cancel(probe)
         self.journal.drop(probe)
         del self.entries[probe]
+        self.changed = True
 
     def _job(self, entry: JournalEntry) -> ProbeJob:
         asked = self.bisection
@@ -247,34 +250,34 @@ class _Run:
         seconds = self.spent_before + monotonic() - self.started
         return Budget(profile.most_probes, profile.most_minutes * 60, spent, seconds)
 
-    def _unmeasured_end(self, evidence: Evidence) -> str:
+    def _unmeasured_end(self) -> str:
         """Say which end cannot be measured, "" where both can or where their levels are known from the history."""
         ends = (("good", 0, self.base.before), ("bad", self.base.candidates, self.base.after))
         for name, place, level in ends:
-            if place in evidence.reasons and not level.count:
-                return f"the {name} end cannot be measured: {evidence.reasons[place]}"
+            if place in self.evidence.reasons and not level.count:
+                return f"the {name} end cannot be measured: {self.evidence.reasons[place]}"
         return ""
 
-    def _reason(self, conclusion: Conclusion, evidence: Evidence) -> str:
+    def _reason(self, conclusion: Conclusion) -> str:
         if conclusion.kind is not ConclusionKind.NOT_REPRODUCIBLE:
             return conclusion.open
         if conclusion.open or self.bisection.measures:
             return conclusion.open or "the ends do not differ when they are measured again"
-        ends = {o.place: o.passed for o in evidence.observations if o.place in {0, self.base.candidates}}
+        ends = {o.place: o.passed for o in self.evidence.observations if o.place in {0, self.base.candidates}}
         if ends.get(0) is False and ends.get(self.base.candidates):
             return "the good end fails and the bad end passes: are they swapped?"
         return "the good end fails as well" if ends.get(0) is False else "the bad end passes as well"
 
-    def _answer(self, state: BisectionState, found: _Found, evidence: Evidence) -> BisectionAnswer:
+    def _answer(self, state: BisectionState, found: _Found) -> BisectionAnswer:
         entries = tuple(self.entries.values())
-        before, after = estimate_levels(evidence, entries, found.places) if found.places else (None, None)
+        before, after = estimate_levels(self.evidence, entries, found.places) if found.places else (None, None)
         return BisectionAnswer(
             state,
             found.places,
             found.probability,
             found.posterior,
             found.reason,
-            evidence.trace,
+            self.evidence.trace,
             before,
             after,
             entries,
