@@ -44,7 +44,7 @@ _AREAS: Final = {
     "020": "Alerts, canaries and what decisions teach",
     "021": "What a run costs",
     "022": "Bisection and devices",
-    "023": "The gate and packages",
+    "023": "Devices, the gate and packages",
 }
 
 

@@ -13,6 +13,7 @@ _WATCHED = (
     "aiohttp",
     "asyncio.subprocess",
     "authlib.integrations",
+    "distributed",
     "ftplib",
     "http.client",
     "httpcore",
@@ -43,7 +44,13 @@ _ALLOWED = {
     "instance/hooks.py": {"subprocess"},  # the commands of the configuration
     "demo/repository.py": {"subprocess"},  # git, in a new directory
     "demo/measurement.py": {"subprocess"},  # measures the program of the demonstration
+    "bisect/runner/command.py": {"subprocess"},  # the commands of a profile
     "bisect/pool/probe_run.py": {"subprocess"},  # each probe is a process of its own
+    "bisect/pool/access.py": {"distributed"},  # to the scheduler of the configuration, with its certificates only
+    "bisect/pool/dask_settings.py": {"distributed"},
+    "bisect/pool/scheduler.py": {"distributed"},  # listens, with certificates on both sides
+    "bisect/pool/agent.py": {"distributed"},  # to the scheduler that its operator names
+    "work/dask.py": {"distributed"},  # to the scheduler of the configuration
     "access/exposure.py": {"socket"},  # finds which addresses the server listens at
 }
 

@@ -46,7 +46,7 @@ def job(
 ) -> ProbeJob:
     """Return a job whose probe does what is asked for."""
     profile = ProfileSettings(
-        name="bench", measure=("true",), environment={"DOES": does}, params=params or {}, measure_seconds=600
+        name=f"does {does}", measure=("true",), environment={"DOES": does}, params=params or {}, measure_seconds=600
     )
     target = Target(commit or f"{probe:0>40}")
     return ProbeJob(probe, target, profile, {"": "."}, requester, use, device, priority)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.bisect.pool.probes import job
 
@@ -99,6 +99,7 @@ _DEVICES = st.lists(
 )
 
 
+@settings(max_examples=50)
 @given(jobs=_JOBS, devices=_DEVICES)
 def test_no_slot_is_used_twice_no_job_starts_twice_and_no_fitting_slot_stays_free(
     jobs: list[ProbeJob], devices: list[Device]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from tests.bisect.pool.probes import job
@@ -68,7 +69,7 @@ def test_a_probe_without_a_sign_of_life_hangs_after_the_limits_of_its_steps() ->
 
 def test_a_second_bisection_gets_half_of_the_device_while_a_long_one_runs() -> None:
     table = _table("a")
-    for number in range(1000):
+    for number in range(200):
         table.submit(job(f"{number}"))
     for now in range(20):
         (run,) = table.start(float(now))
@@ -146,3 +147,4 @@ class JobTableMachine(RuleBasedStateMachine):
 
 
 TestJobTable = JobTableMachine.TestCase
+TestJobTable.settings = settings(max_examples=30, stateful_step_count=30)

@@ -7,7 +7,7 @@ bisection that asks for a thousand probes does not hold up a second one: each ge
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from knickpoint.bisect.job import Device, ProbeJob
 
@@ -62,15 +62,24 @@ def assign(
 
 
 def can_share(job: ProbeJob, jobs: Sequence[ProbeJob], device: Device) -> bool:
-    """Return whether a probe of ``jobs`` on a device serves ``job`` as well.
+    """Return whether a probe of ``jobs`` on a device serves ``job`` as well: it measures the same, and reads it alike.
 
     Two jobs of one requester never share: they are two measurements of one commit, and one value counts once.
     """
+    first = jobs[0]
+    # The cheap comparisons come first: there are many jobs, and few are alike.
     return (
-        device.fits(job)
-        and job.key == jobs[0].key
+        job.target == first.target
         and all(job.requester != other.requester and job.probe != other.probe for other in jobs)
+        and job.key == first.key
+        and _reading(job) == _reading(first)
+        and device.fits(job)
     )
+
+
+def _reading(job: ProbeJob) -> tuple[object, ...]:
+    """Return what decides how the results of a probe are read and named."""
+    return replace(job.ingest, sources={}), dict(job.added_params)
 
 
 def _sharers(job: ProbeJob, waiting: Sequence[ProbeJob], device: Device) -> list[ProbeJob]:

@@ -27,8 +27,8 @@ _JOB: Final = TypeAdapter(ProbeJob)
 
 
 def text_of_job(job: ProbeJob) -> str:
-    """Return a job as one line of JSON."""
-    return _JOB.dump_json(job).decode()
+    """Return a job as one line of JSON, without the file sources of the instance."""
+    return _JOB.dump_json(replace(job, ingest=replace(job.ingest, sources={}))).decode()
 
 
 def job_from_text(text: str | bytes) -> ProbeJob:

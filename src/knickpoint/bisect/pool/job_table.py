@@ -95,7 +95,6 @@ class JobTable:
     def leave(self, name: str) -> tuple[Run, ...]:
         """Drop a device, and return its runs, which are lost."""
         self.devices.pop(name, None)
-        self.drained.discard(name)
         lost = tuple(run for run in self.runs.values() if run.device == name)
         for run in lost:
             del self.runs[run.id]

@@ -45,8 +45,8 @@ class _Thread:
 class LocalPool:
     """Makes probes in processes of this machine; see :class:`~knickpoint.bisect.device_pool.DevicePool`.
 
-    At most ``at_once`` probes run at a time, those of other pools over the same workspace included, for each slot of a device
-    has a lock there. Without ``devices`` there is one device, with the name of the machine. ``progress`` hears, from other
+    At most ``at_once`` probes run at a time, those of other pools and programs over the same workspace included: each of
+    these slots has a lock there. Without ``devices`` there is one device, with the name of the machine. ``progress`` hears, from other
     threads, what a probe does: its id and a line.
     """
 
@@ -64,6 +64,7 @@ class LocalPool:
         self._progress = progress or (lambda _probe, _text: None)
         self._call = call
         self._grace = grace
+        self._at_once = at_once
         self._table = JobTable(most=at_once)
         for device in devices or (Device(machine_name(), slots=at_once),):
             self._table.join(device)
@@ -141,13 +142,11 @@ class LocalPool:
             self._start_waiting()
 
     def _result(self, run: Run, probe: ProbeRun) -> ProbeResult:
-        slots = self._table.devices[run.device].slots
-
         def progress(text: str) -> None:
             self._progress(run.job.probe, text)
 
         try:
-            with _slot(self._workspace.directory, run.device, slots, lambda: probe.cancelled, progress) as lock:
+            with _slot(self._workspace.directory, self._at_once, lambda: probe.cancelled, progress) as lock:
                 if lock is None:
                     return lost(run.job, run.device, "the probe was cancelled")
                 return probe.make(progress, slot_lock=lock)
@@ -157,17 +156,16 @@ class LocalPool:
 
 @contextmanager
 def _slot(
-    directory: Path, device: str, slots: int, given_up: Callable[[], bool], progress: Callable[[str], None]
+    directory: Path, slots: int, given_up: Callable[[], bool], progress: Callable[[str], None]
 ) -> Iterator[int | None]:
-    """Hold one of the slots of a device for a ``with``: an open file with a lock, None when ``given_up()`` comes first."""
+    """Hold one of the slots of a workspace for a ``with``: an open file with a lock, None when ``given_up()`` comes first."""
     place = directory / "slots"
     place.mkdir(parents=True, exist_ok=True)
-    name = _UNSAFE.sub("-", device)
     pause = threading.Event()
     waits = False
     while not given_up():
         for number in range(slots):
-            opened = os.open(place / f"{name}-{number}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            opened = os.open(place / f"{number}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
                 try:
                     fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -178,7 +176,7 @@ def _slot(
             finally:
                 os.close(opened)
         if not waits:
-            progress("waits for a probe of another program on this device")
+            progress("waits for a probe of another program on this machine")
             waits = True
         pause.wait(_SLOT_SECONDS)
     yield None

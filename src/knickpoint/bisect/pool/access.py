@@ -1,0 +1,162 @@
+"""What proves that a connection belongs to the pool: certificates on both sides, a secret, or both.
+
+Dask runs what it receives as code. So each connection is TLS, and each side verifies the certificate of the other before it
+reads anything.
+"""
+
+from __future__ import annotations
+
+import hmac
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from knickpoint.bisect.pool.certificates import Credentials, credentials_of_secret
+from knickpoint.bisect.pool.dask_settings import configure_dask
+from knickpoint.bisect.settings import PoolSettings
+from knickpoint.model.errors import ConfigError, ServiceError
+
+__all__ = ["PoolAccess", "pool_access"]
+
+_DEFAULT_PORT: Final = 8786
+
+
+@dataclass(frozen=True, slots=True)
+class PoolAccess:
+    """Where the scheduler of a pool is, and what proves that one may connect.
+
+    ``address`` has a host and a port, as in ``tls://pool.example.org:8786``.
+    """
+
+    address: str
+    credentials: Credentials
+    secret: str
+
+    @property
+    def host(self) -> str:
+        """The host of the scheduler, without brackets."""
+        return urlsplit(self.address).hostname or ""
+
+    @property
+    def port(self) -> int:
+        """The port of the scheduler."""
+        return urlsplit(self.address).port or _DEFAULT_PORT
+
+    def configure(self, heartbeat_seconds: float) -> None:
+        """Configure Dask for this process; a connection that is silent for so long is closed.
+
+        Raises:
+            ServiceError: Dask is not installed.
+        """
+        try:
+            configure_dask(heartbeat_seconds)
+        except ImportError as error:
+            raise ServiceError(
+                "Dask is not installed",
+                where=self.address,
+                remedy='Install it with: pip install "knickpoint[cluster]".',
+            ) from error
+
+    def security(self) -> Any:
+        """Return the settings of Dask (``Security``) that verify both sides of each connection.
+
+        Raises:
+            ConfigError: the certificates cannot be used.
+        """
+        from distributed import security
+
+        shown = self.credentials
+        settings: Any = security.Security
+        made = settings(
+            require_encryption=True,
+            tls_ca_file=shown.authority,
+            **{f"tls_{role}_cert": shown.certificate for role in ("client", "scheduler", "worker")},
+            **{f"tls_{role}_key": shown.private_key for role in ("client", "scheduler", "worker")},
+        )
+        try:
+            made.get_connection_args("client")
+        except (OSError, ValueError) as error:
+            raise ConfigError(
+                f"the certificates cannot be used: {error}",
+                where="[pool]",
+                remedy="Check that certificate, private_key and authorities are PEM files that belong together.",
+            ) from error
+        return made
+
+    def scheduler(self, seconds: float) -> Any:
+        """Return the scheduler as an object (``rpc`` of Dask) whose methods ask it; connecting takes at most ``seconds``.
+
+        Raises:
+            ConfigError: the certificates cannot be used.
+        """
+        connection = self.security().get_connection_args("client")
+        from distributed import core
+
+        remote: Any = core.rpc
+        return remote(self.address, connection_args=connection, timeout=seconds)
+
+    def proof(self, identity: str) -> str:
+        """Return what proves that the holder of ``identity`` knows the secret, "" where the pool has none."""
+        return hmac.digest(self.secret.encode(), identity.encode(), "sha256").hex() if self.secret else ""
+
+    def proves(self, identity: str, proof: str) -> bool:
+        """Return whether a proof is that of the secret for ``identity``."""
+        return hmac.compare_digest(self.proof(identity).encode(), proof.encode())
+
+
+def pool_access(settings: PoolSettings, directory: Path) -> PoolAccess:
+    """Return how the pool of a configuration is reached; files are relative to ``directory``.
+
+    Raises:
+        ConfigError: the address or the credentials cannot be used, or there are none.
+    """
+    address = _address(settings.address)
+    files = {
+        "certificate": settings.certificate,
+        "private_key": settings.private_key,
+        "authorities": settings.authorities,
+    }
+    if not any(files.values()):
+        if not settings.secret:
+            raise ConfigError(
+                "the pool has an address and no credentials, so that everyone who reaches it could run programs",
+                where="[pool]",
+                remedy='Set secret = "${KNICKPOINT_POOL_SECRET}", or certificate, private_key and authorities.',
+            )
+        return PoolAccess(address, credentials_of_secret(settings.secret, "member of a pool"), settings.secret)
+    for name, file in files.items():
+        if not file and name != "private_key":
+            raise ConfigError(
+                f"{name} is missing", where="[pool]", remedy="Set certificate, private_key and authorities."
+            )
+    certificate = _text(directory, "certificate", settings.certificate)
+    private_key = _text(directory, "private_key", settings.private_key) if settings.private_key else certificate
+    shown = Credentials(certificate, private_key, _text(directory, "authorities", settings.authorities))
+    return PoolAccess(address, shown, settings.secret)
+
+
+def _address(address: str) -> str:
+    parts = urlsplit(address if "://" in address else f"tls://{address}")
+    try:
+        port = parts.port
+    except ValueError:
+        port = -1
+    if parts.scheme != "tls" or not parts.hostname or port == -1 or parts.path.strip("/") or parts.username:
+        raise ConfigError(
+            f"{address!r} is no address of a pool",
+            where="[pool] address",
+            remedy=f"Write tls://HOST:PORT, as in tls://pool.example.org:{_DEFAULT_PORT}; other ways are not encrypted.",
+        )
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return f"tls://{host}:{port if port is not None else _DEFAULT_PORT}"
+
+
+def _text(directory: Path, name: str, file: str) -> str:
+    path = directory / Path(file).expanduser()
+    try:
+        return path.read_text(encoding="ascii")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"the file cannot be read: {error}", where=f"[pool] {name}", remedy="Name a PEM file."
+        ) from error
