@@ -22,6 +22,7 @@ COMMANDS: Final = {
     "ingest": ("ingest", "List the files that wait or were refused, and import them again."),
     "detect": ("detect", "Find steps in series from a file or a pipe, without an instance."),
     "run": ("run", "Run the alerts once over the store."),
+    "gate": ("gate", "Show which commits gates measure, and run them."),
     "worker": ("worker", "Import what arrives, and run the alerts over it and by schedule."),
     "alerts": ("alerts", "Compare the alerts of the configuration with the applied ones, and apply them."),
     "regressions": ("regressions", "List regressions and improvements."),

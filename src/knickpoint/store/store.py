@@ -30,6 +30,7 @@ from knickpoint.store.events.workers import WorkerTable
 from knickpoint.store.findings.boundaries import Boundaries
 from knickpoint.store.findings.findings import Findings
 from knickpoint.store.findings.rewrites import Rewrites
+from knickpoint.store.gates.gate_probes import GateProbes
 from knickpoint.store.notifications.notifications import Notifications
 from knickpoint.store.notifications.used_links import UsedLinks
 from knickpoint.store.points.file_ledger import Ledger
@@ -60,6 +61,7 @@ class Store:
         boundaries: up to which commits findings are history.
         rewrites: successors of rewritten commits, and lines that changed.
         bisections: searches for the commits that made changes, and their probes.
+        gates: commits that gates chose, and what became of their measurement.
         quarantines: runs whose results are quarantined, and calls of hooks about them.
         workers: the workers of the instance, and their state.
         tokens: tokens for machines, as hashes.
@@ -84,6 +86,7 @@ class Store:
         self.rewrites = Rewrites(database, self.outbox)
         self.bisections = Bisections(database)
         self.quarantines = Quarantines(database)
+        self.gates = GateProbes(database)
         self.workers = WorkerTable(database)
         self.tokens = TokenTable(database)
         self.sessions = EndedSessions(database)

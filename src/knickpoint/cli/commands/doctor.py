@@ -194,6 +194,15 @@ def _deliveries(instance: Instance) -> Iterator[Row]:
         yield _row("notifications", f"{waiting:,} wait, none failed{paused}")
 
 
+def _gates(instance: Instance) -> Iterator[Row]:
+    from knickpoint.instance.gates import describe_policy, gate_status
+
+    for name in instance.config.gate:
+        status = gate_status(instance, name, datetime.now(UTC))
+        observed = status.problem or f"measures {describe_policy(status.settings)} of {status.branch!r}"
+        yield _row(f"gate {name}", observed, status.remedy)
+
+
 def _alerts(instance: Instance) -> Iterator[Row]:
     from knickpoint.watch.alert_config.alert_health import health_of_alerts
 
@@ -302,6 +311,7 @@ def command(instance: str | None, output: OutputFormat, *, deep: bool) -> None:
             *_notices(opened),
             *_canaries(opened),
             *_deliveries(opened),
+            *_gates(opened),
             *_alerts(opened),
             *_alert_sources(opened),
             *_access(opened),

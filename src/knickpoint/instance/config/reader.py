@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from knickpoint.instance.config.bisect_checks import check_profiles
 from knickpoint.instance.config.ci_job_checks import check_ci_jobs
+from knickpoint.instance.config.gate_checks import check_gates
 from knickpoint.instance.config.notification_checks import check_notifications
 from knickpoint.instance.config.settings import Config, StoreSettings
 from knickpoint.instance.config.sign_in_checks import check_sign_in
@@ -41,6 +42,7 @@ def read_config(path: Path) -> Config:
     check_sign_in(config, path)
     check_notifications(config, path)
     check_profiles(config, path)
+    check_gates(config, path)
     return config
 
 

@@ -1,4 +1,4 @@
-"""The worker of an instance: rounds of tasks, beside a connection to NATS where there is one, and a thread that sends.
+"""The worker of an instance: rounds of tasks, beside a connection to NATS where there is one, a thread that sends, and one that runs gates.
 
 A round polls the sources, follows the repositories, runs the alerts over what changed and, by schedule, over everything,
 ranks suspects, reads tickets, syncs trackers, reports notices, seals full tiles and applies the retention rules. The order matters: results that a round
@@ -28,6 +28,7 @@ from knickpoint.instance.retention import forget_audit_entries, forget_events, f
 from knickpoint.instance.suspects import rank_new_suspects
 from knickpoint.instance.trackers import sync_tracker, trackers
 from knickpoint.instance.worker.alert_runs import AlertRuns
+from knickpoint.instance.worker.gating import Gating
 from knickpoint.instance.worker.heartbeat import Heartbeat
 from knickpoint.instance.worker.sending import Sending
 from knickpoint.instance.worker.task_runner import Announce, Task, TaskRunner
@@ -68,6 +69,7 @@ class Worker:
     _heartbeat: Heartbeat = field(init=False)
     _quarantines: QuarantineRounds = field(init=False)
     _sending: Sending = field(init=False)
+    _gating: Gating = field(init=False)
     _uses_nats: bool = field(default=False, init=False)
     _sources: dict[str, WatchedSource] = field(default_factory=dict, init=False)
     _announced_notices: frozenset[object] = field(default=frozenset(), init=False)
@@ -86,10 +88,11 @@ class Worker:
         self._quarantines = QuarantineRounds(self.instance)
         self._heartbeat = Heartbeat(self.instance.store, self.name, self.clock)
         self._sending = Sending(self.instance, self.name, self.announce, self.clock)
+        self._gating = Gating(self.instance, self.name, self.announce, self.clock)
 
     def run(self, stop: threading.Event) -> None:
         """Work until ``stop`` is set, and finish the current task; no failure ends it before."""
-        with self._sending.beside(stop):
+        with self._sending.beside(stop), self._gating.beside(stop):
             while not stop.is_set():
                 self._tasks.run("connection", lambda: self._run_rounds(stop))
                 failures = self._tasks.failures.get("connection")
@@ -269,7 +272,7 @@ class Worker:
         return False
 
     def _beat(self) -> bool:
-        self._heartbeat.beat({**self._tasks.failures, **self._sending.failures})
+        self._heartbeat.beat({**self._tasks.failures, **self._sending.failures, **self._gating.failures})
         return False
 
     def _end_heartbeat(self) -> bool:

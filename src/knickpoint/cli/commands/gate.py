@@ -1,0 +1,238 @@
+"""``knick gate``: show which commits gates measure, run them once, and request a commit."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from knickpoint.cli.commands.worker import until_signal
+from knickpoint.cli.options import instance_option, open_chosen_instance
+from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
+from knickpoint.model.errors import ConfigError, InputError
+from knickpoint.model.plain_text import counted
+
+if TYPE_CHECKING:
+    import threading
+
+    from knickpoint.instance import Instance
+    from knickpoint.instance.gates import GateRounds
+
+__all__ = ["command"]
+
+_PROBES_SHOWN: Final = 20
+_NO_GATE: Final = "No gate is configured: add a section [gate.NAME] and a profile [bisect.NAME] to knickpoint.toml."
+
+_STATUS: Final = (
+    Column("gate"),
+    Column("repository"),
+    Column("branch"),
+    Column("measures"),
+    Column("new", "new commits"),
+    Column("due", "next by", text=lambda text: text or "–"),
+    Column("waiting"),
+    Column("running"),
+    Column("measured"),
+    Column("skipped"),
+    Column("failed"),
+    Column("last", text=lambda name: name[:10] or "–"),
+    Column("problem", text=lambda text: text or "–"),
+)
+_PROBES: Final = (
+    Column("gate"),
+    Column("commit", text=lambda name: name[:10]),
+    Column("purpose"),
+    Column("regression", text=lambda name: name or "–"),
+    Column("pins", "with", text=lambda text: text or "–"),
+    Column("state"),
+    Column("attempts"),
+    Column("device", text=lambda name: name or "–"),
+    Column("seconds", text=lambda value: f"{value:,.0f}"),
+    Column("chosen"),
+    Column("reason", text=lambda text: text or "–"),
+)
+_DUE: Final = (
+    Column("gate"),
+    Column("commit", text=lambda name: name[:10]),
+    Column("purpose"),
+    Column("regression", text=lambda name: name or "–"),
+)
+
+
+@click.group("gate", invoke_without_command=True)
+@instance_option
+@format_option
+@click.pass_context
+def command(context: click.Context, *, instance: str | None, output: OutputFormat) -> None:
+    """Show which commits gates measure, and what became of them.
+
+    A gate is a section `[gate.NAME]` of knickpoint.toml. `knick worker` and `knick serve` run the gates.
+    """
+    if not context.invoked_subcommand:
+        _show_status(instance, output)
+
+
+@command.command("status")
+@instance_option
+@format_option
+def status(*, instance: str | None, output: OutputFormat) -> None:
+    """List the gates: what waits, what is due, what was measured."""
+    _show_status(instance, output)
+
+
+@command.command("probes")
+@click.option("--gate", "name", default="", metavar="NAME", help="Those of this gate only.")
+@click.option("--last", default=_PROBES_SHOWN, show_default=True, metavar="N", help="How many, the newest first.")
+@instance_option
+@format_option
+def probes(*, name: str, last: int, instance: str | None, output: OutputFormat) -> None:
+    """List the probes of gates, the newest first: which commit, why, on which device, what became of it."""
+    with open_chosen_instance(instance) as opened:
+        found = [
+            probe
+            for repository in opened.store.commits.repositories()
+            for gate in _gates(opened, name)
+            for probe in opened.store.gates.of_gate(repository, gate)
+        ]
+    found.sort(key=lambda probe: -probe.id)
+    rows: list[Row] = [
+        {
+            "gate": probe.gate,
+            "commit": probe.choice.commit,
+            "purpose": probe.choice.purpose.value,
+            "regression": f"R{probe.choice.regression}" if probe.choice.regression else "",
+            "pins": " ".join(f"{other}@{commit[:10]}" for other, commit in probe.choice.pins),
+            "state": probe.state.value,
+            "attempts": probe.attempts,
+            "device": probe.device,
+            "seconds": probe.seconds,
+            "chosen": probe.chosen.isoformat(timespec="seconds"),
+            "reason": probe.reason,
+        }
+        for probe in found[:last]
+    ]
+    show(_PROBES, rows, output, empty="No gate has measured anything yet.")
+
+
+@command.command("run")
+@click.option("--once", is_flag=True, help="Measure what is due now and what narrows findings, and end.")
+@click.option("--dry-run", is_flag=True, help="Only list the commits that would be measured now.")
+@instance_option
+def run(*, once: bool, dry_run: bool, instance: str | None) -> None:
+    """Run the gates, without the other tasks of a worker. Ctrl-C ends it; probes that are under way are made again later."""
+    with open_chosen_instance(instance) as opened, until_signal() as stop:
+        if not opened.config.gate:
+            click.echo(_NO_GATE)
+            return
+        if dry_run:
+            _show_due(opened)
+            return
+        _run(opened, stop, once=once)
+
+
+@command.command("request")
+@click.argument("name")
+@click.argument("commits", nargs=-1, required=True, metavar="COMMIT...")
+@instance_option
+def request(name: str, commits: tuple[str, ...], *, instance: str | None) -> None:
+    """Let the gate NAME measure commits that it did not choose; a COMMIT is a hash or the beginning of one."""
+    from knickpoint.instance.gates import read_gated_line
+    from knickpoint.instance.gates.pins import pins_for
+    from knickpoint.store.gates import ChosenCommit, GatePurpose
+
+    with open_chosen_instance(instance) as opened:
+        _gates(opened, name)
+        _rounds(opened).follow()
+        gated = read_gated_line(opened, name)
+        choices = []
+        for text in commits:
+            found = opened.store.commits.find(gated.repository, text)
+            if found is None or found.slot not in gated.line.positions:
+                raise InputError(
+                    f"there is no commit {text!r} on {gated.line.name}",
+                    where=f"gate {name}",
+                    remedy="Name a commit of its branch by its hash.",
+                )
+            pins = pins_for(opened, gated.profile)
+            choices.append(ChosenCommit(found.commit.hash, pins, GatePurpose.REQUESTED))
+        new = [choice for choice in choices if choice.commit not in gated.chosen]
+        opened.store.gates.add(gated.repository, name, new, datetime.now(UTC))
+    known = f"; {counted(len(choices) - len(new), 'commit')} had been chosen before" if len(new) < len(choices) else ""
+    click.echo(f"gate {name}: {counted(len(new), 'commit')} to measure{known}")
+
+
+def _gates(instance: Instance, name: str) -> list[str]:
+    """Return the gates that ``name`` asks for: one, or all for ""."""
+    if name and name not in instance.config.gate:
+        known = ", ".join(instance.config.gate) or "none"
+        raise ConfigError(f"there is no gate {name!r}", where="knickpoint.toml", remedy=f"The gates are {known}.")
+    return [name] if name else list(instance.config.gate)
+
+
+def _rounds(instance: Instance) -> GateRounds:
+    from knickpoint.bisect.pool import machine_name
+    from knickpoint.instance.gates import GateRounds
+
+    return GateRounds(instance, f"{machine_name()}/{os.getpid()}/gate", click.echo)
+
+
+def _run(instance: Instance, stop: threading.Event, *, once: bool) -> None:
+    """Run steps until ``stop`` is set, or with ``once`` until nothing is left to do."""
+    rounds = _rounds(instance)
+    try:
+        while not stop.is_set():
+            active = rounds.step() or rounds.busy
+            if once and not active:
+                break
+            if not active:
+                stop.wait(instance.config.worker.poll_seconds)
+    finally:
+        rounds.close()
+    if once and not stop.is_set():
+        _show_status(str(instance.directory), OutputFormat.TEXT)
+
+
+def _show_due(instance: Instance) -> None:
+    from knickpoint.instance.gates import plan_fills, plan_new, read_gated_line
+
+    _rounds(instance).follow()
+    now, rows = datetime.now(UTC), list[Row]()
+    for name in instance.config.gate:
+        gated = read_gated_line(instance, name)
+        waiting = [probe.choice for probe in gated.probes if not probe.state.ended]
+        for choice in [*waiting, *plan_new(gated, now), *plan_fills(instance, gated, now, 1)]:
+            rows.append(
+                {
+                    "gate": name,
+                    "commit": choice.commit,
+                    "purpose": choice.purpose.value,
+                    "regression": f"R{choice.regression}" if choice.regression else "",
+                }
+            )
+    show(_DUE, rows, OutputFormat.TEXT, empty="Nothing is to be measured now.")
+
+
+def _show_status(instance: str | None, output: OutputFormat) -> None:
+    from knickpoint.instance.gates import describe_policy, gate_status
+    from knickpoint.store.gates import GateProbeState
+
+    rows: list[Row] = []
+    with open_chosen_instance(instance) as opened:
+        for name in opened.config.gate:
+            found = gate_status(opened, name, datetime.now(UTC))
+            rows.append(
+                {
+                    "gate": name,
+                    "repository": found.repository,
+                    "branch": found.branch,
+                    "measures": describe_policy(found.settings),
+                    "new": len(found.new.commits),
+                    "due": found.new.due.isoformat(timespec="seconds") if found.new.due else "",
+                    **{state.value: found.counts.get(state, 0) for state in GateProbeState},
+                    "last": found.last.choice.commit if found.last else "",
+                    "problem": found.problem,
+                }
+            )
+    show(_STATUS, rows, output, empty=_NO_GATE)

@@ -1,0 +1,71 @@
+"""Check the settings of gates, as far as their types cannot."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+
+from knickpoint.bisect.settings import GateSettings, ProfileSettings
+from knickpoint.instance.config.settings import Config
+from knickpoint.model.errors import ConfigError
+
+__all__ = ["check_gates"]
+
+
+def check_gates(config: Config, path: Path) -> None:
+    """Check the gates of ``config``, read from the file at ``path``, and the repositories that their profiles name.
+
+    Raises:
+        ConfigError: a setting is missing or cannot be used.
+    """
+    for gate in config.gate.values():
+        where = f"{path}, [gate.{gate.name}]"
+        profile = config.bisect.get(gate.profile)
+        if profile is None:
+            known = ", ".join(config.bisect) or "none"
+            raise ConfigError(
+                f"there is no profile {gate.profile!r}",
+                where=where,
+                remedy=f"The profiles are {known}; add [bisect.{gate.profile}], or correct profile.",
+            )
+        _check_numbers(gate, where)
+        _check_profile(config, profile, f"{path}, [bisect.{profile.name}]")
+
+
+def _check_numbers(gate: GateSettings, where: str) -> None:
+    for name, value, wanted, fits in (
+        ("commits", gate.commits, "1 or more", gate.commits >= 1),
+        ("minutes", gate.minutes, "more than 0", gate.minutes > 0),
+        ("fill_hours", gate.fill_hours, "0 or more", gate.fill_hours >= 0),
+    ):
+        if not fits:
+            raise ConfigError(f"{name} is {value:g}", where=where, remedy=f"Give {wanted}.")
+
+
+def _check_profile(config: Config, profile: ProfileSettings, where: str) -> None:
+    if not profile.measure or not profile.results:
+        raise ConfigError(
+            "a gate needs results, and the profile has no measure command or no results",
+            where=where,
+            remedy='Give measure, as in ["make", "bench"], and results, as in ["build/*.json"].',
+        )
+    located = [name for name, settings in config.repositories.items() if settings.location]
+    if profile.repository not in located and (profile.repository or len(located) != 1):
+        raise ConfigError(
+            f"repository is {profile.repository!r}",
+            where=where,
+            remedy=f"Name a repository with a location: {', '.join(located) or 'none has one'}.",
+        )
+    for name, folder in profile.also.items():
+        if name not in located:
+            raise ConfigError(
+                f"also names the repository {name!r}, which has no location",
+                where=where,
+                remedy=f"Add it as [repositories.{name}], or correct the name.",
+            )
+        parts = PurePosixPath(folder)
+        if not folder or parts.is_absolute() or ".." in parts.parts or not parts.parts:
+            raise ConfigError(
+                f"also puts {name!r} into {folder!r}, outside the worktree",
+                where=where,
+                remedy="Name a directory below the worktree, as in third_party/lib.",
+            )

@@ -1,0 +1,49 @@
+"""Choose the commits of the other repositories that take part in the probes of a gate."""
+
+from __future__ import annotations
+
+from knickpoint.bisect.settings import ProfileSettings
+from knickpoint.instance.gates.gated_line import repository_of
+from knickpoint.instance.instance import Instance
+from knickpoint.model.errors import ConfigError
+from knickpoint.store.gates import GateProbeState
+
+__all__ = ["pins_for"]
+
+
+def pins_for(instance: Instance, profile: ProfileSettings) -> tuple[tuple[str, str], ...]:
+    """Return (repository, hash) for the other repositories of a profile, sorted by repository.
+
+    The hash is that of the newest commit that a gate of that repository chose and that can be measured, so that the rule of
+    that gate says when it moves. Without such a gate, it is the tip of the default line.
+
+    Raises:
+        ConfigError: one of the repositories has no commits.
+    """
+    return tuple((name, _pin(instance, name)) for name in sorted(profile.also))
+
+
+def _pin(instance: Instance, name: str) -> str:
+    store = instance.store
+    repository = next((each for each in store.commits.repositories() if each.name == name), None)
+    line = store.commits.line(repository) if repository else None
+    if repository is None or line is None or not line.slots:
+        raise ConfigError(
+            f"the repository {name!r} has no commits yet",
+            where="also",
+            remedy=f"Give [repositories.{name}] a location.",
+        )
+    chosen = [
+        probe
+        for gate, settings in instance.config.gate.items()
+        if repository_of(instance, instance.config.bisect[settings.profile], gate) == name
+        for probe in store.gates.of_gate(repository, gate)
+        if probe.state not in {GateProbeState.SKIPPED, GateProbeState.FAILED}
+    ]
+    hashes = {probe.choice.commit for probe in chosen}
+    # The newest on the line counts, and not the one that was chosen last: filling a range goes back.
+    for slot in reversed(line.slots if hashes else ()):
+        commit = store.commits.get(repository, [slot])[0].commit.hash
+        if commit in hashes:
+            return commit
+    return store.commits.get(repository, [line.slots[-1]])[0].commit.hash

@@ -1,0 +1,61 @@
+"""Open the pool of devices that the configuration asks for: this machine, or those that lend themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from knickpoint.bisect.job import Device
+from knickpoint.bisect.settings import ProfileSettings
+from knickpoint.history import is_url
+from knickpoint.instance.instance import Instance
+from knickpoint.model.errors import ConfigError
+
+if TYPE_CHECKING:
+    from knickpoint.bisect.device_pool import DevicePool
+
+__all__ = ["absolute_profile", "git_location", "open_probe_pool"]
+
+WORKSPACE: Final = "probes"
+"""The directory below the instance in which this machine makes probes."""
+
+
+def open_probe_pool(instance: Instance, progress: Callable[[str, str], None] | None = None) -> DevicePool:
+    """Open the pool of ``[pool]``; ``progress`` hears of each probe its id and a line. Close it at the end.
+
+    Raises:
+        ConfigError: its address or its secret cannot be used.
+    """
+    from knickpoint.bisect.pool import LocalPool, machine_name
+    from knickpoint.bisect.runner import Workspace
+
+    settings = instance.config.pool
+    workspace = Workspace(instance.directory / WORKSPACE, settings.space_megabytes)
+    described = instance.config.devices.get(machine_name())
+    device = Device(machine_name(), slots=settings.at_once)
+    if described is not None:
+        device = replace(device, params=described.params, use=described.use)
+    return LocalPool(workspace, (device,), settings.at_once, progress=progress)
+
+
+def git_location(instance: Instance, repository: str) -> str:
+    """Return where devices find a repository: its URL, or its absolute path. Raises ``ConfigError`` where it has none."""
+    settings = instance.repositories.get(repository)
+    if settings is None or not settings.location:
+        raise ConfigError(
+            "it has no git repository",
+            where=f"[repositories.{repository}]",
+            remedy="Give its location: a path or a URL.",
+        )
+    if is_url(settings.location):
+        return settings.location
+    return str((instance.directory / Path(settings.location).expanduser()).resolve())
+
+
+def absolute_profile(instance: Instance, profile: ProfileSettings) -> ProfileSettings:
+    """Return a profile whose directory of finished artefacts does not depend on where it is read."""
+    if not profile.prebuilt or "://" in profile.prebuilt:
+        return profile
+    return replace(profile, prebuilt=str(instance.directory.absolute() / Path(profile.prebuilt).expanduser()))

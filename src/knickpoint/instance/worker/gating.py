@@ -1,0 +1,85 @@
+"""Run the gates beside the rounds of a worker, in a thread of its own: a measurement takes longer than a round may."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from knickpoint.instance.instance import Instance
+from knickpoint.instance.worker.task_runner import Announce, Failures, TaskRunner
+
+if TYPE_CHECKING:
+    from knickpoint.instance.gates import GateRounds
+
+__all__ = ["Gating"]
+
+_TASK: Final = "gates"
+
+
+@dataclass
+class Gating:
+    """Runs the gates of an instance for one worker.
+
+    Attributes:
+        instance: the open instance.
+        name: name of the worker.
+        announce: receives one line about each thing that a gate did or failed to do.
+        clock: seconds that only grow.
+    """
+
+    instance: Instance
+    name: str
+    announce: Announce
+    clock: Callable[[], float]
+    _tasks: TaskRunner = field(init=False)
+    _made: GateRounds | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self._tasks = TaskRunner(self.announce, self.clock)
+
+    @property
+    def failures(self) -> Mapping[str, Failures]:
+        """The task of this thread, if it fails now."""
+        return dict(self._tasks.failures)
+
+    @contextmanager
+    def beside(self, stop: threading.Event) -> Iterator[None]:
+        """Run the gates in a thread while a ``with`` lasts; at its end, probes that are under way wait for the next worker."""
+        if not self.instance.config.gate:
+            yield
+            return
+        thread = threading.Thread(target=self._run, args=(stop,), name="knickpoint-gates", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
+
+    def _run(self, stop: threading.Event) -> None:
+        try:
+            while not stop.is_set():
+                if not self._tasks.run(_TASK, self._step):
+                    stop.wait(self.instance.config.worker.poll_seconds)
+        finally:
+            self._tasks.run("closing gates", self._close)
+
+    def _step(self) -> bool:
+        """Run a step; while probes are under way, the next one waits for them and not for the poll."""
+        rounds = self._rounds()
+        return rounds.step() or rounds.busy
+
+    def _rounds(self) -> GateRounds:
+        if self._made is None:
+            from knickpoint.instance.gates import GateRounds
+
+            self._made = GateRounds(self.instance, f"{self.name}/gates", self.announce)
+        return self._made
+
+    def _close(self) -> bool:
+        if self._made is not None:
+            self._made.close()
+        return False

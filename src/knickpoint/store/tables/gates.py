@@ -1,0 +1,37 @@
+"""What gates measure: one row for each commit that a gate chose."""
+
+from __future__ import annotations
+
+from sqlalchemy import Column, Index, Table, UniqueConstraint
+
+from knickpoint.store.tables.base import Code, Number, Time, exact_text, metadata
+
+__all__ = ["gate_probe"]
+
+gate_probe = Table(
+    "gate_probe",
+    metadata,
+    Column("id", Number, primary_key=True),
+    Column("repository_id", Number, nullable=False),
+    Column("gate", exact_text, nullable=False),
+    Column("commit_hash", exact_text, nullable=False),
+    Column("pins", exact_text, nullable=False),
+    Column("purpose", exact_text, nullable=False),
+    Column("regression_id", Number, nullable=False),
+    Column("state", exact_text, nullable=False),
+    Column("attempts", Code, nullable=False),
+    Column("worker", exact_text, nullable=False),
+    Column("due", Time, nullable=False),
+    Column("chosen", Time, nullable=False),
+    Column("ended", Time, nullable=False),
+    Column("device", exact_text, nullable=False),
+    Column("seconds", Time, nullable=False),
+    Column("reason", exact_text, nullable=False),
+    UniqueConstraint("repository_id", "gate", "commit_hash"),
+    Index("ix_gate_probe_state", "state", "due"),
+)
+"""A gate measures a commit once. ``due`` of a probe that runs is the end of the lease of its worker.
+
+``pins`` are the commits of the other repositories, in JSON; ``regression_id`` is the regression whose range it fills, else 0.
+``ended`` is 0 until it ended. ``seconds`` is what it took of the time of a device.
+"""
