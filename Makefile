@@ -97,8 +97,8 @@ docs-write: setup-dev ## Write the reference pages anew from the code
 fuzz-formats: setup-dev ## Throw broken files at every format (FUZZ_SECONDS=60)
 	@$(BIN)/python tests/formats/fuzz.py $(FUZZ_SECONDS)
 
-test-long: setup-dev ## Kills, fuzzing and load: minutes, not seconds
-	@$(BIN)/python -m pytest -q -m long --timeout 1800 $(TEST_ARGS)
+test-long: setup-dev ## Kills, fuzzing, load and many random examples: minutes, not seconds
+	@KNICKPOINT_EXAMPLES=6 $(BIN)/python -m pytest -q -m "long or thorough" --timeout 1800 $(TEST_ARGS)
 
 # --- measuring it -----------------------------------------------------------------------------------
 

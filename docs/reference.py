@@ -42,7 +42,7 @@ _AREAS: Final = {
     "018": "Calm findings and clusters",
     "019": "Notifications and tickets",
     "020": "Alerts, canaries and what decisions teach",
-    "021": "What a run costs",
+    "021": "What runs and tests cost",
     "022": "Bisection and devices",
     "023": "Devices, the gate and packages",
 }

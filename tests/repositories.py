@@ -25,8 +25,8 @@ class GitRepository:
         repository.git("init", "--quiet", "--initial-branch=main")
         return repository
 
-    def git(self, *arguments: str, date: str = "") -> str:
-        """Run git and return what it prints, without the space around it."""
+    def git(self, *arguments: str, date: str = "", text: str = "") -> str:
+        """Run git with ``text`` as its input, and return what it prints, without the space around it."""
         stamp = date or f"{_START + 60 * self.minutes} +0000"
         environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | {
             "GIT_CONFIG_GLOBAL": os.devnull,
@@ -39,7 +39,13 @@ class GitRepository:
             "GIT_COMMITTER_DATE": stamp,
         }
         done = subprocess.run(
-            ["git", *arguments], cwd=self.directory, env=environment, check=True, capture_output=True, text=True
+            ["git", *arguments],
+            cwd=self.directory,
+            env=environment,
+            check=True,
+            capture_output=True,
+            text=True,
+            input=text,
         )
         return done.stdout.strip()
 
@@ -50,8 +56,26 @@ class GitRepository:
         return self.git("rev-parse", "HEAD")
 
     def commits(self, count: int) -> list[str]:
-        """Commit ``count`` times and return the hashes, oldest first."""
-        return [self.commit(f"Change number {self.minutes + 1}") for _ in range(count)]
+        """Commit ``count`` times on the branch that is checked out, and return the hashes, oldest first.
+
+        The first one takes the index; one further process makes the others, as ``commit`` would make them one by one.
+        """
+        first = [self._commit_next() for _ in range(min(count, 1))]
+        branch = self.git("symbolic-ref", "HEAD")
+        stream, base = [], f"from {branch}^0\n"
+        for _ in range(count - 1):
+            self.minutes += 1
+            message = f"Change number {self.minutes}\n"
+            who = f"Ada <ada@example.org> {_START + 60 * self.minutes} +0000"
+            stream.append(f"commit {branch}\nauthor {who}\ncommitter {who}\ndata {len(message)}\n{message}{base}")
+            base = ""
+        if not stream:
+            return first
+        self.git("fast-import", "--quiet", text="".join(stream))
+        return [*first, *self.git("rev-list", "--reverse", "--first-parent", f"{first[0]}..HEAD").split()]
+
+    def _commit_next(self) -> str:
+        return self.commit(f"Change number {self.minutes + 1}")
 
     def switch(self, branch: str, *, new: bool = False) -> None:
         """Check out a branch."""

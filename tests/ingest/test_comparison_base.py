@@ -22,8 +22,7 @@ def project(lab: Lab, tmp_path: Path) -> GitRepository:
     made = GitRepository.make(tmp_path / "project")
     hashes = made.commits(8)
     lab.configure('[repositories.project]\nlocation = "../project"\n')
-    for number, name in enumerate(hashes):
-        lab.take(lab.skia(f"{number}.json", name, parse=20.0 + number))
+    lab.take(*(lab.skia(f"{number}.json", name, parse=20.0 + number) for number, name in enumerate(hashes)))
     made.git("switch", "--quiet", "--create", "patch", hashes[3])
     made.commits(2)
     return made

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.ingest.conftest import Lab
 from tests.ingest.test_commit_names import GO
 from tests.ingest.test_placeholders import pytest_benchmark
@@ -137,7 +138,8 @@ def test_a_date_from_an_import_gives_way_to_that_of_a_run(lab: Lab) -> None:
     ]
 
 
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.thorough
+@settings(max_examples=examples(2), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(arrival=st.permutations(range(16)), number=st.integers())
 def test_any_order_of_import_gives_the_same_line_and_findings(
     tmp_path_factory: pytest.TempPathFactory, arrival: list[int], number: int

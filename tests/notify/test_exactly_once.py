@@ -7,9 +7,11 @@ from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
-from hypothesis import settings
+import pytest
+from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from tests.examples import examples
 from tests.notify.ledgers import Announcer, Clock, Mailbox, Office
 
 from knickpoint.model.announcement import AnnouncementKind
@@ -150,5 +152,8 @@ class Notifications(RuleBasedStateMachine):
         self.directory.cleanup()
 
 
-Notifications.TestCase.settings = settings(max_examples=15, stateful_step_count=15, deadline=None)
-test_every_sequence = Notifications.TestCase
+# A failure is reported as it was found: to make it smaller takes longer than a test may, and would show as a time-out.
+Notifications.TestCase.settings = settings(
+    max_examples=examples(6), stateful_step_count=15, deadline=None, phases=[Phase.explicit, Phase.generate]
+)
+test_every_sequence = pytest.mark.thorough(Notifications.TestCase)

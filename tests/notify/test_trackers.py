@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.notify.conftest import Reply, serving
 from tests.notify.github_server import GitHubServer
 from tests.notify.jira_server import FAILING, JiraServer
@@ -230,7 +231,8 @@ _FAILURES = st.sampled_from(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.thorough
+@settings(max_examples=examples(5), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(failures=st.lists(_FAILURES, max_size=6), messages=st.lists(st.sampled_from("abc"), min_size=1, max_size=5))
 def test_no_sequence_of_failures_doubles_or_loses_anything(
     template: Path, kind: str, failures: list[Reply], messages: list[str]

@@ -113,7 +113,7 @@ def run_together(location: str, seconds: float) -> None:
 
 @pytest.mark.usefixtures("repository")
 def test_two_writers_and_four_readers_never_meet_a_torn_read(location: str) -> None:
-    run_together(location, 2)
+    run_together(location, 0.5)
 
 
 @pytest.mark.long

@@ -19,6 +19,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from tests.examples import examples
 
 from knickpoint.model.commit import Commit
 from knickpoint.model.frame import Trace
@@ -126,6 +127,7 @@ class StoreMachine(RuleBasedStateMachine):
         shutil.rmtree(self.suspect_range)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("scattered", "striped"), [(False, False), (True, True), (False, True)])
 def test_a_store_is_a_dictionary_of_medians(
     tmp_path: Path,
@@ -145,7 +147,7 @@ def test_a_store_is_a_dictionary_of_medians(
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=20,
+            max_examples=examples(6),
             stateful_step_count=12,
             deadline=None,
             phases=[Phase.explicit, Phase.generate],

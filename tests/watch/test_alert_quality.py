@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 from scipy.stats import binomtest
+from tests.examples import examples
 
 from knickpoint.model.alert import Alert
 from knickpoint.model.missed import MissedChange
@@ -244,6 +245,7 @@ class TableMachine(RuleBasedStateMachine):
         assert sum(trace.hidden for trace in report.noisiest) == row.hidden
 
 
+@pytest.mark.thorough
 def test_the_table_agrees_with_the_triage_log_after_any_decisions(
     empty_world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -261,6 +263,6 @@ def test_the_table_agrees_with_the_triage_log_after_any_decisions(
     run_state_machine_as_test(
         TableMachine,
         settings=settings(
-            max_examples=12, stateful_step_count=12, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=examples(4), stateful_step_count=12, deadline=None, suppress_health_check=list(HealthCheck)
         ),
     )

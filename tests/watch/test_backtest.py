@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from knickpoint.model.errors import ConfigError, InputError
 from knickpoint.model.quality import Label
 from knickpoint.model.regression import Status
 from knickpoint.model.settlement import SettleRule
+from knickpoint.store import open_store
 from knickpoint.store.tables import metadata
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.backtest.backtest import Backtest, BacktestBounds, backtest
@@ -30,7 +32,7 @@ from knickpoint.watch.missed_changes import MissedPlace, mark_missed
 from knickpoint.watch.triage.decisions import Targets, decide
 from knickpoint.watch.triage.history_boundary import set_boundary
 
-from .conftest import QUICK, World, levels
+from .conftest import QUICK, World, copied, levels
 
 ALERT = replace(QUICK, settle_share=0, settle_least=3, settle_most=3)
 """Settles a change with its third value."""
@@ -86,25 +88,33 @@ def run(world: World, alert: Alert = ALERT, bounds: BacktestBounds = UNBOUNDED) 
     return backtest(world.store, world.repository, alert, bounds=bounds)
 
 
-@pytest.fixture
-def judged(world: World) -> World:
-    """Return a world with 9 changes that a person decided about without a mistake."""
+@pytest.fixture(scope="module")
+def judged(empty_world: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """Return a world with 9 changes that a person decided about without a mistake; backtests write nothing."""
+    world = copied(empty_world, tmp_path_factory.mktemp("judged") / "store.db")
     changes = truths(9, seed=1)
     measure(world, changes)
     run_alerts(world.store, [ALERT], as_work=True)
     judge_like_a_person(world, changes, wrong=0)
-    return world
+    yield world
+    world.store.close()
 
 
-def test_precision_and_recall_are_those_of_the_truth_where_people_make_no_mistake(judged: World) -> None:
+@pytest.fixture(scope="module")
+def result(judged: World) -> Backtest:
+    """Return the backtest of the alert that found the changes."""
+    return run(judged)
+
+
+def test_precision_and_recall_are_those_of_the_truth_where_people_make_no_mistake(result: Backtest) -> None:
     real = sum(each.real for each in truths(9, seed=1))
-    score = run(judged).score
+    score = result.score
     assert (score.precision.part, score.precision.whole) == (real, 9)
     assert (score.recall.part, score.recall.whole) == (real, real)
     assert score.count(Outcome.NEW) == score.count(Outcome.UNDECIDED) == 0
 
 
-@pytest.mark.parametrize("wrong", [0.1, 0.4])
+@pytest.mark.parametrize("wrong", [pytest.param(0.1, marks=pytest.mark.long), 0.4])
 def test_precision_is_that_of_the_labels_where_people_make_mistakes(world: World, wrong: float) -> None:
     changes = truths(30, seed=2)
     measure(world, changes)
@@ -118,8 +128,8 @@ def test_precision_is_that_of_the_labels_where_people_make_mistakes(world: World
     assert low < real * (1 - wrong) + (1 - real) * wrong < high
 
 
-def test_each_change_counts_when_it_would_have_been_announced(judged: World) -> None:
-    assert set(run(judged).score.delays) == {3}
+def test_each_change_counts_when_it_would_have_been_announced(result: Backtest) -> None:
+    assert set(result.score.delays) == {3}
 
 
 def test_a_stricter_alert_loses_small_changes_and_avoids_small_noise(judged: World) -> None:
@@ -169,11 +179,13 @@ def test_what_came_and_went_was_announced(world: World) -> None:
     assert score.announcements[AnnouncementKind.RECOVERED] == 1
 
 
-def test_the_history_before_the_start_is_known_and_its_labels_do_not_count(judged: World) -> None:
-    commit = judged.store.commits.get(judged.repository, [19])[0].commit.hash
-    set_boundary(judged.store, judged.repository, commit, who="ada")
+def test_the_history_before_the_start_is_known_and_its_labels_do_not_count(judged: World, tmp_path: Path) -> None:
+    judged.store.backup(tmp_path / "backup.db")
+    with open_store(tmp_path / "backup.db") as store:
+        commit = store.commits.get(judged.repository, [19])[0].commit.hash
+        set_boundary(store, judged.repository, commit, who="ada")
+        score = run(World(store, judged.repository)).score
     later = [each for each in truths(9, seed=1) if each.slot > 19]
-    score = run(judged).score
     assert score.count(Outcome.FOUND) + score.count(Outcome.NOISE) == len(later)
     assert score.count(Outcome.NEW) == 0
 
@@ -191,13 +203,11 @@ def test_nothing_is_written(judged: World) -> None:
     assert counts() == before
 
 
-def test_the_same_store_gives_the_same_result(judged: World) -> None:
-    first, second = run(judged), run(judged)
-    assert first.score == second.score
+def test_the_same_store_gives_the_same_result(judged: World, result: Backtest) -> None:
+    assert run(judged).score == result.score
 
 
-def test_the_traces_that_are_not_replayed_would_have_announced_nothing(judged: World) -> None:
-    result = run(judged)
+def test_the_traces_that_are_not_replayed_would_have_announced_nothing(judged: World, result: Backtest) -> None:
     line = judged.store.commits.line(judged.repository)
     ids = [judged.trace(f"t{number}") for number in range(9)] + [judged.trace("still")]
     whole = replay(read_history(judged.store, line, sorted(ids), -1), ALERT)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine, event
+from tests.examples import examples
 
 from knickpoint.model.errors import InputError, QueryError
 from knickpoint.model.regression import Action, Condition, Direction, Regression, Status
@@ -311,7 +312,8 @@ def test_an_undone_merge_gives_findings_beside_it_their_ids_back(busy: World) ->
     assert held(busy) == before
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.thorough
+@settings(max_examples=examples(4), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_splits_and_merges_that_are_undone_leave_no_trace_of_themselves(busy_file: Path, data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory(prefix="triage") as place:

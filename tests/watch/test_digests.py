@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from knickpoint.model.alert import Alert, AlertDirection
 from knickpoint.model.direction import DirectionRule
@@ -96,7 +97,8 @@ def two_worlds(template: Path) -> Iterator[tuple[World, World]]:
             world.store.close()
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.thorough
+@settings(max_examples=examples(3), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(sequence=st.lists(steps, min_size=6, max_size=24))
 def test_what_is_found_is_what_judging_everything_again_finds(empty_world: Path, sequence: list[Step]) -> None:
     with two_worlds(empty_world) as (quick, thorough):

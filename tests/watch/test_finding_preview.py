@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from knickpoint.model.alert import Alert, AlertDirection
 from knickpoint.model.query import Query
@@ -115,7 +116,8 @@ _ALERTS = st.builds(
 
 
 @pytest.mark.parametrize("seconds", [float("inf"), 0.0])
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@pytest.mark.thorough
+@settings(max_examples=examples(4), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(series=st.lists(_JUMPS, min_size=2, max_size=3), before=_ALERTS, after=_ALERTS)
 def test_the_counts_are_what_then_happens_and_never_more(
     empty_world: Path,

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from knickpoint.model.alert import Alert
 from knickpoint.model.cluster import KeptCluster, MemberState
@@ -198,7 +199,8 @@ def test_what_leaves_the_window_of_an_alert_stays_a_cluster(world: World) -> Non
     assert [each.gone for each in clusters(world)] == [False]
 
 
-@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.thorough
+@settings(max_examples=examples(2), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
         st.dictionaries(st.sampled_from([f"b{k}" for k in range(6)]), st.integers(28, 32), min_size=2),

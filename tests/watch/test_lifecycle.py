@@ -18,6 +18,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from tests.examples import examples
 
 from knickpoint.model.regression import ChangePoint, Condition, Status
 from knickpoint.watch.triage.decisions import Targets, decide, undo
@@ -142,12 +143,13 @@ class Lifecycle(RuleBasedStateMachine):
             assert regression.unprocessed == sum(member.status is Status.NEW for member in regression.members)
 
 
+@pytest.mark.thorough
 def test_whatever_happens_the_findings_stay_consistent(empty_world: Path) -> None:
     Lifecycle.template = empty_world
     run_state_machine_as_test(
         Lifecycle,
         settings=settings(
-            max_examples=10, stateful_step_count=14, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=examples(4), stateful_step_count=14, deadline=None, suppress_health_check=list(HealthCheck)
         ),
     )
 
@@ -177,7 +179,8 @@ def arrive(
         begin = end
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.thorough
+@settings(max_examples=examples(3), deadline=None, suppress_health_check=list(HealthCheck))
 @given(results=RESULTS, data=st.data())
 def test_findings_do_not_depend_on_the_order_of_arrival(
     fresh_world: Callable[[], World], results: dict[tuple[str, int], float], data: st.DataObject
@@ -193,7 +196,8 @@ def test_findings_do_not_depend_on_the_order_of_arrival(
     assert found[0] == found[1]
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.thorough
+@settings(max_examples=examples(3), deadline=None, suppress_health_check=list(HealthCheck))
 @given(first=RESULTS, second=RESULTS, data=st.data())
 def test_statuses_depend_on_data_and_decisions_not_on_the_runs_in_between(
     fresh_world: Callable[[], World],

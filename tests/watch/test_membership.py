@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.regressions.membership import RegressionChanges, regroup, stretches
@@ -57,7 +58,8 @@ def take(world: World, what: str, name: str, number: int, value: int) -> None:
         undo(world.store, chosen, who="Ada")
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.thorough
+@settings(max_examples=examples(4), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(sequence=st.lists(steps, min_size=5, max_size=30))
 def test_after_each_event_nothing_is_left_to_regroup(
     empty_world: Path, sequence: list[tuple[str, str, int, int]]

@@ -21,22 +21,27 @@ from .conftest import World, levels
 BENCHMARKS = ("parse", "print", "read", "write", "sort", "find", "pack", "hash")
 
 
-def measure(world: World, params: dict[str, str], values: list[float], *, first: int = 0, unit: str = "ms") -> None:
-    """Measure one trace of any params, one run a commit."""
+Series = tuple[dict[str, str], list[float]]
+"""The params of a trace, and its values, one a commit."""
+
+
+def measure(world: World, *series: Series, first: int = 0, unit: str = "ms") -> None:
+    """Measure traces of any params in one run a commit, beginning at ``first``."""
     with world.store.transaction():
-        for offset, value in enumerate(values):
-            name = f"{first + offset}:{sorted(params.items())}"
-            table = ResultTable.of([Result(params, (value,), unit)])
-            run = RunReport(table, identity=name)
+        for offset in range(max(len(values) for _, values in series)):
+            results = [Result(params, (values[offset],), unit) for params, values in series if offset < len(values)]
+            name = f"{first + offset}:{[sorted(each.params.items()) for each in results]}"
+            run = RunReport(ResultTable.of(results), identity=name)
             world.store.runs.write(world.repository, [RunWrite(first + offset, run, name, name, "test")])
 
 
 def matrix(world: World, *, mac_until: int = 40) -> None:
     """Measure eight benchmarks on two systems over 40 commits; each has a level of its own."""
-    for number, name in enumerate(BENCHMARKS):
-        for system, end in (("linux", 40), ("mac", mac_until)):
-            level = 10.0 * 1.7**number * (1.3 if system == "mac" else 1)
-            measure(world, {"benchmark": name, "os": system}, levels((end, level)))
+    for system, end, factor in (("linux", 40, 1.0), ("mac", mac_until, 1.3)):
+        levels_of = {name: 10.0 * 1.7**number * factor for number, name in enumerate(BENCHMARKS)}
+        measure(
+            world, *(({"benchmark": name, "os": system}, levels((end, level))) for name, level in levels_of.items())
+        )
 
 
 def trace(world: World, **params: str) -> Trace:
@@ -57,14 +62,14 @@ def test_a_job_that_stopped_is_one_entry(world: World) -> None:
 
 def test_a_job_is_one_entry_although_its_series_stopped_at_different_commits(world: World) -> None:
     matrix(world, mac_until=25)
-    measure(world, {"benchmark": "extra", "os": "mac"}, levels((20, 3.0)))
+    measure(world, ({"benchmark": "extra", "os": "mac"}, levels((20, 3.0))))
     (entry,) = [each for each in find_missing_data(world.store, world.repository).entries if each.traces]
     assert (entry.params, len(entry.traces), entry.last) == (("os=mac",), len(BENCHMARKS) + 1, 24)
 
 
 def test_a_single_benchmark_is_a_series(world: World) -> None:
     matrix(world)
-    measure(world, {"benchmark": "extra", "os": "mac"}, levels((20, 3.0)))
+    measure(world, ({"benchmark": "extra", "os": "mac"}, levels((20, 3.0))))
     (entry,) = [each for each in find_missing_data(world.store, world.repository).entries if each.traces]
     assert (entry.kind, [each.trace.key for each in entry.traces]) == (
         MissingKind.SERIES,
@@ -79,23 +84,22 @@ def test_a_repository_whose_measuring_stopped_is_one_entry(world: World) -> None
 
 
 def test_commits_between_measured_ones_are_missing_by_the_rhythm_of_the_line(world: World) -> None:
-    measure(world, {"benchmark": "a"}, levels((30, 3.0)))
-    measure(world, {"benchmark": "a"}, levels((46, 3.0)), first=34)
+    measure(world, ({"benchmark": "a"}, levels((30, 3.0))))
+    measure(world, ({"benchmark": "a"}, levels((46, 3.0))), first=34)
     (entry,) = find_missing_data(world.store, world.repository).entries
     assert (entry.kind, entry.last, entry.until, entry.silent) == (MissingKind.COMMITS, 29, 34, 4)
 
 
 def test_nothing_is_missing_where_everything_goes_on(world: World) -> None:
-    for name in BENCHMARKS:
-        measure(world, {"benchmark": name}, levels((80, 3.0)))
+    measure(world, *(({"benchmark": name}, levels((80, 3.0))) for name in BENCHMARKS))
     assert find_missing_data(world.store, world.repository).entries == ()
 
 
 def renamed(world: World, new: str = "parser", level: float = 10.0, *, begin: int = 20) -> None:
     """Let ``parse`` on linux stop at commit 20, and ``new`` begin."""
     matrix(world)
-    measure(world, {"benchmark": "tokenise", "os": "linux"}, levels((20, level)))
-    measure(world, {"benchmark": new, "os": "linux"}, levels((40 - begin, level)), first=begin)
+    measure(world, ({"benchmark": "tokenise", "os": "linux"}, levels((20, level))))
+    measure(world, ({"benchmark": new, "os": "linux"}, levels((40 - begin, level))), first=begin)
 
 
 def test_a_series_that_goes_on_under_another_name_is_proposed(world: World) -> None:
@@ -109,8 +113,8 @@ def test_a_series_that_goes_on_under_another_name_is_proposed(world: World) -> N
 
 def test_another_level_makes_a_rename_less_likely(world: World) -> None:
     matrix(world)
-    measure(world, {"benchmark": "tokenise", "os": "linux"}, levels((20, 10.0)))
-    measure(world, {"benchmark": "tokenize", "os": "linux"}, levels((20, 17.0)), first=20)
+    measure(world, ({"benchmark": "tokenise", "os": "linux"}, levels((20, 10.0))))
+    measure(world, ({"benchmark": "tokenize", "os": "linux"}, levels((20, 17.0))), first=20)
     found = proposed(world)
     assert all(each.probability < 0.5 for each in found)
 
@@ -120,24 +124,26 @@ def test_another_level_makes_a_rename_less_likely(world: World) -> None:
 )
 def test_a_series_that_was_there_before_is_no_continuation(world: World, case: dict[str, object]) -> None:
     matrix(world)
-    measure(world, {"benchmark": "tokenise", "os": "linux"}, levels((20, 10.0)))
+    measure(world, ({"benchmark": "tokenise", "os": "linux"}, levels((20, 10.0))))
     begin = case["begin"]
     assert isinstance(begin, int)
-    measure(world, {"benchmark": "tokenize", "os": "linux"}, levels((40 - begin, 10.0)), first=begin)
+    measure(world, ({"benchmark": "tokenize", "os": "linux"}, levels((40 - begin, 10.0))), first=begin)
     assert proposed(world) == []
 
 
 def test_another_unit_is_no_continuation(world: World) -> None:
     matrix(world)
-    measure(world, {"benchmark": "tokenise", "os": "linux"}, levels((20, 10.0)))
-    measure(world, {"benchmark": "tokenize", "os": "linux"}, levels((20, 10.0)), first=20, unit="bytes")
+    measure(world, ({"benchmark": "tokenise", "os": "linux"}, levels((20, 10.0))))
+    measure(world, ({"benchmark": "tokenize", "os": "linux"}, levels((20, 10.0))), first=20, unit="bytes")
     assert proposed(world) == []
 
 
 def test_a_param_that_changed_for_a_whole_job_is_proposed_for_each_series(world: World) -> None:
     matrix(world, mac_until=20)
-    for number, name in enumerate(BENCHMARKS):
-        measure(world, {"benchmark": name, "os": "macos"}, levels((20, 13.0 * 1.7**number)), first=20)
+    goes_on = [
+        ({"benchmark": name, "os": "macos"}, levels((20, 13.0 * 1.7**number))) for number, name in enumerate(BENCHMARKS)
+    ]
+    measure(world, *goes_on, first=20)
     found = proposed(world)
     assert [each.new.key for each in found] == [each.old.key.replace("mac,", "macos,") for each in found]
     assert len(found) == len(BENCHMARKS)
@@ -145,9 +151,9 @@ def test_a_param_that_changed_for_a_whole_job_is_proposed_for_each_series(world:
 
 
 def test_few_bystanders_cannot_make_a_rename_certain(world: World) -> None:
-    measure(world, {"benchmark": "other", "os": "linux"}, levels((40, 99.0)))
-    measure(world, {"benchmark": "tokenise", "os": "linux"}, levels((20, 10.0)))
-    measure(world, {"benchmark": "tokenize", "os": "linux"}, levels((20, 10.0)), first=20)
+    measure(world, ({"benchmark": "other", "os": "linux"}, levels((40, 99.0))))
+    measure(world, ({"benchmark": "tokenise", "os": "linux"}, levels((20, 10.0))))
+    measure(world, ({"benchmark": "tokenize", "os": "linux"}, levels((20, 10.0))), first=20)
     (best,) = proposed(world)
     assert best.probability < 0.7
 
@@ -159,8 +165,8 @@ def accepted(world: World) -> tuple[Trace, Trace]:
     """Let tokenize continue tokenise, which had a step at commit 10 that a person hid."""
     matrix(world)
     world.run()
-    measure(world, {"benchmark": "tokenise", "os": "linux"}, levels((10, 10.0), (10, 20.0)))
-    measure(world, {"benchmark": "tokenize", "os": "linux"}, levels((10, 20.0), (10, 40.0)), first=20)
+    measure(world, ({"benchmark": "tokenise", "os": "linux"}, levels((10, 10.0), (10, 20.0))))
+    measure(world, ({"benchmark": "tokenize", "os": "linux"}, levels((10, 20.0), (10, 40.0))), first=20)
     world.run()
     old, new = trace(world, benchmark="tokenise", os="linux"), trace(world, benchmark="tokenize", os="linux")
     (point,) = world.store.findings.change_points(old.id)

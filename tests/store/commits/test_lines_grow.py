@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.store.conftest import Bench
 
 from knickpoint.model.errors import HistoryError
@@ -26,7 +27,8 @@ def test_a_line_that_does_not_exist_holds_nothing(bench: Bench) -> None:
     assert bench.store.commits.on_line(bench.repository, "topic", [1, 2]) == set()
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.thorough
+@settings(max_examples=examples(8), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.integers(0, 30), unique=True, max_size=20), st.integers(0, 20))
 def test_growing_and_setting_come_to_the_same(bench: Bench, slots: list[int], cut: int) -> None:
     commits = bench.store.commits

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.store.conftest import MOMENT, Bench
 
 from knickpoint.model.commit import Commit, Repository
@@ -207,8 +208,9 @@ def held(store: Store, repository: Repository) -> object:
 
 
 @pytest.mark.parametrize("chunks", [1, 4], ids=["segments", "tiles"])
+@pytest.mark.thorough
 @settings(
-    max_examples=12,
+    max_examples=examples(4),
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture],

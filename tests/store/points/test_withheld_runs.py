@@ -5,8 +5,10 @@ from __future__ import annotations
 from itertools import count
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.store.conftest import Bench
 
 from knickpoint.store import EventKind, unpack_ids
@@ -73,7 +75,8 @@ def test_withholding_names_the_traces_that_change(bench: Bench) -> None:
     assert unpack_ids(event.payload).tolist() == written.trace_ids.tolist()
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.thorough
+@settings(max_examples=examples(6), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(st.tuples(st.sampled_from(["write", "withhold", "restore"]), st.integers(0, 4)), max_size=12))
 def test_points_depend_on_the_runs_that_count_and_not_on_the_order(bench: Bench, steps: list[tuple[str, int]]) -> None:
     bench.put(0, report({"a": 0.0}), "first")

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from knickpoint.model.alert import Alert
 from knickpoint.model.commit import Commit
@@ -181,7 +182,8 @@ def test_an_unknown_quarantine_cannot_be_lifted(bench: Bench) -> None:
         lift_quarantine(bench.store, bench.repository, 9, who="grace", reason="x")
 
 
-@settings(max_examples=8, deadline=None, phases=[Phase.explicit, Phase.generate])
+@pytest.mark.thorough
+@settings(max_examples=examples(3), deadline=None, phases=[Phase.explicit, Phase.generate])
 @given(
     tail=st.lists(
         st.tuples(st.integers(20, 27), st.sampled_from([100.0, 150.0]), st.sampled_from([None, 10.0, 12.0])),
