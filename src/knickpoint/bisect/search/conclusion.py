@@ -28,7 +28,7 @@ def conclude_of(standing: Standing, budget: Budget) -> Conclusion | None:
         return Conclusion(
             ConclusionKind.NOT_REPRODUCIBLE, (), posterior.none, posterior, _open_without_change(standing)
         )
-    if standing.culprits and not standing.unverified():
+    if standing.verified:
         return _found(standing)
     if standing.exact and _all_measured(standing):
         left, probability = _left(standing)

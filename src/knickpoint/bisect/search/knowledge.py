@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -15,7 +15,9 @@ from knickpoint.bisect.search.problem import Level, Problem
 
 __all__ = ["Knowledge", "Scale", "knowledge_of", "scale_of"]
 
-_HISTORY_COUNTS: Final = 20
+Array = NDArray[np.float64]
+
+_HISTORY_COUNTS: Final = 30
 """The history of a level counts at most as much as so many values, and that of the noise as so many degrees of freedom."""
 
 _LEAST_NOISE: Final = 1e-3
@@ -34,67 +36,50 @@ class Scale:
 
 
 @dataclass(frozen=True, slots=True)
-class Knowledge:
-    """One account of what is known before the first value; several of them, weighted, make the prior.
+class _Account:
+    """One account of what is known before the first value, in the unit of the scale; several, weighted, make the prior.
 
     Attributes:
+        probability: how probable this account is.
+        offset: standard deviation of the offset of a device, in units of the noise.
+        freedom: degrees of freedom of what is known of the noise.
+        noise: its expected deviation.
         before: expected level of the good end.
         after: expected level of the bad end.
-        before_variance: variance of the level before, in units of that of the noise.
-        after_variance: the same of the level after, or where ``moves`` is set, of the movement.
-        moves: whether nothing is known of the movement but its size in units of the noise.
-        offset: standard deviation of the offset of a device, in units of the noise.
-        shape: shape of the inverse gamma prior of the variance of the noise.
-        scale: its scale.
-        probability: how probable this account is.
+        covariance: variance of the level before, covariance, variance of the level after, in units of that of the noise.
+        moves: standard deviation of the movement in units of the noise, where nothing else is known of it; else 0.
     """
 
+    probability: float
+    offset: float
+    freedom: float
+    noise: float
     before: float
     after: float
-    before_variance: float
-    after_variance: float
-    moves: bool
-    offset: float
-    shape: float
-    scale: float
-    probability: float
-
-    def of_none(self, *, after: bool) -> LevelPrior:
-        """Return the prior of one level: that before, or that after."""
-        mean, covariance = self._levels()
-        index = int(after)
-        return self._prior(mean[[index]], covariance[[index]][:, [index]])
-
-    def of_single(self) -> LevelPrior:
-        """Return the prior of the levels before and after."""
-        return self._prior(*self._levels())
-
-    def of_pair(self) -> LevelPrior:
-        """Return the prior of three levels; the one between is around the middle of the others, and far from sure."""
-        mean, covariance = self._levels()
-        average = np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]])
-        joint = average @ covariance @ average.T
-        spread = mean[1] - mean[0]
-        joint[1, 1] += spread * spread * self.shape / self.scale + (self.after_variance if self.moves else 4.0)
-        return self._prior(average @ mean, joint)
-
-    def _levels(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        shared = self.before_variance if self.moves else 0.0
-        covariance = np.array([[self.before_variance, shared], [shared, shared + self.after_variance]])
-        return np.array([self.before, self.after]), covariance
-
-    def _prior(self, mean: NDArray[np.float64], covariance: NDArray[np.float64]) -> LevelPrior:
-        return LevelPrior(
-            mean=mean,
-            precision=np.asarray(np.linalg.inv(covariance), dtype=np.float64),
-            offset_precision=1 / self.offset**2,
-            shape=self.shape,
-            scale=self.scale,
-            weight=math.log(self.probability),
-        )
+    covariance: tuple[float, float, float]
+    moves: float = 0.0
 
 
-def scale_of(problem: Problem, values: NDArray[np.float64]) -> Scale:
+@dataclass(frozen=True)
+class Knowledge:
+    """The accounts of what is known, as priors of the linear model for a accounts.
+
+    Attributes:
+        none_before: prior of one level, that of the good end.
+        none_after: prior of one level, that of the bad end.
+        single: prior of the levels before and after.
+        pair: prior of three levels; the one between is around the middle of the others, and far from sure.
+        moves: variance of the movement where nothing else is known of it, in units of that of the noise; else 0; shape (a, 1).
+    """
+
+    none_before: LevelPrior
+    none_after: LevelPrior
+    single: LevelPrior
+    pair: LevelPrior
+    moves: Array
+
+
+def scale_of(problem: Problem, values: Array) -> Scale:
     """Return the scale of a problem: that of its history, or where it has none, that of its values."""
     before, after = problem.before, problem.after
     known = [level for level in (before, after) if level.count]
@@ -111,59 +96,65 @@ def scale_of(problem: Problem, values: NDArray[np.float64]) -> Scale:
     return Scale(centre, max(noise, least))
 
 
-def knowledge_of(problem: Problem, scale: Scale) -> Sequence[Knowledge]:
-    """Return the accounts of what is known, in the unit of the scale.
+@lru_cache(maxsize=256)
+def knowledge_of(before: Level, after: Level, scale: Scale) -> Knowledge:
+    """Return what is known, in the unit of the scale.
 
     With a history: the devices are as the history, or differ by about the noise, or are other machines with another
     movement; and always, that the history says nothing.
     """
-    before, after = problem.before, problem.after
+    accounts = _accounts(before, after, scale)
+    covariance = np.array([[[a.covariance[0], a.covariance[1]], [a.covariance[1], a.covariance[2]]] for a in accounts])
+    mean = np.array([[account.before, account.after] for account in accounts])
+    average = np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]])
+    three = average @ covariance @ average.T
+    three[:, 1, 1] += [
+        ((account.after - account.before) / account.noise) ** 2 + (account.moves or 2.0) ** 2 for account in accounts
+    ]
+    return Knowledge(
+        none_before=_prior(accounts, mean[:, :1], covariance[:, :1, :1]),
+        none_after=_prior(accounts, mean[:, 1:], covariance[:, 1:, 1:]),
+        single=_prior(accounts, mean, covariance),
+        pair=_prior(accounts, mean @ average.T, three),
+        moves=np.array([[account.moves**2] for account in accounts]),
+    )
+
+
+def _prior(accounts: list[_Account], mean: Array, covariance: Array) -> LevelPrior:
+    shape = np.array([account.freedom / 2 for account in accounts])
+    return LevelPrior.of(
+        mean,
+        covariance,
+        offset=np.array([account.offset for account in accounts]),
+        shape=shape,
+        scale=shape * np.array([account.noise**2 for account in accounts]),
+        probability=np.array([account.probability for account in accounts]),
+    )
+
+
+def _accounts(before: Level, after: Level, scale: Scale) -> list[_Account]:
     if not (before.count and after.count):
-        return [
-            *_vague(problem, shape=0.5, scale=0.5 if not (before.count or after.count) else 1.0, probability=1.0),
-        ]
+        return _vague(1.0, 0.5 if not (before.count or after.count) else 1.0)
     low, high = ((level.mean - scale.centre) / scale.unit for level in (before, after))
-    freedom = min(max(before.count + after.count - 2, 1), _HISTORY_COUNTS)
+    counts = [min(level.count, _HISTORY_COUNTS) for level in (before, after)]
+    freedom = float(min(max(before.count + after.count - 2, 1), _HISTORY_COUNTS))
 
-    def as_history(offset: float, loose: float, freedom: float, probability: float) -> Knowledge:
-        return Knowledge(
-            before=low,
-            after=high,
-            before_variance=_variance(before),
-            after_variance=_variance(after) + (loose * (high - low)) ** 2,
-            moves=False,
-            offset=offset,
-            shape=freedom / 2,
-            scale=freedom / 2,
-            probability=probability,
-        )
+    def as_history(probability: float, offset: float, freedom: float, loose: float = 0.0) -> _Account:
+        covariance = (1 / counts[0], 0.0, 1 / counts[1] + (loose * (high - low)) ** 2)
+        return _Account(probability, offset, freedom, 1.0, low, high, covariance)
 
     return [
-        as_history(0.1, 0.0, freedom, 0.6),
-        as_history(1.0, 0.0, freedom, 0.25),
-        as_history(10.0, 0.3, min(freedom, 4.0), 0.1),
-        *_vague(problem, shape=1.0, scale=1.0, probability=0.05),
+        as_history(0.8, 0.1, freedom),
+        as_history(0.12, 1.0, freedom),
+        as_history(0.05, 10.0, min(freedom, 4.0), loose=0.3),
+        *_vague(0.03, 1.0),
     ]
 
 
-def _vague(problem: Problem, *, shape: float, scale: float, probability: float) -> list[Knowledge]:
+def _vague(probability: float, noise: float) -> list[_Account]:
     """Return accounts without a history: movements of a few times the noise, or of much more."""
-    del problem
+    level = _VAGUE_LEVEL**2
     return [
-        Knowledge(
-            before=0.0,
-            after=0.0,
-            before_variance=_VAGUE_LEVEL**2,
-            after_variance=movement**2,
-            moves=True,
-            offset=1.0,
-            shape=shape,
-            scale=scale,
-            probability=probability * share,
-        )
-        for movement, share in ((3.0, 0.8), (60.0, 0.2))
+        _Account(probability * share, 1.0, 1.0, noise, 0.0, 0.0, (level, level, level + moves**2), moves)
+        for moves, share in ((3.0, 0.8), (60.0, 0.2))
     ]
-
-
-def _variance(level: Level) -> float:
-    return 1.0 / min(level.count, _HISTORY_COUNTS)

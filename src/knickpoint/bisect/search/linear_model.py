@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,23 +21,47 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class LevelPrior:
-    """What is known of the levels of k segments, of the offsets and of the variance.
+    """What each of several accounts knows of the levels of k segments, of the offsets of devices and of the variance of the noise.
 
     Attributes:
-        mean: expected levels; shape (k,).
-        precision: inverse of their covariance, in units of 1 / variance of the noise; shape (k, k).
-        offset_precision: the same of the offset of each device.
-        shape: shape of the inverse gamma prior of the variance.
-        scale: its scale.
-        weight: logarithm of the prior probability of this knowledge.
+        mean: expected levels; shape (a, k).
+        precision: inverse of their covariance, in units of 1 / variance of the noise; shape (a, k, k).
+        pull: precision @ mean; shape (a, k).
+        expected: mean @ precision @ mean; shape (a, 1).
+        offset_precision: the precision of the offset of each device; shape (a, 1, 1).
+        shape: shape of the inverse gamma prior of the variance; shape (a, 1).
+        scale: its scale; shape (a, 1).
+        constant: logarithms of the prior probability of each account and of its normalising terms; shape (a, 1).
     """
 
     mean: Array
     precision: Array
-    offset_precision: float
-    shape: float
-    scale: float
-    weight: float
+    pull: Array
+    expected: Array
+    offset_precision: Array
+    shape: Array
+    scale: Array
+    constant: Array
+
+    @classmethod
+    def of(
+        cls, mean: Array, covariance: Array, *, offset: Array, shape: Array, scale: Array, probability: Array
+    ) -> Self:
+        """Make the prior of means (a, k), covariances (a, k, k), and deviations of offsets, shapes, scales and weights (a,)."""
+        precision = np.asarray(np.linalg.inv(covariance), dtype=np.float64)
+        pull = np.einsum("aij,aj->ai", precision, mean)
+        lgamma = np.array([math.lgamma(value) for value in shape])
+        constant = np.log(probability) - np.linalg.slogdet(covariance)[1] / 2 + shape * np.log(scale) - lgamma
+        return cls(
+            mean=mean,
+            precision=precision,
+            pull=pull,
+            expected=(mean * pull).sum(axis=1)[:, None],
+            offset_precision=(1 / offset**2)[:, None, None],
+            shape=shape[:, None],
+            scale=scale[:, None],
+            constant=constant[:, None],
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,68 +81,73 @@ class Segments:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The fit of each hypothesis.
+    """The fit of each hypothesis under each account.
 
     Attributes:
-        log_evidence: logarithm of the marginal likelihood, without the terms that all hypotheses share; shape (h,).
-        levels: posterior means of the levels; shape (h, k).
-        covariance: their covariance, in units of the variance; shape (h, k, k).
-        variance: expected variance of the noise; shape (h,).
-        freedom: degrees of freedom of the posterior.
-        offsets: posterior means of the offsets of the devices; shape (h, d).
+        log_evidence: logarithm of the marginal likelihood, without the terms that all hypotheses share; shape (a, h).
+        levels: posterior means of the levels; shape (a, h, k).
+        covariance: their covariance, in units of the variance; shape (a, h, k, k).
+        variance: expected variance of the noise; shape (a, h).
+        offsets: posterior means of the offsets of the devices; shape (a, h, d).
     """
 
     log_evidence: Array
     levels: Array
     covariance: Array
     variance: Array
-    freedom: float
     offsets: Array
+
+    @property
+    def movement(self) -> Array:
+        """The last level minus the first; shape (a, h)."""
+        return np.asarray(self.levels[..., -1] - self.levels[..., 0])
+
+    @property
+    def movement_variance(self) -> Array:
+        """Its variance, in units of the variance of the noise; shape (a, h)."""
+        covariance = self.covariance
+        return np.asarray(covariance[..., 0, 0] + covariance[..., -1, -1] - 2 * covariance[..., 0, -1])
 
 
 def fit(segments: Segments, prior: LevelPrior) -> Estimate:
-    """Integrate over levels, offsets and variance, for all hypotheses at once."""
+    """Integrate over levels, offsets and variance, for all hypotheses and accounts at once."""
     count, total = segments.count, segments.total
     # Eliminate the offsets of the devices.
-    held = count.sum(axis=1) + prior.offset_precision  # (h, d)
+    held = count.sum(axis=1) + prior.offset_precision  # (a, h, d)
     pulled = total.sum(axis=1)
-    by_device = count / held[:, None, :]
-    matrix = prior.precision - by_device @ count.transpose(0, 2, 1)
+    by_device = count / held[:, :, None, :]
+    matrix = prior.precision[:, None] - by_device @ count.transpose(0, 2, 1)
     diagonal = np.arange(count.shape[1])
-    matrix[:, diagonal, diagonal] += count.sum(axis=2)
-    right = prior.precision @ prior.mean + total.sum(axis=2) - np.einsum("hkd,hd->hk", by_device, pulled)
+    matrix[..., diagonal, diagonal] += count.sum(axis=2)
+    right = prior.pull[:, None] + total.sum(axis=2) - (by_device @ pulled[:, :, None])[..., 0]
     # Solve for the levels.
-    inverse, log_determinant = _invert(matrix)
-    levels = np.einsum("hij,hj->hi", inverse, right)
-    explained = (right * levels).sum(axis=1) + (pulled**2 / held).sum(axis=1)
-    expected = float(prior.mean @ prior.precision @ prior.mean)
+    inverse, determinant = _invert(matrix)
+    levels = (inverse @ right[..., None])[..., 0]
+    explained = (right * levels).sum(axis=2) + (pulled**2 / held).sum(axis=2)
     shape = prior.shape + float(count[0].sum()) / 2
-    scale = np.maximum(prior.scale + (segments.squares + expected - explained) / 2, prior.scale)
-    evidence = (
-        prior.weight
-        + 0.5 * (_log_determinant(prior.precision) - log_determinant)
-        + 0.5 * (math.log(prior.offset_precision) * held.shape[1] - np.log(held).sum(axis=1))
-        + prior.shape * math.log(prior.scale)
-        - shape * np.log(scale)
-        + math.lgamma(shape)
-        - math.lgamma(prior.shape)
-    )
-    offsets = (pulled - np.einsum("hkd,hk->hd", count, levels)) / held
-    return Estimate(evidence, levels, inverse, scale / shape, 2 * shape, offsets)
-
-
-def _log_determinant(matrix: Array) -> float:
-    return float(np.linalg.slogdet(matrix)[1])
+    scale = np.maximum(prior.scale + (segments.squares + prior.expected - explained) / 2, prior.scale)
+    lgamma = np.array([[math.lgamma(value)] for value in shape[:, 0]])
+    shrunk = np.log(held / prior.offset_precision).sum(axis=2)
+    evidence = prior.constant + lgamma - (np.log(determinant) + shrunk) / 2 - shape * np.log(scale)
+    offsets = (pulled - (levels[..., None, :] @ count)[..., 0, :]) / held
+    return Estimate(evidence, levels, inverse, scale / shape, offsets)
 
 
 def _invert(matrix: Array) -> tuple[Array, Array]:
-    """Return inverses and log determinants of symmetric matrices; shape (h, k, k) with k of 1, 2 or 3."""
-    size = matrix.shape[1]
+    """Return inverses and determinants of symmetric matrices; shape (..., k, k) with k of 1, 2 or 3."""
+    size = matrix.shape[-1]
     if size == 1:
-        return 1 / matrix, np.log(matrix[:, 0, 0])
+        return 1 / matrix, matrix[..., 0, 0]
+    adjugate = np.empty_like(matrix)
     if size == 2:
-        a, b, d = matrix[:, 0, 0], matrix[:, 0, 1], matrix[:, 1, 1]
-        determinant = a * d - b * b
-        adjugate = np.stack([d, -b, -b, a], axis=1).reshape(-1, 2, 2)
-        return adjugate / determinant[:, None, None], np.log(determinant)
-    return np.asarray(np.linalg.inv(matrix), dtype=np.float64), np.asarray(np.linalg.slogdet(matrix)[1])
+        adjugate[..., 0, 0], adjugate[..., 1, 1] = matrix[..., 1, 1], matrix[..., 0, 0]
+        adjugate[..., 0, 1] = adjugate[..., 1, 0] = -matrix[..., 0, 1]
+    else:
+        a, b, c = matrix[..., 0, 0], matrix[..., 0, 1], matrix[..., 0, 2]
+        d, e, f = matrix[..., 1, 1], matrix[..., 1, 2], matrix[..., 2, 2]
+        adjugate[..., 0, 0], adjugate[..., 1, 1], adjugate[..., 2, 2] = d * f - e * e, a * f - c * c, a * d - b * b
+        adjugate[..., 0, 1] = adjugate[..., 1, 0] = c * e - b * f
+        adjugate[..., 0, 2] = adjugate[..., 2, 0] = b * e - c * d
+        adjugate[..., 1, 2] = adjugate[..., 2, 1] = b * c - a * e
+    determinant = (matrix[..., 0, :] * adjugate[..., :, 0]).sum(axis=-1)
+    return adjugate / determinant[..., None, None], determinant

@@ -18,8 +18,18 @@ __all__ = ["moot", "moot_of", "plan", "plan_of"]
 _OPEN: Final = 0.005
 """A place is worth measuring while both answers have at least this probability."""
 
+_SURE: Final = 0.1
+"""A measured place belongs to a level where the other one has at most this probability."""
+
+_REPEATS_FOR_A_REFERENCE: Final = 8
+"""So many values of a place in doubt ask for one value of each level, made at an end if need be."""
+
 _ENDS_DIFFER: Final = 0.2
 """The ends are measured again while "no commit made the change" has at least this probability."""
+
+
+_ENDS_AGREE: Final = 0.02
+"""And while one change has at least this probability; below it, only two that cancel each other are left to look for."""
 
 
 def plan(
@@ -60,7 +70,7 @@ def moot_of(standing: Standing, under_way: Sequence[PlannedProbe]) -> tuple[Plan
     """Answer as :func:`moot` does, from a standing."""
     if _has_ended(standing):
         return tuple(under_way)
-    wanted = set(standing.unverified())
+    wanted = {place for number in standing.culprits for place in standing.sides_of(number)}
     before = standing.change_at_or_before
     return tuple(
         probe
@@ -72,28 +82,27 @@ def moot_of(standing: Standing, under_way: Sequence[PlannedProbe]) -> tuple[Plan
 
 
 def _has_ended(standing: Standing) -> bool:
-    return standing.not_reproducible or bool(standing.culprits and not standing.unverified())
+    return standing.not_reproducible or standing.verified
 
 
 def _verify(standing: Standing, under_way: Sequence[PlannedProbe], free: Sequence[str]) -> tuple[PlannedProbe, ...]:
-    """Measure culprit and parent beside each other on one device; that which measured more of them so far."""
-    running = {probe.place for probe in under_way}
-    wanted = [place for place in standing.unverified() if place not in running]
-    if standing.problem.error is not None:
-        return tuple(PlannedProbe(p, d, ProbePurpose.VERIFY) for p, d in zip(wanted, free, strict=False))
+    """Measure culprit and parent beside each other on one device; on that which measured more of them so far."""
     planned: list[PlannedProbe] = []
     left = list(free)
     for number in standing.culprits:
-        missing = standing.missing_of(number)
-        candidates = standing.candidates_of(number)
-        sides = {candidates[0] - 1, candidates[-1]}
-        here = [probe for probe in under_way if probe.place in sides and probe.purpose is ProbePurpose.VERIFY]
-        if not missing or here or not left:
+        running = {probe.place for probe in under_way if probe.purpose is ProbePurpose.VERIFY}
+        sides = standing.sides_of(number)
+        if not standing.unverified(number) or running.intersection(sides):
             continue
-        device = max(left, key=lambda name: len(standing.measured_by_device.get(name, set()) & sides))
-        place = min(sides.intersection(missing) - standing.measured_by_device.get(device, set()) or missing)
-        planned.append(PlannedProbe(place, device, ProbePurpose.VERIFY))
-        left.remove(device)
+        if standing.problem.error is None:
+            device = min(left, key=lambda name: len(standing.lacking(number, name)), default="")
+            places = standing.lacking(number, device)[:1]
+        else:
+            places = standing.lacking(number, "")
+        for place in places[: len(left)]:
+            device = min(left, key=lambda name: len(standing.lacking(number, name)))
+            left.remove(device)
+            planned.append(PlannedProbe(place, device, ProbePurpose.VERIFY))
     return tuple(planned)
 
 
@@ -124,7 +133,9 @@ def _wanted_ends(standing: Standing, running: Sequence[int]) -> list[int]:
     ends = [place for place in (0, problem.candidates) if place not in problem.skipped]
     counts = {place: standing.count_at(place, running) for place in ends}
     least = 1 if known else 2
-    unclear = not standing.exact and standing.belief.posterior.none > _ENDS_DIFFER
+    posterior = standing.belief.posterior
+    changed = float(posterior.single.sum())
+    unclear = not standing.exact and posterior.none > _ENDS_DIFFER and changed > _ENDS_AGREE
     enough = max(least, min(counts.values(), default=0) + 1 if unclear else 0)
     return sorted((place for place in ends if counts[place] < enough), key=lambda place: counts[place])
 
@@ -145,14 +156,50 @@ def _search(standing: Standing, under_way: Sequence[PlannedProbe], free: Sequenc
     places = _at_quantiles(before, targets, usable, problem.costs, repeats=not standing.exact)
     if not places and not under_way and not standing.exact:
         places = _around_the_likeliest(standing)
+    places = _with_references(standing, under_way, places)
     return tuple(
-        PlannedProbe(place, device) for place, device in zip(places, _by_experience(standing, free), strict=False)
+        PlannedProbe(place, device, ProbePurpose.END if place in {0, problem.candidates} else ProbePurpose.SEARCH)
+        for place, device in zip(places, _by_experience(standing, free), strict=False)
     )
 
 
-def _focus(standing: Standing) -> NDArray[np.float64]:
-    """Return the cumulative posterior to divide; where two changes are likely, that of the one that is less clear."""
+def _with_references(standing: Standing, under_way: Sequence[PlannedProbe], places: Sequence[int]) -> list[int]:
+    """Put an end in place of a place that was measured often, where a level has no values to compare it with.
+
+    Without values of both levels from these devices, "another device" explains a level as well as a change does.
+    """
+    problem = standing.problem
+    if problem.error is not None:
+        return list(places)
     before = standing.change_at_or_before
+    sure = {
+        0: sum(before[o.place] <= _SURE for o in standing.observations),
+        problem.candidates: sum(before[o.place] >= 1 - _SURE for o in standing.observations),
+    }
+    for probe in under_way:
+        if probe.place in sure:
+            sure[probe.place] += 1
+    chosen: list[int] = []
+    for place in places:
+        count = standing.count_at(place)
+        lacking = [end for end in sure if sure[end] * _REPEATS_FOR_A_REFERENCE < count and end not in problem.skipped]
+        wanted = min(lacking, key=lambda end: sure[end], default=place) if count > 1 else place
+        if wanted in sure:
+            sure[wanted] += 1
+        chosen.append(wanted)
+    return chosen
+
+
+def _focus(standing: Standing) -> NDArray[np.float64]:
+    """Return the cumulative posterior to divide; where two changes are likely, that of the one that is less clear.
+
+    Where the ends agree, only two changes that cancel each other are left: the one that is first lies before a place
+    between them, so that the places in doubt are those of the changes alone.
+    """
+    before = standing.change_at_or_before
+    posterior = standing.belief.posterior
+    if posterior.none > _ENDS_DIFFER and float(posterior.single.sum()) <= _ENDS_AGREE:
+        return standing.raised
     if standing.belief.posterior.several <= 0.5:
         return before
     halves = [np.clip(2 * before, 0.0, 1.0), np.clip(2 * before - 1, 0.0, 1.0)]

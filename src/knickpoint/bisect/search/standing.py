@@ -73,22 +73,25 @@ class Standing:
         """Whether it is sure enough that no commit of the range made the change."""
         return self.belief.posterior.none >= self.problem.probability
 
-    def unverified(self) -> tuple[int, ...]:
-        """Return the places to measure before the culprits are stated: the culprit and its parent, on one device."""
-        return tuple(place for number in self.culprits for place in self.missing_of(number))
+    @property
+    def verified(self) -> bool:
+        """Whether there are culprits, and each was measured beside its parent on one device."""
+        return bool(self.culprits) and not any(self.unverified(number) for number in self.culprits)
 
-    def missing_of(self, number: int) -> tuple[int, ...]:
-        """Return which of a culprit and its parent no device has measured beside the other."""
+    def unverified(self, number: int) -> bool:
+        """Return whether no device has measured both a culprit and its parent."""
+        devices = (*self.measured_by_device, "")
+        return all(self.lacking(number, device) for device in devices)
+
+    def lacking(self, number: int, device: str) -> tuple[int, ...]:
+        """Return which of a culprit's parent and the culprit a device has not measured."""
+        measured = self.measured_by_device.get(device if self.problem.error is None else "", set())
+        return tuple(place for place in self.sides_of(number) if place not in measured)
+
+    def sides_of(self, number: int) -> tuple[int, ...]:
+        """Return the places beside a culprit that can be measured and are not certain: its parent's and its own."""
         candidates = self.candidates_of(number)
-        sides = [place for place in (candidates[0] - 1, candidates[-1]) if self._can_verify(place)]
-        measured = self.measured_by_device.values()
-        best = max((sum(place in places for place in sides) for places in measured), default=0)
-        if best == len(sides):
-            return ()
-        if best == 0:
-            return tuple(sides)
-        halves = [places for places in measured if sum(place in places for place in sides) == best]
-        return tuple(place for place in sides if not any(place in places for places in halves)) or tuple(sides[:1])
+        return tuple(place for place in (candidates[0] - 1, candidates[-1]) if self._can_verify(place))
 
     def _can_verify(self, place: int) -> bool:
         is_end = place in {0, self.problem.candidates}
@@ -114,6 +117,16 @@ class Standing:
         marginal = belief.posterior.marginal
         changes = marginal * (1 - belief.posterior.none) / (marginal.sum() or 1.0)
         return np.concatenate([[0.0], np.cumsum(changes)]) + belief.none_after + belief.reversed / 2
+
+    @cached_property
+    def raised(self) -> NDArray[np.float64]:
+        """The share, up to each place, of the commits that may lie between two changes; shape (candidates + 1,)."""
+        places = np.arange(self.problem.candidates + 1)
+        measured = np.unique([0, self.problem.candidates, *(o.place for o in self.observations)])
+        right = np.clip(np.searchsorted(measured, places, side="right"), 1, len(measured) - 1)
+        width = (places - measured[right - 1]) * (measured[right] - places)
+        total = np.cumsum(width, dtype=np.float64)
+        return total / (total[-1] or 1.0)
 
     def count_at(self, place: int, probes: Iterable[int] = ()) -> int:
         """Return how many observations, and probes of the given places, a place has."""

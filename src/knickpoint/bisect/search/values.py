@@ -18,14 +18,17 @@ __all__ = ["Fit", "Values", "best_fit", "evidence_of_values"]
 
 Array = NDArray[np.float64]
 
-_OUTLIERS: Final = 0.02
+_OUTLIERS: Final = 0.01
 """Share of values that are expected to be outliers,"""
 
-_OUTLIER_DEVIATION: Final = 10.0
+_OUTLIER_DEVIATION: Final = 20.0
 """and their deviation, in units of the noise."""
 
-_ROUNDS: Final = 2
-"""How often the outliers are looked for anew, with what the last look left of them."""
+_LOOKS: Final = 3
+"""How often outliers are looked for at most, each time with what the last look left of them."""
+
+_SAME_WEIGHTS: Final = 0.05
+"""Weights that move by less than this are the same."""
 
 _TAKEN_BACK: Final = 0.02
 """Share of the pairs of changes in which the second takes the first one back."""
@@ -53,12 +56,13 @@ class Values:
 
     @classmethod
     def of(cls, problem: Problem, observations: Sequence[Observation]) -> Values:
-        """Read the observations; their order does not matter."""
-        values = np.array([observation.value for observation in observations], dtype=np.float64)
-        places, index = np.unique(np.array([o.place for o in observations], dtype=np.int64), return_inverse=True)
-        devices = sorted({observation.device for observation in observations})
+        """Read the observations, in an order of their own."""
+        rows = sorted((o.place, o.device, o.value) for o in observations)
+        places, index = np.unique(np.array([row[0] for row in rows], dtype=np.int64), return_inverse=True)
+        devices = sorted({row[1] for row in rows})
         number = {name: position for position, name in enumerate(devices)}
-        device = np.array([number[observation.device] for observation in observations], dtype=np.int64)
+        device = np.array([number[row[1]] for row in rows], dtype=np.int64)
+        values = np.array([row[2] for row in rows], dtype=np.float64)
         scale = scale_of(problem, values)
         return cls(places, index, device, tuple(devices), (values - scale.centre) / scale.unit, scale)
 
@@ -71,199 +75,182 @@ class _Sums:
     total: Array
     squares: float
 
-    def segments(self, *selected: tuple[Array, Array]) -> Segments:
-        """Return segments of given sums of (count, total), each of shape (h, d)."""
-        return Segments(
-            np.stack([count for count, _ in selected], axis=1),
-            np.stack([total for _, total in selected], axis=1),
-            self.squares,
-        )
+    @classmethod
+    def of(cls, values: Values, weights: Array) -> _Sums:
+        devices = len(values.devices)
+        cell = (values.index + 1) * devices + values.device
+        size = (len(values.places) + 1) * devices
+        count = np.bincount(cell, weights, size).reshape(-1, devices).cumsum(axis=0)
+        total = np.bincount(cell, weights * values.value, size).reshape(-1, devices).cumsum(axis=0)
+        return cls(count, total, float((weights * values.value**2).sum()))
 
     def none(self) -> Segments:
-        return self.segments((self.count[-1:], self.total[-1:]))
+        """All values in one segment."""
+        return Segments(self.count[-1:, None], self.total[-1:, None], self.squares)
 
-    def single(self) -> Segments:
-        left = (self.count, self.total)
-        return self.segments(left, (self.count[-1] - self.count, self.total[-1] - self.total))
+    def single(self, *, turned: bool = False) -> Segments:
+        """Two segments for each gap, the first before it; or the second first."""
+        order = slice(None, None, -1 if turned else 1)
+        count, total = (np.stack([sums, sums[-1] - sums][order], axis=1) for sums in (self.count, self.total))
+        return Segments(count, total, self.squares)
 
-    def reversed(self) -> Segments:
-        left = (self.count, self.total)
-        return self.segments((self.count[-1] - self.count, self.total[-1] - self.total), left)
+    def pair(self, *, taken_back: bool) -> Segments:
+        """Three segments for each pair of gaps; or two, where the levels outside are the same."""
+        first, second = np.triu_indices(len(self.count))
+        parts = []
+        for sums in (self.count, self.total):
+            before, between, after = sums[first], sums[second] - sums[first], sums[-1] - sums[second]
+            parts.append(np.stack([before + after, between] if taken_back else [before, between, after], axis=1))
+        return Segments(parts[0], parts[1], self.squares)
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The most probable account of the values, in the unit of the values.
+    """The most probable account of the values.
 
     Attributes:
         levels: levels before and after; one level where no change is more probable.
         deviations: standard deviations of these estimates.
         noise: standard deviation of single values.
         offsets: offset of each device.
-        weights: weight of each value, near 0 for an outlier; shape (v,).
     """
 
     levels: Array
     deviations: Array
     noise: float
     offsets: Array
+
+
+@dataclass(frozen=True, slots=True)
+class _Fitted:
+    """The fits of no change and of one change, and the weights of the values that they rest on."""
+
+    sums: _Sums
     weights: Array
+    before: Estimate
+    after: Estimate
+    single: Estimate
+
+    @classmethod
+    def of(cls, values: Values, known: Knowledge, weights: Array) -> _Fitted:
+        sums = _Sums.of(values, weights)
+        none = sums.none()
+        return cls(
+            sums, weights, fit(none, known.none_before), fit(none, known.none_after), fit(sums.single(), known.single)
+        )
+
+    def best(self) -> Fit:
+        """Return the most probable hypothesis of one or no change, under its most probable account."""
+        estimate = max((self.single, self.before, self.after), key=lambda found: float(found.log_evidence.max()))
+        account, gap = np.unravel_index(int(np.argmax(estimate.log_evidence)), estimate.log_evidence.shape)
+        variance = float(estimate.variance[account, gap])
+        return Fit(
+            levels=estimate.levels[account, gap],
+            deviations=np.sqrt(np.diag(estimate.covariance[account, gap]) * variance),
+            noise=float(np.sqrt(variance)),
+            offsets=estimate.offsets[account, gap],
+        )
 
 
 def evidence_of_values(problem: Problem, observations: Sequence[Observation]) -> Evidence:
     """Return the evidence of observations with values."""
     values = Values.of(problem, observations)
-    accounts = knowledge_of(problem, values.scale)
-    sums = _sums(values, _weights(problem, values, accounts))
-    before, after, single, backwards, pair = [], [], [], [], []
-    for account in accounts:
-        none = sums.none()
-        before.append(fit(none, account.of_none(after=False)).log_evidence[0])
-        after.append(fit(none, account.of_none(after=True)).log_evidence[0])
-        forward, turned = _directed(problem, account, sums)
-        single.append(forward)
-        backwards.append(turned)
-        if problem.several > 0:
-            pair.append(_pairs(account, sums))
+    known = knowledge_of(problem.before, problem.after, values.scale)
+    fitted = _without_outliers(values, known)
+    single, turned = _directed(problem.movement, known, fitted)
     gaps = len(values.places) + 1
-    of_pairs = np.full((gaps, gaps), -np.inf)
-    if pair:
-        of_pairs[np.triu_indices(gaps)] = log_sum(np.array(pair), axis=0)
+    pair = np.full((gaps, gaps), -np.inf)
+    if problem.several > 0:
+        pair[np.triu_indices(gaps)] = _pairs(known, fitted.sums)
     return Evidence(
         places=values.places,
-        none_before=float(log_sum(np.array(before))),
-        none_after=float(log_sum(np.array(after))),
-        single=log_sum(np.array(single), axis=0),
-        reversed=log_sum(np.array(backwards), axis=0),
-        pair=of_pairs,
+        none_before=float(log_sum(fitted.before.log_evidence)),
+        none_after=float(log_sum(fitted.after.log_evidence)),
+        single=log_sum(single, axis=0),
+        reversed=log_sum(turned, axis=0),
+        pair=pair,
     )
 
 
-def best_fit(problem: Problem, observations: Sequence[Observation]) -> Fit:
-    """Return the most probable account of values."""
+def best_fit(problem: Problem, observations: Sequence[Observation]) -> tuple[Values, Fit, Array]:
+    """Return the values, the most probable account of them in the unit of the scale, and the weight of each value."""
     values = Values.of(problem, observations)
-    accounts = knowledge_of(problem, values.scale)
-    weights = _weights(problem, values, accounts)
-    found = _best(problem, accounts, _sums(values, weights))
-    unit = values.scale.unit
-    return Fit(
-        levels=found.levels * unit + values.scale.centre,
-        deviations=found.deviations * unit,
-        noise=found.noise * unit,
-        offsets=found.offsets * unit,
-        weights=weights,
-    )
+    fitted = _without_outliers(values, knowledge_of(problem.before, problem.after, values.scale))
+    return values, fitted.best(), fitted.weights
 
 
-def _sums(values: Values, weights: Array) -> _Sums:
-    shape = (len(values.places) + 1, len(values.devices))
-    count, total = np.zeros(shape), np.zeros(shape)
-    np.add.at(count, (values.index + 1, values.device), weights)
-    np.add.at(total, (values.index + 1, values.device), weights * values.value)
-    return _Sums(count.cumsum(axis=0), total.cumsum(axis=0), float((weights * values.value**2).sum()))
-
-
-def _directed(problem: Problem, account: Knowledge, sums: _Sums) -> tuple[Array, Array]:
+def _directed(movement: int, known: Knowledge, fitted: _Fitted) -> tuple[Array, Array]:
     """Return the log evidence of one change in each gap, in the direction of the movement and in the other one."""
-    estimate = fit(sums.single(), account.of_single())
-    evidence = estimate.log_evidence + _moved(account, estimate)
-    if problem.movement == 0:
+    evidence = fitted.single.log_evidence + _moved(known, fitted.single)
+    if movement == 0:
         return evidence, np.full_like(evidence, -np.inf)
-    prior = account.of_single()
+    prior = known.single
     covariance = np.linalg.inv(prior.precision)
-    expected = problem.movement * (prior.mean[1] - prior.mean[0])
-    spread = np.sqrt(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1])
-    likely = float(_log_positive(np.array(expected / spread)))
-    standard = problem.movement * _movement(estimate)
-    forward = evidence + _log_positive(standard) - likely
-    if account.moves:
-        return forward, evidence + _log_positive(-standard) - likely
-    turned = fit(sums.reversed(), account.of_single())
-    return forward, turned.log_evidence + _log_positive(problem.movement * _movement(turned)) - likely
+    spread = np.sqrt(covariance[:, 0, 0] + covariance[:, 1, 1] - 2 * covariance[:, 0, 1])
+    likely = _log_positive(movement * (prior.mean[:, 1] - prior.mean[:, 0]) / spread)[:, None]
+    forward = evidence + _log_positive(movement * _standard(fitted.single)) - likely
+    # Where the levels are known, the other direction has them exchanged; else the same fit serves both.
+    other = fit(fitted.sums.single(turned=True), prior)
+    exchanged = other.log_evidence + _log_positive(movement * _standard(other)) - likely
+    vague = evidence + _log_positive(-movement * _standard(fitted.single)) - likely
+    return forward, np.where(known.moves > 0, vague, exchanged)
 
 
-def _movement(estimate: Estimate) -> Array:
-    """Return the estimated movement between the first and the last level, in standard deviations."""
-    covariance = estimate.covariance
-    variance = covariance[:, 0, 0] + covariance[:, -1, -1] - 2 * covariance[:, 0, -1]
-    return (estimate.levels[:, -1] - estimate.levels[:, 0]) / np.sqrt(variance * estimate.variance)
+def _standard(estimate: Estimate) -> Array:
+    """Return the estimated movement in standard deviations."""
+    return np.asarray(estimate.movement / np.sqrt(estimate.movement_variance * estimate.variance))
 
 
 def _log_positive(standard: Array) -> Array:
     """Return the log probability that a quantity is positive, from its estimate in standard deviations (logistic)."""
-    return -np.logaddexp(0.0, -1.702 * standard)
+    return np.asarray(-np.logaddexp(0.0, -1.702 * standard))
 
 
-def _moved(account: Knowledge, estimate: Estimate) -> Array:
+def _moved(known: Knowledge, estimate: Estimate) -> Array:
     """Weigh a vague prior of the movement by its square, so that a movement near zero is not one.
 
     Without it, "no change" could never gain much on "a very small change" (the moment prior of Johnson and Rossell, 2010).
     """
-    if not account.moves:
-        return np.zeros(len(estimate.log_evidence))
-    covariance = estimate.covariance
-    variance = covariance[:, 0, 0] + covariance[:, -1, -1] - 2 * covariance[:, 0, -1]
-    movement = estimate.levels[:, -1] - estimate.levels[:, 0]
-    return np.asarray(np.log((movement**2 / estimate.variance + variance) / account.after_variance))
+    moment = estimate.movement**2 / estimate.variance + estimate.movement_variance
+    return np.asarray(np.where(known.moves > 0, np.log(moment / np.maximum(known.moves, 1e-300)), 0.0))
 
 
-def _pairs(account: Knowledge, sums: _Sums) -> Array:
+def _pairs(known: Knowledge, sums: _Sums) -> Array:
     """Return the log evidence of two changes, for each pair of gaps of the upper triangle."""
-    first, second = np.triu_indices(len(sums.count))
-    before = (sums.count[first], sums.total[first])
-    between = (sums.count[second] - before[0], sums.total[second] - before[1])
-    after = (sums.count[-1] - sums.count[second], sums.total[-1] - sums.total[second])
-    outside = (before[0] + after[0], before[1] + after[1])
-    three = fit(sums.segments(before, between, after), account.of_pair())
-    two = fit(sums.segments(outside, between), account.of_single())
-    return np.asarray(
-        np.logaddexp(
-            np.log1p(-_TAKEN_BACK) + three.log_evidence + _moved(account, three),
-            np.log(_TAKEN_BACK) + two.log_evidence + _moved(account, two),
-        )
+    three = fit(sums.pair(taken_back=False), known.pair)
+    two = fit(sums.pair(taken_back=True), known.single)
+    joint = np.logaddexp(
+        np.log1p(-_TAKEN_BACK) + three.log_evidence + _moved(known, three),
+        np.log(_TAKEN_BACK) + two.log_evidence + _moved(known, two),
     )
+    return log_sum(joint, axis=0)
 
 
-def _weights(problem: Problem, values: Values, accounts: Sequence[Knowledge]) -> Array:
-    """Return the probability of each value to be no outlier: no level explains it, and no other value near it agrees."""
-    weights = np.ones(len(values.value))
-    alone = _distance_to_neighbours
-    for _ in range(_ROUNDS):
-        found = _best(problem, accounts, _sums(values, weights))
-        corrected = values.value - found.offsets[values.device]
-        residual = np.abs(corrected[:, None] - found.levels[None, :]).min(axis=1)
-        residual = np.minimum(residual, alone(values, corrected)) / found.noise
-        odds = _OUTLIERS / (1 - _OUTLIERS) / _OUTLIER_DEVIATION
-        exponent = np.minimum(residual**2 / 2 * (1 - 1 / _OUTLIER_DEVIATION**2), 700.0)
-        weights = 1 / (1 + odds * np.exp(exponent))
-    return weights
+def _without_outliers(values: Values, known: Knowledge) -> _Fitted:
+    """Fit with the probability of each value to be no outlier as its weight."""
+    fitted = _Fitted.of(values, known, np.ones(len(values.value)))
+    for _ in range(_LOOKS):
+        weights = _weights(values, fitted.best())
+        if float(np.abs(weights - fitted.weights).max()) < _SAME_WEIGHTS:
+            break
+        fitted = _Fitted.of(values, known, weights)
+    return fitted
+
+
+def _weights(values: Values, found: Fit) -> Array:
+    """Return the probability of each value to be no outlier: a level explains it, or another value near it agrees."""
+    corrected = values.value - found.offsets[values.device]
+    residual = np.abs(corrected[:, None] - found.levels).min(axis=1)
+    suspicious = residual > 2 * found.noise
+    if suspicious.any():
+        residual[suspicious] = np.minimum(residual, _distance_to_neighbours(values, corrected))[suspicious]
+    exponent = np.minimum((residual / found.noise) ** 2 / 2 * (1 - 1 / _OUTLIER_DEVIATION**2), 700.0)
+    return np.asarray(1 / (1 + _OUTLIERS / (1 - _OUTLIERS) / _OUTLIER_DEVIATION * np.exp(exponent)))
 
 
 def _distance_to_neighbours(values: Values, corrected: Array) -> Array:
     """Return how far each value is from the nearest other one of its place and the places next to it."""
-    apart = np.abs(values.index[:, None] - values.index[None, :]) <= 1
-    np.fill_diagonal(apart, val=False)
+    near = np.abs(values.index[:, None] - values.index[None, :]) <= 1
+    np.fill_diagonal(near, val=False)
     distance = np.abs(corrected[:, None] - corrected[None, :])
-    return np.asarray(np.where(apart, distance, np.inf).min(axis=1, initial=np.inf))
-
-
-def _best(problem: Problem, accounts: Sequence[Knowledge], sums: _Sums) -> Fit:
-    """Return the most probable hypothesis of one or no change, under the most probable account."""
-    candidates: list[tuple[float, int, Estimate]] = []
-    for account in accounts:
-        for after in (False, True):
-            none = fit(sums.none(), account.of_none(after=after))
-            candidates.append((float(none.log_evidence[0]), 0, none))
-        single = fit(sums.single(), account.of_single())
-        gap = int(np.argmax(single.log_evidence))
-        candidates.append((float(single.log_evidence[gap]), gap, single))
-    _, gap, estimate = max(candidates, key=lambda candidate: candidate[0])
-    del problem
-    variance = float(estimate.variance[gap])
-    return Fit(
-        levels=estimate.levels[gap],
-        deviations=np.sqrt(np.diag(estimate.covariance[gap]) * variance),
-        noise=float(np.sqrt(variance)),
-        offsets=estimate.offsets[gap],
-        weights=np.empty(0),
-    )
+    return np.asarray(np.where(near, distance, np.inf).min(axis=1, initial=np.inf))
