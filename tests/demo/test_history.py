@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from knickpoint.demo.history import CHANGES, plan
+from knickpoint.demo.history import CHANGES, LAST_RANGE, plan
 from knickpoint.demo.repository import check_out, make_repository
 from knickpoint.demo.textmill import BENCHMARKS
 
@@ -59,6 +59,23 @@ def test_one_change_lies_among_commits_without_results() -> None:
     commits = list(plan())
     assert [change.subject for change in CHANGES if not commits[change.position].benchmarked] == [
         "Measure wide characters as two columns"
+    ]
+
+
+def test_one_commit_of_the_last_range_cannot_be_compiled(repository: tuple[Path, list[str]], tmp_path: Path) -> None:
+    place, hashes = repository
+    good, bad = LAST_RANGE
+    broken = []
+    for position in range(good, bad + 1):
+        check_out(place, hashes[position], tmp_path / str(position))
+        build = [sys.executable, "-m", "compileall", "-q", "textmill"]
+        done = subprocess.run(build, cwd=tmp_path / str(position), capture_output=True, check=False)
+        broken += [position] if done.returncode else []
+    assert broken == [67]
+    commits = list(plan())
+    assert [commit.position for commit in commits if commit.benchmarked and good <= commit.position <= bad] == [
+        good,
+        bad,
     ]
 
 

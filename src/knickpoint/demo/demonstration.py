@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -71,6 +73,19 @@ def _benchmark(results: Path, repository: Path, revisions: Sequence[str], *, rou
     shutil.rmtree(results.parent / "checkouts")
 
 
+def _add_profile(directory: Path) -> None:
+    """Say in the configuration how commits of textmill are built and measured, for ``knick bisect``."""
+    python = json.dumps(sys.executable)
+    with (directory / "knickpoint.toml").open("a", encoding="utf-8") as file:
+        file.write(
+            f"\n[bisect.{_REPOSITORY}]\n"
+            f'build = [{python}, "-m", "compileall", "-q", "textmill"]\n'
+            f'measure = [{python}, "-S", "benchmarks/report.py"]\n'
+            'results = ["build/results.json"]\n'
+            "measure_seconds = 60\n"
+        )
+
+
 def run_demonstration(
     directory: Path, *, rounds: int, announce: Callable[[str], object], progress: Progress
 ) -> Comparison:
@@ -104,6 +119,7 @@ def run_demonstration(
             summary = import_files(instance, [directory / "results"], progress=advance)
         if summary.failed:
             raise KnickpointError("the import failed", where=str(directory), remedy="\n".join(summary.lines()))
+        _add_profile(directory)
         announce(f"Imported {len(summary.files)} results files: {summary.new_traces} traces.")
         with progress("Looking at traces") as advance:
             run = run_alerts(instance.store, instance.alerts, progress=advance, as_work=instance.config.history.as_work)

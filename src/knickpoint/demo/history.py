@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from knickpoint.demo.textmill import FIRST_PIECES, source_files
+from knickpoint.demo.textmill import FIRST_PIECES, justify_source, source_files
 
-__all__ = ["CHANGES", "Change", "PlannedCommit", "plan"]
+__all__ = ["CHANGES", "LAST_RANGE", "Change", "PlannedCommit", "plan"]
 
 _BEGIN: Final = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 
@@ -80,6 +80,9 @@ CHANGES: Final = (
 
 _NOT_BENCHMARKED: Final = frozenset({5, 22, 23, 41, 57, 67, 68, 69, 70})
 
+LAST_RANGE: Final = (66, 71)
+"""The benchmarked commits around the last change: a suspect range of five commits, one of which cannot be built."""
+
 _CHORES: Final = (
     ("README.md", "Say in the README what textmill is for"),
     ("docs/slug.md", "Describe what a slug may contain"),
@@ -106,6 +109,16 @@ _CHORES: Final = (
 )
 
 
+_UNBUILDABLE: Final = 67
+"""The commit that cannot be built, two before a slow one and like it without results; the next one repairs it."""
+
+_JUSTIFY: Final = "textmill/justify.py"
+_JUSTIFY_SUBJECTS: Final = {
+    _UNBUILDABLE: "Justify lines to both margins",
+    _UNBUILDABLE + 1: "Close a bracket in the justification of lines",
+}
+
+
 def _pieces_at(position: int) -> dict[str, str]:
     pieces = dict(FIRST_PIECES)
     for change in CHANGES:
@@ -118,6 +131,8 @@ def _message(position: int) -> tuple[str, tuple[str, str] | None]:
     """Return the subject of the commit at ``position``, and the line that it adds to a file, if any."""
     if position == 0:
         return "Begin textmill: small tools for text", None
+    if position in _JUSTIFY_SUBJECTS:
+        return _JUSTIFY_SUBJECTS[position], None
     for change in CHANGES:
         if change.position == position:
             return change.subject, None
@@ -137,6 +152,8 @@ def plan(count: int = 80) -> Iterator[PlannedCommit]:
             path, line = note
             mark = "# " if path.endswith((".py", ".editorconfig")) else "- "
             notes[path] = f"{notes.get(path, '')}{mark}{line} ({position}).\n"
+        if position >= _UNBUILDABLE:
+            notes[_JUSTIFY] = justify_source(broken=position == _UNBUILDABLE)
         author = people[(position * 7 + position // 5) % len(people)]
         yield PlannedCommit(
             position=position,

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from string import Template
 from typing import Final
 
-__all__ = ["BENCHMARKS", "FIRST_PIECES", "source_files"]
+__all__ = ["BENCHMARKS", "FIRST_PIECES", "justify_source", "source_files"]
 
 BENCHMARKS: Final = (
     "count_words",
@@ -261,6 +261,59 @@ if __name__ == "__main__":
     print(json.dumps({benchmark.__name__: alone(benchmark) for benchmark in BENCHMARKS}))
 '''
 
+_REPORT: Final = '''"""Run the benchmarks in several processes, and write build/results.json: one entry for each sample, in microseconds."""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+PROCESSES = 7
+
+
+def run(number):
+    """Return benchmark → seconds, and those of the reference beside it, from a new process."""
+    done = subprocess.run(
+        [sys.executable, "-S", os.path.join("benchmarks", "suite.py")],
+        env={**os.environ, "PYTHONHASHSEED": str(number)},
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
+if __name__ == "__main__":
+    runs = [run(number) for number in range(PROCESSES)]
+    usual = statistics.median(reference for each in runs for _, reference in each.values())
+    results = [
+        {
+            "key": {"benchmark": name, "unit": "us"},
+            "measurement": each[name][0] / each[name][1] * usual * 1e6,
+        }
+        for name in sorted(runs[0])
+        for each in runs
+    ]
+    key = {"project": "textmill", "python": "%d.%d" % sys.version_info[:2]}
+    os.makedirs("build", exist_ok=True)
+    with open(os.path.join("build", "results.json"), "w") as file:
+        commit = os.environ["KNICKPOINT_COMMIT"]
+        json.dump({"version": 1, "git_hash": commit, "key": key, "results": results}, file)
+'''
+
+_JUSTIFY: Final = '''"""Justify lines."""
+
+
+def justify(line, width):
+    """Return the line with its spaces widened so that it fills the width."""
+    words = line.split()
+    gaps = len(words) - 1
+    if gaps < 1:
+        return line
+    spaces = width - sum(map(len, words)$bracket
+    return "".join(word + " " * ((spaces * (k + 1)) // gaps - (spaces * k) // gaps) for k, word in enumerate(words))
+'''
+
 _TEMPLATES: Final = {
     "textmill/__init__.py": '"""Small tools for text."""\n',
     "textmill/clean.py": _CLEAN,
@@ -408,4 +461,9 @@ def source_files(pieces: Mapping[str, str]) -> dict[str, str]:
         path: Template(text).substitute(_PIECES[path][pieces[path]]) if path in pieces else text
         for path, text in _TEMPLATES.items()
     }
-    return {**files, "benchmarks/suite.py": _SUITE}
+    return {**files, "benchmarks/suite.py": _SUITE, "benchmarks/report.py": _REPORT}
+
+
+def justify_source(*, broken: bool) -> str:
+    """Return the text of a module that no benchmark uses; ``broken``, it cannot be compiled."""
+    return Template(_JUSTIFY).substitute(bracket="" if broken else ")")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,19 @@ def test_a_trace_that_the_results_lack_is_answered_with_close_ones(repository: G
     answer, _ = _search(repository, tmp_path, [10.0, 12.0], trace=",benchmark=rendr,")
     assert answer.state is BisectionState.GAVE_UP
     assert "the results have no trace ,benchmark=rendr,; they have ,benchmark=render," in answer.reason
+
+
+def test_some_params_of_a_trace_are_enough_where_they_mean_one(repository: GitRepository, tmp_path: Path) -> None:
+    settings = profile(most_probes=2)
+    several = script(
+        "import json, os",
+        "rows = [{'benchmark': 'a', 'os': os, 'value': 1.0, 'commit': 'c' * 40} for os in ('x', 'y')]",
+        "json.dump(rows + [{'benchmark': 'b', 'os': 'x', 'value': 1.0, 'commit': 'c' * 40}], open('out.json', 'w'))",
+    )
+    one, _ = _search(repository, tmp_path, [1.0, 1.0], replace(settings, measure=several), trace=",benchmark=b,")
+    assert one.trace == ",benchmark=b,os=x,"
+    two, _ = _search(repository, tmp_path, [2.0, 2.0], replace(settings, measure=several), trace=",benchmark=a,")
+    assert "several traces have ,benchmark=a,: ,benchmark=a,os=x, ,benchmark=a,os=y," in two.reason
 
 
 def test_the_budget_ends_a_search(repository: GitRepository, tmp_path: Path) -> None:

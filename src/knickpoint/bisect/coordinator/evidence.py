@@ -11,6 +11,7 @@ from typing import Final
 from knickpoint.bisect.coordinator.bisection import Bisection, JournalEntry
 from knickpoint.bisect.search.problem import Observation
 from knickpoint.model.bisection import ProbeOutcome
+from knickpoint.model.params import decode_key
 
 __all__ = ["Evidence", "read_evidence"]
 
@@ -35,7 +36,7 @@ class Evidence:
 def read_evidence(bisection: Bisection, entries: Sequence[JournalEntry]) -> Evidence:
     """Return what the ended probes say."""
     ended = [entry for entry in entries if entry.result is not None]
-    trace = bisection.trace or _first_trace(ended) if bisection.measures else ""
+    trace = _followed(bisection.trace, ended) if bisection.measures else ""
     observations: list[Observation] = []
     reasons: dict[int, str] = {}
     lost: Counter[int] = Counter()
@@ -55,9 +56,14 @@ def read_evidence(bisection: Bisection, entries: Sequence[JournalEntry]) -> Evid
     return Evidence(trace, tuple(observations), unmeasured)
 
 
-def _first_trace(ended: Sequence[JournalEntry]) -> str:
-    """Return the first trace of the first results."""
-    return next((key for entry in ended if entry.result is not None for key in entry.result.measured), "")
+def _followed(asked: str, ended: Sequence[JournalEntry]) -> str:
+    """Return the key of the trace to follow: the one asked for, or the only one with all its params, or the first."""
+    keys = next((tuple(entry.result.measured) for entry in ended if entry.result and entry.result.measured), ())
+    if not asked:
+        return keys[0] if keys else ""
+    wanted = decode_key(asked).items()
+    fitting = [key for key in keys if wanted <= decode_key(key).items()]
+    return fitting[0] if asked not in keys and len(fitting) == 1 else asked
 
 
 def _observation(bisection: Bisection, entry: JournalEntry, trace: str) -> tuple[Observation | None, str]:
@@ -79,5 +85,9 @@ def _observation(bisection: Bisection, entry: JournalEntry, trace: str) -> tuple
 
 def _without_trace(trace: str, found: Sequence[str]) -> str:
     """Say that the results lack the trace, and which come close."""
+    wanted = decode_key(trace).items()
+    fitting = [key for key in found if wanted <= decode_key(key).items()]
+    if fitting:
+        return f"several traces have {trace}: {' '.join(fitting[:_NAMED])}"
     close = difflib.get_close_matches(trace, found, n=_NAMED, cutoff=0.3) or list(found[:_NAMED])
     return f"the results have no trace {trace}; they have {' '.join(close)}"

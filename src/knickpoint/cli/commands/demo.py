@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -62,6 +63,19 @@ def _positions(points: tuple[object, ...]) -> str:
     return "/".join(positions) or "none"
 
 
+def _bisection(directory: Path) -> str:
+    """Return the command that searches the last change, which lies among commits without results."""
+    from knickpoint.demo.history import LAST_RANGE
+
+    good, bad = (79 - position for position in LAST_RANGE)
+    return shlex.join(
+        [
+            *("knick", "bisect", f"HEAD~{good}..HEAD~{bad}", "--instance", str(directory)),
+            *("--repository", str(directory / "textmill"), "--trace", "benchmark=wrap_text"),
+        ]
+    )
+
+
 @click.command("demo")
 @click.argument("directory", default="demo-instance", type=click.Path(file_okay=False, path_type=Path))
 @click.option("--serve/--no-serve", default=None, help="Serve the dashboard afterwards. Default: on a terminal.")
@@ -96,6 +110,7 @@ def command(directory: Path, serve: bool | None, port: int | None, rounds: int |
         f"{comparison.count_found} of {len(comparison.changes)} changes found within one benchmarked commit, "
         f"{len(comparison.false)} false finding{'' if len(comparison.false) == 1 else 's'}."
     )
+    click.echo(f"To find the commit of a slowdown: {_bisection(directory)}")
     wanted = sys.stdout.isatty() if serve is None else serve
     if not wanted:
         click.echo(f"To see it: knick serve --instance {directory}")
