@@ -155,7 +155,7 @@ def _level(level: LevelEstimate | None) -> Mapping[str, Any] | None:
 
 def _headline(answer: BisectionAnswer, commits: Sequence[Commit]) -> Iterator[str]:
     """Yield what was found, in words."""
-    share = f"{100 * answer.probability:.1f} %"
+    share = f"{100 * answer.probability:.1f} %" if answer.probability < 0.999 else "more than 99.9 %"
     found = [commits[place] for place in answer.places]
     match answer.state:
         case BisectionState.CULPRIT:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from knickpoint.cli.commands.bisect.options import SearchOptions, search_options
+from knickpoint.cli.commands.bisect.signals import interrupted_by_end
 from knickpoint.cli.exit_codes import INTERRUPTED
 from knickpoint.cli.options import instance_option
 from knickpoint.cli.output import OutputFormat, format_option
@@ -102,7 +102,7 @@ def _run(search: Search, *, resume: bool) -> BisectionAnswer:
     with _closing(view), FileJournal(search.journal, search.about, resume=resume) as journal:
         try:
             with (
-                _interrupted_by_end(),
+                interrupted_by_end(),
                 LocalPool(workspace, devices, len(devices), progress=view.step) as pool,
             ):
                 return coordinate(search.bisection, pool, journal, progress=view)
@@ -121,22 +121,3 @@ def _closing(view: LiveView) -> Iterator[None]:
         yield
     finally:
         view.close()
-
-
-@contextmanager
-def _interrupted_by_end() -> Iterator[None]:
-    """Let SIGTERM interrupt like Ctrl-C: the commands end, the journal stays whole."""
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before: Any = None
-    try:
-        before = signal.signal(signal.SIGTERM, interrupt)
-    except ValueError:  # not in the main thread
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

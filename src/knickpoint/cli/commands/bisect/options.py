@@ -83,9 +83,9 @@ class SearchOptions:
         """The params that join every trace key."""
         return _pairs(self.params, "--param")
 
-    def command_line(self, search: str, *, resume: bool = False) -> str:
+    def command_line(self, search: str, *, instance: str = "", resume: bool = False) -> str:
         """Return the command that makes the search ``search`` with these options."""
-        words = ["knick", "bisect", search, *self._words()]
+        words = ["knick", "bisect", search, *(["--instance", instance] if instance else []), *self._words()]
         if resume:
             words.append("--resume")
         if self.measure:

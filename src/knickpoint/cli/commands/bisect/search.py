@@ -34,6 +34,7 @@ class Search:
     range: RevisionRange
     git: Git
     options: SearchOptions
+    instance: str
     workspace: Path
     space_megabytes: int
     about: dict[str, Any]
@@ -46,12 +47,13 @@ class Search:
 
     def command_line(self, *, resume: bool = False) -> str:
         """Return the command that makes this search again, with the hashes of its ends."""
-        return self.options.command_line(f"{self.range.good.hash}..{self.range.commits[-1].hash}", resume=resume)
+        ends = f"{self.range.good.hash}..{self.range.commits[-1].hash}"
+        return self.options.command_line(ends, instance=self.instance, resume=resume)
 
     def check_line(self, place: int) -> str:
         """Return the command that measures the commit at ``place`` beside its parent."""
         places = self.bisection.places
-        return self.options.command_line(f"{places[place - 1]}..{places[place]}")
+        return self.options.command_line(f"{places[place - 1]}..{places[place]}", instance=self.instance)
 
 
 def prepare_search(text: str, options: SearchOptions, instance: str | None) -> Search:
@@ -100,7 +102,7 @@ def prepare_search(text: str, options: SearchOptions, instance: str | None) -> S
     }
     workspace = (options.workspace or default_workspace()).expanduser().absolute()
     space = config.pool.space_megabytes if config else 20_000
-    return Search(bisection, found, git, options, workspace, space, about)
+    return Search(bisection, found, git, options, instance or "", workspace, space, about)
 
 
 def _configuration(instance: str | None, repository: Path) -> Config | None:
