@@ -1,0 +1,10 @@
+"""Judge the new values of many benchmarks by one decision, with a stated rate of false positives for all of them.
+
+``levels`` finds what each benchmark is compared with, ``scale`` its noise, ``serial`` how values that follow each other
+resemble each other. ``past_deviations`` replays the past commits, ``bar`` turns them into what an unchanged commit stays
+below, and ``decision`` gives the verdicts.
+"""
+
+from knickpoint.detect.family.decision import FamilyJudgement, judge_family
+
+__all__ = ["FamilyJudgement", "judge_family"]

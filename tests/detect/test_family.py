@@ -1,0 +1,199 @@
+"""One decision over many benchmarks; the rates over thousands of pull requests are those of ``make bench-gate``."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from knickpoint.detect.family import FamilyJudgement, judge_family
+from knickpoint.detect.family.bar import find_bar
+from knickpoint.detect.family.levels import find_levels
+from knickpoint.detect.family.scale import estimate_scales
+from knickpoint.detect.family.serial import from_normal_score, normal_score, side_correlation
+from knickpoint.model.errors import InputError
+from knickpoint.model.step import Verdict
+from knickpoint.model.unit import Better
+
+Array = NDArray[np.float64]
+COUNT = 40
+
+
+def suite(seed: int, commits: int = 30, samples: int = 3, *, heavy: bool = False) -> tuple[Array, Array]:
+    """Return unchanged histories and samples of 40 benchmarks at 2 % noise, of levels from 1 to 1000."""
+    rng = np.random.default_rng(seed)
+    shape = (COUNT, commits + samples)
+    noise = rng.standard_t(2, shape) if heavy else rng.standard_normal(shape)
+    values = (1 + 0.02 * noise) * np.geomspace(1, 1000, COUNT)[:, None]
+    return values[:, :commits], values[:, commits:]
+
+
+def verdicts(found: FamilyJudgement) -> set[Verdict]:
+    return {judgement.verdict for judgement in found.judgements}
+
+
+@pytest.mark.parametrize("heavy", [False, True], ids=["normal", "heavy"])
+def test_unchanged_commits_pass(*, heavy: bool) -> None:
+    for seed in range(8):
+        histories, samples = suite(seed, heavy=heavy)
+        found = judge_family(histories, list(samples), better=Better.LOWER)
+        assert Verdict.REGRESSED not in verdicts(found)
+
+
+@pytest.mark.parametrize("better", [Better.LOWER, Better.HIGHER])
+def test_one_benchmark_that_is_a_tenth_worse_is_found(better: Better) -> None:
+    histories, samples = suite(1)
+    samples[7] *= 1.1 if better is Better.LOWER else 0.9
+    found = judge_family(histories, list(samples), better=better).judgements
+    assert [place for place, row in enumerate(found) if row.verdict is Verdict.REGRESSED] == [7]
+    assert found[7].p_value < 0.01
+    assert found[7].low < found[7].centre < found[7].high
+    assert found[7].detectable_relative < 0.1
+
+
+def test_a_change_for_the_better_is_an_improvement() -> None:
+    histories, samples = suite(1)
+    samples[7] *= 0.85
+    assert judge_family(histories, list(samples), better=Better.LOWER).judgements[7].verdict is Verdict.IMPROVED
+
+
+def test_a_change_of_unknown_direction_is_a_regression_that_says_so() -> None:
+    histories, samples = suite(1)
+    samples[7] *= 0.8
+    found = judge_family(histories, list(samples)).judgements[7]
+    assert found.verdict is Verdict.REGRESSED
+    assert "direction is unknown" in found.reason
+
+
+def test_the_verdict_does_not_depend_on_the_unit() -> None:
+    histories, samples = suite(1)
+    samples[7] *= 1.1
+    for scale in (1e-200, 1e200):
+        found = judge_family(histories * scale, list(samples * scale), better=Better.LOWER)
+        assert found.judgements[7].verdict is Verdict.REGRESSED
+        assert found.judgements[7].centre == pytest.approx(float(np.median(histories[7])) * scale)
+
+
+def test_more_benchmarks_raise_the_bar() -> None:
+    histories, samples = suite(1)
+    few = judge_family(histories[:4], list(samples[:4]), better=Better.LOWER).judgements
+    many = judge_family(histories, list(samples), better=Better.LOWER).judgements
+    assert sum(row.detectable_relative for row in few) < sum(row.detectable_relative for row in many[:4])
+
+
+def test_samples_of_one_machine_at_one_time_do_not_lower_the_bar() -> None:
+    histories, samples = suite(1)
+    repeated = np.repeat(samples[:, :1], 3, axis=1) * (1 + 0.001 * np.random.default_rng(2).standard_normal((COUNT, 3)))
+    apart, together, single = (
+        judge_family(histories, list(new), better=Better.LOWER) for new in (samples, repeated, samples[:, :1])
+    )
+    assert apart.side_correlation < 0.5 < together.side_correlation
+    assert (
+        apart.judgements[0].detectable < together.judgements[0].detectable <= single.judgements[0].detectable * 1.0001
+    )
+
+
+def test_a_short_history_gives_no_data_but_catches_the_enormous() -> None:
+    histories, samples = suite(1, commits=3)
+    assert verdicts(judge_family(histories, list(samples), better=Better.LOWER)) == {Verdict.NO_DATA}
+    samples[7] *= 6
+    found = judge_family(histories, list(samples), better=Better.LOWER).judgements[7]
+    assert found.verdict is Verdict.REGRESSED
+    assert "times worse" in found.reason
+
+
+def test_an_enormous_change_is_found_with_five_values() -> None:
+    histories, samples = suite(1, commits=5)
+    samples[7] *= 10
+    assert judge_family(histories, list(samples), better=Better.LOWER).judgements[7].verdict is Verdict.REGRESSED
+
+
+def test_a_base_that_moved_already_is_not_blamed_on_the_new_values() -> None:
+    histories, samples = suite(1)
+    histories[7, -1:] *= 1.5
+    samples[7] *= 1.5
+    found = judge_family(histories, list(samples), better=Better.LOWER).judgements[7]
+    assert found.verdict is Verdict.UNSTABLE
+    assert "the base moved" in found.reason
+
+
+def test_values_are_compared_with_the_level_after_the_last_step() -> None:
+    histories, samples = suite(1)
+    histories[:, :15] *= 2
+    assert judge_family(histories, list(samples), better=Better.LOWER).judgements[7].centre < histories[7, 0] * 0.6
+    samples[7] *= 2
+    assert judge_family(histories, list(samples), better=Better.LOWER).judgements[7].verdict is Verdict.REGRESSED
+
+
+def test_a_level_that_was_left_and_visited_again_is_no_regression() -> None:
+    histories, samples = suite(1)
+    histories[7, 10:20] *= 1.3
+    samples[7] *= 1.3
+    assert judge_family(histories, list(samples), better=Better.LOWER).judgements[7].verdict is not Verdict.REGRESSED
+    assert [row.bounds for row in find_levels(histories)][7] == (0, 30)
+
+
+def test_missing_values_take_no_part() -> None:
+    histories, samples = suite(1)
+    histories[np.random.default_rng(3).random(histories.shape) < 0.3] = math.nan
+    samples[7] *= 1.25
+    found = judge_family(histories, list(samples), better=Better.LOWER).judgements
+    assert [place for place, row in enumerate(found) if row.verdict is Verdict.REGRESSED] == [7]
+
+
+def test_values_that_never_varied_regress_by_any_change() -> None:
+    histories, samples = suite(1)
+    histories[7], samples[7] = 5.0, 5.01
+    rest = judge_family(
+        histories, list(samples), better=Better.LOWER, kinds=["size" if row == 7 else "" for row in range(COUNT)]
+    )
+    assert rest.judgements[7].verdict is Verdict.REGRESSED
+
+
+def test_a_change_below_the_minimum_effect_passes() -> None:
+    histories, samples = suite(1)
+    samples[7] *= 1.1
+    found = judge_family(histories, list(samples), better=Better.LOWER, minimum_effect=0.2).judgements[7]
+    assert found.verdict is Verdict.UNCHANGED
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, -1.0, math.nan])
+def test_a_rate_that_cannot_be_is_refused(share: float) -> None:
+    with pytest.raises(InputError, match="false_positives"):
+        judge_family([[1.0] * 9], [[1.0]], false_positives=share)
+
+
+def test_as_many_samples_as_histories_are_needed() -> None:
+    with pytest.raises(InputError, match="1 histories and 0"):
+        judge_family([[1.0] * 9], [])
+
+
+def test_variances_that_agree_are_shared_and_others_are_not() -> None:
+    rng = np.random.default_rng(0)
+    alike = find_levels(100 + rng.standard_normal((50, 10)))
+    apart = find_levels(100 + rng.standard_normal((50, 10)) * np.geomspace(0.01, 10, 50)[:, None])
+    assert estimate_scales(alike, [""] * 50).priors[0].freedom > 50
+    assert estimate_scales(apart, [""] * 50).priors[0].freedom < 2
+
+
+def test_scores_have_the_tail_of_student_and_come_back() -> None:
+    # P(t > 3.747) with 4 degrees of freedom is 1 %, and so is P(z > 2.326).
+    assert float(normal_score(np.array([3.747]), 4.0)[0]) == pytest.approx(2.326, rel=0.01)
+    assert float(from_normal_score(1.96, np.array([7.0]))[0]) == pytest.approx(2.365, rel=0.01)
+
+
+def test_no_bar_is_set_below_what_the_past_reached() -> None:
+    deviations = np.random.default_rng(0).standard_normal((20, 30))
+    deviations[3, 4] = 50.0
+    bar = find_bar(deviations, 20, 0.01, 1.0)
+    assert bar is not None
+    assert bar.score >= 50
+
+
+def test_the_spread_of_samples_shows_what_they_share() -> None:
+    rng = np.random.default_rng(0)
+    past = list(rng.standard_normal((60, 40)))
+    assert side_correlation(past, list(rng.standard_normal((60, 3))), 3) < 0.3
+    assert side_correlation(past, list(0.3 * rng.standard_normal((60, 3))), 3) > 0.7
