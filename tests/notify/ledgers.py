@@ -133,6 +133,7 @@ class Announcer:
             after_level=12.0,
             size=2.0,
             relative_size=0.2,
+            provisional=kind is AnnouncementKind.PROVISIONAL,
         )
         self.store.findings.announcements.append([written])
         self.written.append(written)

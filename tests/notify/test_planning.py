@@ -1,0 +1,100 @@
+"""What is planned besides changes that settled: escalations, and first signs for those who ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.notify.ledgers import MAIL, Announcer, Clock, Mailbox, Office
+
+from knickpoint.model.alert import Alert
+from knickpoint.model.announcement import AnnouncementKind
+from knickpoint.model.notification import NotificationKind
+from knickpoint.notify.settings import ChannelKind, ChannelSettings, NotifySettings
+from knickpoint.store import Store, create_store
+
+_HOUR = 3600.0
+_ROOM = ChannelSettings("room", ChannelKind.CHAT)
+_ASKS = ChannelSettings("asks", ChannelKind.WEBHOOK, provisional=True)
+_OWNED = Alert("a", notify=("room",), owners=("eve",))
+
+
+@pytest.fixture
+def empty_store(tmp_path: Path) -> Iterator[Store]:
+    with create_store(tmp_path / "empty.db") as made:
+        yield made
+
+
+@pytest.fixture
+def announcer(empty_store: Store) -> Announcer:
+    return Announcer(empty_store, empty_store.commits.add_repository("textmill").id, Clock())
+
+
+@pytest.fixture
+def office(announcer: Announcer) -> Office:
+    """Return an office that escalates after a day, with an alert that has an owner and a room."""
+    settings = NotifySettings(escalate_hours=24)
+    made = Office(announcer.store, announcer.clock, Mailbox(), settings, (MAIL, _ROOM, _ASKS))
+    made.store.findings.alerts_in_force.replace([_OWNED])
+    return made
+
+
+def kinds(office: Office) -> list[NotificationKind]:
+    return [NotificationKind(str(message.data["kind"])) for message in office.mailbox.taken]
+
+
+def test_a_change_that_no_person_took_is_escalated_once_after_the_stated_time(
+    office: Office, announcer: Announcer
+) -> None:
+    announcer.open()
+    office.finish()
+    office.clock.advance(23.9 * _HOUR)
+    assert office.planner.remind(office.clock()) == 0
+    office.clock.advance(0.2 * _HOUR)
+    assert [office.planner.remind(office.clock()) for _ in range(2)] == [1, 0]
+    office.finish()
+    assert kinds(office) == [NotificationKind.CHANGE, NotificationKind.ESCALATION]
+
+
+@pytest.mark.parametrize("what", ["taken", "recovered", "withdrawn"])
+def test_what_a_person_took_or_is_over_is_not_escalated(office: Office, announcer: Announcer, what: str) -> None:
+    opened = announcer.open()
+    office.finish()
+    if what == "taken":
+        announcer.take(opened.chain, "eve")
+    else:
+        announcer.follow(opened.chain, AnnouncementKind(what))
+    office.clock.advance(25 * _HOUR)
+    assert office.planner.remind(office.clock()) == 0
+
+
+def test_what_is_held_back_is_escalated_once_it_is_not_any_more(office: Office, announcer: Announcer) -> None:
+    opened = announcer.open()
+    office.finish()
+    announcer.hold(opened.chain, "the machine moved")
+    office.clock.advance(25 * _HOUR)
+    assert office.planner.remind(office.clock()) == 0
+    announcer.hold(opened.chain, "")
+    assert office.planner.remind(office.clock()) == 1
+
+
+def test_nothing_is_escalated_where_no_time_is_stated(office: Office, announcer: Announcer) -> None:
+    office.settings = NotifySettings(escalate_hours=0)
+    announcer.open()
+    office.finish()
+    office.clock.advance(1000 * _HOUR)
+    assert office.planner.remind(office.clock()) == 0
+
+
+def test_a_first_sign_goes_to_those_who_ask_and_the_settled_change_to_all(office: Office, announcer: Announcer) -> None:
+    office.store.findings.alerts_in_force.replace([replace(_OWNED, notify=("room", "asks"))])
+    first = announcer.open(AnnouncementKind.PROVISIONAL)
+    office.finish()
+    heard = [(message.recipient.channel, message.data["kind"]) for message in office.mailbox.taken]
+    assert heard == [("asks", "provisional")]
+    announcer.follow(first.chain, AnnouncementKind.REGRESSED)
+    office.finish()
+    heard = [(message.recipient.channel, message.data["kind"]) for message in office.mailbox.taken[1:]]
+    assert sorted(heard) == [("asks", "change"), ("room", "change")]
