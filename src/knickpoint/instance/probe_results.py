@@ -19,7 +19,7 @@ DEVICE_PARAM: Final = "device"
 PROBE_FACT: Final = "bisection"
 """The fact of a run that names the bisections for which a probe measured it."""
 
-_FURTHER_FACTS: Final = ("host_name", "node_name")
+_FURTHER_FACTS: Final = ("host_name",)
 """What formats call the name of a machine, beside what the configuration names."""
 
 

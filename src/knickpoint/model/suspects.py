@@ -61,7 +61,8 @@ class Suspects:
 
     ``suspect_range`` is that of the regression when they were ranked. ``none`` is the probability that no commit of the
     list caused the change; with the probabilities of the suspects it makes 1, but for rounding. ``note`` says in words
-    what limits the ranking, "" if nothing does.
+    what limits the ranking, "" if nothing does. ``bisection`` is the id of the bisection that measured the commits and gave
+    the probabilities, 0 for none.
     """
 
     suspect_range: SuspectRange
@@ -69,3 +70,4 @@ class Suspects:
     facts: SuspectFacts
     suspects: tuple[Suspect, ...] = ()
     note: str = ""
+    bisection: int = 0

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shutil
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from tests.repositories import GitRepository
 from tests.watch.conftest import QUICK, World, levels
 
+from knickpoint.bisect.job import Device, ProbeJob
 from knickpoint.bisect.settings import ProfileSettings
 from knickpoint.history import Git
-from knickpoint.instance import Instance, create_instance
+from knickpoint.instance import Instance, create_instance, open_instance
+from knickpoint.model.bisection import Measured, ProbeOutcome, ProbeResult, ResultsFile
+from knickpoint.watch.alert_run.run import run_alerts
 
 GOOD, CULPRIT, BAD = 20, 22, 25
 """Slots: the last one measured at the old level, the one that is slower, the first one measured at the new level."""
@@ -20,12 +26,12 @@ GOOD, CULPRIT, BAD = 20, 22, 25
 COMMITS = 40
 PARSE = ",benchmark=parse,kind=p,"
 WRITES = """
-import json, pathlib, subprocess, sys
+import pathlib, subprocess, sys
 source = pathlib.Path("src/parser.py").read_text() if pathlib.Path("src/parser.py").exists() else ""
 value = {fast} if not source else {slow}
 head = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout
 wobble = int(head[:4], 16) / 65536 * 0.4
-pathlib.Path("out.json").write_text(json.dumps([{{"name": "parse", "unit": "ms", "value": value + wobble}}]))
+pathlib.Path("out.csv").write_text("benchmark,kind,unit,value\\n" + f"parse,p,ms,{{value + wobble}}\\n")
 """
 
 
@@ -34,7 +40,7 @@ def profile(**changes: object) -> ProfileSettings:
     made = ProfileSettings(
         name="quick",
         measure=("python3", "-c", WRITES.format(fast=100.0, slow=130.0)),
-        results=("out.json",),
+        results=("out.csv",),
         query="benchmark=parse",
     )
     return replace(made, **changes)  # type: ignore[arg-type]
@@ -67,7 +73,7 @@ class Bisectable:
 
     def run(self) -> None:
         """Run the alerts."""
-        self.world.run(QUICK)
+        run_alerts(self.instance.store, (QUICK,), as_work=True)
 
     def with_profiles(self, *profiles: ProfileSettings) -> Instance:
         """Return the instance with these profiles in its configuration."""
@@ -75,8 +81,7 @@ class Bisectable:
         return replace(self.instance, config=config)
 
 
-@contextmanager
-def bisectable(directory: Path, project: GitRepository) -> Iterator[Bisectable]:
+def make_instance(directory: Path, project: GitRepository) -> None:
     """Make the instance; `render` is measured as well, and does not move."""
     commits = Git.at(project.directory).first_parents("main")
     with create_instance(directory, repositories={"project": str(project.directory)}) as instance:
@@ -85,10 +90,58 @@ def bisectable(directory: Path, project: GitRepository) -> Iterator[Bisectable]:
         store.commits.add(repository, commits)
         store.commits.set_line(repository, "main", range(len(commits)))
         world = World(store, repository)
-        for name, series in (("parse", levels((21, 100.0), (19, 130.0))), ("render", levels((COMMITS, 100.0)))):
-            for slot, value in enumerate(series):
-                if not GOOD < slot < BAD:
-                    world.put(slot, {name: value})
-        made = Bisectable(instance, world)
-        made.run()
-        yield made
+        with store.transaction():
+            for name, series in (("parse", levels((21, 100.0), (19, 130.0))), ("render", levels((COMMITS, 100.0)))):
+                for slot, value in enumerate(series):
+                    if not GOOD < slot < BAD:
+                        world.put(slot, {name: value})
+        Bisectable(instance, world).run()
+
+
+@contextmanager
+def bisectable(template: Path, directory: Path) -> Iterator[Bisectable]:
+    """Open a copy of the instance that :func:`make_instance` made."""
+    shutil.copytree(template, directory)
+    with open_instance(directory) as instance:
+        yield Bisectable(instance, World(instance.store, instance.store.commits.repository("project")))
+
+
+@dataclass
+class QuickPool:
+    """A device that answers at once with what the measure command of :func:`profile` would write.
+
+    ``before`` is called with each job before it has a result. While it is ``silent``, there are no results.
+    """
+
+    commits: Sequence[str]
+    before: Callable[[ProbeJob], None] = lambda _job: None
+    jobs: list[ProbeJob] = field(default_factory=list)
+    waiting: list[ProbeJob] = field(default_factory=list)
+    silent: threading.Event = field(default_factory=threading.Event)
+
+    def devices(self) -> tuple[Device, ...]:
+        return (Device("lab-1"),)
+
+    def submit(self, job: ProbeJob) -> None:
+        self.jobs.append(job)
+        self.waiting.append(job)
+
+    def cancel(self, probe: str) -> None:
+        self.waiting = [job for job in self.waiting if job.probe != probe]
+
+    def wait(self, seconds: float) -> Sequence[ProbeResult]:
+        if self.silent.is_set() or not self.waiting:
+            threading.Event().wait(seconds)
+            return ()
+        job = self.waiting.pop(0)
+        self.before(job)
+        place = self.commits.index(job.target.commit)
+        value = (100.0 if place < CULPRIT else 130.0) + (place * 7 + len(self.jobs) * 3) % 5 * 0.1
+        content = f"benchmark,kind,unit,value\nparse,p,ms,{value}\n".encode()
+        files = (ResultsFile("out.csv", content),)
+        measured = {PARSE: Measured(value, (value,), "ms")}
+        now, outcome = datetime.now(UTC), ProbeOutcome.MEASURED
+        return [ProbeResult(job.probe, job.target, "lab-1", outcome, now, 1.0, measured, files)]
+
+    def close(self) -> None:
+        self.waiting.clear()

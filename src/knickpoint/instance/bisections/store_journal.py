@@ -37,7 +37,7 @@ class StoreJournal:
 
     journal: Journal
     trace: str = ""
-    recorded: Callable[[], None] = lambda: None
+    recorded: Callable[[], object] = lambda: None
     _shown: tuple[object, ...] = field(default=(), init=False)
 
     def load(self) -> Sequence[JournalEntry]:

@@ -1,4 +1,4 @@
-"""The worker of an instance: rounds of tasks, beside a connection to NATS where there is one, a thread that sends, and one that runs gates.
+"""The worker of an instance: rounds of tasks, beside a connection to NATS where there is one, and threads that send, bisect and run gates.
 
 A round polls the sources, follows the repositories, runs the alerts over what changed and, by schedule, over everything,
 ranks suspects, reads tickets, syncs trackers, reports notices, seals full tiles and applies the retention rules. The order matters: results that a round
@@ -28,6 +28,7 @@ from knickpoint.instance.retention import forget_audit_entries, forget_events, f
 from knickpoint.instance.suspects import rank_new_suspects
 from knickpoint.instance.trackers import sync_tracker, trackers
 from knickpoint.instance.worker.alert_runs import AlertRuns
+from knickpoint.instance.worker.bisecting import Bisecting
 from knickpoint.instance.worker.gating import Gating
 from knickpoint.instance.worker.heartbeat import Heartbeat
 from knickpoint.instance.worker.sending import Sending
@@ -70,6 +71,7 @@ class Worker:
     _quarantines: QuarantineRounds = field(init=False)
     _sending: Sending = field(init=False)
     _gating: Gating = field(init=False)
+    _bisecting: Bisecting = field(init=False)
     _uses_nats: bool = field(default=False, init=False)
     _sources: dict[str, WatchedSource] = field(default_factory=dict, init=False)
     _announced_notices: frozenset[object] = field(default=frozenset(), init=False)
@@ -89,10 +91,11 @@ class Worker:
         self._heartbeat = Heartbeat(self.instance.store, self.name, self.clock)
         self._sending = Sending(self.instance, self.name, self.announce, self.clock)
         self._gating = Gating(self.instance, self.name, self.announce, self.clock)
+        self._bisecting = Bisecting(self.instance, self.name, self.announce, self.clock)
 
     def run(self, stop: threading.Event) -> None:
         """Work until ``stop`` is set, and finish the current task; no failure ends it before."""
-        with self._sending.beside(stop), self._gating.beside(stop):
+        with self._sending.beside(stop), self._gating.beside(stop), self._bisecting.beside(stop):
             while not stop.is_set():
                 self._tasks.run("connection", lambda: self._run_rounds(stop))
                 failures = self._tasks.failures.get("connection")
@@ -122,6 +125,7 @@ class Worker:
         if self._uses_nats:
             self._relay().once()
         self.step(stop)
+        self._bisecting.once(stop)
         self._sending.once(stop)
         if self._uses_nats:
             self._relay().once()
@@ -272,7 +276,10 @@ class Worker:
         return False
 
     def _beat(self) -> bool:
-        self._heartbeat.beat({**self._tasks.failures, **self._sending.failures, **self._gating.failures})
+        beside = (self._sending, self._gating, self._bisecting)
+        self._heartbeat.beat(
+            dict(self._tasks.failures) | {name: f for each in beside for name, f in each.failures.items()}
+        )
         return False
 
     def _end_heartbeat(self) -> bool:

@@ -33,6 +33,7 @@ from knickpoint.notify.messages.facts import (
 from knickpoint.notify.messages.headlines import headline, shorten_all
 from knickpoint.plots import draw_trend, png
 from knickpoint.store import Store
+from knickpoint.store.bisections import StoredBisection
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.trend import NEAR, commit_day, read_trend, short_name
 
@@ -193,6 +194,7 @@ class FactReader:
             links=LinkFacts(regression=repository.address_of(lead, self.settings.address)),
         )
         change = _with_suspects(change, repository, ranked)
+        change = _with_culprit(change, repository, self.store.bisections.in_force([key]).get(key))
         return replace(change, headline=headline(change))
 
     def _repository(self, announced: Announcement) -> _RepositoryFacts:
@@ -290,7 +292,7 @@ def _newest_of_chains(announced: Sequence[Announcement]) -> list[Announcement]:
     newest = []
     for rows in chains.values():
         opening = next((row for row in reversed(rows) if row.kind.opens), None)
-        moved = rows[-1].kind is AnnouncementKind.MOVED and opening is not None
+        moved = rows[-1].kind in {AnnouncementKind.MOVED, AnnouncementKind.LOCATED} and opening is not None
         newest.append(replace(rows[-1], kind=opening.kind) if moved and opening else rows[-1])
     return newest
 
@@ -330,6 +332,18 @@ def _with_suspects(change: ChangeFacts, repository: _RepositoryFacts, ranked: Su
         no_suspect_percent=percent_text(ranked.none),
         suspects_note=_line(ranked.note),
     )
+
+
+def _with_culprit(change: ChangeFacts, repository: _RepositoryFacts, bisection: StoredBisection | None) -> ChangeFacts:
+    culprits = bisection.answer.culprits if bisection is not None else ()
+    if bisection is None or not culprits:
+        return change
+    commit = repository.commits(culprits).get(culprits[0])
+    if commit is None:
+        return change
+    probability = bisection.answer.probability
+    culprit = SuspectCommit(commit, probability, percent_text(probability))
+    return replace(change, culprit=culprit, bisection=bisection.name)
 
 
 def _trace_facts(point: ChangePoint, name: str, params: str, address: str) -> TraceFacts:

@@ -130,7 +130,7 @@ class ChangeFacts:
     """One announced change.
 
     Attributes:
-        kind: `regressed`, `improved`, `moved`, `recovered`, `fixed`, `withdrawn` or `returned`.
+        kind: `regressed`, `improved`, `moved`, `located`, `recovered`, `fixed`, `withdrawn` or `returned`.
         headline: what changed, by how much and where, in one line.
         verdict: `worse`, `better`, or `changed` where it is unknown which direction is better.
         finding_kind: `step`, `drift`, `mode` or `noise`.
@@ -151,6 +151,8 @@ class ChangeFacts:
         suspects_omitted: commits of the ranking that are left out here.
         no_suspect_percent: probability that no commit of the ranking is the cause, as in `8 %`, "" without a ranking.
         suspects_note: what limits the ranking, "" if nothing does.
+        culprit: the commit that made the change, as a bisection measured it; none without one.
+        bisection: the bisection that found it, as in `B12`, "" without one.
         cause: number of the regression whose change brought the earlier level back, 0 without one.
         cause_commit: the commit where the earlier level came back; none where it is unknown.
         first_announced: day of the first announcement about the change, as in `2026-11-22`.
@@ -187,6 +189,8 @@ class ChangeFacts:
     suspects_omitted: int = 0
     no_suspect_percent: str = ""
     suspects_note: str = ""
+    culprit: SuspectCommit | None = None
+    bisection: str = ""
     cause: int = 0
     cause_commit: CommitFacts | None = None
     first_announced: str = ""

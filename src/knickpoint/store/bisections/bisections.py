@@ -24,6 +24,7 @@ from knickpoint.store.bisections.rows import bounded, request_values, stored_of
 from knickpoint.store.database import Database
 from knickpoint.store.tables.bisections import bisection as table
 from knickpoint.store.tables.bisections import planned_probe, probe
+from knickpoint.store.tables.findings import regression
 
 __all__ = ["Bisections"]
 
@@ -77,18 +78,18 @@ class Bisections:
         repositories: Collection[Repository] | None = None,
         *,
         states: Collection[BisectionState] = (),
-        regression: int = 0,
+        of: int = 0,
         before: int = 0,
         limit: int = 100,
     ) -> list[StoredBisection]:
-        """Return the newest bisections first: of some repositories, in some states, of a regression, below an id."""
+        """Return the newest bisections first: of some repositories, in some states, of the regression ``of``, below an id."""
         clauses: list[ColumnElement[bool]] = []
         if repositories is not None:
             clauses.append(table.c.repository_id.in_(sorted(each.id for each in repositories)))
         if states:
             clauses.append(table.c.state.in_(sorted(state.value for state in states)))
-        if regression:
-            clauses.append(table.c.regression_id == regression)
+        if of:
+            clauses.append(table.c.regression_id == of)
         if before:
             clauses.append(table.c.id < before)
         query = select(table).where(*clauses).order_by(table.c.id.desc()).limit(limit)
@@ -102,8 +103,8 @@ class Bisections:
             rows = connection.execute(query, {"wanted": self._database.listed(sorted(regressions))}).mappings()
             return {row["regression_id"]: stored_of(row) for row in rows}
 
-    def asked_by_rule(self, repository: Repository) -> set[tuple[int, str]]:
-        """Return the regressions of a repository with the profiles of their bisections, whoever asked for these."""
+    def asked_for(self, repository: Repository) -> set[tuple[int, str]]:
+        """Return the regressions of a repository that were or are bisected, each with the profile."""
         query = select(table.c.regression_id, table.c.profile).distinct()
         query = query.where(table.c.repository_id == repository.id, table.c.regression_id > 0)
         with self._database.reading() as connection:
@@ -219,6 +220,18 @@ class Bisections:
         )
         with self._database.reading() as connection:
             rows = connection.execute(query.order_by(table.c.id)).mappings()
+            return {row["regression_id"]: stored_of(row) for row in rows}
+
+    def in_force(self, regressions: Collection[int]) -> dict[int, StoredBisection]:
+        """Return regression → the newest bisection that found its suspect range, as the range is now."""
+        same = and_(
+            table.c.regression_id == regression.c.id,
+            *(table.c[name] == regression.c[name] for name in ("line", "previous", "slot")),
+        )
+        query = select(table).join(regression, same).where(table.c.state.in_(_FOUND))
+        query = query.where(self._database.among(table.c.regression_id, "wanted")).order_by(table.c.id)
+        with self._database.reading() as connection:
+            rows = connection.execute(query, {"wanted": self._database.listed(sorted(regressions))}).mappings()
             return {row["regression_id"]: stored_of(row) for row in rows}
 
     # Results

@@ -135,7 +135,8 @@ class LogLine:
 class WaitingResults:
     """Results files of a probe that are not imported yet.
 
-    ``identity`` is that of the run which they become. ``bisections`` are the names of the bisections that it serves.
+    ``identity`` is that of the run which they become. ``pins`` are the commits of the other repositories, and
+    ``bisections`` the names of the bisections that it serves.
     """
 
     probe_id: int
@@ -144,5 +145,6 @@ class WaitingResults:
     slot: int
     device: str
     started: datetime
+    pins: tuple[tuple[str, str], ...]
     bisections: Sequence[str]
     files: tuple[ResultsFile, ...]

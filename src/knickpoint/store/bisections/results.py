@@ -10,6 +10,7 @@ from sqlalchemy import Connection, select, update
 
 from knickpoint.model.bisection import ResultsFile
 from knickpoint.store.bisections.records import WaitingResults
+from knickpoint.store.bisections.rows import target_of
 from knickpoint.store.tables.bisections import planned_probe, probe, probe_file
 from knickpoint.store.timestamps import moment
 
@@ -37,7 +38,8 @@ def waiting_results(connection: Connection, limit: int) -> list[WaitingResults]:
         files = connection.execute(
             select(probe_file).where(probe_file.c.probe_id == row.id).order_by(probe_file.c.name)
         )
-        served = select(planned_probe.c.bisection_id).where(planned_probe.c.probe_id == row.id)
+        served = select(planned_probe.c.bisection_id, planned_probe.c.target).where(planned_probe.c.probe_id == row.id)
+        asked = connection.execute(served).all()
         found.append(
             WaitingResults(
                 probe_id=row.id,
@@ -46,7 +48,8 @@ def waiting_results(connection: Connection, limit: int) -> list[WaitingResults]:
                 slot=row.slot,
                 device=row.device,
                 started=moment(row.started),
-                bisections=[f"B{key}" for key in sorted(set(connection.execute(served).scalars()))],
+                pins=target_of(asked[0].target).pins,
+                bisections=[f"B{key}" for key in sorted({each.bisection_id for each in asked})],
                 files=tuple(ResultsFile(each.name, zlib.decompress(each.content)) for each in files),
             )
         )

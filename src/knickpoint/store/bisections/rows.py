@@ -30,6 +30,7 @@ __all__ = [
     "probe_values",
     "request_values",
     "stored_of",
+    "target_of",
     "target_text",
 ]
 
@@ -124,7 +125,8 @@ def target_text(target: Target) -> str:
     return json.dumps([target.commit, list(target.pins)], ensure_ascii=False, separators=(",", ":"))
 
 
-def _target_of(text: str) -> Target:
+def target_of(text: str) -> Target:
+    """Return the target that :func:`target_text` wrote."""
     commit, pins = json.loads(text)
     return Target(commit, tuple((repository, pinned) for repository, pinned in pins))
 
@@ -174,7 +176,7 @@ def probe_values(result: ProbeResult, repository_id: int, slot: int, key: str, i
 
 def probe_of(row: Mapping[Any, Any]) -> JournalProbe:
     """Return a probe of a bisection from the joined row of ``planned_probe`` and ``probe``."""
-    target = _target_of(row["target"])
+    target = target_of(row["target"])
     result = None
     if row["probe_id"]:
         result = ProbeResult(

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 
 from sqlalchemy import and_, case, func, or_, select
 
+from knickpoint.model.bisection import BisectionState
 from knickpoint.model.commit import Repository
 from knickpoint.model.regression import Condition, Status, SuspectRange
 from knickpoint.model.settlement import Certainty
 from knickpoint.model.suspects import Suspect, SuspectFacts, Suspects
 from knickpoint.store.database import Database
+from knickpoint.store.tables.bisections import bisection
 from knickpoint.store.tables.findings import change_point, regression
 from knickpoint.store.tables.findings import suspects as table
 
@@ -24,7 +26,8 @@ class RankedRegression:
     """What a ranking needs of a regression.
 
     ``traces`` is the number of its live members, ``interval`` the smallest half width of their intervals of location, in
-    measured commits, and ``certainty`` that of the regression.
+    measured commits, and ``certainty`` that of the regression. ``bisection`` is the id of the bisection that found its
+    suspect range, 0 for none.
     """
 
     id: int
@@ -32,6 +35,20 @@ class RankedRegression:
     traces: int
     interval: int
     certainty: Certainty
+    bisection: int = 0
+
+
+_BISECTION = (
+    select(func.coalesce(func.max(bisection.c.id), 0))
+    .where(
+        bisection.c.regression_id == regression.c.id,
+        bisection.c.state.in_([BisectionState.CULPRIT.value, BisectionState.RANGE.value]),
+        *(bisection.c[name] == regression.c[name] for name in ("line", "previous", "slot")),
+    )
+    .correlate(regression)
+    .scalar_subquery()
+)
+"""The bisection that found the suspect range of a regression, as the range is now; 0 for none."""
 
 
 class SuspectTable:
@@ -58,10 +75,11 @@ class SuspectTable:
             SuspectFacts(body["facts"]),
             tuple(Suspect(slot, probability, tuple(reasons)) for slot, probability, reasons in body["suspects"]),
             body["note"],
+            row.bisection,
         )
 
     def stale(self, repository: Repository, *, everything: bool = False) -> list[RankedRegression]:
-        """Return the live regressions whose suspects are not ranked for their range, members and certainty, by id.
+        """Return the live regressions whose suspects are not ranked for their range, members, certainty and bisection, by id.
 
         ``everything`` returns all live regressions.
         """
@@ -72,6 +90,7 @@ class SuspectTable:
             *(regression.c.id, regression.c.line, regression.c.previous, regression.c.slot, regression.c.traces),
             func.min(point.interval).label("interval"),
             settled.label("settled"),
+            _BISECTION.label("bisection"),
         ).join(change_point, live)
         query = query.outerjoin(table, table.c.regression_id == regression.c.id)
         query = query.where(regression.c.repository_id == repository.id, regression.c.traces > 0)
@@ -79,7 +98,8 @@ class SuspectTable:
         query = query.group_by(regression.c.id, table.c.regression_id).order_by(regression.c.id)
         if not everything:
             different = (column != regression.c[column.name] for column in kept[:-1])
-            query = query.having(or_(table.c.regression_id.is_(None), *different, table.c.settled != settled))
+            changed = (*different, table.c.settled != settled, table.c.bisection != _BISECTION)
+            query = query.having(or_(table.c.regression_id.is_(None), *changed))
         with self._database.reading() as connection:
             return [
                 RankedRegression(
@@ -88,6 +108,7 @@ class SuspectTable:
                     row.traces,
                     row.interval,
                     Certainty.SETTLED if row.settled else Certainty.PROVISIONAL,
+                    row.bisection,
                 )
                 for row in connection.execute(query)
             ]
@@ -102,6 +123,7 @@ class SuspectTable:
                 "slot": each.suspect_range.slot,
                 "traces": each.traces,
                 "settled": int(each.certainty is Certainty.SETTLED),
+                "bisection": each.bisection,
                 "body": _body(suspects),
             }
             for each, suspects in ranked.items()

@@ -91,6 +91,11 @@ def _is_due(point: ChangePoint, lines: Lines, rule: AnnouncementRule, now: datet
     return now >= point.found + timedelta(minutes=rule.late_minutes)
 
 
+def _last_by_data(rows: Sequence[Announcement]) -> Announcement:
+    """Return what the data said last: a bisection that located the change does not narrow where values may place it."""
+    return next((row for row in reversed(rows) if row.kind is not AnnouncementKind.LOCATED), rows[-1])
+
+
 @dataclass
 class _Announcer:
     """The chains and change points that one run is about, and what it announces.
@@ -263,7 +268,7 @@ class _Announcer:
                 absent=absent,
                 over=self._over(live),
                 unsure=frozenset(point.id for point in live if self._recovery_vanished(point, absent)),
-                moved=self._moved(live, last),
+                moved=self._moved(live, _last_by_data(self.chains[chain])),
             )
             kind = follow_up(state)
             if kind is not None:
@@ -344,7 +349,8 @@ class _Announcer:
 
     def _announced_last(self, chain: int) -> Announcement | None:
         """Return what was announced last in a chain as settled, None where nothing was."""
-        return next((row for row in reversed(self.chains.get(chain, [])) if not row.provisional), None)
+        rows = [row for row in self.chains.get(chain, []) if not row.provisional]
+        return _last_by_data(rows) if rows else None
 
     def _write(
         self,

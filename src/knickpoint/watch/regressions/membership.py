@@ -17,6 +17,7 @@ from knickpoint.model.regression import SuspectRange
 from knickpoint.store import Store
 from knickpoint.store.findings.groups import GroupMember, Membership
 from knickpoint.watch.lines import Lines
+from knickpoint.watch.regressions.bisected_ranges import bisected_range
 from knickpoint.watch.regressions.groups import Group, Member, assign_ids, group_members
 
 __all__ = ["MovedPoints", "RegressionChanges", "regroup", "stretches"]
@@ -203,6 +204,7 @@ def _changed_groups(
     """Return the groups that are not stored as they are, by line, each with the id that it keeps, 0 for a new one."""
     sizes = Counter(former.values())
     stored = store.findings.groups.suspect_ranges(lines.repository)
+    bisected = store.bisections.found(lines.repository)
     elsewhere = stored.keys() - set(former.values())
     changed: list[Membership] = []
     taken: set[int] = set()
@@ -213,7 +215,8 @@ def _changed_groups(
         known = {member: key for member, key in votes.items() if key not in taken}
         for group, key in zip(groups, assign_ids(groups, known), strict=True):
             taken.add(key)
-            suspect_range = SuspectRange(name, slots[group.previous + 1], slots[group.position + 1])
+            shared = SuspectRange(name, slots[group.previous + 1], slots[group.position + 1])
+            suspect_range = bisected_range(shared, bisected.get(key), lines.line(name))
             same = all(former[member] == key for member in group.members) and sizes[key] == len(group.members)
             if not (key and same and stored.get(key) == suspect_range):
                 changed.append(Membership(key, suspect_range, group.members))

@@ -20,6 +20,7 @@ from knickpoint.store import Store
 from knickpoint.store.findings.suspects import RankedRegression
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.suspects.benchmark_words import KeyWords, contrast, count_words
+from knickpoint.watch.suspects.bisected import measured_suspects
 from knickpoint.watch.suspects.commit_facts import CommitFacts
 from knickpoint.watch.suspects.location import MOST_CANDIDATES, Candidate, candidates_of
 from knickpoint.watch.suspects.ranking import NONE, rank_suspects
@@ -173,6 +174,7 @@ def _rank(
             candidate.slot, candidate.position, commit.subject, files.get(commit.hash), candidate.distance
         )
 
+    bisections = store.bisections.in_force([each.id for each in batch if each.bisection])
     ranked: dict[RankedRegression, Suspects] = {}
     for each in batch:
         known = [facts_of(candidate) for candidate in candidates[each.id] if candidate.slot in commits]
@@ -194,6 +196,8 @@ def _rank(
             ),
             _note(evidence, source, known),
         )
+        if each.id in bisections:
+            ranked[each] = measured_suspects(ranked[each], bisections[each.id])
     return ranked
 
 

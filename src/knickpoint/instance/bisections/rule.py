@@ -1,0 +1,84 @@
+"""Ask for bisections by rule: settled regressions of a stated size, within the device hours of a day."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from knickpoint.instance.bisections.requests import added_params, bisectable_members, request_bisection
+from knickpoint.instance.instance import Instance
+from knickpoint.model.alert import AlertKind
+from knickpoint.model.errors import InputError
+from knickpoint.model.query import parse_query
+from knickpoint.model.regression import Condition, Direction, Status
+
+if TYPE_CHECKING:
+    from knickpoint.bisect.settings import ProfileSettings
+    from knickpoint.model.commit import Repository
+    from knickpoint.model.regression import ChangePoint
+    from knickpoint.store.bisections import StoredBisection
+
+__all__ = ["ask_by_rule"]
+
+_RULE: str = "rule"
+"""Who asks for a bisection by rule."""
+
+
+def ask_by_rule(instance: Instance, *, now: datetime | None = None) -> list[StoredBisection]:
+    """Ask for a bisection of each regression that a profile with a ``minimum_effect`` covers; return what was asked for.
+
+    A regression is bisected by rule once with a profile, and not where a person asked for that already. Once the device
+    hours of a profile are spent for the last 24 hours, it asks for nothing more.
+
+    Raises:
+        StoreError: the store cannot be read or written.
+    """
+    time = now or datetime.now(UTC)
+    profiles = [each for each in instance.config.bisect.values() if each.minimum_effect > 0]
+    asked: list[StoredBisection] = []
+    for repository in instance.store.commits.repositories() if profiles else ():
+        for profile in sorted(profiles, key=lambda each: each.name):
+            asked += _ask(instance, repository, profile, time)
+    return asked
+
+
+def _ask(instance: Instance, repository: Repository, profile: ProfileSettings, now: datetime) -> list[StoredBisection]:
+    settings = instance.repositories.get(repository.name)
+    if profile.repository not in {"", repository.name} or settings is None or not settings.location:
+        return []
+    store = instance.store
+    known = store.bisections.asked_for(repository)
+    asked: list[StoredBisection] = []
+    for key in _regressions(instance, repository, profile):
+        spent = store.bisections.seconds_by_rule(profile.name, now - timedelta(days=1)) / 3600.0
+        if spent >= profile.budget_hours:
+            break
+        if (key, profile.name) not in known:
+            try:
+                asked.append(request_bisection(instance, key, profile.name, who=_RULE, by_rule=True))
+            except InputError:
+                continue  # its range is too long, or it went meanwhile
+    return asked
+
+
+def _regressions(instance: Instance, repository: Repository, profile: ProfileSettings) -> list[int]:
+    """Return the regressions with a member that the profile bisects by rule, the oldest first."""
+    traces = instance.store.traces.select(repository, parse_query(profile.query)).tolist()
+    found: set[int] = set()
+    for begin in range(0, len(traces), 1000):
+        for points in instance.store.findings.of_traces(traces[begin : begin + 1000]).values():
+            found |= {each.regression_id for each in bisectable_members(points) if _by_rule(each, profile)}
+    return sorted(found - {0})
+
+
+def _by_rule(point: ChangePoint, profile: ProfileSettings) -> bool:
+    return (
+        point.condition is Condition.PRESENT
+        and point.settlement.settled
+        and point.alert_kind is AlertKind.WORK
+        and not point.history
+        and point.direction is not Direction.IMPROVEMENT
+        and point.effective_status is not Status.HIDDEN
+        and abs(point.numbers.relative_size) >= profile.minimum_effect
+        and added_params(profile, point.key) is not None
+    )

@@ -1,0 +1,311 @@
+"""Run bisections: claim one, coordinate it on the pool, import what its probes measured, put the answer onto its finding.
+
+While a bisection runs, a thread renews its lease and notices when a person stops it. A worker that ends in order releases
+its bisection; after a kill, the lease ends. Either way another worker goes on from the journal.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final, cast
+
+from knickpoint.instance.bisections.store_journal import StoreJournal, stored_posterior
+from knickpoint.instance.instance import Instance
+from knickpoint.instance.probe_results import DEVICE_PARAM, PROBE_FACT, import_probe_results, measured_elsewhere
+from knickpoint.model.bisection import BisectionState, ProbeOutcome, ProbeResult, Target
+from knickpoint.model.errors import BusyError, InputError, KnickpointError, StoreError
+
+if TYPE_CHECKING:
+    from knickpoint.bisect.coordinator import Bisection, BisectionAnswer, BisectionProgress
+    from knickpoint.bisect.device_pool import DevicePool
+    from knickpoint.bisect.search.problem import Level
+    from knickpoint.model.commit import Repository
+    from knickpoint.store.bisections import StoredBisection, WaitingResults
+
+__all__ = ["LEASE_SECONDS", "bisection_of", "import_waiting_results", "run_bisection", "run_claimed_bisection"]
+
+LEASE_SECONDS: Final = 60.0
+"""How long a bisection stays with a worker that is silent."""
+_RENEWALS: Final = 6
+"""How often a lease is renewed before it would end."""
+
+
+class _ReleasedError(Exception):
+    """This process ends or has lost the lease; another one goes on."""
+
+
+def run_bisection(
+    instance: Instance,
+    stored: StoredBisection,
+    pool: DevicePool,
+    *,
+    worker: str,
+    stop: Callable[[], bool] = lambda: False,
+    progress: Callable[[BisectionProgress], None] = lambda _: None,
+) -> StoredBisection:
+    """Claim a bisection and run it to its end; return it as it is then.
+
+    ``stop`` says that this process ends: the bisection then goes on elsewhere. One that another worker holds is returned
+    as it is.
+
+    Raises:
+        KnickpointError: the store, the repository or the pool fails; the bisection goes on later.
+    """
+    bisections = instance.store.bisections
+    claimed = bisections.claim(worker, datetime.now(UTC), LEASE_SECONDS, only=stored.id)
+    if claimed is None:
+        return bisections.get(stored.id)
+    return run_claimed_bisection(instance, claimed, pool, worker=worker, stop=stop, progress=progress)
+
+
+def run_claimed_bisection(
+    instance: Instance,
+    claimed: StoredBisection,
+    pool: DevicePool,
+    *,
+    worker: str,
+    stop: Callable[[], bool],
+    progress: Callable[[BisectionProgress], None] = lambda _: None,
+) -> StoredBisection:
+    """Run a bisection that ``worker`` has claimed; return it as it is then, ended or released.
+
+    Raises:
+        KnickpointError: as :func:`run_bisection`; the bisection is released.
+    """
+    try:
+        return _run(instance, claimed, pool, worker=worker, stop=stop, progress=progress)
+    finally:
+        instance.store.bisections.release(claimed.id, worker)
+
+
+def _run(
+    instance: Instance,
+    claimed: StoredBisection,
+    pool: DevicePool,
+    *,
+    worker: str,
+    stop: Callable[[], bool],
+    progress: Callable[[BisectionProgress], None],
+) -> StoredBisection:
+    from knickpoint.bisect.coordinator.coordinate import coordinate
+    from knickpoint.store.bisections import BisectionAnswer as StoredAnswer
+    from knickpoint.watch.bisections.outcome import put_on_finding
+
+    bisections = instance.store.bisections
+    try:
+        request = bisection_of(instance, claimed)
+    except InputError as error:
+        gave_up = StoredAnswer(BisectionState.GAVE_UP, error.message)
+        return put_on_finding(instance.store, claimed, gave_up, worker)
+    journal = StoreJournal(
+        bisections.journal(claimed.id, worker), request.trace, lambda: import_waiting_results(instance)
+    )
+    try:
+        with _Lease(instance, claimed.id, worker).kept() as lease:
+            answer = coordinate(request, pool, journal, stop=lambda: lease.check(ends=stop()), progress=progress)
+    except (_ReleasedError, BusyError):
+        bisections.release(claimed.id, worker)
+        return bisections.get(claimed.id)
+    import_waiting_results(instance)
+    bisections.renew(claimed.id, worker, datetime.now(UTC) + timedelta(seconds=LEASE_SECONDS))
+    journal.journal.state(stored_posterior(answer.posterior), bisections.get(claimed.id).devices, None)
+    return put_on_finding(instance.store, claimed, _stored_answer(bisections.get(claimed.id), answer), worker)
+
+
+def bisection_of(instance: Instance, stored: StoredBisection) -> Bisection:
+    """Return the request of a stored bisection, as a coordinator takes it.
+
+    Raises:
+        InputError: the profile is gone or does something else than when it was asked for, or a commit is unknown.
+    """
+    from knickpoint.bisect.coordinator import Bisection
+    from knickpoint.bisect.coordinator.priors import capped
+    from knickpoint.instance.probe_pool import absolute_profile, git_location
+
+    asked = stored.request
+    profile = instance.config.bisect.get(asked.profile)
+    if profile is None or profile.digest != asked.digest:
+        raise InputError(
+            f"the profile {asked.profile} has changed since the bisection was asked for"
+            if profile
+            else f"there is no profile {asked.profile} any more"
+        )
+    repository = _repository(instance, asked.repository_id)
+    commits = {each.slot: each.commit.hash for each in instance.store.commits.get(repository, asked.slots)}
+    if missing := [slot for slot in asked.slots if slot not in commits]:
+        raise InputError(f"{len(missing)} commits of the range are no longer in {repository.name}")
+    good, *rest = (commits[slot] for slot in asked.slots)
+    locations = {"": git_location(instance, repository.name)}
+    locations |= {name: git_location(instance, name) for name in profile.also}
+    shares = cast("Sequence[float] | None", asked.facts.get("shares"))
+    return Bisection(
+        id=stored.name,
+        locations=locations,
+        good=good,
+        commits=tuple(rest),
+        profile=absolute_profile(instance, profile),
+        trace=asked.trace_key if profile.results else "",
+        before=_level(asked.facts.get("before")),
+        after=_level(asked.facts.get("after")),
+        movement=cast("int", asked.facts.get("movement", 0)),
+        priors=capped(shares) if shares else None,
+        pins=_pins(instance, repository, asked.slots[-1], profile.also),
+        ingest=instance.ingest,
+        added_params=cast("Mapping[str, str]", asked.facts.get("added_params", {})),
+    )
+
+
+def import_waiting_results(instance: Instance) -> int:
+    """Import the results of probes that wait for it; return how many probes these were.
+
+    What cannot be imported is in quarantine like any other file, and the probe names the reason.
+
+    Raises:
+        StoreError: the store cannot be written.
+        HistoryError: a repository cannot be read.
+    """
+    count = 0
+    while found := instance.store.bisections.waiting_results():
+        for waiting in found:
+            instance.store.bisections.finish_import(waiting.probe_id, _import(instance, waiting))
+            count += 1
+    return count
+
+
+def _import(instance: Instance, waiting: WaitingResults) -> str:
+    """Import the results of one probe; return why they could not be, "" where they are in."""
+    store = instance.store
+    repository = _repository(instance, waiting.repository_id)
+    (first, *_) = (store.bisections.get(int(name[1:])) for name in waiting.bisections)
+    asked = first.request
+    profile = instance.config.bisect.get(asked.profile)
+    commits = {each.slot: each.commit.hash for each in store.commits.get(repository, [waiting.slot])}
+    if profile is None or waiting.slot not in commits:
+        return "the profile or the commit is gone"
+    params = dict(cast("Mapping[str, str]", asked.facts.get("added_params", {})))
+    ends = (asked.slots[0], asked.slots[-1])
+    if not profile.same_machine and any(
+        measured_elsewhere(instance, repository.name, ends, file, format=profile.format) for file in waiting.files
+    ):
+        params[DEVICE_PARAM] = waiting.device
+    result = ProbeResult(
+        waiting.identity,
+        Target(commits[waiting.slot], waiting.pins),
+        waiting.device,
+        ProbeOutcome.MEASURED,
+        waiting.started,
+        0.0,
+        files=waiting.files,
+    )
+    try:
+        summary = import_probe_results(
+            instance,
+            repository.name,
+            result,
+            execution=waiting.identity,
+            format=profile.format,
+            params=params,
+            environment={PROBE_FACT: " ".join(waiting.bisections)},
+        )
+    except StoreError:
+        raise
+    except KnickpointError as error:
+        return str(error)
+    return next((problem.message for file in summary.files for problem in file.problems if summary.failed), "")
+
+
+@dataclass
+class _Lease:
+    """Keeps a bisection from other workers while this one runs it."""
+
+    instance: Instance
+    key: int
+    worker: str
+    lost: threading.Event = field(default_factory=threading.Event)
+    stopped: threading.Event = field(default_factory=threading.Event)
+
+    def check(self, *, ends: bool) -> bool:
+        """Return whether a person stopped the bisection.
+
+        Raises:
+            _ReleasedError: the lease is lost, or this process ends.
+        """
+        if self.lost.is_set() or ends:
+            raise _ReleasedError
+        return self.stopped.is_set()
+
+    @contextmanager
+    def kept(self) -> Iterator[_Lease]:
+        """Renew the lease in a thread while a ``with`` lasts."""
+        done = threading.Event()
+        thread = threading.Thread(target=self._renew, args=(done,), name=f"lease of B{self.key}", daemon=True)
+        thread.start()
+        try:
+            yield self
+        finally:
+            done.set()
+            thread.join()
+
+    def _renew(self, done: threading.Event) -> None:
+        until = datetime.now(UTC) + timedelta(seconds=LEASE_SECONDS)
+        while not done.is_set():
+            try:
+                now = datetime.now(UTC)
+                if self.instance.store.bisections.get(self.key).stopped_by:
+                    self.stopped.set()
+                if (until - now).total_seconds() < LEASE_SECONDS * (1 - 1 / _RENEWALS):
+                    until = now + timedelta(seconds=LEASE_SECONDS)
+                    self.instance.store.bisections.renew(self.key, self.worker, until)
+            except BusyError:
+                self.lost.set()
+                return
+            except KnickpointError:
+                if datetime.now(UTC) >= until:
+                    self.lost.set()
+                    return
+            done.wait(1.0)
+
+
+def _stored_answer(stored: StoredBisection, answer: BisectionAnswer) -> StoredAnswer:
+    """Return the answer of a coordinator in terms of the store: slots, and the range that is left."""
+    from knickpoint.model.regression import SuspectRange
+    from knickpoint.store.bisections import BisectionAnswer as StoredAnswer
+
+    slots, state = stored.request.slots, answer.state
+    found = None
+    if state in {BisectionState.CULPRIT, BisectionState.RANGE} and answer.places:
+        first, last = min(answer.places), max(answer.places)
+        found = SuspectRange(stored.request.line, slots[max(0, first - 1)], slots[last])
+    culprits = tuple(slots[place] for place in answer.places) if state is BisectionState.CULPRIT else ()
+    reason = f"{stored.stopped_by} stopped it." if state is BisectionState.STOPPED else answer.reason
+    return StoredAnswer(state, reason, culprits, found, answer.probability)
+
+
+def _repository(instance: Instance, key: int) -> Repository:
+    return next(each for each in instance.store.commits.repositories() if each.id == key)
+
+
+def _level(stated: object) -> Level:
+    from knickpoint.bisect.search.problem import Level
+
+    if not isinstance(stated, list):
+        return Level()
+    mean, deviation, count = stated
+    return Level(float(mean), float(deviation), int(count))
+
+
+def _pins(
+    instance: Instance, repository: Repository, slot: int, also: Mapping[str, str]
+) -> tuple[tuple[str, str], ...]:
+    """Return the commits of the other repositories as the newest run of the bad end names them."""
+    runs = instance.store.runs.at(repository, [slot]) if also else []
+    named = {name: revision for run in runs for name, revision in run.revisions.items() if name in also}
+    return tuple(sorted(named.items()))
+
+
+if TYPE_CHECKING:
+    from knickpoint.store.bisections import BisectionAnswer as StoredAnswer

@@ -1,0 +1,121 @@
+"""Run bisections beside the rounds of a worker, each in a thread of its own.
+
+A bisection takes hours: within the rounds it would hold up imports and alerts. The threads share the store and one pool.
+On this machine one bisection runs at a time in the whole instance, so that probes do not disturb each other.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final
+
+from knickpoint.instance.instance import Instance
+from knickpoint.instance.worker.task_runner import Announce, Failures, TaskRunner
+
+__all__ = ["Bisecting"]
+
+_TASK: Final = "bisections"
+_RULE_TASK: Final = "bisections by rule"
+_AT_ONCE: Final = 4
+"""Bisections that one worker coordinates at a time on a pool with an address."""
+
+
+@dataclass
+class Bisecting:
+    """Runs the bisections of an instance for one worker.
+
+    Attributes:
+        instance: the open instance.
+        name: name of the worker.
+        announce: receives one line about each bisection that was asked for or ended, and about each failure.
+        clock: seconds that only grow.
+    """
+
+    instance: Instance
+    name: str
+    announce: Announce
+    clock: Callable[[], float]
+    _runners: list[TaskRunner] = field(default_factory=list, init=False)
+
+    @property
+    def failures(self) -> Mapping[str, Failures]:
+        """The tasks of these threads that fail now."""
+        return {name: each for runner in self._runners for name, each in runner.failures.items()}
+
+    def once(self, stop: threading.Event | None) -> None:
+        """Ask by rule, and run the bisections that wait, one after the other."""
+        if self.instance.config.bisect:
+            runner = self._runner()
+            runner.run(_RULE_TASK, self._ask)
+            while not (stop is not None and stop.is_set()) and runner.run(_TASK, lambda: self._run_next(stop, 0)):
+                pass
+
+    @contextmanager
+    def beside(self, stop: threading.Event) -> Iterator[None]:
+        """Run bisections in threads while a ``with`` lasts; at its end they are released for another worker."""
+        if not self.instance.config.bisect:
+            yield
+            return
+        count = _AT_ONCE if self.instance.config.pool.address else 1
+        threads = [
+            threading.Thread(
+                target=self._work, args=(stop, number), name=f"knickpoint-bisections-{number}", daemon=True
+            )
+            for number in range(count)
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join()
+
+    def _work(self, stop: threading.Event, number: int) -> None:
+        runner = self._runner()
+        while not stop.is_set():
+            if number == 0 and runner.is_due(_RULE_TASK, self.instance.config.worker.poll_seconds):
+                runner.run(_RULE_TASK, self._ask)
+            if not runner.run(_TASK, lambda: self._run_next(stop, number)):
+                stop.wait(self.instance.config.worker.poll_seconds)
+
+    def _runner(self) -> TaskRunner:
+        runner = TaskRunner(self.announce, self.clock)
+        self._runners.append(runner)
+        return runner
+
+    def _ask(self) -> bool:
+        from knickpoint.instance.bisections.rule import ask_by_rule
+
+        asked = ask_by_rule(self.instance)
+        for each in asked:
+            self.announce(f"bisection {each.name} of R{each.request.regression_id}: asked for by rule")
+        return bool(asked)
+
+    def _run_next(self, stop: threading.Event | None, number: int) -> bool:
+        """Run one bisection to its end; return whether there was one."""
+        from knickpoint.instance.bisections import LEASE_SECONDS, import_waiting_results, run_claimed_bisection
+        from knickpoint.instance.probe_pool import open_probe_pool
+
+        import_waiting_results(self.instance)
+        worker = f"{self.name}/{number}"
+        most = 0 if self.instance.config.pool.address else 1
+        claimed = self.instance.store.bisections.claim(worker, datetime.now(UTC), LEASE_SECONDS, most=most)
+        if claimed is None:
+            return False
+        pool = open_probe_pool(self.instance)
+        try:
+            ended = run_claimed_bisection(
+                self.instance, claimed, pool, worker=worker, stop=lambda: stop is not None and stop.is_set()
+            )
+        finally:
+            pool.close()
+        if ended.state.ended:
+            about = f": {ended.answer.reason}" if ended.answer.reason else ""
+            self.announce(f"bisection {ended.name}: {ended.state.value}{about}")
+        return ended.state.ended

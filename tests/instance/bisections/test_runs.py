@@ -1,0 +1,157 @@
+"""Run bisections: the culprit is found, put onto its finding and announced once; a stop and a death end nothing else."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from tests.instance.bisections.bisectable import CULPRIT, PARSE, Bisectable, QuickPool, profile
+
+from knickpoint.bisect.job import ProbeJob
+from knickpoint.history import Git
+from knickpoint.instance import Instance, rank_new_suspects
+from knickpoint.instance.bisections import request_bisection, run_bisection, stop_bisection
+from knickpoint.instance.bisections.rule import ask_by_rule
+from knickpoint.instance.worker import Worker
+from knickpoint.model.announcement import AnnouncementKind
+from knickpoint.model.bisection import BisectionState
+from knickpoint.model.query import parse_query
+from knickpoint.model.regression import SuspectRange
+from knickpoint.store.bisections import StoredBisection
+
+FOUND = SuspectRange("main", CULPRIT - 1, CULPRIT)
+
+
+@pytest.fixture
+def pool(slowed: Bisectable) -> QuickPool:
+    location = Path(slowed.instance.repositories["project"].location)
+    return QuickPool([each.hash for each in Git.at(location).first_parents("main")])
+
+
+def run(instance: Instance, pool: QuickPool) -> StoredBisection:
+    """Ask for the only bisection and run it."""
+    (key,) = instance.store.findings.groups.suspect_ranges(instance.store.commits.repository("project"))
+    return run_bisection(instance, request_bisection(instance, key, who="ann"), pool, worker="test")
+
+
+def keys(instance: Instance) -> list[str]:
+    repository = instance.store.commits.repository("project")
+    return [each.key for each in instance.store.traces.get(instance.store.traces.select(repository, parse_query("")))]
+
+
+def test_the_range_of_the_finding_is_what_was_found_and_stays_so(slowed: Bisectable, pool: QuickPool) -> None:
+    store, key = slowed.instance.store, slowed.regression
+    done = run(slowed.with_profiles(profile()), pool)
+    assert (done.state, done.answer.culprits) == (BisectionState.CULPRIT, (CULPRIT,))
+    assert done.answer.probability >= 0.95
+    assert store.findings.regression(key).suspect_range == FOUND
+    slowed.run()
+    assert store.findings.regression(key).suspect_range == FOUND
+
+
+def test_the_culprit_leads_the_suspects_and_no_ranking_overwrites_it(slowed: Bisectable, pool: QuickPool) -> None:
+    store, key = slowed.instance.store, slowed.regression
+    done = run(slowed.with_profiles(profile()), pool)
+    for everything in (False, True):
+        rank_new_suspects(slowed.instance, everything=everything)
+        suspects = store.findings.suspects.get(key)
+        assert suspects is not None
+        assert (suspects.suspects[0].slot, suspects.bisection) == (CULPRIT, done.id)
+        assert suspects.suspects[0].reasons[0] == "bisection B1 found it"
+        assert suspects.suspects[0].probability >= 0.95
+
+
+@pytest.mark.parametrize("same_machine", [[False], [True]])
+def test_one_announcement_names_the_commit_and_none_contradicts_it(
+    slowed: Bisectable, pool: QuickPool, same_machine: list[bool]
+) -> None:
+    store, key = slowed.instance.store, slowed.regression
+    run(slowed.with_profiles(profile(same_machine=same_machine[0])), pool)
+    slowed.run()
+    rows = store.findings.announcements.of_regression(key)
+    assert [each.kind for each in rows] == [AnnouncementKind.REGRESSED, AnnouncementKind.LOCATED]
+    assert rows[-1].suspect_range == FOUND
+
+
+def test_results_of_an_unknown_machine_become_a_trace_of_their_own(slowed: Bisectable, pool: QuickPool) -> None:
+    before = slowed.instance.store.findings.change_points(slowed.world.trace("parse"))
+    run(slowed.with_profiles(profile()), pool)
+    assert [key for key in keys(slowed.instance) if "device=" in key] == [",benchmark=parse,device=lab-1,kind=p,"]
+    slowed.run()
+    assert slowed.instance.store.findings.change_points(slowed.world.trace("parse")) == before
+
+
+def test_results_of_the_same_machine_join_the_trace_as_re_runs(slowed: Bisectable, pool: QuickPool) -> None:
+    run(slowed.with_profiles(profile(same_machine=True)), pool)
+    assert set(keys(slowed.instance)) == {PARSE, ",benchmark=render,kind=r,"}
+    points = slowed.instance.store.runs.points(slowed.world.trace("parse"), CULPRIT)
+    assert points
+    assert all(each.run.environment == {"bisection": "B1", "device": "lab-1"} for each in points)
+    assert all(each.run.identity.startswith("id:bisection B1 probe ") for each in points)
+
+
+def test_a_person_stops_a_bisection_that_runs(slowed: Bisectable, pool: QuickPool) -> None:
+    instance = slowed.with_profiles(profile())
+
+    def stop(_job: ProbeJob) -> None:
+        if not pool.silent.is_set():
+            pool.silent.set()
+            stop_bisection(instance, 1, who="bob")
+
+    pool.before = stop
+    done = run(instance, pool)
+    assert (done.state, done.answer.reason) == (BisectionState.STOPPED, "bob stopped it.")
+
+
+def test_a_worker_that_ends_leaves_the_bisection_to_the_next_one(slowed: Bisectable, pool: QuickPool) -> None:
+    instance = slowed.with_profiles(profile())
+    asked = request_bisection(instance, slowed.regression, who="ann")
+    left = run_bisection(instance, asked, pool, worker="one", stop=lambda: len(pool.jobs) >= 4)
+    assert left.state is BisectionState.RUNNING
+    probes = [each.name for each in instance.store.bisections.journal(1).probes() if each.result]
+    assert probes
+    done = run_bisection(instance, asked, pool, worker="two")
+    assert done.state is BisectionState.CULPRIT
+    made = [job.probe for job in pool.jobs]
+    assert all(made.count(name) == 1 for name in probes)
+
+
+def test_a_profile_that_changed_meanwhile_is_not_run(slowed: Bisectable, pool: QuickPool) -> None:
+    asked = request_bisection(slowed.with_profiles(profile()), slowed.regression, who="ann")
+    other = slowed.with_profiles(profile(measure=("rm", "-rf", "everything")))
+    done = run_bisection(other, asked, pool, worker="test")
+    assert (done.state, pool.jobs) == (BisectionState.GAVE_UP, [])
+    assert done.answer.reason == "the profile quick has changed since the bisection was asked for"
+
+
+def test_a_settled_regression_of_the_stated_size_is_bisected_by_rule_once(slowed: Bisectable) -> None:
+    assert ask_by_rule(slowed.with_profiles(profile())) == []
+    assert ask_by_rule(slowed.with_profiles(profile(minimum_effect=0.5))) == []
+    instance = slowed.with_profiles(profile(minimum_effect=0.2))
+    (asked,) = ask_by_rule(instance)
+    assert (asked.request.regression_id, asked.request.who, asked.request.by_rule) == (slowed.regression, "rule", True)
+    assert ask_by_rule(instance) == []
+    stop_bisection(instance, asked.id, who="ann")
+    assert ask_by_rule(instance) == []
+
+
+def test_no_bisection_by_rule_begins_once_the_hours_of_the_day_are_spent(slowed: Bisectable, pool: QuickPool) -> None:
+    instance = slowed.with_profiles(profile(minimum_effect=0.2, budget_hours=1e-6))
+    other = slowed.with_profiles(profile(minimum_effect=0.2, budget_hours=1e-6), profile(name="x", query="z=z"))
+    (asked,) = ask_by_rule(instance)
+    run_bisection(instance, asked, pool, worker="test")
+    store = instance.store
+    assert store.bisections.seconds_by_rule("quick", datetime.now(UTC) - timedelta(days=1)) > 1e-6 * 3600
+    assert ask_by_rule(other) == []
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_a_worker_finds_the_culprit_by_real_builds_of_real_commits(slowed: Bisectable) -> None:
+    instance = slowed.with_profiles(profile(minimum_effect=0.2))
+    lines: list[str] = []
+    Worker(instance, lines.append).once()
+    found = instance.store.bisections.get(1)
+    assert (found.state, found.answer.culprits) == (BisectionState.CULPRIT, (CULPRIT,))
+    assert "bisection B1: culprit" in lines
