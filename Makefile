@@ -102,8 +102,9 @@ test-long: setup-dev ## Kills, fuzzing, load and many random examples: minutes, 
 
 # --- measuring it -----------------------------------------------------------------------------------
 
-test-kills: setup-dev ## 100 kills of the sender of notifications: a quarter of an hour
+test-kills: setup-dev ## 100 kills of the sender of notifications, 50 of the programs of a pool: half an hour
 	@KNICKPOINT_KILLS=100 $(BIN)/python -m pytest -q -m long --timeout 1800 tests/notify/test_kills.py
+	@KNICKPOINT_KILLS=50 $(BIN)/python -m pytest -q -m long --timeout 1800 tests/bisect/pool/test_kills.py
 
 bench-detect: setup-dev ## Speed of detection beside its peers
 	@$(BIN)/python benchmarks/detect.py

@@ -7,14 +7,18 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Self
 
 from tests.bisect.pool.probes import CALL, ROOT, Workspace, job
+from tests.bisect.runner import projects
 
+from knickpoint.bisect.coordinator import Bisection, BisectionProgress, FileJournal, coordinate
 from knickpoint.bisect.job import Device
 from knickpoint.bisect.pool import PoolAccess, PoolRules, pool_access, serve_agent, serve_pool
+from knickpoint.bisect.pool.probe_run import RUN_PROBE
 from knickpoint.bisect.settings import DeviceSettings, PoolSettings
 from knickpoint.model.errors import KnickpointError
 
@@ -68,6 +72,12 @@ class Program:
             assert self._has(word), "\n".join(self.lines)
         return self
 
+    def wait_for_more(self, seconds: float = 1.0) -> None:
+        """Wait until the program prints a line, at most so long."""
+        count = len(self.lines)
+        with self._changed:
+            self._changed.wait_for(lambda: len(self.lines) > count or not self._reader.is_alive(), seconds)
+
     def _has(self, word: str) -> bool:
         return any(word in line for line in self.lines)
 
@@ -85,13 +95,17 @@ class Program:
 
 @dataclass
 class TestPool:
-    """A pool of the tests: what starts its programs, and reaches it. ``does`` are what the probes of its profiles do."""
+    """A pool of the tests: what starts its programs, and reaches it. ``does`` are what the probes of its profiles do.
+
+    With ``real`` its probes build and measure commits of :mod:`tests.bisect.runner.projects`.
+    """
 
     __test__ = False
 
     directory: Path
     settings: PoolSettings
     does: tuple[str, ...] = ("measure",)
+    real: bool = False
     devices: dict[str, dict[str, object]] = field(default_factory=dict)
     programs: list[Program] = field(default_factory=list)
 
@@ -107,12 +121,17 @@ class TestPool:
         """Start an agent."""
         return self._start("agent", name, str(slots), address, prefix=prefix)
 
+    def bisection(self, repository: Path, commits: Sequence[str], journal: Path) -> Program:
+        """Start a bisection, or go on with it: it prints its progress, and at last its answer."""
+        return self._start("bisection", str(repository), str(journal), *commits)
+
     def _start(self, *arguments: str, prefix: tuple[str, ...] = ()) -> Program:
         order = json.dumps(
             {
                 "directory": str(self.directory),
                 "settings": asdict(self.settings),
                 "does": self.does,
+                "real": self.real,
                 "devices": self.devices,
             }
         )
@@ -133,16 +152,43 @@ def main() -> None:
     settings = PoolSettings(**order["settings"])
     access = pool_access(settings, directory)
     if sys.argv[2] == "pool":
-        profiles = {profile.name: profile for does in order["does"] for profile in [job("1", does=does).profile]}
+        made = [job("1", does=does).profile for does in order["does"]] + [projects.profile()]
+        profiles = {profile.name: profile for profile in made}
         devices = {name: DeviceSettings(name, **facts) for name, facts in order["devices"].items()}
         rules = PoolRules(profiles, devices, settings.heartbeat_seconds)
         serve_pool(access, lambda: rules, state=directory / "state", announce=_announce)
+        return
+    if sys.argv[2] == "bisection":
+        _bisect(access, settings, Path(sys.argv[3]), Path(sys.argv[4]), sys.argv[5:])
         return
     name, slots, address = sys.argv[3:]
     if address:
         access = PoolAccess(address, access.credentials, access.secret)
     workspace = Workspace(directory / "workspaces" / name, 100)
-    serve_agent(access, Device(name, slots=int(slots)), workspace, announce=_announce, call=CALL)
+    call = RUN_PROBE if order["real"] else CALL
+    serve_agent(access, Device(name, slots=int(slots)), workspace, announce=_announce, call=call)
+
+
+def _bisect(access: PoolAccess, settings: PoolSettings, repository: Path, journal: Path, commits: list[str]) -> None:
+    """Run a bisection over the pool, and print its progress as "begun B1-3" and "ended B1-3"."""
+    from knickpoint.bisect.pool.dask_pool import DaskPool
+
+    seen: set[str] = set()
+
+    def show(progress: BisectionProgress) -> None:
+        for entry in progress.entries:
+            for line in (f"begun {entry.probe}", f"ended {entry.probe}")[: 1 + (entry.result is not None)]:
+                if line not in seen:
+                    seen.add(line)
+                    _announce(line)
+
+    asked = Bisection("B1", {"": str(repository)}, commits[0], tuple(commits[1:]), projects.profile(), projects.KEY)
+    with (
+        FileJournal(journal, {"commits": commits}, resume=journal.exists()) as kept,
+        DaskPool(access, heartbeat_seconds=settings.heartbeat_seconds, announce=_announce) as pool,
+    ):
+        answer = coordinate(asked, pool, kept, progress=show)
+    _announce(f"answer {answer.state.value} {' '.join(map(str, answer.places))}")
 
 
 def _announce(line: str) -> None:
