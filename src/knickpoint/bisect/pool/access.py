@@ -7,7 +7,7 @@ reads anything.
 from __future__ import annotations
 
 import hmac
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -31,7 +31,7 @@ class PoolAccess:
 
     address: str
     credentials: Credentials
-    secret: str
+    secret: str = field(repr=False)
 
     @property
     def host(self) -> str:

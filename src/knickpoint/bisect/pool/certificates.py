@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -24,7 +24,7 @@ class Credentials:
     """What one side of a connection shows and trusts, as PEM texts: its certificate, its key, the authority."""
 
     certificate: str
-    private_key: str
+    private_key: str = field(repr=False)
     authority: str
 
 

@@ -137,8 +137,7 @@ class PoolScheduler(Scheduler):
         self._names[address] = offer.device.name
         self.broker.join(offer, time.monotonic())
         self._announce(f"device {offer.device.name} joined")
-        # Dask makes the stream to a worker after this call.
-        self.loop.call_later(0, self._after_change)
+        self._after_change()
 
     def left(self, address: str) -> None:
         """Drop the agent of a worker that Dask removed."""
