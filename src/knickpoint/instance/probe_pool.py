@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from knickpoint.bisect.job import Device
 from knickpoint.bisect.settings import ProfileSettings
 from knickpoint.history import is_url
 from knickpoint.instance.instance import Instance
@@ -18,26 +18,31 @@ if TYPE_CHECKING:
 
 __all__ = ["absolute_profile", "git_location", "open_probe_pool"]
 
+_LOG: Final = logging.getLogger("knickpoint.instance")
 WORKSPACE: Final = "probes"
 """The directory below the instance in which this machine makes probes."""
 
 
 def open_probe_pool(instance: Instance, progress: Callable[[str, str], None] | None = None) -> DevicePool:
-    """Open the pool of ``[pool]``; ``progress`` hears of each probe its id and a line. Close it at the end.
+    """Open the pool of ``[pool]``; ``progress`` hears of each probe of this machine its id and a line. Close it at the end.
 
     Raises:
-        ConfigError: its address or its secret cannot be used.
+        ConfigError: its address or its credentials cannot be used.
+        ServiceError: Dask is not installed, or the scheduler does not answer.
     """
-    from knickpoint.bisect.pool import LocalPool, machine_name
+    from knickpoint.bisect.pool import open_pool
     from knickpoint.bisect.runner import Workspace
 
     settings = instance.config.pool
     workspace = Workspace(instance.directory / WORKSPACE, settings.space_megabytes)
-    described = instance.config.devices.get(machine_name())
-    device = Device(machine_name(), slots=settings.at_once)
-    if described is not None:
-        device = replace(device, params=described.params, use=described.use)
-    return LocalPool(workspace, (device,), settings.at_once, progress=progress)
+    return open_pool(
+        settings,
+        instance.directory,
+        workspace,
+        devices=instance.config.devices,
+        progress=progress,
+        announce=_LOG.warning,
+    )
 
 
 def git_location(instance: Instance, repository: str) -> str:
