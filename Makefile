@@ -124,6 +124,9 @@ bench-watch: setup-dev ## Announcements of histories that are replayed commit by
 bench-formats: setup-dev ## Speed of reading results files beside the JSON parser alone
 	@$(BIN)/python benchmarks/formats.py
 
+bench-bisect: setup-dev ## Tests that finding a commit takes, beside its references and Pinpoint
+	@$(BIN)/python benchmarks/bisection.py
+
 # --- learning it ------------------------------------------------------------------------------------
 
 $(STAMPS)/train: $(STAMPS)/venv
@@ -151,4 +154,4 @@ format: $(STAMPS)/dev $(DASHBOARD) ## Format the Python code, the C code and the
 clean: ## Remove what was built; .venv stays
 	@rm -rf build src/knickpoint/server/static src/*.egg-info frontend/node_modules
 
-.PHONY: help setup setup-dev demo test lint types imports test-python test-frontend docs docs-write test-long test-kills bench-detect bench-accuracy bench-store bench-dashboard bench-watch bench-formats train-default fuzz-formats lock format clean
+.PHONY: help setup setup-dev demo test lint types imports test-python test-frontend docs docs-write test-long test-kills bench-detect bench-accuracy bench-store bench-dashboard bench-watch bench-formats bench-bisect train-default fuzz-formats lock format clean

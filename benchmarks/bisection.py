@@ -1,0 +1,278 @@
+"""Count what finding a commit takes, beside references that know the noise, and beside Pinpoint (``make bench-bisect``).
+
+Every search sees the same answers as its reference. The parts are
+
+- ``noiseless``: rounds with exact answers, beside the optimum, for every cell of the table;
+- ``pass_fail``: tests with answers that are wrong at times, beside a posterior that knows how often;
+- ``measured``: tests with measured values, beside a likelihood that knows both levels and the deviation;
+- ``pinpoint``: tests and wrong culprits beside the rules of Pinpoint; it needs ``KNICKPOINT_REFERENCE`` for their thresholds;
+- ``calibration``: wrong culprits among those stated with 0.95, and culprits in ranges where no commit made a change;
+- ``planning``: the time to plan one batch.
+
+In ``pass_fail`` and ``measured`` both sides take one culprit and the ends for certain, and are counted until a candidate has
+0.95; the rows "from the ends to the verification" count all that a search takes by default, without a bound.
+``python benchmarks/bisection.py PART…`` runs some parts only, and leaves the file alone.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")
+
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
+from dataclasses import replace
+from itertools import product
+from typing import Final
+
+import numpy as np
+
+from bisection_ours import Cell, Played, play_all, worst_rounds
+from bisection_pinpoint import PinpointSearch, Thresholds, search_pinpoint, thresholds
+from bisection_planning import seconds_to_plan
+from bisection_references import Searches, optimal_rounds, search_measured, search_pass_fail
+from knickpoint.bisect.search.problem import ConclusionKind
+from table import Reach, Row, finish
+
+_SEED: Final = 20261122
+_CANDIDATES: Final = (16, 32, 64, 128, 256, 512, 1024)
+_DEVICES: Final = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15)
+_ERRORS: Final = (0.05, 0.1, 0.2, 0.3)
+_DELTAS: Final = (3.0, 2.0, 1.0, 0.5)
+_TESTS: Final = 12_000
+"""Tests that a cell of ours takes, more or less: cells of long searches have fewer of them."""
+
+_PER_TEST: Final = {"certain": 1.05, "measured": 1.15, "pinpoint": 0.5}
+_WRONG, _WITHOUT_CHANGE, _PLANNING = 0.05, 0.01, 50.0
+_REFERENCE_REPEATS: Final = 4_000
+
+
+def _history(delta: float) -> int:
+    """Return how many values a history has on each side: enough that the change shows with t = 4, and 20 at least."""
+    return max(20, round(32 / delta**2))
+
+
+def _noiseless(executor: Executor) -> list[Row]:
+    cells = list(product(_CANDIDATES, _DEVICES))
+    found = executor.map(worst_rounds, *zip(*cells, strict=True), chunksize=7)
+    return [
+        Row(
+            f"noiseless, {n} candidates, {d} devices: most rounds",
+            "",
+            float(rounds),
+            float(optimal_rounds(n, d)),
+            "optimum",
+            Reach.AT_MOST_TIMES,
+            1.0,
+        )
+        for (n, d), rounds in zip(cells, found, strict=True)
+    ]
+
+
+def _culprits(cell: Cell, repeats: int) -> np.ndarray:
+    return np.array([cell.culprit(search) for search in range(repeats)])
+
+
+def _reference(cell: Cell, repeats: int) -> Searches:
+    search = search_measured if cell.error is None else search_pass_fail
+    return search(cell.candidates, cell.devices, cell.answers, _culprits(cell, repeats))
+
+
+def _mean_tests(played: Sequence[Played], cell: Cell) -> tuple[float, float]:
+    """Return the mean tests of ours, and of the reference; what the same searches have in common is taken off the noise.
+
+    The reference is cheap, so its mean is that of many more searches. Ours is its mean times the ratio over the same searches.
+    """
+    many = _reference(cell, _REFERENCE_REPEATS).tests
+    same = many[: len(played)]
+    ours = float(np.mean([each.tests for each in played]))
+    return ours * float(many.mean() / same.mean()), float(many.mean())
+
+
+def _repeats(tests: float) -> int:
+    """Return how many searches of so many tests each a cell makes."""
+    return int(np.clip(_TESTS / tests, 100, 400))
+
+
+def _against_reference(name: str, cells: Sequence[Cell], bound: float, executor: Executor) -> list[Row]:
+    rows = []
+    for cell in cells:
+        repeats = _repeats(float(_reference(cell, 200).tests.mean()))
+        whole = replace(cell, certain=False)
+        for kind, what, reach in (
+            (cell, "mean tests", Reach.AT_MOST_TIMES),
+            (whole, "from the ends to the verification", Reach.SHOWN),
+        ):
+            played = play_all([kind], repeats if kind is cell else repeats // 4, executor)[0]
+            ours, peer = _mean_tests(played, cell)
+            label = f"{name.format(cell=cell)}, {cell.candidates} candidates, d = {cell.devices}: {what}"
+            rows.append(
+                Row(label, "tests", ours, peer, "knows the noise", reach, bound if reach is not Reach.SHOWN else 0)
+            )
+    return rows
+
+
+def _pass_fail(executor: Executor) -> list[Row]:
+    cells = [
+        Cell(_SEED, candidates, devices, error=error, certain=True)
+        for error, devices, candidates in product(_ERRORS, (1, 3), (16, 64, 256, 1024))
+    ]
+    return _against_reference("pass/fail, error {cell.error:g}", cells, _PER_TEST["certain"], executor)
+
+
+def _measured(executor: Executor) -> list[Row]:
+    cells = [
+        Cell(_SEED, candidates, devices, delta=delta, history=_history(delta), certain=True)
+        for delta, devices, candidates in product(_DELTAS, (1, 3), (16, 64, 256))
+        if devices == 1 or candidates == 64
+    ]
+    return _against_reference("measured, {cell.delta:g} deviations", cells, _PER_TEST["measured"], executor)
+
+
+def _pinpoint_part(task: tuple[Cell, int, int, Thresholds]) -> list[PinpointSearch]:
+    cell, begin, end, table = task
+    return [
+        search_pinpoint(cell.candidates, cell.answers, search, cell.culprit(search), table)
+        for search in range(begin, end)
+    ]
+
+
+def _pinpoint(executor: Executor) -> list[Row]:
+    rows = []
+    table = thresholds()
+    for delta, candidates in product(_DELTAS, (16, 64, 256)):
+        cell = Cell(_SEED, candidates, delta=delta, history=_history(delta))
+        repeats = 120 if delta >= 1 else 40
+        ours = play_all([cell], repeats, executor)[0]
+        theirs: list[PinpointSearch] = []
+        if table:
+            parts = [(cell, begin, min(begin + 10, repeats), table) for begin in range(0, repeats, 10)]
+            theirs = [each for part in executor.map(_pinpoint_part, parts) for each in part]
+        culprits = _culprits(cell, repeats).tolist()
+        name = f"{delta:g} deviations, {candidates} candidates"
+        wrong = [
+            any(place != culprit for place in each.culprits) for each, culprit in zip(theirs, culprits, strict=False)
+        ]
+        found = [culprit in each.culprits for each, culprit in zip(theirs, culprits, strict=False)]
+        rows += [
+            Row(
+                f"{name}: mean tests, ends and verification included",
+                "tests",
+                _share([each.tests for each in ours]),
+                _share([each.tests for each in theirs]),
+                "Pinpoint",
+                Reach.AT_MOST_TIMES,
+                _PER_TEST["pinpoint"],
+            ),
+            Row(
+                f"{name}: searches that name a wrong culprit",
+                "",
+                _share([each.wrong for each in ours]),
+                _share(wrong),
+                "Pinpoint",
+                Reach.AT_MOST,
+                _share(wrong) or 0.0,
+            )
+            if theirs
+            else Row(f"{name}: searches that name a wrong culprit", "", None, None, "Pinpoint", Reach.AT_MOST),
+            Row(
+                f"{name}: searches that name the culprit",
+                "",
+                _share([e.found for e in ours]),
+                _share(found),
+                "Pinpoint",
+            ),
+        ]
+    return rows
+
+
+def _share(each: Sequence[float]) -> float | None:
+    return float(np.mean(each)) if len(each) else None
+
+
+def _calibration(executor: Executor) -> list[Row]:
+    """Return how often a stated culprit is wrong, and how often one is stated where no commit made a change."""
+    measured = [
+        Cell(_SEED + k, candidates, devices, delta=delta, history=_history(delta))
+        for k, (delta, candidates, devices) in enumerate(
+            [(3.0, 16, 1), (3.0, 64, 3), (2.0, 64, 1), (2.0, 256, 3), (1.0, 16, 1)]
+        )
+    ]
+    passing = [
+        Cell(_SEED + 10 + k, candidates, devices, error=error)
+        for k, (error, candidates, devices) in enumerate([(0.05, 64, 1), (0.1, 64, 3), (0.2, 16, 1), (0.2, 256, 3)])
+    ]
+    rows = []
+    for name, cells in (("measured", measured), ("pass/fail", passing)):
+        played = [each for part in play_all(cells, 200, executor) for each in part]
+        stated = [each for each in played if each.kind is ConclusionKind.CULPRIT]
+        rows += [
+            Row(
+                f"{name}: wrong among {len(stated)} culprits stated with 0.95",
+                "",
+                _share([each.wrong for each in stated]),
+                reach=Reach.AT_MOST,
+                bound=_WRONG,
+            ),
+            Row(f"{name}: searches that state one commit", "", len(stated) / len(played)),
+        ]
+        without = [replace(cell, change=False, moved=moved) for cell in cells for moved in (False, True)]
+        played = [each for part in play_all(without, 120, executor) for each in part]
+        rows += [
+            Row(
+                f"{name}: culprits named in {len(played)} ranges without a change",
+                "",
+                _share([bool(each.named) for each in played]),
+                reach=Reach.AT_MOST,
+                bound=_WITHOUT_CHANGE,
+            ),
+            Row(
+                f"{name}: ranges without a change that are called not reproducible",
+                "",
+                _share([each.kind is ConclusionKind.NOT_REPRODUCIBLE for each in played]),
+            ),
+            Row(f"{name}: mean tests of a range without a change", "tests", _share([each.tests for each in played])),
+        ]
+    return rows
+
+
+def _planning(_executor: Executor) -> list[Row]:
+    return [
+        Row(
+            f"plan one batch, 10,000 candidates, 16 devices, {name}",
+            "ms",
+            1e3 * seconds,
+            reach=Reach.AT_MOST,
+            bound=_PLANNING,
+        )
+        for name, seconds in seconds_to_plan(10_000, 16)
+    ]
+
+
+_PARTS: Final[dict[str, Callable[[Executor], list[Row]]]] = {
+    "noiseless": _noiseless,
+    "pass_fail": _pass_fail,
+    "measured": _measured,
+    "pinpoint": _pinpoint,
+    "calibration": _calibration,
+    "planning": _planning,
+}
+
+
+def main() -> None:
+    """Measure the parts that the command line names, all by default."""
+    only = sys.argv[1:]
+    unknown = [name for name in only if name not in _PARTS]
+    if unknown:
+        sys.exit(f"There is no part {unknown[0]}; the parts are {', '.join(_PARTS)}.")
+    rows: list[Row] = []
+    with ProcessPoolExecutor(2) as executor:
+        for name in only or _PARTS:
+            rows += _PARTS[name](executor)
+    finish("bisect", rows, only=only)
+
+
+if __name__ == "__main__":
+    main()
