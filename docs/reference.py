@@ -69,7 +69,10 @@ def _command(name: str, command: click.Command, parent: click.Context) -> list[s
             assert inner is not None
             lines += ["", *_command(own, inner, context)]
         return lines
-    return [*lines, "| option | meaning |", "|---|---|", *_options(command, context), ""]
+    lines += ["| option | meaning |", "|---|---|", *_options(command, context), ""]
+    for flag, mode in getattr(command, "modes", {}).items():
+        lines += ["", *_command(f"{name} {flag}", mode, parent)]
+    return lines
 
 
 def commands() -> str:

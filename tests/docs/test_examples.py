@@ -98,6 +98,9 @@ def _strange(words: list[str]) -> list[str]:
         if inner is None:
             return [rest[0]]
         command, rest = inner, rest[1:]
+    for flag, mode in getattr(command, "modes", {}).items():
+        if flag in rest:
+            command, rest = mode, [word for word in rest if word != flag]
     known = {name for parameter in command.get_params(context) for name in (*parameter.opts, *parameter.secondary_opts)}
     return [word for word in rest if word.startswith("--") and word.split("=")[0] not in known]
 

@@ -12,6 +12,7 @@ import click
 
 from knickpoint.cli.commands.bisect.options import SearchOptions, search_options
 from knickpoint.cli.commands.bisect.signals import interrupted_by_end
+from knickpoint.cli.commands.bisect.simulate import WithSimulation
 from knickpoint.cli.exit_codes import INTERRUPTED
 from knickpoint.cli.options import instance_option
 from knickpoint.cli.output import OutputFormat, format_option
@@ -28,7 +29,7 @@ __all__ = ["command"]
 _REGRESSION: Final = re.compile(r"R[0-9]{1,15}", re.IGNORECASE)
 
 
-@click.command("bisect")
+@click.command("bisect", cls=WithSimulation)
 @click.argument("search", metavar="GOOD..BAD|R12")
 @click.argument("measure", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND]")
 @click.option("--resume", is_flag=True, help="Go on with the same search after it was interrupted or killed.")

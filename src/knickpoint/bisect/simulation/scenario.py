@@ -1,0 +1,133 @@
+"""What an operator states: the noise, the pool, how commits arrive and which of them are measured."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from itertools import accumulate
+from typing import Final
+
+from knickpoint.bisect.settings import GateMode
+from knickpoint.model.errors import InputError
+
+__all__ = ["MOST_CANDIDATES", "MOST_DEVICES", "Scenario"]
+
+MOST_DEVICES: Final = 1_024
+MOST_CANDIDATES: Final = 4_096
+_MOST_BISECTIONS: Final = 10_000
+_SHARES: Final = ("regressions_per_commit", "failure_rate", "unbuildable", "probability")
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A pool, its work and its noise; times in minutes, rates by the hour.
+
+    Attributes:
+        devices: how many devices the pool has.
+        reserved: how many of them only bisect; the others measure new commits first, and bisect when none waits.
+        probe_minutes: how long a device takes to measure a commit.
+        build_minutes: how long the first probe of a commit takes longer, for the build.
+        failure_rate: probability that a probe is lost, at its end; it is made again.
+        unbuildable: share of commits that cannot be measured.
+        delta: how far a change moves the level, in standard deviations of single values.
+        error: probability that a probe that passes or fails is wrong, 0 for exact answers; None measures values.
+        history: how many values the history has at each level.
+        commits_per_hour: how many commits arrive; 0 plays one bisection after the other, each alone on the pool.
+        regressions_per_commit: probability that a commit makes a change.
+        mode: whether each commit is measured, or one of every so many commits or minutes.
+        gate_commits: with EVERY, how many new commits are enough;
+        gate_minutes: and how long the oldest one waits at most.
+        other_probes_per_hour: other measurements that the pool makes first, as of another repository.
+        candidates: commits in a range, where no commits arrive.
+        probability: how sure a culprit has to be.
+        most_probes: how many probes a bisection may make.
+        bisections: how many findings are played.
+        seed: two runs with equal seeds are equal.
+    """
+
+    devices: int = 3
+    reserved: int = 0
+    probe_minutes: float = 10.0
+    build_minutes: float = 0.0
+    failure_rate: float = 0.0
+    unbuildable: float = 0.0
+    delta: float = 3.0
+    error: float | None = None
+    history: int = 20
+    commits_per_hour: float = 0.0
+    regressions_per_commit: float = 0.01
+    mode: GateMode = GateMode.EVERY
+    gate_commits: int = 16
+    gate_minutes: float = 60.0
+    other_probes_per_hour: float = 0.0
+    candidates: int = 16
+    probability: float = 0.95
+    most_probes: int = 1_000
+    bisections: int = 100
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be played.
+
+        Raises:
+            InputError: a number is out of its range; ``where`` is the name of the field.
+        """
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, float) and not (math.isfinite(value) and value >= 0):
+                raise _refused(field.name, value, "0 or more")
+        for name in _SHARES:
+            if getattr(self, name) >= 1:
+                raise _refused(name, getattr(self, name), "below 1")
+        self._check_ranges()
+
+    def _check_ranges(self) -> None:
+        ranges = {
+            "devices": (1, MOST_DEVICES),
+            "reserved": (0, self.devices),
+            "history": (2, 100_000),
+            "gate_commits": (1, MOST_CANDIDATES),
+            "candidates": (1, MOST_CANDIDATES),
+            "most_probes": (1, 100_000),
+            "bisections": (1, _MOST_BISECTIONS),
+            "seed": (0, 2**32 - 1),
+        }
+        for name, (least, most) in ranges.items():
+            if not least <= getattr(self, name) <= most:
+                raise _refused(name, getattr(self, name), f"{least} to {most:,}")
+        if self.commits_per_hour and self.reserved == self.devices:
+            raise _refused(
+                "reserved", self.reserved, "less than --devices, for commits arrive that have to be measured"
+            )
+        if self.mode is GateMode.EVENT:
+            raise _refused("mode", "event", "each or every: events have no rate to play")
+        for name in ("probe_minutes", "gate_minutes", "probability"):
+            if not getattr(self, name):
+                raise _refused(name, 0, "more than 0")
+        if self.error is None and not self.delta:
+            raise _refused("delta", 0, "more than 0; without a change there is nothing to find")
+        if self.error is not None and self.error >= 0.5:
+            raise _refused("error", self.error, "below 0.5; from there on, answers say nothing")
+
+    @property
+    def probe_hours(self) -> float:
+        """Device hours of a probe, those of lost ones included, without builds."""
+        return self.probe_minutes / 60 / (1 - self.failure_rate)
+
+    @property
+    def measured_per_hour(self) -> float:
+        """How many commits the gate measures in an hour, on average.
+
+        A batch is its oldest commit and those that arrive while it waits, as a Poisson process, but at most
+        ``gate_commits``: its mean size is 1 + the sum over k < ``gate_commits`` of the probability of k or more arrivals.
+        """
+        if self.mode is GateMode.EACH or not self.commits_per_hour:
+            return self.commits_per_hour
+        mean = self.commits_per_hour * self.gate_minutes / 60
+        exactly = [math.exp(k * math.log(mean) - mean - math.lgamma(k + 1)) for k in range(self.gate_commits - 1)]
+        at_least = [max(0.0, 1 - fewer) for fewer in accumulate(exactly)]
+        return self.commits_per_hour / (1 + sum(at_least))
+
+
+def _refused(name: str, value: object, wanted: str) -> InputError:
+    return InputError(f"{value} cannot be played", where=name, remedy=f"State {wanted}.")

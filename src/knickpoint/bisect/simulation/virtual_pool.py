@@ -1,0 +1,200 @@
+"""A pool in virtual time: new commits and bisections share its devices."""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import count, islice
+from typing import Final
+
+import numpy as np
+
+from knickpoint.bisect.search.problem import PlannedProbe
+from knickpoint.bisect.simulation.arrivals import Batch, batches, other_probes
+from knickpoint.bisect.simulation.scenario import Scenario
+from knickpoint.bisect.simulation.virtual_bisection import VirtualBisection
+
+__all__ = ["Played", "play", "play_alone"]
+
+_MOST_BATCHES: Final = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Measurement:
+    """A measurement that the gate asked for, or another part of the work; ``batch`` is None for that."""
+
+    asked: float
+    batch: Batch | None
+
+
+@dataclass(slots=True)
+class Played:
+    """What was played.
+
+    Attributes:
+        bisections: those that ended, in order of their findings.
+        at_once: hours from the arrival of a culprit to the end of its measurement, where no other commit is in question.
+        waits: hours that each measurement of a new commit waited for a device, after the gate asked for it.
+        busy_hours: device hours of all probes until ``hours``.
+        hours: when the last commit arrived.
+    """
+
+    bisections: list[VirtualBisection] = field(default_factory=list)
+    at_once: list[float] = field(default_factory=list)
+    waits: list[float] = field(default_factory=list)
+    busy_hours: float = 0.0
+    hours: float = 0.0
+
+
+_Job = _Measurement | tuple[VirtualBisection, PlannedProbe]
+
+
+class _Pool:
+    """The devices of a scenario, and what they do: a queue of events by time."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        self.now = 0.0
+        self.played = Played()
+        self.waiting: deque[_Measurement] = deque()
+        self.active: list[VirtualBisection] = []
+        self.free = [f"device-{number + 1}" for number in range(scenario.devices)]
+        self._only_bisect = set(self.free[scenario.devices - scenario.reserved :])
+        self._numbers = count()
+        self._events: list[tuple[float, int, str, _Job | None]] = []
+        self._dropped: set[int] = set()
+        self._on_device: dict[str, tuple[int, float]] = {}
+        self._random = np.random.default_rng((scenario.seed, 4))
+
+    def ask(self, measurement: _Measurement) -> None:
+        """Put a measurement into the future."""
+        heapq.heappush(self._events, (measurement.asked, next(self._numbers), "", measurement))
+
+    def begin(self, bisection: VirtualBisection) -> None:
+        """Start a bisection now."""
+        self.active.append(bisection)
+
+    def run(self) -> None:
+        """Play until nothing is left to happen; what happens at one time is seen together."""
+        self._assign()
+        while self._events:
+            self.now = self._events[0][0]
+            ended: dict[int, tuple[VirtualBisection, list[PlannedProbe]]] = {}
+            while self._events and self._events[0][0] == self.now:
+                _, number, device, job = heapq.heappop(self._events)
+                if number in self._dropped:
+                    self._dropped.discard(number)
+                elif isinstance(job, tuple):
+                    self._release(device)
+                    ended.setdefault(job[0].number, (job[0], []))[1].append(job[1])
+                elif job is not None:
+                    self._take(device, job)
+            for bisection, probes in ended.values():
+                self._end(bisection, probes)
+            self._assign()
+
+    def _take(self, device: str, job: _Measurement) -> None:
+        if not device:  # it was asked for now
+            self.waiting.append(job)
+            return
+        self._release(device)
+        if self._random.random() < self.scenario.failure_rate:
+            self.waiting.appendleft(job)
+        elif job.batch and job.batch.culprits:
+            self._find(job.batch)
+
+    def _find(self, batch: Batch) -> None:
+        """Begin the bisection of a batch that holds a culprit; a batch of one commit needs none."""
+        changed = batch.arrived[batch.culprits[0] - 1]
+        if len(batch.arrived) == 1:
+            self.played.at_once.append(self.now - changed)
+            return
+        number = len(self.played.bisections) + len(self.active)
+        self.begin(
+            VirtualBisection(self.scenario, number, len(batch.arrived), batch.culprits, found=self.now, changed=changed)
+        )
+
+    def _end(self, bisection: VirtualBisection, probes: list[PlannedProbe]) -> None:
+        for dropped in bisection.end(probes, self.now):
+            self._dropped.add(self._on_device[dropped.device][0])
+            self._release(dropped.device)
+        if bisection.conclusion:
+            self.active.remove(bisection)
+            self.played.bisections.append(bisection)
+
+    def _release(self, device: str) -> None:
+        _, since = self._on_device.pop(device)
+        if since < self.played.hours:
+            self.played.busy_hours += min(self.now, self.played.hours) - since
+        self.free.append(device)
+        self.free.sort(key=lambda name: int(name.rpartition("-")[2]))
+
+    def _start(self, device: str, job: _Job, hours: float) -> None:
+        self.free.remove(device)
+        number = next(self._numbers)
+        self._on_device[device] = (number, self.now)
+        heapq.heappush(self._events, (self.now + hours, number, device, job))
+
+    def _assign(self) -> None:
+        """Give free devices to new commits first, those that arrived first, then to bisections in equal shares."""
+        takers = [device for device in self.free if device not in self._only_bisect]
+        for device, job in zip(takers, list(self.waiting), strict=False):
+            self.waiting.popleft()
+            if job.batch:
+                self.played.waits.append(self.now - job.asked)
+            self._start(device, job, (self.scenario.probe_minutes + self.scenario.build_minutes) / 60)
+        for bisection, devices in _shares(self.active, self.free):
+            self._start_probes(bisection, devices)
+        for bisection in self.active:  # what the shares of others left
+            if self.free:
+                self._start_probes(bisection, self.free)
+
+    def _start_probes(self, bisection: VirtualBisection, devices: Sequence[str]) -> None:
+        for probe, hours in bisection.start(tuple(devices), self.now):
+            self._start(probe.device, (bisection, probe), hours)
+
+
+def _shares(active: Sequence[VirtualBisection], free: Sequence[str]) -> Iterator[tuple[VirtualBisection, list[str]]]:
+    """Divide free devices so that all bisections have equally many, the older ones first where that does not go up."""
+    share: dict[int, list[str]] = {bisection.number: [] for bisection in active}
+    for device in free:
+        if active:
+            least = min(active, key=lambda each: (each.running + len(share[each.number]), each.found, each.number))
+            share[least.number].append(device)
+    yield from [(bisection, share[bisection.number]) for bisection in active if share[bisection.number]]
+
+
+def play(scenario: Scenario) -> Played:
+    """Play the arrival of commits until the scenario has its number of findings, and then to the end of all work."""
+    pool = _Pool(scenario)
+    findings = 0
+    for batch in islice(batches(scenario), _MOST_BATCHES):
+        pool.ask(_Measurement(batch.asked, batch))
+        pool.played.hours = batch.asked
+        findings += bool(batch.culprits)
+        if findings >= scenario.bisections:
+            break
+    for hour in other_probes(scenario):
+        if hour > pool.played.hours:
+            break
+        pool.ask(_Measurement(hour, None))
+    pool.run()
+    return pool.played
+
+
+def play_alone(scenario: Scenario, candidates: int) -> Played:
+    """Play bisections of ``candidates`` commits one after the other, each alone on the whole pool."""
+    random = np.random.default_rng((scenario.seed, 5))
+    together = Played()
+    for number in range(scenario.bisections):
+        culprit = 1 + int(random.integers(candidates))
+        pool = _Pool(scenario)
+        pool.played.hours = float("inf")
+        pool.begin(VirtualBisection(scenario, number, candidates, [culprit], found=0.0, changed=0.0))
+        pool.run()
+        together.bisections += pool.played.bisections
+        together.busy_hours += pool.played.busy_hours
+        together.hours += pool.now
+    return together
