@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,6 +29,8 @@ SKIP_CODE: Final = 125
 
 _KEPT_VARIABLES: Final = ("PATH", "HOME", "LANG", "TZ")
 _LONGEST_REASON: Final = 400
+_ERROR: Final = re.compile(r"\berror: |Error: ", re.IGNORECASE)
+"""What compilers and interpreters write in the line that says what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,15 +245,16 @@ def _environment(probe: _Probe, run: int) -> Mapping[str, str]:
 
 
 def _failure(step: _Step, end: CommandEnd) -> str:
-    """Say in one line how a command failed, with the last line that it printed."""
+    """Say in one line how a command failed, with the line that it printed about an error, or else its last line."""
     if end.ending is Ending.TIMED_OUT:
         how = f"ran for more than {step.seconds:g} s"
     elif end.code < 0:
         how = f"was ended by signal {-end.code}"
     else:
         how = f"ended with exit code {end.code}"
-    last = next((line.strip() for line in reversed(end.output.splitlines()) if line.strip()), "")
-    return f"{step.name} {how}: {last}" if last else f"{step.name} {how}"
+    lines = [line.strip() for line in end.output.splitlines() if line.strip()]
+    said = next(filter(_ERROR.search, lines), lines[-1] if lines else "")
+    return f"{step.name} {how}: {said}" if said else f"{step.name} {how}"
 
 
 def _files(runs: Sequence[RunResults]) -> tuple[ResultsFile, ...]:

@@ -17,6 +17,9 @@ from knickpoint.model.plain_text import counted
 __all__ = ["render_answer", "shown_value"]
 
 _SHORT: Final = 10
+_OUTPUT: Final = 10
+"""Lines of output that are shown where an end cannot be measured."""
+
 _LEFT: Final = 20
 """Commits of a range that are listed for people."""
 
@@ -86,6 +89,8 @@ def render_answer(
         return plain_json(json.dumps(_document(answer, commits, rows), indent=2, ensure_ascii=False)) + "\n"
     lines = [*_headline(answer, commits), ""]
     lines += [render(_PROBES, rows, OutputFormat.TEXT, empty="No probe was made.").rstrip("\n")]
+    if answer.state is BisectionState.GAVE_UP and not answer.places:
+        lines += _last_output(answer)
     if note:
         lines += ["", f"Note: {note}."]
     if reproduce and answer.state is BisectionState.CULPRIT:
@@ -165,16 +170,23 @@ def _headline(answer: BisectionAnswer, commits: Sequence[Commit]) -> Iterator[st
             yield f"Range: one of {counted(len(found), 'commit')}, with a probability of {share}: {answer.reason}"
             yield from _listed(found)
         case BisectionState.NOT_REPRODUCIBLE:
-            yield f"Not reproducible: {answer.reason}."
+            yield f"Not reproducible: {answer.reason.rstrip('.')}."
         case BisectionState.GAVE_UP if found and len(found) < len(commits) - 1:
             yield f"Gave up: {answer.reason}. Left are {counted(len(found), 'commit')}, with a probability of {share}:"
             yield from _listed(found)
         case _:
-            yield f"{answer.state.value.capitalize()}: {answer.reason}."
+            yield f"{answer.state.value.capitalize()}: {answer.reason.rstrip('.')}."
     if answer.before and answer.after:
         yield f"  {answer.trace}: {_shown(answer.before)} → {_shown(answer.after)}{_change(answer)}"
     if answer.state is BisectionState.CULPRIT and answer.reason:
         yield f"  Open: {answer.reason}."
+
+
+def _last_output(answer: BisectionAnswer) -> list[str]:
+    """Return what the command of the last probe printed at its end."""
+    printed = next((entry.result.output for entry in reversed(answer.entries) if entry.result), "")
+    lines = [line for line in printed.splitlines() if line.strip()][-_OUTPUT:]
+    return ["", "The command printed at its end:", *(f"  {line}" for line in lines)] if lines else []
 
 
 def _listed(found: Sequence[Commit]) -> Iterator[str]:

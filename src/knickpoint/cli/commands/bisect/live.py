@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import threading
 import time
@@ -38,7 +39,10 @@ class LiveView:
         self._lock = threading.Lock()
         self._shown: set[str] = set()
         self._steps: dict[str, str] = {}
-        self._status = ""
+        self._progress: BisectionProgress | None = None
+        self._closed = threading.Event()
+        if self._terminal:
+            threading.Thread(target=self._tick, name="live view", daemon=True).start()
 
     def __call__(self, progress: BisectionProgress) -> None:
         """Show where the search stands."""
@@ -53,7 +57,7 @@ class LiveView:
                         f"{commit.hash[:_SHORT]} {entry.planned.purpose.value:6} {shown_value(entry, progress.trace)}{reason}"
                         f"  {result.seconds:.1f} s on {result.device}; {self._left(progress)}"
                     )
-            self._status = self._summary(progress)
+            self._progress = progress
             self._draw()
 
     def step(self, probe: str, text: str) -> None:
@@ -63,7 +67,9 @@ class LiveView:
             self._draw()
 
     def close(self) -> None:
-        """Clear the line that changes."""
+        """Clear the line that changes, and draw it no more."""
+        with self._lock:
+            self._closed.set()
         if self._terminal:
             self.stream.write(_CLEAR)
             self.stream.flush()
@@ -74,9 +80,16 @@ class LiveView:
         self.stream.flush()
 
     def _draw(self) -> None:
-        if self._terminal and self._status:
-            self.stream.write(f"{_CLEAR}{without_control(self._status)}")
+        if self._terminal and self._progress and not self._closed.is_set():
+            width = shutil.get_terminal_size().columns - 1
+            self.stream.write(f"{_CLEAR}{without_control(self._summary(self._progress))[:width]}")
             self.stream.flush()
+
+    def _tick(self) -> None:
+        """Draw the time that passes."""
+        while not self._closed.wait(1.0):
+            with self._lock:
+                self._draw()
 
     def _left(self, progress: BisectionProgress) -> str:
         """Say how far the posterior has narrowed."""
