@@ -173,3 +173,36 @@ def test_a_search_that_is_killed_fifty_times_ends_as_one_that_is_not(repository:
     (journal,) = (tmp_path / "killed").rglob("*.jsonl")
     results = [json.loads(line)["result"]["probe"] for line in journal.read_text().splitlines() if '{"result"' in line]
     assert len(results) == len(set(results))
+
+
+def _instance_with_a_regression(knick: Knick, repository: GitRepository, directory: Path) -> list[str]:
+    """Make an instance that knows every second commit of a project, and the profile that measures it."""
+    hashes = project(repository, [10.0] * 13 + ["broken"] + [11.0] * 14)
+    assert knick("init", directory, "--repository", f"lib={repository.directory}").code == 0
+    rows = [
+        f"{name},render,{10.0 + (0.01 * (place * 7 % 5)) + (place > 13)},ms\n"
+        for place, name in enumerate(hashes)
+        if place % 6 in {0, 5} or place < 8 or place > 18
+    ]
+    (directory / "results.csv").write_text("commit,benchmark,value,unit\n" + "".join(rows))
+    build, measure = (json.dumps([sys.executable, name]) for name in ("build.py", "measure.py"))
+    with (directory / "knickpoint.toml").open("a") as file:
+        file.write(f'\n[bisect.quick]\nbuild = {build}\nmeasure = {measure}\nresults = ["out.json"]\n')
+    assert knick("import", directory / "results.csv", "--instance", directory).code == 0
+    assert knick("run", "--instance", directory).code == 0
+    return hashes
+
+
+@pytest.mark.long
+def test_the_commit_of_a_regression_is_found_with_the_profile_of_the_instance(
+    knick: Knick, repository: GitRepository, tmp_path: Path
+) -> None:
+    hashes = _instance_with_a_regression(knick, repository, tmp_path / "instance")
+    ran = knick("bisect", "R1", "--instance", tmp_path / "instance", "--format", "json")
+    found = json.loads(ran.output)
+    assert (found["state"], ran.code) == ("range", 1)
+    assert found["range"] == hashes[13:15]  # the first of the two cannot be built
+    assert "no number" in next(probe["reason"] for probe in found["probes"] if probe["outcome"] == "skipped")
+    again = knick("bisect", "R1", "--instance", tmp_path / "instance", "--repeats", "3")
+    assert again.code == 2
+    assert "a regression is searched with a profile of the configuration" in again.errors

@@ -55,7 +55,15 @@ def command(
     The exit code is 0 with a culprit, 1 without, 2 when the command failed.
     """
     if _REGRESSION.fullmatch(search):
-        raise InputError("a regression cannot be searched yet", where=search)
+        if resume or dry_run:
+            raise InputError(
+                "a regression goes on by itself where it was interrupted, and has no estimate",
+                where=search,
+                remedy=f"Run: knick bisect {search}",
+            )
+        from knickpoint.cli.commands.bisect.regression import bisect_regression
+
+        bisect_regression(search, options, instance, output)
     _bisect_range(search, options, instance, output, resume=resume, dry_run=dry_run)
 
 
