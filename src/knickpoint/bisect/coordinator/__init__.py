@@ -12,6 +12,7 @@ from knickpoint.bisect.coordinator.file_journal import FileJournal
 from knickpoint.bisect.coordinator.journal import Journal
 from knickpoint.bisect.coordinator.priors import priors_of
 from knickpoint.bisect.coordinator.revision_range import RevisionRange, read_range
+from knickpoint.bisect.coordinator.two_repositories import OtherRange, TwoRepositoriesAnswer, coordinate_two
 
 __all__ = [
     "Bisection",
@@ -21,8 +22,11 @@ __all__ = [
     "Journal",
     "JournalEntry",
     "LevelEstimate",
+    "OtherRange",
     "RevisionRange",
+    "TwoRepositoriesAnswer",
     "coordinate",
+    "coordinate_two",
     "priors_of",
     "read_range",
 ]

@@ -30,6 +30,8 @@ class Bisection:
         movement: +1 where the value rose, -1 where it fell, 0 where either is possible.
         priors: the probability of each of ``commits``, None where all are alike.
         pins: the commits of the other repositories, by name.
+        varied: the name of the repository whose commits are searched, "" for the main one. With a name, ``fixed`` is the
+            commit of the main repository in all probes.
         error: where probes pass or fail: how often an answer is wrong.
         use: which devices take its probes; ``priority``: larger goes first.
         ingest: how results are read and named; ``added_params`` join every trace key.
@@ -46,6 +48,8 @@ class Bisection:
     movement: int = 0
     priors: tuple[float, ...] | None = None
     pins: tuple[tuple[str, str], ...] = ()
+    varied: str = ""
+    fixed: str = ""
     error: float = 0.0
     use: DeviceUse = DeviceUse.BISECT
     priority: int = 0
@@ -64,6 +68,9 @@ class Bisection:
 
     def target(self, place: int) -> Target:
         """Return what a probe at ``place`` builds and measures."""
+        if self.varied:
+            pins = {**dict(self.pins), self.varied: self.places[place]}
+            return Target(self.fixed, tuple(sorted(pins.items())))
         return Target(self.places[place], self.pins)
 
 
