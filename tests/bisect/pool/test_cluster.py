@@ -16,7 +16,7 @@ from tests.bisect.pool.probes import Workspace, job
 from tests.bisect.pool.programs import SECRET, Program, TestPool, free_port
 
 from knickpoint.bisect.job import Device, ProbeJob
-from knickpoint.bisect.pool import DeviceState, PoolAccess
+from knickpoint.bisect.pool import DeviceState, PoolAccess, pool_access
 from knickpoint.bisect.pool.certificates import make_certificate_files
 from knickpoint.bisect.settings import PoolSettings
 from knickpoint.model.bisection import ProbeOutcome, ProbeResult
@@ -108,6 +108,8 @@ def test_a_drained_device_gets_no_probe_and_a_resumed_one_does(cluster: TestPool
         assert {result.device for result in _results(pool, [job("3"), job("4")])} == {"b"}
     drain_device(cluster.access, "a", resume=True)
     assert _state(cluster, "a") is DeviceState.IDLE
+    with pytest.raises(AbsentError, match="has not joined"):
+        drain_device(cluster.access, "unknown")
     with pytest.raises(AbsentError, match="is not drained"):
         drain_device(cluster.access, "a", resume=True)
 
@@ -133,8 +135,19 @@ def test_a_certificate_of_another_authority_is_refused(cluster: TestPool, tmp_pa
         certificate=(tmp_path / "stranger.pem").read_text(),
         private_key=(tmp_path / "stranger-key.pem").read_text(),
     )
+    access = replace(cluster.access, credentials=shown)
     with pytest.raises(ServiceError, match="does not answer"):
-        device_statuses(replace(cluster.access, credentials=shown))
+        device_statuses(access)
+
+
+def test_a_program_with_another_authority_says_so(cluster: TestPool, tmp_path: Path) -> None:
+    make_certificate_files(tmp_path, ("stranger",))
+    stranger = replace(cluster.settings, certificate="stranger.pem", private_key="stranger-key.pem")
+    access = pool_access(stranger, tmp_path)
+    with pytest.raises(ServiceError, match="certificates do not fit"):
+        device_statuses(access)
+    with pytest.raises(RefusedError, match="certificates do not fit"):
+        asyncio.run(Agent(access, Device("c"), Workspace(tmp_path, 100), print).serve())
 
 
 def test_without_a_certificate_nothing_is_read(cluster: TestPool) -> None:

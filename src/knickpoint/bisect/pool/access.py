@@ -7,6 +7,7 @@ reads anything.
 from __future__ import annotations
 
 import hmac
+import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -17,9 +18,11 @@ from knickpoint.bisect.pool.dask_settings import configure_dask
 from knickpoint.bisect.settings import PoolSettings
 from knickpoint.model.errors import ConfigError, ServiceError
 
-__all__ = ["PoolAccess", "pool_access"]
+__all__ = ["PoolAccess", "connection_trouble", "is_refusal", "pool_access"]
 
 _DEFAULT_PORT: Final = 8786
+_REFUSAL: Final = "FatalCommClosedError"
+"""What Dask raises where a certificate is not accepted; it is named here, so that this module needs no Dask."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +137,29 @@ def pool_access(settings: PoolSettings, directory: Path) -> PoolAccess:
     private_key = _text(directory, "private_key", settings.private_key) if settings.private_key else certificate
     shown = Credentials(certificate, private_key, _text(directory, "authorities", settings.authorities))
     return PoolAccess(address, shown, settings.secret)
+
+
+def connection_trouble(error: BaseException) -> str:
+    """Return in one line why a connection of the pool failed: the first cause, which Dask wraps."""
+    if is_refusal(error):
+        return "the certificates do not fit: both sides need the same secret, or certificates of the same authority"
+    causes = _causes(error)
+    text = next((text for cause in reversed(causes) if (text := " ".join(str(cause).split()))), "")
+    return text or type(error).__name__
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Return whether a connection failed because a side does not accept the certificate of the other."""
+    return any(isinstance(cause, ssl.SSLError) or type(cause).__name__ == _REFUSAL for cause in _causes(error))
+
+
+def _causes(error: BaseException) -> list[BaseException]:
+    found: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and cause not in found:
+        found.append(cause)
+        cause = cause.__cause__ or cause.__context__
+    return found
 
 
 def _address(address: str) -> str:

@@ -18,7 +18,7 @@ from typing import Any, Final
 from distributed import Worker
 
 from knickpoint.bisect.job import Device
-from knickpoint.bisect.pool.access import PoolAccess
+from knickpoint.bisect.pool.access import PoolAccess, connection_trouble, is_refusal
 from knickpoint.bisect.pool.broker import Offer
 from knickpoint.bisect.pool.documents import bounded, job_from_text, text_of_result
 from knickpoint.bisect.pool.local import LocalPool
@@ -80,8 +80,10 @@ class Agent:
                 self.access.configure(await self._ask())
                 joined = await self._lend()
             except (OSError, TimeoutError) as error:
+                if is_refusal(error):
+                    raise RefusedError(connection_trouble(error), where=self.access.address) from error
                 self.announce(
-                    f"the pool at {self.access.address} does not answer: {_line(error)}; tried again in {pause:g} s"
+                    f"the pool at {self.access.address} does not answer: {connection_trouble(error)}; tried again in {pause:g} s"
                 )
             if joined:
                 pause = _FIRST_PAUSE
@@ -110,7 +112,7 @@ class Agent:
             try:
                 await worker
             except (OSError, ValueError, RuntimeError, TimeoutError) as error:
-                self.announce(f"the pool did not take the agent: {_line(error)}")
+                self.announce(f"the pool did not take the agent: {connection_trouble(error)}")
                 await worker.close(nanny=False)
                 return False
             self.announce(f"device {self.device.name} joined the pool at {self.access.address}")
@@ -248,7 +250,3 @@ async def _first(*waits: Any) -> None:
         for task, wait in zip(tasks, waits, strict=True):
             if task is not wait:
                 task.cancel()
-
-
-def _line(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__

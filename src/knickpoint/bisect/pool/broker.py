@@ -248,9 +248,11 @@ class Broker:
 
     def drain(self, name: str) -> bool:
         """Give a device no further probe until it is resumed; return whether it is known."""
+        if name not in self._known and name not in self._rules().devices:
+            return False
         self._drained.add(name)
         self._note(name)
-        return name in self._known or name in self._rules().devices
+        return True
 
     def resume(self, name: str, now: float) -> bool:
         """Give a device probes again; return whether it was drained."""

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from knickpoint.bisect.job import Device, ProbeJob
-from knickpoint.bisect.pool.access import PoolAccess
+from knickpoint.bisect.pool.access import PoolAccess, connection_trouble
 from knickpoint.bisect.pool.broker import DeviceStatus
 from knickpoint.bisect.pool.documents import result_from_text
 from knickpoint.bisect.pool.requests import device_of, request_document, status_of
@@ -22,8 +22,9 @@ __all__ = ["DaskPool", "device_statuses", "drain_device"]
 
 _FIRST_PAUSE: Final = 0.25
 _LONGEST_PAUSE: Final = 10.0
-_ANSWER_SECONDS: Final = 10.0
+_ANSWER_SECONDS: Final = 5.0
 _CLOSE_SECONDS: Final = 10.0
+_HEARTBEAT_SECONDS: Final = 30.0
 _TROUBLE: Final = (OSError, TimeoutError, RuntimeError, ValueError)
 """What a connection raises; Dask closes connections with errors of each of these kinds."""
 
@@ -44,7 +45,7 @@ class DaskPool:
         self,
         access: PoolAccess,
         *,
-        heartbeat_seconds: float = 30.0,
+        heartbeat_seconds: float = _HEARTBEAT_SECONDS,
         announce: Callable[[str], None] | None = None,
     ) -> None:
         access.configure(heartbeat_seconds)
@@ -190,7 +191,7 @@ class DaskPool:
                 )
             except _TROUBLE as error:
                 if not away:
-                    self._announce(f"the pool at {self._access.address} does not answer: {_line(error)}")
+                    self._announce(f"the pool at {self._access.address} does not answer: {connection_trouble(error)}")
                 away = True
                 with self._lock:
                     self._devices = ()
@@ -270,7 +271,7 @@ def _identity(access: PoolAccess, session: str) -> dict[str, str]:
 
 def _once(access: PoolAccess, ask: Callable[[Any], Coroutine[Any, Any, Answer]]) -> Answer:
     """Ask the scheduler one thing."""
-    access.configure(_ANSWER_SECONDS)
+    access.configure(_HEARTBEAT_SECONDS)
 
     async def call() -> Answer:
         async with access.scheduler(_ANSWER_SECONDS) as scheduler:
@@ -284,11 +285,7 @@ def _once(access: PoolAccess, ask: Callable[[Any], Coroutine[Any, Any, Answer]])
         ) from error
     except _TROUBLE as error:
         raise ServiceError(
-            f"the pool does not answer: {_line(error)}",
+            f"the pool does not answer: {connection_trouble(error)}",
             where=access.address,
             remedy="Start it with knick pool, or correct address and credentials of [pool].",
         ) from error
-
-
-def _line(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
