@@ -1,0 +1,46 @@
+"""A profile that cannot work is refused when the configuration is read, with the section and the setting."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from knickpoint.instance import read_config
+from knickpoint.model.errors import ConfigError
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ('build = ["make"]', "'measure' is missing"),
+        ('measure = [""]', "measure is no command"),
+        ('measure = ["a"]\nbuild_seconds = -1', "build_seconds is -1"),
+        ('measure = ["a"]\nmeasure_seconds = nan', "measure_seconds is nan"),
+        ('measure = ["a"]\nprobability = 0.5', "probability is 0.5"),
+        ('measure = ["a"]\nprobability = 1.0', "probability is 1"),
+        ('measure = ["a"]\nrepeats = 0', "repeats is 0"),
+        ('measure = ["a"]\nmost_probes = -3', "most_probes is -3"),
+        ('measure = ["a"]\nresults = ["/etc/passwd"]', "results is '/etc/passwd'"),
+        ('measure = ["a"]\nresults = ["out/../../x"]', "results is 'out/../../x'"),
+        ('measure = ["a"]\nartefact = [""]', "artefact is ''"),
+        ('measure = ["a"]\nalso = { other = "../other" }', "also, 'other', is '../other'"),
+        ('measure = ["a"]\nalso = { other = "deps/other" }', "it names the repository 'other'"),
+        ('measure = ["a"]\nenvironment = { "A=B" = "x" }', "environment has 'A=B'"),
+        ('measure = ["a"]\nformat = "nothing"', "no format is called 'nothing'"),
+        ('measure = ["a"]\nrepository = "lib"', "it names the repository 'lib'"),
+    ],
+)
+def test_a_profile_that_cannot_work_is_refused(lines: str, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "knickpoint.toml"
+    file.write_text(f"[bisect.quick]\n{lines}\n")
+    with pytest.raises(ConfigError) as refused:
+        read_config(file)
+    assert refused.value.message.startswith(message)
+    assert refused.value.where == f"{file}, [bisect.quick]"
+
+
+def test_a_profile_with_all_of_it_is_accepted(tmp_path: Path) -> None:
+    file = tmp_path / "knickpoint.toml"
+    file.write_text('[bisect.quick]\nmeasure = ["a", "b"]\nresults = ["out/**/*.json"]\nprobability = 0.99\n')
+    assert read_config(file).bisect["quick"].measure == ("a", "b")
