@@ -277,6 +277,7 @@ def test_nothing_of_the_repository_runs_at_the_checkout(repository: GitRepositor
     assert not (repository.directory / "hacked").exists()
 
 
+@pytest.mark.long
 def test_what_a_killed_runner_left_behind_is_removed(
     repository: GitRepository, workspace: Workspace, tmp_path: Path
 ) -> None:

@@ -23,7 +23,14 @@ if TYPE_CHECKING:
     from knickpoint.model.regression import ChangePoint, Regression, StepNumbers
     from knickpoint.store.bisections import StoredBisection
 
-__all__ = ["added_params", "bisectable_members", "fitting_profiles", "request_bisection", "stop_bisection"]
+__all__ = [
+    "added_params",
+    "bisectable_members",
+    "fitting_profiles",
+    "member_for",
+    "request_bisection",
+    "stop_bisection",
+]
 
 _LEAST_VALUES: Final = 2
 """Values of a stable region from which its deviation says something."""
