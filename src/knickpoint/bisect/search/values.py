@@ -24,6 +24,12 @@ _OUTLIERS: Final = 0.01
 _OUTLIER_DEVIATION: Final = 20.0
 """and their deviation, in units of the noise."""
 
+_FEW: Final = 4
+"""With fewer values than this, none is a gross outlier."""
+
+_GROSS: Final = 6.0
+"""A gross outlier is further from the values near it than this, in units of the noise or of what is typical among them."""
+
 _LOOKS: Final = 3
 """How often outliers are looked for at most, each time with what the last look left of them."""
 
@@ -45,6 +51,7 @@ class Values:
         devices: names of the devices, sorted.
         value: the values in the unit of the scale; shape (v,).
         scale: the unit.
+        order: for each value, which observation it is; shape (v,).
     """
 
     places: NDArray[np.int64]
@@ -53,18 +60,20 @@ class Values:
     devices: tuple[str, ...]
     value: Array
     scale: Scale
+    order: NDArray[np.int64]
 
     @classmethod
     def of(cls, problem: Problem, observations: Sequence[Observation]) -> Values:
         """Read the observations, in an order of their own."""
-        rows = sorted((o.place, o.device, o.value) for o in observations)
+        rows = sorted((o.place, o.device, o.value, number) for number, o in enumerate(observations))
         places, index = np.unique(np.array([row[0] for row in rows], dtype=np.int64), return_inverse=True)
         devices = sorted({row[1] for row in rows})
         number = {name: position for position, name in enumerate(devices)}
         device = np.array([number[row[1]] for row in rows], dtype=np.int64)
         values = np.array([row[2] for row in rows], dtype=np.float64)
+        order = np.array([row[3] for row in rows], dtype=np.int64)
         scale = scale_of(problem, values)
-        return cls(places, index, device, tuple(devices), (values - scale.centre) / scale.unit, scale)
+        return cls(places, index, device, tuple(devices), (values - scale.centre) / scale.unit, scale, order)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,15 +150,22 @@ class _Fitted:
 
     def best(self) -> Fit:
         """Return the most probable hypothesis of one or no change, under its most probable account."""
-        estimate = max((self.single, self.before, self.after), key=lambda found: float(found.log_evidence.max()))
-        account, gap = np.unravel_index(int(np.argmax(estimate.log_evidence)), estimate.log_evidence.shape)
-        variance = float(estimate.variance[account, gap])
-        return Fit(
-            levels=estimate.levels[account, gap],
-            deviations=np.sqrt(np.diag(estimate.covariance[account, gap]) * variance),
-            noise=float(np.sqrt(variance)),
-            offsets=estimate.offsets[account, gap],
-        )
+        return _best_of(max((self.single, self.before, self.after), key=lambda found: float(found.log_evidence.max())))
+
+    def levels(self) -> Array:
+        """Return all levels that a value may have: those of the best hypothesis, and those of the best single change."""
+        return np.concatenate([self.best().levels, _best_of(self.single).levels])
+
+
+def _best_of(estimate: Estimate) -> Fit:
+    account, gap = np.unravel_index(int(np.argmax(estimate.log_evidence)), estimate.log_evidence.shape)
+    variance = float(estimate.variance[account, gap])
+    return Fit(
+        levels=estimate.levels[account, gap],
+        deviations=np.sqrt(np.diag(estimate.covariance[account, gap]) * variance),
+        noise=float(np.sqrt(variance)),
+        offsets=estimate.offsets[account, gap],
+    )
 
 
 def evidence_of_values(problem: Problem, observations: Sequence[Observation]) -> Evidence:
@@ -173,7 +189,7 @@ def evidence_of_values(problem: Problem, observations: Sequence[Observation]) ->
 
 
 def best_fit(problem: Problem, observations: Sequence[Observation]) -> tuple[Values, Fit, Array]:
-    """Return the values, the most probable account of them in the unit of the scale, and the weight of each value."""
+    """Return the values, the most probable account of them (in the unit of the scale), and the weight of each value."""
     values = Values.of(problem, observations)
     fitted = _without_outliers(values, knowledge_of(problem.before, problem.after, values.scale))
     return values, fitted.best(), fitted.weights
@@ -228,19 +244,34 @@ def _pairs(known: Knowledge, sums: _Sums) -> Array:
 
 def _without_outliers(values: Values, known: Knowledge) -> _Fitted:
     """Fit with the probability of each value to be no outlier as its weight."""
-    fitted = _Fitted.of(values, known, np.ones(len(values.value)))
+    fitted = _Fitted.of(values, known, _first_weights(values))
     for _ in range(_LOOKS):
-        weights = _weights(values, fitted.best())
+        weights = _weights(values, fitted)
         if float(np.abs(weights - fitted.weights).max()) < _SAME_WEIGHTS:
             break
         fitted = _Fitted.of(values, known, weights)
     return fitted
 
 
-def _weights(values: Values, found: Fit) -> Array:
+def _first_weights(values: Values) -> Array:
+    """Return 0 for values that are far from all values near them, while these are close to each other; 1 for the others.
+
+    One gross outlier would otherwise widen the noise until it is none.
+    """
+    weights = np.ones(len(values.value))
+    if len(weights) < _FEW:
+        return weights
+    distance = _distance_to_neighbours(values, values.value)
+    typical = max(2.0 * float(np.median(distance)), 1.0)
+    weights[distance > _GROSS * typical] = 0.0
+    return weights
+
+
+def _weights(values: Values, fitted: _Fitted) -> Array:
     """Return the probability of each value to be no outlier: a level explains it, or another value near it agrees."""
+    found = fitted.best()
     corrected = values.value - found.offsets[values.device]
-    residual = np.abs(corrected[:, None] - found.levels).min(axis=1)
+    residual = np.abs(corrected[:, None] - fitted.levels()).min(axis=1)
     suspicious = residual > 2 * found.noise
     if suspicious.any():
         residual[suspicious] = np.minimum(residual, _distance_to_neighbours(values, corrected))[suspicious]
