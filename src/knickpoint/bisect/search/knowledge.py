@@ -140,7 +140,8 @@ def _accounts(before: Level, after: Level, scale: Scale) -> list[_Account]:
     freedom = float(min(max(before.count + after.count - 2, 1), _HISTORY_COUNTS))
 
     def as_history(probability: float, offset: float, freedom: float, loose: float = 0.0) -> _Account:
-        covariance = (1 / counts[0], 0.0, 1 / counts[1] + (loose * (high - low)) ** 2)
+        quarter = (loose * (high - low)) ** 2 / 4  # of the variance of the movement, on both sides of the middle
+        covariance = (1 / counts[0] + quarter, -quarter, 1 / counts[1] + quarter)
         return _Account(probability, offset, freedom, 1.0, low, high, covariance)
 
     return [
@@ -155,6 +156,12 @@ def _vague(probability: float, noise: float) -> list[_Account]:
     """Return accounts without a history: movements of a few times the noise, or of much more."""
     level = _VAGUE_LEVEL**2
     return [
-        _Account(probability * share, 1.0, 1.0, noise, 0.0, 0.0, (level, level, level + moves**2), moves)
+        _Account(probability * share, 1.0, 1.0, noise, 0.0, 0.0, _around(level, moves), moves)
         for moves, share in ((3.0, 0.8), (60.0, 0.2))
     ]
+
+
+def _around(level: float, moves: float) -> tuple[float, float, float]:
+    """Return the covariance of two levels on both sides of an unknown one, ``moves`` apart."""
+    quarter = moves**2 / 4
+    return level + quarter, level - quarter, level + quarter

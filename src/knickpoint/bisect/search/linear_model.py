@@ -78,6 +78,10 @@ class Segments:
     total: Array
     squares: float
 
+    def turned(self) -> Segments:
+        """Return the segments in reverse order, each with the level of the other end."""
+        return Segments(self.count[:, ::-1], self.total[:, ::-1], self.squares)
+
 
 @dataclass(frozen=True, slots=True)
 class Estimate:

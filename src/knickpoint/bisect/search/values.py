@@ -97,10 +97,9 @@ class _Sums:
         """All values in one segment."""
         return Segments(self.count[-1:, None], self.total[-1:, None], self.squares)
 
-    def single(self, *, turned: bool = False) -> Segments:
-        """Two segments for each gap, the first before it; or the second first."""
-        order = slice(None, None, -1 if turned else 1)
-        count, total = (np.stack([sums, sums[-1] - sums][order], axis=1) for sums in (self.count, self.total))
+    def single(self) -> Segments:
+        """Two segments for each gap, before and after it."""
+        count, total = (np.stack([sums, sums[-1] - sums], axis=1) for sums in (self.count, self.total))
         return Segments(count, total, self.squares)
 
     def pair(self, *, taken_back: bool) -> Segments:
@@ -206,7 +205,7 @@ def _directed(movement: int, known: Knowledge, fitted: _Fitted) -> tuple[Array, 
     likely = _log_positive(movement * (prior.mean[:, 1] - prior.mean[:, 0]) / spread)[:, None]
     forward = evidence + _log_positive(movement * _standard(fitted.single)) - likely
     # Where the levels are known, the other direction has them exchanged; else the same fit serves both.
-    other = fit(fitted.sums.single(turned=True), prior)
+    other = fit(fitted.sums.single().turned(), prior)
     exchanged = other.log_evidence + _log_positive(movement * _standard(other)) - likely
     vague = evidence + _log_positive(-movement * _standard(fitted.single)) - likely
     return forward, np.where(known.moves > 0, vague, exchanged)
@@ -234,10 +233,14 @@ def _moved(known: Knowledge, estimate: Estimate) -> Array:
 def _pairs(known: Knowledge, sums: _Sums) -> Array:
     """Return the log evidence of two changes, for each pair of gaps of the upper triangle."""
     three = fit(sums.pair(taken_back=False), known.pair)
-    two = fit(sums.pair(taken_back=True), known.single)
+    outside_first = sums.pair(taken_back=True)
+    # Up and back, from the level before; or down and back, from the level after.
+    up = fit(outside_first, known.single)
+    down = fit(outside_first.turned(), known.single)
     joint = np.logaddexp(
         np.log1p(-_TAKEN_BACK) + three.log_evidence + _moved(known, three),
-        np.log(_TAKEN_BACK) + two.log_evidence + _moved(known, two),
+        np.log(_TAKEN_BACK / 2)
+        + np.logaddexp(up.log_evidence + _moved(known, up), down.log_evidence + _moved(known, down)),
     )
     return log_sum(joint, axis=0)
 
