@@ -7,7 +7,8 @@ same replay with every new regression announced at first sight. The parts are
 - ``published``: the histories of ``data/histories`` in the directory that ``KNICKPOINT_REFERENCE`` names;
 - ``injected``: changes of known sizes, put into quiet parts of the series of ``data/dev-series`` there;
 - ``series``: single series of ``data/dev-series`` there, sampled at random with a fixed seed;
-- ``dense`` and ``sparse``: the time of runs over large instances (``watch_load.py``).
+- ``dense`` and ``sparse``: the time of runs over large instances (``watch_load.py``);
+- ``notifications``: many findings for many recipients (``watch_notifications.py``).
 
 ``python benchmarks/watch.py PART…`` runs some parts only, and leaves the file alone.
 """
@@ -32,6 +33,7 @@ from accuracy_series import place_of_series, read_real
 from table import Reach, Row, finish
 from watch_injected import SIZES, Injected, inject, outcome
 from watch_load import dense_rows, sparse_rows
+from watch_notifications import notification_rows
 from watch_replay import Replay, history_of_series, published_history, replay
 
 _SEED: Final = 20261122
@@ -215,6 +217,7 @@ _PARTS: Final = {
     "series": _series_rows,
     "dense": dense_rows,
     "sparse": sparse_rows,
+    "notifications": notification_rows,
 }
 
 
