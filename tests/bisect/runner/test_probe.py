@@ -117,7 +117,7 @@ def test_worktrees_beyond_the_space_are_deleted(repository: GitRepository, tmp_p
         ({"build": script("import time", "time.sleep(60)"), "build_seconds": 0.3}, "build ran for more than 0.3 s"),
         ({"prepare": ("/no/such/program",)}, "the prepare command '/no/such/program' cannot be started: No such file"),
         ({"measure": script("raise SystemExit(3)")}, "measure ended with exit code 3"),
-        ({"measure": script("import os", "os.kill(os.getpid(), 11)")}, "measure was ended by signal 11"),
+        ({"measure": script("import os", "os.kill(os.getpid(), 11)")}, "measure was ended by SIGSEGV"),
         ({"measure": script("pass")}, "out.json: the measure command wrote no results. Let it"),
         ({"measure": script("open('out.json', 'wb').write(bytes(range(256)) * 99)")}, "out.json: "),
         ({"measure": script("open('out.json', 'w').write('[]')")}, "out.json: "),

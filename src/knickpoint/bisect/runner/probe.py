@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -249,12 +250,19 @@ def _failure(step: _Step, end: CommandEnd) -> str:
     if end.ending is Ending.TIMED_OUT:
         how = f"ran for more than {step.seconds:g} s"
     elif end.code < 0:
-        how = f"was ended by signal {-end.code}"
+        how = f"was ended by {_signal_name(-end.code)}"
     else:
         how = f"ended with exit code {end.code}"
     lines = [line.strip() for line in end.output.splitlines() if line.strip()]
     said = next(filter(_ERROR.search, lines), lines[-1] if lines else "")
     return f"{step.name} {how}: {said}" if said else f"{step.name} {how}"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def _files(runs: Sequence[RunResults]) -> tuple[ResultsFile, ...]:

@@ -18,6 +18,7 @@ from knickpoint.cli.options import instance_option
 from knickpoint.cli.output import OutputFormat, format_option
 from knickpoint.model.bisection import BisectionState
 from knickpoint.model.errors import InputError
+from knickpoint.model.plain_text import counted
 
 if TYPE_CHECKING:
     from knickpoint.bisect.coordinator import BisectionAnswer
@@ -119,7 +120,8 @@ def _run(search: Search, *, resume: bool) -> BisectionAnswer:
             view.close()
             kept = sum(entry.result is not None for entry in journal.load())
             click.echo(
-                f"Interrupted; {kept} probes are kept. To go on:\n  {search.command_line(resume=True)}", err=True
+                f"Interrupted; kept: {counted(kept, 'finished probe')}. To go on:\n  {search.command_line(resume=True)}",
+                err=True,
             )
             raise click.exceptions.Exit(INTERRUPTED) from None
 

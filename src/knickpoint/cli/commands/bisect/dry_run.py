@@ -12,6 +12,7 @@ import numpy as np
 from knickpoint.bisect.search import conclude, plan
 from knickpoint.bisect.search.problem import Budget, Observation, Problem
 from knickpoint.cli.commands.bisect.search import Search
+from knickpoint.model.errors import KnickpointError
 from knickpoint.model.plain_text import counted
 
 __all__ = ["dry_run_lines", "dry_run_object", "expected_probes"]
@@ -82,6 +83,20 @@ def _seconds(search: Search) -> float:
     return seconds + (profile.prepare_seconds if profile.prepare else 0)
 
 
+def _measured_seconds(search: Search) -> float | None:
+    """Return the median duration of the probes of an earlier run of the same search, None where there was none."""
+    from knickpoint.bisect.coordinator import FileJournal
+
+    if not search.journal.exists():
+        return None
+    try:
+        with FileJournal(search.journal, search.about, resume=True) as journal:
+            seconds = [entry.result.seconds for entry in journal.load() if entry.result is not None]
+    except KnickpointError:
+        return None
+    return statistics.median(seconds) if seconds else None
+
+
 def dry_run_object(search: Search) -> dict[str, object]:
     """Return the cost of a search as plain values."""
     cost = expected_probes(search)
@@ -92,6 +107,7 @@ def dry_run_object(search: Search) -> dict[str, object]:
         "expected_probes": cost.usual,
         "most_probes": cost.most,
         "longest_probe_seconds": _seconds(search),
+        "measured_probe_seconds": _measured_seconds(search),
         "prepare": list(search.bisection.profile.prepare),
         "build": list(search.bisection.profile.build),
         "measure": list(search.bisection.profile.measure),
@@ -112,7 +128,12 @@ def dry_run_lines(search: Search) -> Iterator[str]:
     yield f"results  {' '.join(profile.results) or 'none: the exit code is the answer'}"
     shape = f"for a change of {_SIGMAS:g} standard deviations of a probe" if profile.results else "for a test"
     yield f"About {counted(cost.usual, 'probe')} {shape}, at most {cost.most} in the searches that were played."
-    yield f"A probe ends after {_seconds(search):,.0f} s at the latest, so that this takes {_hours(cost.usual * _seconds(search))} at most."
+    measured = _measured_seconds(search)
+    if measured is not None:
+        yield f"A probe took {measured:.1f} s in the earlier run of this search: about {_hours(cost.usual * measured)} in all."
+    else:
+        longest = _seconds(search)
+        yield f"The time limits end a probe after {longest:,.0f} s, so that this takes {_hours(cost.usual * longest)} at most."
     yield f"Commits are checked out below {search.workspace}. Nothing was run."
 
 

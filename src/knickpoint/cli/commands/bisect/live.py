@@ -113,7 +113,7 @@ class LiveView:
             for entry in running
         )
         left = "" if progress.seconds_left is None else f", about {_duration(progress.seconds_left)} left"
-        return f"[{_duration(elapsed)}{left}] {counted(done, 'probe')} done; {self._left(progress)}; {steps}"
+        return f"[{_duration(elapsed)}{left}] {done} done; {steps}; {self._left(progress)}"
 
 
 def _duration(seconds: float) -> str:
