@@ -62,6 +62,8 @@ def command(
                 where=search,
                 remedy=f"Run: knick bisect {search}",
             )
+        if options.also:
+            raise InputError("--also needs a range", where=search, remedy="Run: knick bisect GOOD..BAD --also …")
         from knickpoint.cli.commands.bisect.regression import bisect_regression
 
         bisect_regression(search, options, instance, output)
@@ -78,6 +80,10 @@ def _bisect_range(
     if dry_run:
         _show_cost(search, output)
         return
+    if options.also:
+        from knickpoint.cli.commands.bisect.two_repositories import bisect_two
+
+        bisect_two(search, output, resume=resume)
     answer = _run(search, resume=resume)
     commits = (search.range.good, *search.range.commits)
     found = answer.state is BisectionState.CULPRIT

@@ -48,6 +48,7 @@ class SearchOptions:
     most_minutes: float | None = None
     flaky: float = 0.0
     workspace: Path | None = None
+    also: str = ""
 
     def settings(self, profiles: Mapping[str, ProfileSettings]) -> ProfileSettings:
         """Return the profile of the search: the options, and for the rest the profile of the configuration.
@@ -128,6 +129,7 @@ class SearchOptions:
             ("--most-minutes", self.most_minutes),
             ("--flaky", self.flaky or None),
             ("--workspace", self.workspace),
+            ("--also", self.also),
         ):
             if value not in {"", None}:
                 yield from (name, str(value))
@@ -243,6 +245,12 @@ _OPTIONS: Final = (
         default=0.0,
         metavar="P",
         help="Without results: how often the command gives a wrong answer, about.",
+    ),
+    click.option(
+        "--also",
+        default="",
+        metavar="DIR=LOCATION@GOOD..BAD",
+        help="A second repository that moved as well: where it is checked out below the worktree, its path, its range.",
     ),
     click.option(
         "--workspace",
