@@ -43,7 +43,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TestPool, d
         authorities="authority.pem",
         heartbeat_seconds=20.0,
     )
-    pool = TestPool(directory, settings, ("measure", "hang", "die", f"until {directory / 'go'}"))
+    pool = TestPool(directory, settings, ("measure", "hang", f"until {directory / 'go'}"))
     programs = {"pool": pool.pool(), "a": pool.agent("a"), "b": pool.agent("b")}
     for name in "ab":
         programs[name].wait_for("joined")
@@ -86,12 +86,6 @@ def test_probes_are_made_by_agents_and_two_requesters_share_one(cluster: TestPoo
     assert len({(result.device, result.started) for result in shared}) == 1
 
 
-def test_a_probe_whose_process_dies_comes_back_lost(cluster: TestPool) -> None:
-    with DaskPool(cluster.access) as pool:
-        (result,) = _results(pool, [job("x", does="die")])
-    assert (result.outcome, "signal 9" in result.reason) == (ProbeOutcome.LOST, True)
-
-
 def test_a_profile_that_the_pool_does_not_have_is_refused(cluster: TestPool) -> None:
     changed = job("y")
     changed = replace(changed, profile=replace(changed.profile, measure=("rm", "-rf", "/")))
@@ -105,7 +99,7 @@ def test_a_drained_device_gets_no_probe_and_a_resumed_one_does(cluster: TestPool
     drain_device(cluster.access, "a")
     assert _state(cluster, "a") is DeviceState.DRAINED
     with DaskPool(cluster.access) as pool:
-        assert {result.device for result in _results(pool, [job("3"), job("4")])} == {"b"}
+        assert [result.device for result in _results(pool, [job("3")])] == ["b"]
     drain_device(cluster.access, "a", resume=True)
     assert _state(cluster, "a") is DeviceState.IDLE
     with pytest.raises(AbsentError, match="has not joined"):
