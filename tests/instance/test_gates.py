@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.instance.gate_world import CONFIG, GateWorld
+from tests.repositories import GitRepository
 
 from knickpoint.ingest import import_data
 from knickpoint.ingest.context.sidecar import Sidecar
@@ -289,3 +290,42 @@ def test_the_worker_runs_gates_beside_its_rounds(world: GateWorld) -> None:
     with world.open() as instance:
         Worker(instance, stop_when_measured).run(stop)
     assert any(commits[3][:10] in line for line in world.said)
+
+
+_TWO = """
+[repositories.engine]
+location = "engine"
+
+[bisect.engine]
+repository = "engine"
+measure = ["python3", "-c", "open('out.json', 'w').write('[{\\"name\\": \\"engine\\", \\"unit\\": \\"ms\\", \\"value\\": 1}]')"]
+results = ["out.json"]
+
+[gate.engine]
+profile = "engine"
+commits = 2
+minutes = 1000000000
+"""
+
+
+def test_the_gate_of_the_second_repository_says_when_it_moves(tmp_path: Path) -> None:
+    config = CONFIG.replace('repository = "lib"', 'repository = "lib"\nalso = { engine = "engine" }')
+    config = config.replace('mode = "every"', 'mode = "each"') + _TWO
+    engine = GitRepository.make(tmp_path / "engine")
+    world = GateWorld.make(tmp_path, config)
+    engine_commits = engine.commits(1)
+    world.commit()
+    world.now = datetime.now(UTC)
+    for _ in range(4):
+        world.run()
+        engine_commits += engine.commits(1)
+        world.commit()
+    pins = [probe.choice.pins for probe in world.probes()]
+    chosen = [engine_commits.index(commit) for ((_, commit),) in pins]
+    # The tip counts until the gate of the engine has chosen: that is the second commit; then it waits for two more.
+    assert chosen == [0, 1, 1, 1]
+    with world.open() as instance:
+        repository = instance.store.commits.repository("lib")
+        slots = instance.store.commits.line(repository).slots
+        revisions = [dict(run.revisions) for run in instance.store.runs.at(repository, slots)]
+    assert revisions == [dict(each) for each in pins]
