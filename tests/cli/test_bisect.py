@@ -199,6 +199,7 @@ def test_the_commit_of_a_regression_is_found_with_the_profile_of_the_instance(
 ) -> None:
     hashes = _instance_with_a_regression(knick, repository, tmp_path / "instance")
     ran = knick("bisect", "R1", "--instance", tmp_path / "instance", "--format", "json")
+    assert ran.output, ran.errors
     found = json.loads(ran.output)
     assert (found["state"], ran.code) == ("range", 1)
     assert found["range"] == hashes[13:15]  # the first of the two cannot be built
