@@ -11,7 +11,7 @@ Every search sees the same answers as its reference. The parts are
 
 In ``pass_fail`` and ``measured`` both sides take one culprit and the ends for certain, and are counted until a candidate has
 0.95; the rows "from the ends to the verification" count all that a search takes by default, without a bound.
-``python benchmarks/bisection.py PART…`` runs some parts only, and leaves the file alone.
+``python benchmarks/bisection.py [--quick] PART…`` runs some parts only, with a quarter of the searches, and leaves the file alone.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ import os
 os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")
 
 import sys
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Final
 
@@ -36,6 +37,7 @@ from bisection_references import Searches, optimal_rounds, search_measured, sear
 from knickpoint.bisect.search.problem import ConclusionKind
 from table import Reach, Row, finish
 
+_QUICK: Final = "--quick"
 _SEED: Final = 20261122
 _CANDIDATES: Final = (16, 32, 64, 128, 256, 512, 1024)
 _DEVICES: Final = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15)
@@ -49,14 +51,26 @@ _WRONG, _WITHOUT_CHANGE, _PLANNING = 0.05, 0.01, 50.0
 _REFERENCE_REPEATS: Final = 4_000
 
 
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """The processes of a run, and whether it is a quick one, with a quarter of the searches."""
+
+    executor: Executor
+    quick: bool = False
+
+    def searches(self, usual: int) -> int:
+        """Return how many searches to make where a whole run makes ``usual``."""
+        return max(20, usual // 4) if self.quick else usual
+
+
 def _history(delta: float) -> int:
     """Return how many values a history has on each side: enough that the change shows with t = 4, and 20 at least."""
     return max(20, round(32 / delta**2))
 
 
-def _noiseless(executor: Executor) -> list[Row]:
+def _noiseless(run: _Run) -> list[Row]:
     cells = list(product(_CANDIDATES, _DEVICES))
-    found = executor.map(worst_rounds, *zip(*cells, strict=True), chunksize=7)
+    found = run.executor.map(worst_rounds, *zip(*cells, strict=True), chunksize=7)
     return [
         Row(
             f"noiseless, {n} candidates, {d} devices: most rounds",
@@ -91,21 +105,16 @@ def _mean_tests(played: Sequence[Played], cell: Cell) -> tuple[float, float]:
     return ours * float(many.mean() / same.mean()), float(many.mean())
 
 
-def _repeats(tests: float) -> int:
-    """Return how many searches of so many tests each a cell makes."""
-    return int(np.clip(_TESTS / tests, 100, 400))
-
-
-def _against_reference(name: str, cells: Sequence[Cell], bound: float, executor: Executor) -> list[Row]:
+def _against_reference(name: str, cells: Sequence[Cell], bound: float, run: _Run) -> list[Row]:
     rows = []
     for cell in cells:
-        repeats = _repeats(float(_reference(cell, 200).tests.mean()))
+        repeats = run.searches(int(np.clip(_TESTS / _reference(cell, 200).tests.mean(), 100, 400)))
         whole = replace(cell, certain=False)
         for kind, what, reach in (
             (cell, "mean tests", Reach.AT_MOST_TIMES),
             (whole, "from the ends to the verification", Reach.SHOWN),
         ):
-            played = play_all([kind], repeats if kind is cell else repeats // 4, executor)[0]
+            played = play_all([kind], repeats if kind is cell else repeats // 4, run.executor)[0]
             ours, peer = _mean_tests(played, cell)
             label = f"{name.format(cell=cell)}, {cell.candidates} candidates, d = {cell.devices}: {what}"
             rows.append(
@@ -114,21 +123,21 @@ def _against_reference(name: str, cells: Sequence[Cell], bound: float, executor:
     return rows
 
 
-def _pass_fail(executor: Executor) -> list[Row]:
+def _pass_fail(run: _Run) -> list[Row]:
     cells = [
         Cell(_SEED, candidates, devices, error=error, certain=True)
         for error, devices, candidates in product(_ERRORS, (1, 3), (16, 64, 256, 1024))
     ]
-    return _against_reference("pass/fail, error {cell.error:g}", cells, _PER_TEST["certain"], executor)
+    return _against_reference("pass/fail, error {cell.error:g}", cells, _PER_TEST["certain"], run)
 
 
-def _measured(executor: Executor) -> list[Row]:
+def _measured(run: _Run) -> list[Row]:
     cells = [
         Cell(_SEED, candidates, devices, delta=delta, history=_history(delta), certain=True)
         for delta, devices, candidates in product(_DELTAS, (1, 3), (16, 64, 256))
         if devices == 1 or candidates == 64
     ]
-    return _against_reference("measured, {cell.delta:g} deviations", cells, _PER_TEST["measured"], executor)
+    return _against_reference("measured, {cell.delta:g} deviations", cells, _PER_TEST["measured"], run)
 
 
 def _pinpoint_part(task: tuple[Cell, int, int, Thresholds]) -> list[PinpointSearch]:
@@ -139,17 +148,17 @@ def _pinpoint_part(task: tuple[Cell, int, int, Thresholds]) -> list[PinpointSear
     ]
 
 
-def _pinpoint(executor: Executor) -> list[Row]:
+def _pinpoint(run: _Run) -> list[Row]:
     rows = []
     table = thresholds()
     for delta, candidates in product(_DELTAS, (16, 64, 256)):
         cell = Cell(_SEED, candidates, delta=delta, history=_history(delta))
-        repeats = 120 if delta >= 1 else 40
-        ours = play_all([cell], repeats, executor)[0]
+        repeats = run.searches(120 if delta >= 1 else 40)
+        ours = play_all([cell], repeats, run.executor)[0]
         theirs: list[PinpointSearch] = []
         if table:
             parts = [(cell, begin, min(begin + 10, repeats), table) for begin in range(0, repeats, 10)]
-            theirs = [each for part in executor.map(_pinpoint_part, parts) for each in part]
+            theirs = [each for part in run.executor.map(_pinpoint_part, parts) for each in part]
         culprits = _culprits(cell, repeats).tolist()
         name = f"{delta:g} deviations, {candidates} candidates"
         wrong = [
@@ -192,7 +201,7 @@ def _share(each: Sequence[float]) -> float | None:
     return float(np.mean(each)) if len(each) else None
 
 
-def _calibration(executor: Executor) -> list[Row]:
+def _calibration(run: _Run) -> list[Row]:
     """Return how often a stated culprit is wrong, and how often one is stated where no commit made a change."""
     measured = [
         Cell(_SEED + k, candidates, devices, delta=delta, history=_history(delta))
@@ -206,7 +215,7 @@ def _calibration(executor: Executor) -> list[Row]:
     ]
     rows = []
     for name, cells in (("measured", measured), ("pass/fail", passing)):
-        played = [each for part in play_all(cells, 200, executor) for each in part]
+        played = [each for part in play_all(cells, run.searches(200), run.executor) for each in part]
         stated = [each for each in played if each.kind is ConclusionKind.CULPRIT]
         rows += [
             Row(
@@ -219,7 +228,7 @@ def _calibration(executor: Executor) -> list[Row]:
             Row(f"{name}: searches that state one commit", "", len(stated) / len(played)),
         ]
         without = [replace(cell, change=False, moved=moved) for cell in cells for moved in (False, True)]
-        played = [each for part in play_all(without, 120, executor) for each in part]
+        played = [each for part in play_all(without, run.searches(120), run.executor) for each in part]
         rows += [
             Row(
                 f"{name}: culprits named in {len(played)} ranges without a change",
@@ -238,7 +247,7 @@ def _calibration(executor: Executor) -> list[Row]:
     return rows
 
 
-def _planning(_executor: Executor) -> list[Row]:
+def _planning(_run: _Run) -> list[Row]:
     return [
         Row(
             f"plan one batch, 10,000 candidates, 16 devices, {name}",
@@ -251,7 +260,7 @@ def _planning(_executor: Executor) -> list[Row]:
     ]
 
 
-_PARTS: Final[dict[str, Callable[[Executor], list[Row]]]] = {
+_PARTS: Final[dict[str, Callable[[_Run], list[Row]]]] = {
     "noiseless": _noiseless,
     "pass_fail": _pass_fail,
     "measured": _measured,
@@ -264,13 +273,17 @@ _PARTS: Final[dict[str, Callable[[Executor], list[Row]]]] = {
 def main() -> None:
     """Measure the parts that the command line names, all by default."""
     only = sys.argv[1:]
-    unknown = [name for name in only if name not in _PARTS]
+    parts = [name for name in only if name != _QUICK] or list(_PARTS)
+    unknown = [name for name in parts if name not in _PARTS]
     if unknown:
         sys.exit(f"There is no part {unknown[0]}; the parts are {', '.join(_PARTS)}.")
     rows: list[Row] = []
     with ProcessPoolExecutor(2) as executor:
-        for name in only or _PARTS:
-            rows += _PARTS[name](executor)
+        run = _Run(executor, _QUICK in only)
+        for name in parts:
+            begin = time.perf_counter()
+            rows += _PARTS[name](run)
+            print(f"{name}: {time.perf_counter() - begin:.0f} s", file=sys.stderr)
     finish("bisect", rows, only=only)
 
 
