@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+import ctypes
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.native.binding import ffi, lib, pointer
+from knickpoint.native.binding import lib
 from knickpoint.native.forest.forest import Forest
 
 __all__ = ["PackedForest", "pack_forest", "take_parts"]
+
+
+class _ForestInC(ctypes.Structure):
+    """The struct ``KpForest`` of ``exports.h``."""
+
+    _fields_: ClassVar = [
+        ("trees", ctypes.c_int64),
+        ("depth", ctypes.c_int64),
+        ("base", ctypes.c_double),
+        ("feature", ctypes.c_void_p),
+        ("bound", ctypes.c_void_p),
+        ("mean", ctypes.c_void_p),
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class PackedForest:
     """Hold a forest as the kernel reads it, and the arrays that it points to."""
 
-    pointer: Any
-    arrays: tuple[Any, ...]
+    pointer: _ForestInC
+    arrays: tuple[NDArray[Any], ...]
 
 
 @lru_cache(maxsize=16)
@@ -46,15 +60,13 @@ def pack_forest(forest: Forest) -> PackedForest:
     ]
     for whole, part in zip(full, (feature, bound, mean), strict=True):
         whole[: len(part)] = part
-    arrays = tuple(
-        pointer(kind, whole) for kind, whole in zip(("uint8_t[]", "double[]", "double[]"), full, strict=True)
-    )
-    return PackedForest(ffi.new("KpForest *", [count, level.shape[1].bit_length() - 1, forest.base, *arrays]), arrays)
+    depth = level.shape[1].bit_length() - 1
+    return PackedForest(_ForestInC(count, depth, forest.base, *(part.ctypes.data for part in full)), tuple(full))
 
 
 def take_parts(forest: Forest, features: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return what each of the features of a candidate adds to its log-odds; see the reference."""
     parts = np.zeros(features.size)
     numbers = np.ascontiguousarray(features)
-    lib.kp_take_parts(pack_forest(forest).pointer, pointer("double[]", numbers), pointer("double[]", parts))
+    lib.kp_take_parts(pack_forest(forest).pointer, numbers, parts)
     return parts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.native.binding import lib, pointer
+from knickpoint.native.binding import lib
 
 __all__ = ["joint_q"]
 
@@ -14,9 +14,7 @@ def joint_q(points: NDArray[np.float64], alpha: float, least: int, *, v_form: bo
     """Return the largest Q-hat of every tau; see the reference."""
     dimensions, count = points.shape
     q = np.empty(count)
-    failed = lib.kp_joint_q(
-        pointer("double[]", points), count, dimensions, alpha, v_form, both, least, pointer("double[]", q)
-    )
+    failed = lib.kp_joint_q(points, count, dimensions, alpha, v_form, both, least, q)
     if failed:
         raise MemoryError
     return q

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.native.binding import lib, pointer
+from knickpoint.native.binding import lib
 
 __all__ = ["approach", "assign", "move", "pack"]
 
@@ -26,7 +26,7 @@ def pack(rows: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the packed form of a contiguous float32 matrix, which :func:`assign` reads."""
     count, columns = rows.shape
     packed = _aligned(int(lib.kp_pack_size(count, columns)), np.float32)
-    lib.kp_pack(pointer("float[]", rows), count, columns, pointer("float[]", packed))
+    lib.kp_pack(rows, count, columns, packed)
     return packed
 
 
@@ -41,14 +41,14 @@ def assign(
 ) -> None:
     """Write the nearest centroid of rows ``[first, stop)``; see the reference."""
     failed = lib.kp_assign(
-        pointer("float[]", packed),
+        packed,
         shape[1],
         first,
         stop,
-        pointer("float[]", centroids),
+        centroids,
         len(centroids),
-        pointer("int32_t[]", labels),
-        pointer("float[]", near),
+        labels,
+        near,
     )
     if failed:
         raise MemoryError
@@ -64,12 +64,12 @@ def approach(
 ) -> None:
     """Lower ``near`` of rows ``[first, stop)`` to their squared distance to ``centroid``; see the reference."""
     lib.kp_approach(
-        pointer("float[]", packed),
+        packed,
         shape[1],
         first,
         stop,
-        pointer("float[]", centroid),
-        pointer("float[]", near),
+        centroid,
+        near,
     )
 
 
@@ -85,13 +85,13 @@ def move(
     """Move rows whose label changed from one sum to the other; see the reference."""
     return int(
         lib.kp_move(
-            pointer("float[]", rows),
+            rows,
             rows.shape[1],
             first,
             stop,
-            pointer("int32_t[]", before),
-            pointer("int32_t[]", after),
-            pointer("double[]", sums),
-            pointer("int64_t[]", counts),
+            before,
+            after,
+            sums,
+            counts,
         )
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.native.binding import lib, pointer
+from knickpoint.native.binding import lib
 
 __all__ = ["extend_partition"]
 
@@ -17,12 +17,12 @@ def extend_partition(
     cost = np.full(former.size, np.inf)
     begin = np.zeros(former.size, np.int64)
     lib.kp_layer(
-        pointer("double[]", former),
-        pointer("double[]", weight),
-        pointer("double[]", value),
-        pointer("double[]", square),
+        former,
+        weight,
+        value,
+        square,
         former.size,
-        pointer("double[]", cost),
-        pointer("int64_t[]", begin),
+        cost,
+        begin,
     )
     return cost, begin

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.native.binding import ffi, lib, pointer
+from knickpoint.native.binding import lib
 
 __all__ = ["permute"]
 
@@ -26,10 +26,10 @@ def permute(
     tops: NDArray[np.float64] | None = None,
 ) -> tuple[int, int]:
     """Return how many permutations reach ``reach``, and how many were judged; see the reference."""
-    exceeded = ffi.new("int64_t *")
+    exceeded = np.zeros(1, dtype=np.int64)
     judged = lib.kp_permute(
-        pointer("double[]", ordered),
-        pointer("int64_t[]", bounds),
+        ordered,
+        bounds,
         bounds.size - 1,
         alpha,
         v_form,
@@ -41,7 +41,7 @@ def permute(
         count,
         reach,
         allowed,
-        ffi.NULL if tops is None else pointer("double[]", tops),
+        tops,
         exceeded,
     )
     if judged < 0:

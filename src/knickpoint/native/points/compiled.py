@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.native.binding import ffi, lib, pointer
+from knickpoint.native.binding import lib
 from knickpoint.native.points.tiles import PointTiles
 
 __all__ = ["LOST", "WILD", "lay", "narrowed"]
@@ -20,7 +20,7 @@ def narrowed(values: NDArray[np.float64]) -> tuple[NDArray[np.float32], bool, bo
     """Return ``values`` as float32, whether that lost nothing, and whether all are finite; see the reference."""
     values = np.ascontiguousarray(values)
     small = np.empty(values.shape, dtype=np.float32)
-    flags = int(lib.kp_narrow(pointer("double[]", values), values.size, pointer("float[]", small)))
+    flags = int(lib.kp_narrow(values, values.size, small))
     return small, not flags & LOST, not flags & WILD
 
 
@@ -33,7 +33,7 @@ def lay(
     values: NDArray[np.floating[Any]],
 ) -> None:
     """Write the points of ``tiles`` into the matrix ``values``; see the reference."""
-    held = [pointer(points) for points in tiles.points]  # keeps alive what C reads
+    held = [np.frombuffer(points, dtype=np.uint8) for points in tiles.points]  # keeps alive what C reads
     sizes = np.array([len(points) for points in tiles.points], dtype=np.int64)
     counts = sizes // (4 + tiles.widths)
     facts = np.stack(
@@ -42,15 +42,15 @@ def lay(
         dtype=np.int64,
     )
     lib.kp_lay(
-        ffi.new("char *[]", held),
-        pointer("int64_t[]", facts),
+        np.array([points.ctypes.data for points in held], dtype=np.uintp),
+        facts,
         len(held),
-        pointer("int64_t[]", ids),
+        ids,
         chunk,
-        pointer("int32_t[]", columns),
+        columns,
         low,
         len(columns),
         values.shape[1],
         values.itemsize == np.dtype(np.float64).itemsize,
-        ffi.cast("void *", pointer(values)),
+        values,
     )

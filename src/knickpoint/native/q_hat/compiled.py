@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.native.binding import lib, pointer
+from knickpoint.native.binding import lib
 
 __all__ = ["q_hat", "scan_both"]
 
@@ -13,7 +13,7 @@ __all__ = ["q_hat", "scan_both"]
 def q_hat(values: NDArray[np.float64], alpha: float, *, v_form: bool) -> NDArray[np.float64]:
     """Return Q-hat of every split of ``values``; see the reference. O(T log T) for ``alpha`` 1."""
     q = np.zeros(values.size)
-    if lib.kp_qhat(pointer("double[]", values), values.size, alpha, v_form, pointer("double[]", q)):
+    if lib.kp_qhat(values, values.size, alpha, v_form, q):
         raise MemoryError
     return q
 
@@ -21,7 +21,7 @@ def q_hat(values: NDArray[np.float64], alpha: float, *, v_form: bool) -> NDArray
 def scan_both(values: NDArray[np.float64], alpha: float, least: int, *, v_form: bool) -> tuple[int, int, float]:
     """Return the best (tau, kappa) of ``values`` and its Q; see the reference."""
     found = np.empty(3)
-    if lib.kp_scan_both(pointer("double[]", values), values.size, alpha, v_form, least, pointer("double[]", found)):
+    if lib.kp_scan_both(values, values.size, alpha, v_form, least, found):
         raise MemoryError
     tau, kappa, q = found.tolist()
     return int(tau), int(kappa), q

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.native.binding import lib, pointer
+from knickpoint.native.binding import lib
 from knickpoint.native.forest.compiled import pack_forest
 from knickpoint.native.forest.forest import Forest
 from knickpoint.native.segmentation.result import Segmentation
@@ -21,19 +21,19 @@ _ROW = 1 + _PROOFS + int(lib.kp_segment_features())
 def segment(values: NDArray[np.float64], forest: Forest, threshold: float, whole_path: bool) -> Segmentation:  # noqa: FBT001
     """Find and prune the candidates of ``values``; see the reference."""
     capacity = 24 + values.size // 40
-    packed, series, facts = pack_forest(forest), pointer("double[]", values), np.zeros(4)
+    packed, facts = pack_forest(forest), np.zeros(4)
     while True:
         places, rows = np.empty((capacity, 2), np.int32), np.empty((capacity, _ROW))
         used = lib.kp_segment(
-            series,
+            values,
             values.size,
             packed.pointer,
             threshold,
             whole_path,
             capacity,
-            pointer("int32_t[]", places),
-            pointer("double[]", rows),
-            pointer("double[]", facts),
+            places,
+            rows,
+            facts,
         )
         if used == -1:
             raise MemoryError

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.native.binding import ffi, lib, pointer
+from knickpoint.native.binding import lib
 from knickpoint.native.windows.reference import Note, NoteKind
 
 __all__ = ["split_windows"]
@@ -31,12 +31,12 @@ def split_windows(
     refused: bool = True,
 ) -> list[Note]:
     """Split windows by t-test and take away the weakest; see the reference."""
-    found = ffi.new("int64_t *")
+    found = np.zeros(1, dtype=np.int64)
     most = 64 + values.size // 4
     while True:
         notes = np.empty((most, 5))
         used = lib.kp_windows(
-            pointer("double[]", values),
+            values,
             values.size,
             alpha,
             v_form,
@@ -48,7 +48,7 @@ def split_windows(
             least_magnitude,
             population,
             stale,
-            pointer("double[]", notes),
+            notes,
             most,
             found,
         )
