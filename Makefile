@@ -15,8 +15,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 JOBS ?= 2
 FUZZ_SECONDS ?= 60
 
-C_SOURCES := $(shell find src/knickpoint/native -name "*.[ch]" ! -name _kernels.c)
-KERNEL_SOURCES := setup.py pyproject.toml building/commands.py building/kernels.py $(C_SOURCES)
+C_SOURCES := $(shell find src/knickpoint/native -name "*.[ch]")
+KERNEL_SOURCES := setup.py pyproject.toml building/bindings.py building/commands.py building/kernels.py $(C_SOURCES)
 FRONTEND_SOURCES := $(shell git ls-files --cached --others --exclude-standard frontend 2>/dev/null)
 DASHBOARD := src/knickpoint/server/static/index.html
 
@@ -132,7 +132,7 @@ bench-bisect: setup-dev ## Tests that finding a commit takes, beside its referen
 $(STAMPS)/train: $(STAMPS)/venv
 	@echo "Installing what learning needs"
 	@$(BIN)/python -m venv build/train
-	@build/train/bin/python -m pip --disable-pip-version-check --no-input install --quiet 'scikit-learn==1.9.*' cffi
+	@build/train/bin/python -m pip --disable-pip-version-check --no-input install --quiet 'scikit-learn==1.9.*'
 	@touch $@
 
 train-default: $(STAMPS)/train setup ## Learn the trees of the default method anew (TRAIN_ARGS="--output FILE")
@@ -142,7 +142,7 @@ train-default: $(STAMPS)/train setup ## Learn the trees of the default method an
 
 lock: setup-dev ## Resolve the dependencies anew and write requirements/
 	@$(PIP) install --quiet uv
-	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --group build pyproject.toml -o requirements/runtime.txt
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --extra server --group build pyproject.toml -o requirements/runtime.txt
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --all-extras --group build --group test --group lint pyproject.toml -o requirements/dev.txt
 
 format: $(STAMPS)/dev $(DASHBOARD) ## Format the Python code, the C code and the dashboard

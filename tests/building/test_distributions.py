@@ -158,7 +158,7 @@ def test_a_source_distribution_has_the_dashboard_and_what_it_is_made_from(built:
 
 
 def test_an_installed_wheel_serves_its_dashboard_and_finds_steps(built: Path, tmp_path: Path) -> None:
-    types, found = _uses(_python(tmp_path / "venv", _wheel(built)), tmp_path)
+    types, found = _uses(_python(tmp_path / "venv", f"{_wheel(built)}[server]"), tmp_path)
     assert types == ["text/css", "text/html", "text/javascript"]
     assert "+99.0 %" in found
 
@@ -166,7 +166,7 @@ def test_an_installed_wheel_serves_its_dashboard_and_finds_steps(built: Path, tm
 def test_an_installed_source_distribution_needs_neither_node_nor_a_compiler(
     built: Path, bare_path: str, tmp_path: Path
 ) -> None:
-    python = _python(tmp_path / "venv", _wheel(built))
+    python = _python(tmp_path / "venv", f"{_wheel(built)}[server]")
     environment = {**_ENVIRONMENT, "PATH": bare_path, "CC": "no-such-compiler", "npm_config_offline": "true"}
     again = ("install", "--quiet", "--no-deps", "--force-reinstall", next(built.glob("*.tar.gz")))
     _run(python, "-m", "pip", *again, cwd=tmp_path, environment=environment)
@@ -176,7 +176,7 @@ def test_an_installed_source_distribution_needs_neither_node_nor_a_compiler(
 
 
 def test_a_wheel_without_kernels_works_with_numpy_alone(pure_wheel: Path, tmp_path: Path) -> None:
-    python = _python(tmp_path / "venv", pure_wheel)
+    python = _python(tmp_path / "venv", f"{pure_wheel}[server]")
     assert _run(python, "-c", "from knickpoint.native import COMPILED; print(COMPILED)", cwd=tmp_path) == "False\n"
     types, found = _uses(python, tmp_path)
     assert types == ["text/css", "text/html", "text/javascript"]

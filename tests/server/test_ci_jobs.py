@@ -174,7 +174,7 @@ def test_a_server_without_the_package_for_tokens_names_it(served: Served, monkey
     monkeypatch.setitem(sys.modules, "joserfc", None)
     with pytest.raises(ConfigError, match="need the package joserfc") as caught:
         create_app(served.instance)
-    assert "knickpoint[sign-in]" in caught.value.remedy
+    assert "knickpoint[server]" in caught.value.remedy
 
 
 # The page on continuous integration

@@ -120,4 +120,4 @@ except ConfigError as error:
 """
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert "[sign_in.keycloak]" in answer.stdout
-    assert "pip install 'knickpoint[sign-in]'" in answer.stdout
+    assert "pip install 'knickpoint[server]'" in answer.stdout

@@ -1,5 +1,5 @@
 """Run ``python -m knickpoint.cli`` as ``knick``."""
 
-from knickpoint.cli.program import main
+from knickpoint.cli import main
 
 main()

@@ -10,6 +10,7 @@ import click
 
 from knickpoint import __version__
 from knickpoint.cli.exit_codes import FAILED, INTERRUPTED
+from knickpoint.cli.missing_package import explain_missing
 from knickpoint.cli.terminal import TerminalText, without_control
 from knickpoint.model.errors import KnickpointError
 
@@ -97,6 +98,12 @@ def main() -> NoReturn:
     except KnickpointError as error:
         lines = [without_control(line) for line in str(error).split("\n")]
         print("knick: " + "\n".join(lines), file=sys.stderr)  # noqa: T201
+        sys.exit(FAILED)
+    except ModuleNotFoundError as error:
+        reason = explain_missing(error)
+        if not reason:
+            raise
+        print(f"knick: {reason}", file=sys.stderr)  # noqa: T201
         sys.exit(FAILED)
     except MemoryError:
         print("knick: this takes more memory than the process may take; ask for less at a time", file=sys.stderr)  # noqa: T201

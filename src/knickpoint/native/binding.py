@@ -6,6 +6,10 @@ the function takes a contiguous array, or None for NULL; items of another size a
 
 from __future__ import annotations
 
-from knickpoint.native import _kernels as lib  # type: ignore[attr-defined]
+from importlib import import_module
+from typing import Any, Final
 
 __all__ = ["lib"]
+
+lib: Final[Any] = import_module("knickpoint.native._kernels")
+"""The functions and constants of all ``exports.h``."""

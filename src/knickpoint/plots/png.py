@@ -39,7 +39,7 @@ def png(drawing: Drawing) -> bytes:
     except ImportError as error:
         raise ServiceError(
             "pictures as PNG need Pillow, which is not installed",
-            remedy='Install it with pip install "knickpoint[notify]".',
+            remedy='Install it with pip install "knickpoint[server]".',
         ) from error
     image = Image.new("RGB", (drawing.width * _PIXELS, drawing.height * _PIXELS), drawing.background)
     canvas = ImageDraw.Draw(image)

@@ -138,7 +138,7 @@ def _ci_job_keys(config: Config) -> KeySource | None:
         raise ConfigError(
             f"identity tokens of CI jobs need the package {error.name}",
             where="[ci_jobs]",
-            remedy='Run: pip install "knickpoint[sign-in]"',
+            remedy='Run: pip install "knickpoint[server]"',
         ) from error
     return KeySource(config.outgoing.rule)
 

@@ -61,7 +61,7 @@ def chat_channel(settings: ChannelSettings, context: ChannelContext) -> ChatChan
         from apprise import Apprise, AppriseAsset
     except ImportError as error:
         raise ConfigError(
-            "chats need Apprise", where=where, remedy="Install it with pip install 'knickpoint[notify]'."
+            "chats need Apprise", where=where, remedy="Install it with pip install 'knickpoint[server]'."
         ) from error
     logging.getLogger("apprise").disabled = True
     asset = AppriseAsset(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["INSTALL_REMEDY", "TemplateSet"]
 
-INSTALL_REMEDY: Final = 'Install it with pip install "knickpoint[notify]".'
+INSTALL_REMEDY: Final = 'Install it with pip install "knickpoint[server]".'
 _MOST_CHARACTERS: Final = 200_000
 """Characters of one rendered part of a message."""
 _MOST_SOURCE: Final = 64_000

@@ -30,7 +30,7 @@ def open_providers(instance: Instance) -> Mapping[str, OpenIdProvider]:
         raise ConfigError(
             "sign-in through an OpenID provider needs libraries that are not installed",
             where=f"[sign_in.{next(iter(openid))}]",
-            remedy="Run pip install 'knickpoint[sign-in]'.",
+            remedy="Run pip install 'knickpoint[server]'.",
         )
     from knickpoint.access.issuer_keys import KeySource
     from knickpoint.access.openid import OpenIdProvider

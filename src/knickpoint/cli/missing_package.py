@@ -1,0 +1,39 @@
+"""Say which extra brings a package that is not installed; this module needs none."""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["explain_missing"]
+
+_EXTRAS: Final = {
+    "cli": ("alembic", "click", "re2", "sqlalchemy"),
+    "server": (
+        "PIL",
+        "apprise",
+        "authlib",
+        "fastapi",
+        "jinja2",
+        "joserfc",
+        "prometheus_client",
+        "pydantic",
+        "starlette",
+        "uvicorn",
+    ),
+    "postgres": ("psycopg",),
+    "nats": ("nats",),
+    "cluster": ("cryptography", "distributed"),
+    "buckets": ("fsspec", "s3fs"),
+    "gcs": ("gcsfs",),
+    "parquet": ("pyarrow",),
+}
+"""Extra → the packages that come with it, as they are imported."""
+
+
+def explain_missing(error: ModuleNotFoundError) -> str:
+    """Return what was needed and how to install it, "" where the missing module is none of a known package."""
+    package = (error.name or "").partition(".")[0]
+    extra = next((name for name, packages in _EXTRAS.items() if package in packages), "")
+    if not extra:
+        return ""
+    return f'this needs the package {package}, which is not installed. Run: pip install "knickpoint[{extra}]"'
