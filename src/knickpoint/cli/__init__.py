@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from typing import NoReturn
 
-from knickpoint.cli.missing_package import explain_missing
-
 __all__ = ["main"]
 
 _FAILED = 2
@@ -18,6 +16,8 @@ def main() -> NoReturn:
     try:
         from knickpoint.cli.program import main as run
     except ModuleNotFoundError as error:
+        from knickpoint.cli.missing_package import explain_missing
+
         reason = explain_missing(error)
         if not reason:
             raise
