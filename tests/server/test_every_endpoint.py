@@ -43,6 +43,7 @@ from knickpoint.server import create_app
 from knickpoint.server.dashboard import STATIC
 from knickpoint.server.routes import routers
 from knickpoint.store import Store
+from knickpoint.store.bisections import BisectionRequest
 from knickpoint.store.quarantines import StoredQuarantine
 from knickpoint.watch.missed_changes import MissedPlace, mark_missed
 
@@ -78,6 +79,11 @@ GET    /api/v1/notices                        401 200 200 200 200 200 403 200 20
 GET    /api/v1/quarantines                    401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/traces/{key}/quarantined       401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 POST   /api/v1/quarantines/{quarantine}/lift  401 403 200 200 403 403 403 200 200 | 401 401 401 401 401
+GET    /api/v1/bisections                     401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/bisections/{bisection}         401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+POST   /api/v1/bisections/{bisection}/stop    401 403 200 200 403 403 403 200 200 | 401 401 401 401 401
+GET    /api/v1/regressions/{regression}/profiles 401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+POST   /api/v1/regressions/{regression}/bisection 401 403 400 400 403 403 403 400 400 | 401 401 401 401 401
 GET    /api/v1/metrics                        401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/lines                          401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/commits                        401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
@@ -174,6 +180,14 @@ def quarantine_of(store: Store) -> int:
     return store.quarantines.all(repository)[0].id
 
 
+def bisection_of(store: Store) -> int:
+    """Let a bisection of the closed repository wait, and return its id."""
+    repository = store.commits.repository(CLOSED)
+    slots = tuple(store.commits.line(repository).slots[:3])
+    asked = datetime(2026, 3, 1, tzinfo=UTC)
+    return store.bisections.ask(BisectionRequest(repository.id, "main", slots, "quick", "d", "ann", asked)).id
+
+
 @dataclass(frozen=True)
 class Served:
     """A server of the two repositories, and what is known of the closed one."""
@@ -203,6 +217,7 @@ class Served:
             number=self.closed.trace,
             regression=self.closed.regression,
             quarantine=quarantine_of(self.instance.store) if "{quarantine}" in path else 0,
+            bisection=bisection_of(self.instance.store) if "{bisection}" in path else 0,
             text="no-link",
         )
         return Client(self.app).ask(method, filled, follow=False, headers=headers, **options)
@@ -254,6 +269,7 @@ class Served:
             "POST /api/v1/missing/renames": {"json": {"old": closed.trace, "new": closed.trace}},
             "POST /api/v1/missing/renames/undo": {"json": {"old": closed.trace, "new": closed.trace}},
             "POST /api/v1/quarantines/{quarantine}/lift": {"json": {"reason": "the machine is fine"}},
+            "POST /api/v1/regressions/{regression}/bisection": {"json": {"profile": "none of this name"}},
             "POST /api/v1/arrivals": {"json": {"url": "memory://elsewhere/a.json"}},
         }
         whole = {"GET /api/v1/lines", "GET /api/v1/commits", "GET /api/v1/commits/times", "GET /api/v1/traces"}

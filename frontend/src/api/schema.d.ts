@@ -156,6 +156,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/bisections": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Bisections
+         * @description List bisections, the newest first.
+         */
+        get: operations["get_bisections"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/bisections/{bisection}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Bisection
+         * @description Return everything about one bisection: probability of each commit, probes, log, devices, time left.
+         */
+        get: operations["get_bisection"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/bisections/{bisection}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Post Stop
+         * @description Stop a bisection. Probes that run are ended.
+         */
+        post: operations["post_stop"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/commits": {
         parameters: {
             query?: never;
@@ -667,6 +727,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/regressions/{regression}/bisection": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Post Bisection
+         * @description Ask for a bisection of a regression; where the same one waits or runs, it is returned.
+         *
+         *     Only commands of the configuration are run: the request names one of its profiles.
+         */
+        post: operations["post_bisection"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/regressions/{regression}/clusters": {
         parameters: {
             query?: never;
@@ -681,6 +763,26 @@ export interface paths {
          *     Alerts with a method that judges traces together keep them after each run; others have none.
          */
         get: operations["get_clusters"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/regressions/{regression}/profiles": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Profiles
+         * @description List the profiles of the configuration with which a regression can be bisected.
+         */
+        get: operations["get_profiles"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1718,6 +1820,219 @@ export interface components {
          */
         Better: "lower" | "higher" | "unknown";
         /**
+         * BisectionAnswer
+         * @description A bisection, as lists show it.
+         */
+        BisectionAnswer: {
+            /**
+             * Asked
+             * Format: date-time
+             */
+            asked: string;
+            /**
+             * By Rule
+             * @description Whether the configuration asked for it, and no person.
+             */
+            by_rule: boolean;
+            /**
+             * Commits
+             * @description Number of commits of which one is searched.
+             */
+            commits: number;
+            /**
+             * Culprits
+             * @description The commits that made the change; empty where none was found.
+             */
+            culprits: components["schemas"]["CommitAnswer"][];
+            /** Ended */
+            ended: string | null;
+            /**
+             * Id
+             * @description People write it as `B12`.
+             */
+            id: number;
+            /**
+             * Probability
+             * @description Of what is stated; 0 while it is not known.
+             */
+            probability: number;
+            /**
+             * Probes
+             * @description Probes that ended.
+             */
+            probes: number;
+            /** Profile */
+            profile: string;
+            /**
+             * Reason
+             * @description What is not decided, or why there is no culprit, in one line.
+             */
+            reason: string;
+            /**
+             * Regression
+             * @description 0 where it is about none.
+             */
+            regression: number;
+            /** Repository */
+            repository: string;
+            /** Started */
+            started: string | null;
+            state: components["schemas"]["BisectionState"];
+            /**
+             * Stopping
+             * @description Whether a person stopped it, and its worker has not ended it yet.
+             */
+            stopping: boolean;
+            /**
+             * Trace
+             * @description Key of the trace that is measured again; empty where probes pass or fail.
+             */
+            trace: string;
+            /**
+             * Who
+             * @description Who asked for it.
+             */
+            who: string;
+        };
+        /**
+         * BisectionDetailAnswer
+         * @description Everything about one bisection.
+         */
+        BisectionDetailAnswer: {
+            /**
+             * Asked
+             * Format: date-time
+             */
+            asked: string;
+            /**
+             * By Rule
+             * @description Whether the configuration asked for it, and no person.
+             */
+            by_rule: boolean;
+            /** Candidates */
+            candidates: components["schemas"]["knickpoint__server__schemas__bisections__CandidateAnswer"][];
+            /**
+             * Commits
+             * @description Number of commits of which one is searched.
+             */
+            commits: number;
+            /**
+             * Culprits
+             * @description The commits that made the change; empty where none was found.
+             */
+            culprits: components["schemas"]["CommitAnswer"][];
+            /**
+             * Devices
+             * @description The machines that take its probes now.
+             */
+            devices: string[];
+            /**
+             * Edition
+             * @description Grows with each change.
+             */
+            edition: number;
+            /** Ended */
+            ended: string | null;
+            /**
+             * Id
+             * @description People write it as `B12`.
+             */
+            id: number;
+            /**
+             * Log
+             * @description The newest 200 lines.
+             */
+            log: components["schemas"]["LogLineAnswer"][];
+            /**
+             * None
+             * @description Probability that none of the commits made the change.
+             */
+            none: number | null;
+            /**
+             * Probability
+             * @description Of what is stated; 0 while it is not known.
+             */
+            probability: number;
+            /** Probe List */
+            probe_list: components["schemas"]["ProbeAnswer"][];
+            /**
+             * Probes
+             * @description Probes that ended.
+             */
+            probes: number;
+            /** Profile */
+            profile: string;
+            /**
+             * Queue
+             * @description Bisections that run or wait before this one.
+             */
+            queue: number;
+            /**
+             * Reason
+             * @description What is not decided, or why there is no culprit, in one line.
+             */
+            reason: string;
+            /**
+             * Regression
+             * @description 0 where it is about none.
+             */
+            regression: number;
+            /** Repository */
+            repository: string;
+            /**
+             * Seconds Left
+             * @description An estimate; null where there is none.
+             */
+            seconds_left: number | null;
+            /**
+             * Several
+             * @description Probability that several of them did.
+             */
+            several: number | null;
+            /** Started */
+            started: string | null;
+            state: components["schemas"]["BisectionState"];
+            /**
+             * Stopping
+             * @description Whether a person stopped it, and its worker has not ended it yet.
+             */
+            stopping: boolean;
+            /**
+             * Trace
+             * @description Key of the trace that is measured again; empty where probes pass or fail.
+             */
+            trace: string;
+            /** Unit */
+            unit: string;
+            /**
+             * Who
+             * @description Who asked for it.
+             */
+            who: string;
+        };
+        /**
+         * BisectionRequest
+         * @description Which profile of the configuration is to be used; nothing else of a request is ever run.
+         */
+        BisectionRequest: {
+            /**
+             * Profile
+             * @description Name of the profile; empty for the only one that fits.
+             * @default
+             */
+            profile: string;
+        };
+        /**
+         * BisectionState
+         * @description Where a bisection stands; the values are those of ``knick bisect --format json``.
+         *
+         *     CULPRIT names one commit with the stated probability. RANGE names the commits that are left where commits cannot be
+         *     measured, or where several changes are open. NOT_REPRODUCIBLE: the ends of the range do not differ when they are
+         *     measured again. GAVE_UP: the budget ended, or nothing could be measured. STOPPED: a person stopped it.
+         * @enum {string}
+         */
+        BisectionState: "waiting" | "running" | "culprit" | "range" | "not reproducible" | "gave up" | "stopped";
+        /**
          * CallerKind
          * @description How a caller is known.
          *
@@ -1758,37 +2073,6 @@ export interface components {
             unit: string;
             /** Value */
             value: number;
-        };
-        /**
-         * CandidateAnswer
-         * @description A position at which the method considered a step.
-         */
-        CandidateAnswer: {
-            /**
-             * Accepted
-             * @description Whether the method found a step there and the alert reports it.
-             */
-            accepted: boolean;
-            /** Checks */
-            checks: components["schemas"]["CheckAnswer"][];
-            commit: components["schemas"]["CommitAnswer"];
-            /**
-             * Finding
-             * @description Id of its change point.
-             */
-            finding: number | null;
-            /**
-             * Note
-             * @description What the trace is to the cluster that steps there, and since which run; empty where the method judges each trace alone.
-             */
-            note: string;
-            /** Position */
-            position: number;
-            /**
-             * Reason
-             * @description Why it was rejected; empty when it was accepted.
-             */
-            reason: string;
         };
         /**
          * Certainty
@@ -2258,7 +2542,7 @@ export interface components {
             /** Alert */
             alert: string;
             /** Candidates */
-            candidates: components["schemas"]["CandidateAnswer"][];
+            candidates: components["schemas"]["knickpoint__server__schemas__explanations__CandidateAnswer"][];
             /** Facts */
             facts: {
                 [key: string]: number | null;
@@ -2645,6 +2929,19 @@ export interface components {
              * @default
              */
             ticket: string;
+        };
+        /**
+         * LogLineAnswer
+         * @description One line of the log.
+         */
+        LogLineAnswer: {
+            /** Text */
+            text: string;
+            /**
+             * Time
+             * Format: date-time
+             */
+            time: string;
         };
         /**
          * MeAnswer
@@ -3295,6 +3592,67 @@ export interface components {
              */
             traces: number;
         };
+        /**
+         * ProbeAnswer
+         * @description One measurement of one commit.
+         */
+        ProbeAnswer: {
+            /**
+             * Device
+             * @description The machine that made it, or that should; empty for any.
+             */
+            device: string;
+            /** Number */
+            number: number;
+            /** @description Null while it waits or runs. */
+            outcome: components["schemas"]["ProbeOutcome"] | null;
+            /**
+             * Output
+             * @description End of what the commands printed, where there is no value.
+             */
+            output: string;
+            /**
+             * Place
+             * @description Counts in `candidates`.
+             */
+            place: number;
+            purpose: components["schemas"]["ProbePurpose"];
+            /**
+             * Reason
+             * @description Why there is no value, in one line.
+             */
+            reason: string;
+            /** Samples */
+            samples: (number | null)[];
+            /** Seconds */
+            seconds: number | null;
+            /**
+             * Started
+             * Format: date-time
+             */
+            started: string;
+            /**
+             * Value
+             * @description Median of its samples; null without one.
+             */
+            value: number | null;
+        };
+        /**
+         * ProbeOutcome
+         * @description How a probe ended.
+         *
+         *     MEASURED has results. PASSED and FAILED are the answers where a bisection asks for pass or fail. SKIPPED: the commit
+         *     cannot be built or measured (exit code 125 of a step, or a failed prepare or build). LOST: the device died, hung or was cut off; the probe
+         *     is made again and counts as nothing.
+         * @enum {string}
+         */
+        ProbeOutcome: "measured" | "passed" | "failed" | "skipped" | "lost";
+        /**
+         * ProbePurpose
+         * @description Why a probe is made: to measure the ends, to search between them, to verify the culprit, to fill a gap.
+         * @enum {string}
+         */
+        ProbePurpose: "end" | "search" | "verify" | "gate";
         /**
          * ProposalAnswer
          * @description A change of an alert, and the counts behind it.
@@ -4142,6 +4500,49 @@ export interface components {
              * @enum {string}
              */
             state: "working" | "failing" | "lost";
+        };
+        /**
+         * CandidateAnswer
+         * @description A place of the range that is searched; the first one is the good end.
+         */
+        knickpoint__server__schemas__bisections__CandidateAnswer: {
+            commit: components["schemas"]["CommitAnswer"];
+            /**
+             * Probability
+             * @description Probability that this commit alone made the change; null for the good end, and before the first probe.
+             */
+            probability: number | null;
+        };
+        /**
+         * CandidateAnswer
+         * @description A position at which the method considered a step.
+         */
+        knickpoint__server__schemas__explanations__CandidateAnswer: {
+            /**
+             * Accepted
+             * @description Whether the method found a step there and the alert reports it.
+             */
+            accepted: boolean;
+            /** Checks */
+            checks: components["schemas"]["CheckAnswer"][];
+            commit: components["schemas"]["CommitAnswer"];
+            /**
+             * Finding
+             * @description Id of its change point.
+             */
+            finding: number | null;
+            /**
+             * Note
+             * @description What the trace is to the cluster that steps there, and since which run; empty where the method judges each trace alone.
+             */
+            note: string;
+            /** Position */
+            position: number;
+            /**
+             * Reason
+             * @description Why it was rejected; empty when it was accepted.
+             */
+            reason: string;
         };
     };
     responses: never;
@@ -5015,6 +5416,324 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AuditEntryAnswer"][];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_bisections: {
+        parameters: {
+            query?: {
+                /** @description Name of the repository; optional where there is only one. */
+                repository?: string;
+                /** @description Only these states; repeatable. */
+                state?: components["schemas"]["BisectionState"][] | null;
+                /** @description Only those of this regression. */
+                regression?: number;
+                /** @description How many to return. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BisectionAnswer"][];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_bisection: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the bisection, without the B. */
+                bisection: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BisectionDetailAnswer"];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    post_stop: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the bisection, without the B. */
+                bisection: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BisectionDetailAnswer"];
                 };
             };
             /** @description The request cannot be used. */
@@ -7907,6 +8626,114 @@ export interface operations {
             };
         };
     };
+    post_bisection: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the regression. */
+                regression: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BisectionRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BisectionDetailAnswer"];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
     get_clusters: {
         parameters: {
             query?: never;
@@ -7926,6 +8753,110 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ClustersAnswer"];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_profiles: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the regression. */
+                regression: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": string[];
                 };
             };
             /** @description The request cannot be used. */

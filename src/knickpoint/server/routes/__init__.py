@@ -7,6 +7,7 @@ from fastapi import APIRouter
 from knickpoint.server.routes import (
     access,
     alerts,
+    bisections,
     commits,
     deliveries,
     formulas,
@@ -33,6 +34,7 @@ def routers() -> tuple[APIRouter, ...]:
         access.router,
         commits.router,
         regressions.router,
+        bisections.router,
         quarantines.router,
         deliveries.router,
         quality.router,

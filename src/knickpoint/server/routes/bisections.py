@@ -1,0 +1,67 @@
+"""Routes of bisections."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query
+
+from knickpoint.model.bisection import BisectionState
+from knickpoint.server.answers.bisections import ask, find_bisection, list_bisections, list_profiles, stop
+from knickpoint.server.callers import Editor
+from knickpoint.server.routes.dependencies import MOST, RepositoryName, RequestInstance, Visible
+from knickpoint.server.schemas.bisections import BisectionAnswer, BisectionDetailAnswer, BisectionRequest
+
+__all__ = ["router"]
+
+router = APIRouter(tags=["bisections"])
+
+BisectionKey = Annotated[int, Path(ge=0, le=MOST, description="Id of the bisection, without the B.")]
+RegressionKey = Annotated[int, Path(ge=0, le=MOST, description="Id of the regression.")]
+
+
+@router.get("/bisections")
+def get_bisections(
+    visible: Visible,
+    repository: RepositoryName = "",
+    state: Annotated[list[BisectionState] | None, Query(description="Only these states; repeatable.")] = None,
+    regression: Annotated[int, Query(ge=0, le=MOST, description="Only those of this regression.")] = 0,
+    limit: Annotated[int, Query(ge=1, le=500, description="How many to return.")] = 50,
+) -> list[BisectionAnswer]:
+    """List bisections, the newest first."""
+    return list_bisections(visible, repository, state or [], regression, limit)
+
+
+@router.get("/bisections/{bisection}")
+def get_bisection(visible: Visible, bisection: BisectionKey) -> BisectionDetailAnswer:
+    """Return everything about one bisection: probability of each commit, probes, log, devices, time left."""
+    return find_bisection(visible, bisection)
+
+
+@router.post("/bisections/{bisection}/stop")
+def post_stop(
+    _caller: Editor, visible: Visible, instance: RequestInstance, bisection: BisectionKey
+) -> BisectionDetailAnswer:
+    """Stop a bisection. Probes that run are ended."""
+    return stop(visible, instance, bisection)
+
+
+@router.get("/regressions/{regression}/profiles")
+def get_profiles(visible: Visible, instance: RequestInstance, regression: RegressionKey) -> list[str]:
+    """List the profiles of the configuration with which a regression can be bisected."""
+    return list_profiles(visible, instance, regression)
+
+
+@router.post("/regressions/{regression}/bisection")
+def post_bisection(
+    _caller: Editor,
+    visible: Visible,
+    instance: RequestInstance,
+    regression: RegressionKey,
+    request: BisectionRequest,
+) -> BisectionDetailAnswer:
+    """Ask for a bisection of a regression; where the same one waits or runs, it is returned.
+
+    Only commands of the configuration are run: the request names one of its profiles.
+    """
+    return ask(visible, instance, regression, request.profile)

@@ -1,0 +1,97 @@
+"""Bisections: the searches for the commits that made changes, and how each stands."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import Field
+
+from knickpoint.model.bisection import BisectionState, ProbeOutcome, ProbePurpose
+from knickpoint.server.schemas.base import Answer, FiniteOrNull, Text
+from knickpoint.server.schemas.commits import CommitAnswer
+
+__all__ = [
+    "BisectionAnswer",
+    "BisectionDetailAnswer",
+    "BisectionRequest",
+    "CandidateAnswer",
+    "LogLineAnswer",
+    "ProbeAnswer",
+]
+
+
+class BisectionAnswer(Answer):
+    """A bisection, as lists show it."""
+
+    id: int = Field(description="People write it as `B12`.")
+    repository: str
+    regression: int = Field(description="0 where it is about none.")
+    trace: str = Field(description="Key of the trace that is measured again; empty where probes pass or fail.")
+    profile: str
+    state: BisectionState
+    reason: str = Field(description="What is not decided, or why there is no culprit, in one line.")
+    culprits: list[CommitAnswer] = Field(description="The commits that made the change; empty where none was found.")
+    probability: float = Field(description="Of what is stated; 0 while it is not known.")
+    commits: int = Field(description="Number of commits of which one is searched.")
+    probes: int = Field(description="Probes that ended.")
+    who: str = Field(description="Who asked for it.")
+    by_rule: bool = Field(description="Whether the configuration asked for it, and no person.")
+    asked: datetime
+    started: datetime | None
+    ended: datetime | None
+    stopping: bool = Field(description="Whether a person stopped it, and its worker has not ended it yet.")
+
+
+class CandidateAnswer(Answer):
+    """A place of the range that is searched; the first one is the good end."""
+
+    commit: CommitAnswer
+    probability: FiniteOrNull = Field(
+        description="Probability that this commit alone made the change; null for the good end, and before the first probe."
+    )
+
+
+class ProbeAnswer(Answer):
+    """One measurement of one commit."""
+
+    number: int
+    place: int = Field(description="Counts in `candidates`.")
+    device: str = Field(description="The machine that made it, or that should; empty for any.")
+    purpose: ProbePurpose
+    outcome: ProbeOutcome | None = Field(description="Null while it waits or runs.")
+    value: FiniteOrNull = Field(description="Median of its samples; null without one.")
+    samples: list[FiniteOrNull]
+    seconds: float | None
+    started: datetime
+    reason: str = Field(description="Why there is no value, in one line.")
+    output: str = Field(description="End of what the commands printed, where there is no value.")
+
+
+class LogLineAnswer(Answer):
+    """One line of the log."""
+
+    time: datetime
+    text: str
+
+
+class BisectionDetailAnswer(BisectionAnswer):
+    """Everything about one bisection."""
+
+    edition: int = Field(description="Grows with each change.")
+    unit: str
+    candidates: list[CandidateAnswer]
+    none: FiniteOrNull = Field(description="Probability that none of the commits made the change.")
+    several: FiniteOrNull = Field(description="Probability that several of them did.")
+    probe_list: list[ProbeAnswer]
+    log: list[LogLineAnswer] = Field(description="The newest 200 lines.")
+    devices: list[str] = Field(description="The machines that take its probes now.")
+    queue: int = Field(description="Bisections that run or wait before this one.")
+    seconds_left: float | None = Field(description="An estimate; null where there is none.")
+
+
+class BisectionRequest(Answer):
+    """Which profile of the configuration is to be used; nothing else of a request is ever run."""
+
+    profile: Text = Field(
+        default="", max_length=200, description="Name of the profile; empty for the only one that fits."
+    )
