@@ -8,6 +8,7 @@ import "./styles/quality.css";
 import "./styles/chart.css";
 import "./styles/triage.css";
 import "./styles/trace.css";
+import "./styles/bisection.css";
 import "./styles/explore.css";
 import "uplot/dist/uPlot.min.css";
 

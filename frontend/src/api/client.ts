@@ -10,6 +10,9 @@ export type Alert = Schemas["AlertAnswer"];
 export type AlertQuality = Schemas["AlertQualityAnswer"];
 export type AuditEntry = Schemas["AuditEntryAnswer"];
 export type AuditKind = Schemas["AuditKind"];
+export type Bisection = Schemas["BisectionAnswer"];
+export type BisectionDetail = Schemas["BisectionDetailAnswer"];
+export type Probe = Schemas["ProbeAnswer"];
 export type Caller = Schemas["MeAnswer"];
 export type Better = Schemas["Better"];
 export type Changes = Schemas["ChangesAnswer"];
@@ -175,6 +178,14 @@ export const api = {
   missing: (repository: string, signal?: AbortSignal) => get<Missing[]>(apiUrl("missing", { repository }), signal),
   acceptRename: (old: number, to: number) => post<AcceptedRename>(apiUrl("missing/renames"), { old, new: to }),
   undoRename: (old: number, to: number) => post<AcceptedRename>(apiUrl("missing/renames/undo"), { old, new: to }),
+  bisections: (regression: number, signal?: AbortSignal) =>
+    get<Bisection[]>(apiUrl("bisections", { regression, limit: 1 }), signal),
+  bisection: (id: number, signal?: AbortSignal) => get<BisectionDetail>(apiUrl(`bisections/${id}`), signal),
+  bisectionProfiles: (regression: number, signal?: AbortSignal) =>
+    get<string[]>(apiUrl(`regressions/${regression}/profiles`), signal),
+  startBisection: (regression: number, profile: string) =>
+    post<BisectionDetail>(apiUrl(`regressions/${regression}/bisection`), { profile }),
+  stopBisection: (id: number) => post<BisectionDetail>(apiUrl(`bisections/${id}/stop`), {}),
   repositories: (signal?: AbortSignal) => get<Repository[]>(apiUrl("repositories"), signal),
   regressions: (request: RegressionsRequest, signal?: AbortSignal) =>
     get<RegressionList>(apiUrl("regressions", { ...request }), signal),

@@ -2,6 +2,7 @@
 
 import { html, nothing } from "lit";
 import { customElement, property, query } from "lit/decorators.js";
+import { keyed } from "lit/directives/keyed.js";
 import {
   api,
   type ApiError,
@@ -20,6 +21,7 @@ import {
 } from "../../api/client";
 import type { Series } from "../../api/series";
 import "../../charts/chart";
+import "../../components/bisection-panel";
 import type { Chart } from "../../charts/chart";
 import type { ChartCandidate, ChartLine, ChartMark, ChartRange } from "../../charts/chart-data";
 import { PageElement } from "../../page-element";
@@ -305,6 +307,16 @@ export class TraceView extends PageElement implements TraceContext {
 
   // ---- Rendering
 
+  /** The search for the commit of the change that begins at the pinned one. */
+  private renderBisection() {
+    const finding = changeAt(this, this.route.commit);
+    if (!finding || finding.condition === "gone" || finding.regression === 0) return nothing;
+    return keyed(
+      finding.regression,
+      html`<kp-bisection-panel .regression=${finding.regression} .mayDecide=${this.mayDecide}></kp-bisection-panel>`,
+    );
+  }
+
   override render() {
     const { changes, error } = this;
     if (!changes) return error ? errorNotice(error, () => this.retry()) : loadingNotice("Loading the trace");
@@ -312,7 +324,7 @@ export class TraceView extends PageElement implements TraceContext {
       ${renderTitle(this, changes)} ${error ? errorNotice(error, () => this.retry()) : nothing}
       ${renderPlot(this, changes)}
       <div class="trace-below">${renderChangeList(this, changes)} ${renderCommitPanel(this, changes)}</div>
-      ${renderExplanation(this)}
+      ${this.renderBisection()} ${renderExplanation(this)}
     `;
   }
 }

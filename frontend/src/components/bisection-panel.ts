@@ -1,0 +1,279 @@
+/** The panel "Find the commit": start a bisection of a regression, watch it, stop it, see what it found. */
+
+import { html, nothing, svg } from "lit";
+import { customElement, property, state } from "lit/decorators.js";
+import { api, toApiError, type ApiError, type BisectionDetail, type Probe } from "../api/client";
+import { PageElement } from "../page-element";
+import { Resource } from "../state/resource";
+import { commitHash } from "../templates/commit";
+import { errorNotice } from "../templates/notice";
+import {
+  centre,
+  devicesOf,
+  durationText,
+  hasEnded,
+  probeDots,
+  stateText,
+  summaryText,
+  type ProbeDot,
+} from "../text/bisections";
+import { timestampText } from "../text/dates";
+import { countText, percentText } from "../text/numbers";
+import { valueText } from "../text/units";
+
+const POLL_MS = 2_000;
+/** Commits that are listed with their probability. */
+const MOST_COMMITS = 8;
+const LEAST_PROBABILITY = 0.005;
+
+@customElement("kp-bisection-panel")
+export class BisectionPanel extends PageElement {
+  @property({ type: Number }) regression = 0;
+  @property({ attribute: false }) mayDecide = false;
+  @state() private profile = "";
+  @state() private failure: ApiError | undefined;
+  @state() private busy = false;
+
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private readonly profiles = new Resource(this, {
+    args: () => [this.regression] as const,
+    load: ([regression], signal) => api.bisectionProfiles(regression, signal),
+  });
+  private readonly newest = new Resource(this, {
+    args: () => [this.regression] as const,
+    load: ([regression], signal) => loadNewest(regression, signal),
+    onAnswer: (found, before) => this.onAnswer(found, before),
+  });
+
+  override disconnectedCallback(): void {
+    clearTimeout(this.timer);
+    super.disconnectedCallback();
+  }
+
+  override render() {
+    const found = this.newest.value;
+    const profiles = this.profiles.value ?? [];
+    const error = this.failure ?? this.newest.error;
+    if (!found && profiles.length === 0) return nothing;
+    return html`<section aria-labelledby="bisection-title" class="panel bisection">
+      <h2 id="bisection-title">Find the commit</h2>
+      ${error ? errorNotice(error, () => this.retry()) : nothing} ${found ? this.renderFound(found) : nothing}
+      ${!found || hasEnded(found) ? this.renderStart(profiles, found !== undefined) : nothing}
+    </section>`;
+  }
+
+  // ---- Start and stop
+
+  private renderStart(profiles: readonly string[], again: boolean) {
+    if (profiles.length === 0) return nothing;
+    const explanation = html`<p class="faint">
+      Commits of the suspect range are built and measured again, by the commands of the configuration, until one of them
+      stands out. This may take hours; findings and messages change only when it ends.
+    </p>`;
+    if (!this.mayDecide) return again ? nothing : explanation;
+    return html`${again ? nothing : explanation}
+      <form class="bisection-start" @submit=${(event: Event) => this.start(event)}>
+        <label
+          >Profile
+          <select
+            name="profile"
+            @change=${(event: Event) => (this.profile = (event.target as HTMLSelectElement).value)}
+          >
+            ${profiles.map((name) => html`<option ?selected=${name === this.profile}>${name}</option>`)}
+          </select>
+        </label>
+        <button type="submit" ?disabled=${this.busy}>${again ? "Search again" : "Find the commit"}</button>
+      </form>`;
+  }
+
+  private start(event: Event): void {
+    event.preventDefault();
+    const profile = this.profile || (this.profiles.value?.[0] ?? "");
+    void this.act(() => api.startBisection(this.regression, profile));
+  }
+
+  private async act(ask: () => Promise<BisectionDetail>): Promise<void> {
+    this.busy = true;
+    try {
+      this.failure = undefined;
+      await ask();
+      this.newest.reload();
+    } catch (thrown) {
+      this.failure = toApiError(thrown);
+    } finally {
+      this.busy = false;
+    }
+  }
+
+  private retry(): void {
+    this.failure = undefined;
+    this.newest.reload();
+  }
+
+  private onAnswer(found: BisectionDetail | undefined, before: BisectionDetail | undefined): void {
+    clearTimeout(this.timer);
+    if (found && !hasEnded(found)) this.timer = setTimeout(() => this.newest.reload(), POLL_MS);
+    else if (before?.id !== undefined && before.id === found?.id && !hasEnded(before)) {
+      window.dispatchEvent(new CustomEvent("kp-decided"));
+    }
+  }
+
+  // ---- What is known
+
+  private renderFound(found: BisectionDetail) {
+    const [culprit] = found.culprits;
+    return html`<p class="bisection-state" aria-live="polite">
+        <strong>${stateText(found)}.</strong> ${summaryText(found)}
+      </p>
+      ${culprit ? html`<p>${commitHash(culprit)} ${culprit.subject} <span class="faint">${culprit.author}</span></p>` : nothing}
+      <p class="faint">
+        B${found.id}: ${countText(found.commits, "commit")}, profile ${found.profile}, asked for by
+        ${found.by_rule ? "rule" : found.who} on
+        ${timestampText(found.asked)}${
+          found.devices.length > 0
+            ? html`; ${countText(found.devices.length, "device")}: ${found.devices.join(", ")}`
+            : nothing
+        }
+      </p>
+      ${
+        this.mayDecide && !hasEnded(found) && !found.stopping
+          ? html`<button ?disabled=${this.busy} @click=${() => void this.act(() => api.stopBisection(found.id))}>
+              Stop
+            </button>`
+          : nothing
+      }
+      ${found.probe_list.length > 0 ? html`${renderBars(found)} ${renderDots(found)} ${renderCommits(found)}` : nothing}
+      ${found.probe_list.length > 0 ? renderProbes(found) : nothing}
+      ${found.log.length > 0 ? renderLog(found) : nothing}`;
+  }
+}
+
+async function loadNewest(regression: number, signal: AbortSignal): Promise<BisectionDetail | undefined> {
+  const [newest] = await api.bisections(regression, signal);
+  return newest ? api.bisection(newest.id, signal) : undefined;
+}
+
+function renderBars(found: BisectionDetail) {
+  const { candidates } = found;
+  const width = 100 / candidates.length;
+  const culprits = new Set(found.culprits.map((commit) => commit.hash));
+  const bars = candidates.map(({ commit, probability }, place) => {
+    const height = Math.max((probability ?? 0) * 100, probability === null ? 0 : 1);
+    return svg`<rect class=${culprits.has(commit.hash) ? "culprit" : ""} x="${place * width + width * 0.1}%"
+      y="${100 - height}%" width="${width * 0.8}%" height="${height}%"><title>${commit.short} ${commit.subject}: ${
+        probability === null ? "good end" : percentText(probability)
+      }</title></rect>`;
+  });
+  return html`<figure>
+    <figcaption>Probability of each commit, from the good end to the bad end</figcaption>
+    <svg class="bars" role="img" aria-label="Probability of each commit; the list below has the numbers">${bars}</svg>
+  </figure>`;
+}
+
+function renderDots(found: BisectionDetail) {
+  const devices = devicesOf(found);
+  return html`<figure>
+    <figcaption>
+      What each probe measured${devices.length > 0 ? html`: ${devices.map(renderDevice)}` : nothing}
+      <span class="key-skipped">× no value</span>
+    </figcaption>
+    <svg class="dots" role="img" aria-label="Values of the probes by commit; the list of probes has the numbers">
+      ${found.candidates.map(
+        (_, place) =>
+          svg`<line x1="${centre(place, found.candidates.length)}%" x2="${centre(place, found.candidates.length)}%" y1="0" y2="100%"></line>`,
+      )}
+      ${probeDots(found).map((dot) => renderDot(dot, found.unit))}
+    </svg>
+  </figure>`;
+}
+
+function renderDevice(name: string, index: number) {
+  return html`<span class="device device-${index % 8}">● ${name}</span> `;
+}
+
+function renderDot({ device, probe, valueless, x, y }: ProbeDot, unit: string) {
+  const title = `probe ${probe.number}, ${probe.device}: ${probeText(probe, unit)}`;
+  return valueless
+    ? svg`<text class="skipped" x="${x}%" y="${y}%">×<title>${title}</title></text>`
+    : svg`<circle class="device-${device % 8}" cx="${x}%" cy="${y}%" r="4"><title>${title}</title></circle>`;
+}
+
+function probeText(probe: Probe, unit: string): string {
+  if (probe.outcome === null) return "under way";
+  if (probe.value !== null) return valueText(probe.value, unit);
+  return probe.reason ? `${probe.outcome}: ${probe.reason}` : probe.outcome;
+}
+
+function renderCommits(found: BisectionDetail) {
+  const likely = found.candidates
+    .filter(({ probability }) => (probability ?? 0) >= LEAST_PROBABILITY)
+    .sort((left, right) => (right.probability ?? 0) - (left.probability ?? 0));
+  return html`<ol class="suspects">
+      ${likely.slice(0, MOST_COMMITS).map(
+        ({ commit, probability }) =>
+          html`<li>
+            <span class="figure">${percentText(probability ?? 0)}</span> ${commitHash(commit)}
+            <span class="subject" title=${commit.subject}>${commit.subject}</span>
+            <span class="faint">${commit.author}</span>
+          </li>`,
+      )}
+    </ol>
+    <p class="faint">
+      ${likely.length > MOST_COMMITS ? html`${countText(likely.length - MOST_COMMITS, "less likely commit")} left out. ` : nothing}
+      ${found.none === null ? nothing : html`None of them: ${percentText(found.none)}; several: ${percentText(found.several ?? 0)}.`}
+    </p>`;
+}
+
+function renderProbes(found: BisectionDetail) {
+  return html`<details>
+    <summary>${countText(found.probe_list.length, "probe")}</summary>
+    <div class="scroll">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Probe</th>
+            <th scope="col">Commit</th>
+            <th scope="col">Device</th>
+            <th scope="col">For</th>
+            <th scope="col">Result</th>
+            <th scope="col">Time</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${found.probe_list.map((probe) => renderProbe(probe, found))}
+        </tbody>
+      </table>
+    </div>
+  </details>`;
+}
+
+function renderProbe(probe: Probe, found: BisectionDetail) {
+  const commit = found.candidates[probe.place]?.commit;
+  return html`<tr>
+    <td class="figure">${probe.number}</td>
+    <td>${commit ? commitHash(commit) : nothing}</td>
+    <td>${probe.device || "any"}</td>
+    <td>${probe.purpose}</td>
+    <td>
+      ${probeText(probe, found.unit)}
+      ${
+        probe.output
+          ? html`<details>
+              <summary>output</summary>
+              <pre>${probe.output}</pre>
+            </details>`
+          : nothing
+      }
+    </td>
+    <td class="figure">${probe.seconds === null ? "" : durationText(probe.seconds)}</td>
+  </tr>`;
+}
+
+function renderLog(found: BisectionDetail) {
+  return html`<details>
+    <summary>Log</summary>
+    <ol class="bisection-log">
+      ${found.log.map((line) => html`<li><time class="faint">${timestampText(line.time)}</time> ${line.text}</li>`)}
+    </ol>
+  </details>`;
+}

@@ -1,0 +1,96 @@
+/** Bisections in words, and the places of their probes on a plot. */
+
+import type { Bisection, BisectionDetail, Probe } from "../api/client";
+import { countText, percentText } from "./numbers";
+
+const STATES: Record<Bisection["state"], string> = {
+  waiting: "Waiting",
+  running: "Running",
+  culprit: "Commit found",
+  range: "Smaller range found",
+  "not reproducible": "Not reproducible",
+  "gave up": "Gave up",
+  stopped: "Stopped",
+};
+
+export function stateText({ state, stopping }: Pick<Bisection, "state" | "stopping">): string {
+  return stopping ? "Stopping" : STATES[state];
+}
+
+export function hasEnded({ state }: Pick<Bisection, "state">): boolean {
+  return state !== "waiting" && state !== "running";
+}
+
+/** What happens now, or what came of it, in one sentence. */
+export function summaryText(found: BisectionDetail): string {
+  const [culprit] = found.culprits;
+  switch (found.state) {
+    case "waiting":
+      return found.queue > 0
+        ? `${countText(found.queue, "bisection")} ${found.queue === 1 ? "goes" : "go"} first.`
+        : "It begins as soon as a worker is free.";
+    case "running":
+      return `${countText(found.probes, "probe")} done${found.seconds_left === null ? "" : `, about ${durationText(found.seconds_left)} left`}.`;
+    case "culprit":
+      return culprit
+        ? `${culprit.short} made the change, with a probability of ${percentText(found.probability)}.`
+        : found.reason;
+    case "not reproducible":
+      return "The first and the last commit of the range do not differ when they are measured again. The machine may have changed, and not the code.";
+    default:
+      return found.reason || "No commit was found.";
+  }
+}
+
+/** A time in the largest unit that fits: "40 s", "12 min", "3.5 h". */
+export function durationText(seconds: number): string {
+  if (seconds < 60) return `${Math.round(seconds)} s`;
+  if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
+  return `${(seconds / 3600).toFixed(1).replace(/\.0$/, "")} h`;
+}
+
+/** A probe on the plot: percent from the left, and from the top; skipped ones have no value and lie at the bottom. */
+export interface ProbeDot {
+  probe: Probe;
+  x: number;
+  y: number;
+  /** Counts the devices, in the order of their names. */
+  device: number;
+  valueless: boolean;
+}
+
+/** Where the ended probes lie: places from left to right, values from bottom to top. */
+export function probeDots(found: Pick<BisectionDetail, "candidates" | "probe_list">): ProbeDot[] {
+  const ended = found.probe_list.filter((probe) => probe.outcome !== null && probe.outcome !== "lost");
+  const devices = devicesOf(found);
+  const values = ended.map(valueOf).filter((value) => value !== undefined);
+  const low = Math.min(...values);
+  const high = Math.max(...values);
+  return ended.map((probe) => {
+    const value = valueOf(probe);
+    const share = value === undefined || high === low ? 0.5 : (value - low) / (high - low);
+    return {
+      probe,
+      x: centre(probe.place, found.candidates.length),
+      y: value === undefined ? 92 : 76 - share * 66,
+      device: devices.indexOf(probe.device),
+      valueless: value === undefined,
+    };
+  });
+}
+
+/** The middle of a place, in percent of the width. */
+export function centre(place: number, places: number): number {
+  return ((place + 0.5) / Math.max(places, 1)) * 100;
+}
+
+export function devicesOf({ probe_list }: Pick<BisectionDetail, "probe_list">): string[] {
+  return [...new Set(probe_list.filter((probe) => probe.outcome !== null).map((probe) => probe.device))].sort();
+}
+
+/** The value of a probe; one that failed lies above one that passed. */
+function valueOf({ outcome, value }: Probe): number | undefined {
+  if (outcome === "passed") return 0;
+  if (outcome === "failed") return 1;
+  return value ?? undefined;
+}
