@@ -82,7 +82,9 @@ export class BisectionPanel extends PageElement {
             ${profiles.map((name) => html`<option ?selected=${name === this.profile}>${name}</option>`)}
           </select>
         </label>
-        <button type="submit" ?disabled=${this.busy}>${again ? "Search again" : "Find the commit"}</button>
+        <button class="button" type="submit" ?disabled=${this.busy}>
+          ${again ? "Search again" : "Find the commit"}
+        </button>
       </form>`;
   }
 
@@ -137,7 +139,11 @@ export class BisectionPanel extends PageElement {
       </p>
       ${
         this.mayDecide && !hasEnded(found) && !found.stopping
-          ? html`<button ?disabled=${this.busy} @click=${() => void this.act(() => api.stopBisection(found.id))}>
+          ? html`<button
+              class="button"
+              ?disabled=${this.busy}
+              @click=${() => void this.act(() => api.stopBisection(found.id))}
+            >
               Stop
             </button>`
           : nothing
@@ -175,7 +181,7 @@ function renderDots(found: BisectionDetail) {
   return html`<figure>
     <figcaption>
       What each probe measured${devices.length > 0 ? html`: ${devices.map(renderDevice)}` : nothing}
-      <span class="key-skipped">× no value</span>
+      <span class="no-value">× no value</span>
     </figcaption>
     <svg class="dots" role="img" aria-label="Values of the probes by commit; the list of probes has the numbers">
       ${found.candidates.map(

@@ -33,13 +33,18 @@ export function summaryText(found: BisectionDetail): string {
       return `${countText(found.probes, "probe")} done${found.seconds_left === null ? "" : `, about ${durationText(found.seconds_left)} left`}.`;
     case "culprit":
       return culprit
-        ? `${culprit.short} made the change, with a probability of ${percentText(found.probability)}.`
+        ? `${culprit.short} made the change, with a probability of ${certaintyText(found.probability)}.`
         : found.reason;
     case "not reproducible":
       return "The first and the last commit of the range do not differ when they are measured again. The machine may have changed, and not the code.";
     default:
       return found.reason || "No commit was found.";
   }
+}
+
+/** A probability in percent that never claims to be certain. */
+export function certaintyText(probability: number): string {
+  return probability >= 0.995 ? "more than 99 %" : percentText(probability);
 }
 
 /** A time in the largest unit that fits: "40 s", "12 min", "3.5 h". */

@@ -30,6 +30,7 @@ COMMANDS: Final = {
     "clusters": ("clusters", "List the clusters of a regression: which traces belong, which were left out, and why."),
     "suspects": ("suspects", "List the commits that may have caused a regression, the most likely first."),
     "bisect": ("bisect", "Find the commit that made a change, by building and measuring commits between two."),
+    "bisections": ("bisections", "List the searches for commits, and stop one."),
     "missed": ("missed", "Mark changes that no alert found."),
     "quality": ("quality", "Measure the alerts by what people decided about their findings."),
     "backtest": ("backtest", "Replay an alert over the past, and compare it with what people decided."),

@@ -7,13 +7,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from knickpoint.cli.output import Column, Row, percent
+from knickpoint.model.quantity_text import percent_text
 
 if TYPE_CHECKING:
     from knickpoint.model.commit import Repository
     from knickpoint.model.regression import ChangePoint, Regression, SuspectRange
     from knickpoint.store import Store
+    from knickpoint.store.bisections import StoredBisection
 
-__all__ = ["COLUMNS", "DETAILS", "TEXT_COLUMNS", "regression_rows"]
+__all__ = ["COLUMNS", "DETAILS", "TEXT_COLUMNS", "bisection_text", "regression_rows"]
 
 _MOST_AUTHORS: Final = 3
 """Authors of a suspect range that text names."""
@@ -55,6 +57,7 @@ COLUMNS = (
     Column("certainty", text=lambda certainty: "" if certainty == "settled" else certainty),
     Column("history", text=lambda history: "history" if history else ""),
     Column("joined", text=lambda joined: "joined later" if joined else ""),
+    Column("bisection", text=lambda text: text),
 )
 
 _TEXT_COLUMNS: Final = {
@@ -133,9 +136,20 @@ def regression_rows(store: Store, found: Sequence[tuple[Repository, Regression]]
         )
         for repository in {each.id: each for each, _ in found}.values()
     }
+    bisections = store.bisections.of_regressions([regression.id for _, regression in found])
     for repository, regression in found:
+        bisection = bisection_text(store, repository, bisections.get(regression.id))
         for point in regression.members:
-            yield _row(repository, regression, point, suspects[repository.id])
+            yield {**_row(repository, regression, point, suspects[repository.id]), "bisection": bisection}
+
+
+def bisection_text(store: Store, repository: Repository, bisection: StoredBisection | None) -> str:
+    """Return how the search for the commit of a regression stands: "B12 culprit 1a2b3c4d5e 97 %", "" without one."""
+    if bisection is None:
+        return ""
+    culprits = store.commits.get(repository, list(bisection.answer.culprits))
+    named = [f"{each.commit.hash[:10]} {percent_text(bisection.answer.probability)}" for each in culprits]
+    return " ".join([bisection.name, bisection.state.value, *named])
 
 
 def _row(repository: Repository, regression: Regression, point: ChangePoint, known: _Suspects) -> Row:
