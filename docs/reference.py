@@ -45,6 +45,7 @@ _AREAS: Final = {
     "021": "What runs and tests cost",
     "022": "Bisection and devices",
     "023": "Devices, the gate and packages",
+    "024": "The check of pull requests",
 }
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 from tests.cli.conftest import Knick
@@ -64,13 +65,18 @@ def rows(knick: Knick, *arguments: str | Path) -> list[dict[str, Any]]:
 
 def test_an_unchanged_patch_passes_although_main_moved_on(knick: Knick, project: Project) -> None:
     ran = knick("check", project.write("new.csv", project.patch, values(400.0)))
-    assert (ran.code, ran.output.count("unchanged")) == (0, 10)
+    lines = ran.output.splitlines()
+    assert (ran.code, lines[0]) == (0, "May be merged: nothing regressed, of 10 benchmarks.")
+    assert "0 regressed, 0 improved, 10 unchanged." in lines
+    assert len(lines) <= 7
+    listed = knick("check", project.write("new.csv", project.patch, values(400.0)), "--all").output
+    assert listed.count("unchanged  ,benchmark=b") == 10
 
 
 def test_the_base_is_named_with_its_subject_and_the_length_of_the_history(knick: Knick, project: Project) -> None:
     new = project.write("new.csv", project.patch, values(400.0))
-    first = knick("check", new).output.splitlines()[0]
-    assert first == (
+    line = knick("check", new).output.splitlines()[1]
+    assert line == (
         f"Base: {project.base[:12]} 'Change number 8' of 2023-11-14 22:21 UTC, the merge base of"
         f" {project.patch[:12]} with main. History: 8 measured commits, the newest {project.base[:12]}."
     )
@@ -84,8 +90,77 @@ def test_the_base_is_named_with_its_subject_and_the_length_of_the_history(knick:
     }
 
 
-def test_a_slower_patch_fails(knick: Knick, project: Project) -> None:
-    assert knick("check", project.write("new.csv", project.patch, values(480.0))).code == 1
+def test_a_slower_patch_fails_and_says_by_how_much(knick: Knick, project: Project) -> None:
+    new = {**values(400.0), "b3": 480.0, "b5": 600.0}
+    ran = knick("check", project.write("new.csv", project.patch, new))
+    lines = ran.output.splitlines()
+    assert (ran.code, lines[0]) == (1, "Do not merge: 2 regressed, of 10 benchmarks.")
+    assert "2 regressed, 0 improved, 8 unchanged." in lines
+    assert any(line.startswith("Worst: b5, ") and "→ 600 ms, +49.9 %" in line for line in lines)
+    assert [line.split()[1] for line in lines if line.startswith("regressed")] == [
+        ",benchmark=b5,suite=s,",
+        ",benchmark=b3,suite=s,",
+    ]
+
+
+def test_repeated_files_are_samples_of_one_side(knick: Knick, project: Project) -> None:
+    files = [project.write(f"new-{number}.csv", project.patch, values(400.0, number)) for number in range(3)]
+    assert {row["samples"] for row in rows(knick, *files)} == {3}
+
+
+def test_the_rate_of_false_positives_comes_from_the_option_then_the_configuration(
+    knick: Knick, project: Project
+) -> None:
+    new = project.write("new.csv", project.patch, values(400.0))
+    with Path(".knickpoint/knickpoint.toml").open("a", encoding="utf-8") as file:
+        file.write("\n[check]\nfalse_positives = 0.05\nminimum_effect = 0.5\n")
+    assert "At most 5 % of unchanged pull requests fail" in knick("check", new).output
+    assert rows(knick, new, "--false-positives", "0.001")[0]["false_positives"] == 0.001
+    slower = project.write("slower.csv", project.patch, values(480.0))
+    assert [knick("check", slower, *more).code for more in ((), ("--minimum-effect", "0.1"))] == [0, 1]
+
+
+def test_a_commit_of_the_branch_accepts_a_regression_with_a_reason(knick: Knick, project: Project) -> None:
+    message = (
+        "Change\n\nKnickpoint-Accept: b3, the new grammar costs it\nKnickpoint-Accept: b4\nKnickpoint-Accept: c, x\n"
+    )
+    patch = project.repository.commit(message)
+    slower = project.write("new.csv", patch, {**values(400.0), "b3": 480.0})
+    ran = knick("check", slower)
+    assert (ran.code, ran.output.splitlines()[0]) == (0, "May be merged: 1 regression accepted, of 10 benchmarks.")
+    assert "the new grammar costs it" in ran.output
+    assert "'b4' without a reason" in ran.errors
+    assert "'c, x', which names no benchmark" in ran.errors
+    assert {row["trace"]: row["accepted"] for row in rows(knick, slower) if row["accepted"]} == {
+        ",benchmark=b3,suite=s,": "the new grammar costs it"
+    }
+    both = project.write("both.csv", patch, {**values(400.0), "b3": 480.0, "b4": 480.0})
+    assert knick("check", both).code == 1
+
+
+def test_reports_are_written_where_they_are_asked_for(
+    knick: Knick, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
+    new = project.write("new.csv", project.patch, {**values(400.0), "b3": 480.0})
+    forms = ("markdown=a.md", "html=a.html", "json=a.json", "junit=a.xml", "sarif=a.sarif", "annotations", "summary")
+    ran = knick("check", new, *(part for form in forms for part in ("--report", form)))
+    assert ran.code == 1
+    assert "::error title=b3 regressed::" in ran.output
+    assert Path("a.md").read_text(encoding="utf-8") == Path("summary.md").read_text(encoding="utf-8")
+    assert "<svg" in Path("a.html").read_text(encoding="utf-8")
+    assert json.loads(Path("a.json").read_text(encoding="utf-8")) == rows(knick, new)
+    assert ET.parse("a.xml").getroot().get("failures") == "1"
+    assert json.loads(Path("a.sarif").read_text(encoding="utf-8"))["runs"][0]["results"][0]["level"] == "error"
+
+
+@pytest.mark.parametrize("form", ["pdf=a.pdf", "markdown", "annotations=a", "summary"])
+def test_a_report_that_cannot_be_written_is_refused(
+    knick: Knick, project: Project, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+    ran = knick("check", project.write("new.csv", project.patch, values(400.0)), "--report", form)
+    assert (ran.code, ran.output) == (2, "")
 
 
 def test_another_base_is_taken_by_name(knick: Knick, project: Project) -> None:

@@ -208,6 +208,23 @@ class Git:
         """
         return self._log(["--first-parent", "--reverse", tip, *(f"^{commit}" for commit in without)])
 
+    def trailers(self, key: str, tip: str, *, without: Sequence[str] = ()) -> list[tuple[Commit, str]]:
+        """Return the trailers ``key`` in the messages of ``tip`` and its ancestors, newest first, with their commits.
+
+        ``without`` are commits that, with all their ancestors, are left out.
+        """
+        wanted = f"%(trailers:key={key},valueonly,unfold,separator=%x01)"
+        fields = (*_FIELDS[:-1], "%s", wanted)
+        where = str(self.directory)
+        command = ["-C", where, "log", "-z", f"--format=tformat:{'%x00'.join(fields)}", "--end-of-options", tip]
+        found = []
+        with git_process([*command, *(f"^{commit}" for commit in without), "--"], where, b"") as output:
+            tokens = nul_tokens(output, where)
+            for *record, values in zip(*[tokens] * len(fields), strict=True):
+                texts = [text.strip() for text in values.decode(errors="replace").split("\x01") if text.strip()]
+                found += [(_commit(record, self._web, None, where), text) for text in texts]
+        return found
+
     def commits(self, hashes: Iterable[str]) -> dict[str, Commit]:
         """Return hash → commit for those of the full ``hashes`` that this repository has."""
         known = self.resolve(hashes)

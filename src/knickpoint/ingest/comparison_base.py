@@ -30,10 +30,13 @@ from knickpoint.model.errors import HistoryError, InputError
 
 if TYPE_CHECKING:
     from knickpoint.ingest.new_results import NewResults
-    from knickpoint.model.commit import Line, Repository, SlottedCommit
+    from knickpoint.model.commit import Commit, Line, Repository, SlottedCommit
     from knickpoint.model.report import RunReport
 
-__all__ = ["Base", "find_base"]
+__all__ = ["ACCEPT_TRAILER", "Base", "find_base"]
+
+ACCEPT_TRAILER: Final = "Knickpoint-Accept"
+"""The trailer of a commit message that accepts a regression."""
 
 _BLOCK: Final = 500
 """Commits of a line that are looked up at once; the base is nearly always among the newest."""
@@ -49,12 +52,14 @@ _DEEPEN: Final = (
 class Base:
     """The last commit of ``line`` that counts as history, and the reason in words.
 
-    ``commit`` is None where no commit counts: the line is empty, or begins with the measured commit.
+    ``commit`` is None where no commit counts: the line is empty, or begins with the measured commit. ``accepted`` are the
+    trailers ``Knickpoint-Accept`` of the commits between the base and what was measured, with their commits.
     """
 
     line: Line
     commit: SlottedCommit | None
     reason: str
+    accepted: tuple[tuple[Commit, str], ...] = ()
 
 
 def find_base(
@@ -81,12 +86,14 @@ def find_base(
     if not found.slots:
         return Base(found, None, "there is no history yet")
     search = _Search(destination, repository, found)
+    measured = search.measured(results)
     if requested:
-        return search.base_requested(requested)
-    bases = [search.base_of(measured) for measured in search.measured(results)]
+        return search.with_accepted(search.base_requested(requested), measured)
+    bases = [search.base_of(each) for each in measured]
     if not bases:
         return search.newest("there are no results")
-    return min(bases, key=lambda base: found.positions[base.commit.slot] if base.commit else -1)
+    oldest = min(bases, key=lambda base: found.positions[base.commit.slot] if base.commit else -1)
+    return search.with_accepted(oldest, measured)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +168,20 @@ class _Search:
         assert checkout is not None
         changed = any(path != file for path in checkout.changed) or run.environment.get("commit.dirty") == "true"
         return _Measured(commit, run.branch, changed)
+
+    def with_accepted(self, base: Base, measured: Sequence[_Measured]) -> Base:
+        """Return ``base`` with the trailers between it and the measured commits, where git has both."""
+        if base.commit is None:
+            return base
+        start = base.commit.commit.hash
+        found: dict[tuple[str, str], tuple[Commit, str]] = {}
+        for git in (git for git in (self.git, self.work_tree) if git is not None):
+            for revision in {each.revision for each in measured if each.revision}:
+                full = git.resolve([revision, start])
+                if len(full) == len({revision, start}):
+                    trailers = git.trailers(ACCEPT_TRAILER, full[revision], without=[start])
+                    found |= {(commit.hash, text): (commit, text) for commit, text in trailers}
+        return replace(base, accepted=tuple(found.values()))
 
     def newest(self, reason: str) -> Base:
         """Return the newest commit of the line as the base."""

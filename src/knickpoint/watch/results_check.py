@@ -1,21 +1,23 @@
 """Check new results against history: the verdict on a commit, a patch or a pull request.
 
-Three stages: gather one value a run and benchmark, read the history of the same benchmarks up to the base, and judge each.
-Benchmarks that fail, vanish or change their unit have no values to compare; they get a verdict with a reason.
+Three stages: gather one value a run and benchmark, read the history of the same benchmarks up to the base, and judge all of
+them by one decision. Benchmarks that fail, vanish or change their unit have no values to compare; they get a verdict with a
+reason. Only the main value of a benchmark decides; its other statistics are judged apart.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.detect import judge
+from knickpoint.detect.family import judge_family
 from knickpoint.model.commit import Line, Repository
 from knickpoint.model.errors import HistoryError
 from knickpoint.model.frame import Trace
@@ -26,11 +28,15 @@ from knickpoint.model.step import Verdict
 from knickpoint.model.unit import Better, convert, read_unit
 from knickpoint.store import Store
 from knickpoint.watch.absence.vanished_traces import Vanished, failed_positions, find_vanished
+from knickpoint.watch.deciding_statistics import deciding_keys
 
 __all__ = ["CheckReport", "CheckedTrace", "check_results"]
 
 _LONGEST_MESSAGE: Final = 200
 """Characters of the output of a failed benchmark that a reason quotes."""
+
+_NEWEST: Final = 200
+"""Measured commits of the history that count."""
 
 _BENCHMARK: Final = "benchmark"
 _SUBJECT: Final = frozenset({_BENCHMARK, "metric", "stat"})
@@ -43,7 +49,8 @@ class CheckedTrace:
 
     ``values`` has one value a run, in ``unit``, the unit of the history where there is one; none where the benchmark
     failed, was skipped or vanished. ``trace`` is None where the history does not know the key. ``failed`` has the
-    messages of failed runs.
+    messages of failed runs. ``better`` is the direction that the verdict took, and ``margin`` the half-width of the 95 %
+    interval of the change, nan without one. ``decides`` is false for a statistic beside the main value.
     """
 
     key: str
@@ -52,11 +59,27 @@ class CheckedTrace:
     values: tuple[float, ...]
     judgement: Judgement
     failed: tuple[str, ...] = ()
+    better: Better = Better.UNKNOWN
+    margin: float = math.nan
+    decides: bool = True
+
+    @property
+    def vanished(self) -> bool:
+        """Whether the base has the trace and the new results lack it."""
+        return not self.values and self.judgement.verdict is Verdict.REGRESSED and not self.has_failed
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the benchmark failed in any run."""
+        return bool(self.failed)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
     """The verdicts on all traces of the new results, and on those that vanished, by key.
+
+    ``counts`` are those of the traces that decide. ``false_positives`` is the share of unchanged commits at which any of
+    them regresses by its values, set from ``replayed`` past commits.
 
     ``base`` is the slot of the last commit that counted as history, None where there is no history at all. ``measured``
     counts the commits of that history at which a benchmark of the new results was measured, and ``newest`` is the slot
@@ -71,6 +94,8 @@ class CheckReport:
     measured: int = 0
     newest: int | None = None
     left_out: int = 0
+    false_positives: float = 0.01
+    replayed: int = 0
 
     @property
     def verdict(self) -> Verdict:
@@ -161,14 +186,15 @@ def check_results(
     base: int | None = None,
     line: str = "",
     partial: bool = False,
-    alpha: float = 0.01,
+    false_positives: float = 0.01,
     minimum_effect: float = 0.0,
 ) -> CheckReport:
     """Judge the results of ``runs`` against the history of ``line`` up to and including ``base`` (a slot).
 
     Several runs of one benchmark are several samples; the samples within a run are one value, their median, as the
-    points of the history are. Without a ``repository`` or a ``base`` there is no history. Nothing is written. Besides
-    the verdicts of :func:`knickpoint.detect.judge`, a benchmark is *regressed*, with the reason,
+    points of the history are. Without a ``repository`` or a ``base`` there is no history. Nothing is written. The values are
+    judged together (:func:`knickpoint.detect.family.judge_family`): at most a share of ``false_positives`` of unchanged
+    commits has any regression. Besides, a benchmark is *regressed*, with the reason,
 
     - when it failed in any of the runs, unless it failed at the base, too: then there are no data;
     - when it vanished, unless ``partial``: the base has it with the params that all new results share
@@ -177,7 +203,7 @@ def check_results(
 
     Raises:
         HistoryError: no such line, or the base is not on it.
-        InputError: ``alpha`` or ``minimum_effect`` cannot be.
+        InputError: ``false_positives`` or ``minimum_effect`` cannot be.
     """
     # Gather the new results, and read the history of their keys.
     new = _gather(runs)
@@ -187,26 +213,77 @@ def check_results(
         history = _History.read(store, chosen, _position(chosen, base), new)
 
     # Judge what was measured, then what was not.
-    settings = _Settings(alpha, minimum_effect)
-    checked = [row for key, results in new.items() for row in _check_key(key, results, history, settings)]
-    vanished, left_out = ([], 0) if partial else _vanished(history, new, checked)
-    checked = sorted([*checked, *vanished], key=lambda row: (row.key, row.unit))
+    rows = [row for key, results in new.items() for row in _check_key(key, results, history)]
+    waiting = [row for row in rows if isinstance(row, _Measured)]
+    checked = [row for row in rows if isinstance(row, CheckedTrace)]
+    names = {row.key for row in rows}
+    vanished, left_out = ([], 0) if partial else _vanished(history, new, [row.trace for row in rows if row.trace])
+    deciding = deciding_keys({*names, *(row.key for row in vanished)})
+    settings = _Settings(false_positives, minimum_effect)
+    judged, replayed = _judge([row for row in waiting if row.key in deciding], settings)
+    beside, _ = _judge([row for row in waiting if row.key not in deciding], settings)
+    everything = [replace(row, decides=row.key in deciding) for row in (*checked, *vanished, *judged, *beside)]
+    everything.sort(key=lambda row: (row.key, row.unit))
 
     # Sum it up.
-    counts = Counter(row.judgement.verdict for row in checked)
+    counts = Counter(row.judgement.verdict for row in everything if row.decides)
+    report = CheckReport(line, None, tuple(everything), counts, false_positives=false_positives, replayed=replayed)
     if history is None:
-        return CheckReport(line, None, tuple(checked), counts)
+        return report
     measured = history.measured
     newest = history.line.slots[int(measured[-1])] if measured.size else None
-    return CheckReport(history.line.name, base, tuple(checked), counts, int(measured.size), newest, left_out)
+    return replace(
+        report, line=history.line.name, base=base, measured=int(measured.size), newest=newest, left_out=left_out
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _Settings:
-    """How :func:`knickpoint.detect.judge` decides."""
+    """How :func:`knickpoint.detect.family.judge_family` decides."""
 
-    alpha: float
+    false_positives: float
     minimum_effect: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """New values of a trace that are not judged yet, and their history, in ``unit``."""
+
+    key: str
+    trace: Trace | None
+    unit: str
+    values: tuple[float, ...]
+    past: NDArray[np.float64]
+    better: Better
+
+
+def _judge(rows: Sequence[_Measured], settings: _Settings) -> tuple[list[CheckedTrace], int]:
+    """Return the verdicts of one decision over all ``rows``, and the number of past commits behind it."""
+    if not rows:
+        return [], 0
+    columns = max(row.past.size for row in rows)
+    histories = np.full((len(rows), columns), math.nan)
+    for place, row in enumerate(rows):
+        histories[place, : row.past.size] = row.past
+    found = judge_family(
+        histories[:, np.flatnonzero((~np.isnan(histories)).any(axis=0))[-_NEWEST:]],
+        [row.values for row in rows],
+        better=[row.better for row in rows],
+        kinds=[_kind(row) for row in rows],
+        false_positives=settings.false_positives,
+        minimum_effect=settings.minimum_effect,
+    )
+    checked = [
+        CheckedTrace(row.key, row.trace, row.unit, row.values, judgement, better=row.better, margin=margin)
+        for row, judgement, margin in zip(rows, found.judgements, found.margins, strict=True)
+    ]
+    return checked, found.commits
+
+
+def _kind(row: _Measured) -> tuple[str, str, str]:
+    """Return what the noise of a trace is like: that of one dimension, metric and statistic is comparable."""
+    params = decode_key(row.key)
+    return read_unit(row.unit).dimension, params.get("metric", ""), params.get("stat", "")
 
 
 def _gather(runs: Sequence[RunReport]) -> dict[str, _NewResults]:
@@ -242,31 +319,28 @@ def _position(line: Line, base: int | None) -> int:
     return line.positions[base]
 
 
-def _check_key(key: str, new: _NewResults, history: _History | None, settings: _Settings) -> list[CheckedTrace]:
-    """Return the verdicts on the new results of one key: one, or one for each dimension."""
+def _check_key(key: str, new: _NewResults, history: _History | None) -> list[CheckedTrace | _Measured]:
+    """Return the verdicts on the new results of one key, or what is to be judged: one, or one for each dimension."""
     if new.failed or not new.measured:
         return [_without_value(key, new, history)]
-    return [_check_values(key, dimension, new, history, settings) for dimension in new.measured]
+    return [_check_values(key, dimension, new, history) for dimension in new.measured]
 
 
-def _check_values(
-    key: str, dimension: str, new: _NewResults, history: _History | None, settings: _Settings
-) -> CheckedTrace:
-    """Return the verdict on the values of one dimension."""
+def _check_values(key: str, dimension: str, new: _NewResults, history: _History | None) -> CheckedTrace | _Measured:
+    """Return the values of one dimension with their history, or the verdict where the unit changed."""
     measured = new.measured[dimension]
     rows = history.of(key) if history else {}
     row = rows.get(dimension)
     if history and (former := _replaced_row(history, rows, row, new)) is not None:
         return _of_another_unit(key, measured, history.traces[former])
 
-    # Judge in the unit of the history, where there is one.
+    # Compare in the unit of the history, where there is one.
     trace = history.traces[row] if history and row is not None else None
     past = history.values[row] if history and row is not None else np.empty(0)
     better = _better(history, trace) or new.better
     unit = trace.unit if trace else measured[0][1]
     values = tuple(convert(value, read_unit(source), read_unit(unit)) for value, source in measured)
-    judgement = judge(past, values, better=better, alpha=settings.alpha, minimum_effect=settings.minimum_effect)
-    return CheckedTrace(key, trace, unit, values, judgement)
+    return _Measured(key, trace, unit, values, past, better)
 
 
 def _replaced_row(history: _History, rows: Mapping[str, int], row: int | None, new: _NewResults) -> int | None:
@@ -327,12 +401,15 @@ def _with_message(what: str, messages: Sequence[str]) -> str:
 
 
 def _vanished(
-    history: _History | None, new: Mapping[str, _NewResults], checked: Sequence[CheckedTrace]
+    history: _History | None, new: Mapping[str, _NewResults], checked: Sequence[Trace]
 ) -> tuple[list[CheckedTrace], int]:
-    """Return the verdicts on the traces that the base has and the new results lack, and how many more are left out."""
+    """Return the verdicts on the traces that the base has and the new results lack, and how many more are left out.
+
+    ``checked`` are the traces of the new results.
+    """
     if history is None or history.last < 0 or not new:
         return [], 0
-    shared, judged = _shared(new), {row.trace.id for row in checked if row.trace}
+    shared, judged = _shared(new), {trace.id for trace in checked}
     lacking = _lacking(history, new, shared, judged)
     names = {slot: history.name_of(slot) for slot in {vanished.slot for vanished in lacking}}
     rows = [

@@ -8,6 +8,7 @@ fit added to its shape, as in the predictive distribution of an exponential tail
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -33,6 +34,9 @@ SHAPE: Final = 0.1
 
 SHAPE_WEIGHT: Final = 10.0
 """Exceedances that the assumed shape counts for."""
+
+SHAPE_ERRORS: Final = 0.5
+"""Standard errors by which the shape is raised: a tail that is heavier than it looks costs more than a lighter one saves."""
 
 FEWEST_CLUSTER: Final = 1.5
 """The least number of exceedances that a fit counts for."""
@@ -66,7 +70,9 @@ class Bar:
         return min(1.0, float(self.rate * (1 + self.shape * excess / self.scale) ** (-1 / self.shape)))
 
 
-def find_bar(deviations: Array, benchmarks: int, false_positives: float, weight: float) -> Bar | None:
+def find_bar(
+    deviations: Array, benchmarks: int, false_positives: float, weight: float, *, repeats: int = 1
+) -> Bar | None:
     """Return the bar for new values of so many ``benchmarks``, None without enough past.
 
     Args:
@@ -74,6 +80,7 @@ def find_bar(deviations: Array, benchmarks: int, false_positives: float, weight:
         benchmarks: how many new values there are.
         false_positives: the share of unchanged commits that may have any benchmark beyond the bar.
         weight: how many independent deviations one deviation counts for, at most 1.
+        repeats: how often each commit was replayed.
     """
     per_commit = np.count_nonzero(~np.isnan(deviations), axis=0)
     comparable = deviations[:, (per_commit > 0) & (per_commit >= COMPARABLE * deviations.shape[0])]
@@ -92,7 +99,7 @@ def find_bar(deviations: Array, benchmarks: int, false_positives: float, weight:
     else:
         count = commits // 2
         threshold = max(float(furthest[count]), 0.0)
-        beyond, rate, effective = furthest[:count], (count + 1) / (commits + 1), count * weight
+        beyond, rate, effective = furthest[:count], (count + 1) / (commits + 1), count * weight / repeats
     # Tail, and its quantile; no lower than what the past commits reached more often than that.
     scale, shape = _fit(np.maximum(beyond, threshold) ** POWER - threshold**POWER, max(effective, FEWEST_CLUSTER))
     wanted = false_positives / rate
@@ -121,5 +128,7 @@ def _fit(excess: Array, effective: float) -> tuple[float, float]:
     ranks = 1 - (np.arange(1, ascending.size + 1) - 0.35) / ascending.size
     weighted = float((ranks * ascending).mean())
     shape = min(max(2 - mean / max(mean - 2 * weighted, 1e-12), -0.5), 1.0)
-    shape = max(0.0, (effective * shape + SHAPE_WEIGHT * SHAPE) / (effective + SHAPE_WEIGHT))
+    weight = effective + SHAPE_WEIGHT
+    shape = (effective * shape + SHAPE_WEIGHT * SHAPE) / weight
+    shape = max(0.0, shape + SHAPE_ERRORS * (1 + max(shape, 0.0)) / math.sqrt(weight))
     return mean * (1 - min(shape, 0.9)), shape + 1 / effective

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from knickpoint.detect.family.bar import Bar, find_bar
 from knickpoint.detect.family.levels import Levels, find_levels
-from knickpoint.detect.family.past_deviations import past_deviations
+from knickpoint.detect.family.past_deviations import in_another_order, past_deviations
 from knickpoint.detect.family.scale import Scales, estimate_scales
 from knickpoint.detect.family.serial import (
     autocorrelation,
@@ -42,6 +42,12 @@ ENORMOUS: Final = 5.0
 
 DEPTHS: Final[Mapping[int, int]] = {5: 60, 3: 12, 2: 0}
 """Samples of a side that count → values that a history needs for that, to have enough blocks of as many."""
+
+ORDERS: Final = 6
+"""Orders of the commits in which blocks of several values are replayed, where neighbours do not resemble each other."""
+
+REORDERED: Final = 24
+"""Values that a history needs for that: the blocks of a shorter one are always the same few values."""
 
 _POWER_SCORE: Final = 0.8416
 """Normal score of 80 %: the probability with which the detectable change is found."""
@@ -159,10 +165,14 @@ class _Family:
         return autocorrelation(self.levels)
 
     @cached_property
+    def longest(self) -> int:
+        """The number of values of the longest history."""
+        return max(row.values.size for row in self.levels)
+
+    @cached_property
     def depths(self) -> list[int]:
         """How many samples of each benchmark count: no more than the histories have independent blocks of."""
-        longest = max(row.values.size for row in self.levels)
-        most = next(depth for depth, least in DEPTHS.items() if longest >= least)
+        most = next(depth for depth, least in DEPTHS.items() if self.longest >= least)
         return [min(values.size, most) for values in self.samples]
 
     @cached_property
@@ -186,16 +196,24 @@ class _Family:
     def _bars(self, depth: int) -> tuple[Bar | None, Bar | None]:
         """Return the bars for changes for the worse and for the better, of blocks of ``depth`` samples."""
         if depth not in self._all_bars:
-            scores = past_deviations(self.levels, self.scales, self.columns, depth, self.phi)
+            repeats = ORDERS if depth > 1 and not self.phi and self.longest >= REORDERED else 1
+            scores = np.hstack([self._scores(depth, repeat) for repeat in range(repeats)])
             signs = np.array([_UPWARDS[way] for way in self.directions])[:, None]
             worse = np.where(np.isnan(signs), np.abs(scores), signs * scores)
             weight = (1 - self.phi) / (1 + self.phi) * 2 / (1 + depth)
             count = len(self.levels)
             self._all_bars[depth] = (
-                find_bar(worse, count, self.false_positives, weight),
-                find_bar(-signs * scores, count, self.false_positives, weight),
+                find_bar(worse, count, self.false_positives, weight, repeats=repeats),
+                find_bar(-signs * scores, count, self.false_positives, weight, repeats=repeats),
             )
         return self._all_bars[depth]
+
+    def _scores(self, depth: int, repeat: int) -> Array:
+        """Return the deviations of blocks of the past: in the order of the commits first, then in others."""
+        levels = self.levels
+        if repeat:
+            levels = in_another_order(levels, np.random.default_rng(repeat).permutation(self.columns))
+        return past_deviations(levels, self.scales, self.columns, depth, self.phi)
 
     def error(self, place: int, depth: int) -> float:
         """Return the standard error of the median of ``depth`` samples less the centre."""

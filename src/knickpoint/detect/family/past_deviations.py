@@ -12,7 +12,7 @@ from knickpoint.detect.family.levels import Levels
 from knickpoint.detect.family.scale import Prior, Scales
 from knickpoint.detect.family.serial import difference_variance, normal_score
 
-__all__ = ["past_deviations"]
+__all__ = ["in_another_order", "past_deviations"]
 
 REFERENCE: Final = 4
 """Values that a reference must have; with fewer on both sides of a block it takes the values of both sides."""
@@ -41,6 +41,19 @@ def past_deviations(levels: Sequence[Levels], scales: Scales, columns: int, dept
             deviation = _deviation(values, slice(first, first + depth), prior, scales.variance[rows], phi)
             scores[rows, places[:, first]] = deviation
     return scores
+
+
+def in_another_order(levels: Sequence[Levels], order: NDArray[np.intp]) -> list[Levels]:
+    """Return the levels with their values in another order; ``order`` has the rank of each commit, for all benchmarks.
+
+    Where neighbours do not resemble each other, any order is as good, and shows other blocks.
+    """
+    reordered = []
+    for row in levels:
+        ranks = [first + np.argsort(order[columns]) for first, (_, columns) in zip(row.bounds, row.parts, strict=False)]
+        places = np.concatenate(ranks)
+        reordered.append(Levels(row.values[places], row.columns[places], row.bounds))
+    return reordered
 
 
 def _deviation(values: Array, block: slice, prior: Prior, fallback: Array, phi: float) -> Array:

@@ -5,6 +5,7 @@ from knickpoint.instance.config.quarantine import HookSettings, QuarantineSettin
 from knickpoint.instance.config.reader import CONFIG_FILE, read_config
 from knickpoint.instance.config.settings import (
     CanarySettings,
+    CheckSettings,
     Config,
     DirectionChoice,
     DirectionSettings,
@@ -22,6 +23,7 @@ from knickpoint.instance.config.settings import (
 __all__ = [
     "CONFIG_FILE",
     "CanarySettings",
+    "CheckSettings",
     "Config",
     "DirectionChoice",
     "DirectionSettings",

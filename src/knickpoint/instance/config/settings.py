@@ -23,6 +23,7 @@ from knickpoint.people.settings import PersonSettings
 
 __all__ = [
     "CanarySettings",
+    "CheckSettings",
     "Config",
     "DirectionChoice",
     "DirectionSettings",
@@ -117,6 +118,20 @@ class WorkerSettings:
     seal_seconds: float = 60.0
     event_days: float = 7.0
     most_events: int = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class CheckSettings:
+    """Say how `knick check` decides; ``[check]``. Options of the command go before.
+
+    Attributes:
+        false_positives: share of unchanged pull requests that may fail, over all benchmarks together: 0.01 is one in a
+            hundred.
+        minimum_effect: the smallest relative change that counts: 0.02 is 2 %.
+    """
+
+    false_positives: float = 0.01
+    minimum_effect: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +273,7 @@ class Config:
         quarantine: when results of a machine that moved are quarantined.
         hooks: what is called to run quarantined benchmarks again, by name.
         missing: which benchmarks are reported when they stop.
+        check: how `knick check` decides.
         tickets: where tickets of an issue tracker come from.
         server: where the dashboard is served.
         limits: what one caller, one connection and one request may take from the server.
@@ -290,6 +306,7 @@ class Config:
     quarantine: QuarantineSettings = field(default_factory=QuarantineSettings)
     hooks: Mapping[str, HookSettings] = field(default_factory=dict)
     missing: MissingSettings = field(default_factory=MissingSettings)
+    check: CheckSettings = field(default_factory=CheckSettings)
     tickets: TicketSettings = field(default_factory=TicketSettings)
     server: ServerSettings = field(default_factory=ServerSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)

@@ -1,0 +1,269 @@
+"""The command: read the results, find their base, judge them, and report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from knickpoint.cli.commands.check.gate_rows import NO_HISTORY, base_sentence, canary_keys, gate_report
+from knickpoint.cli.commands.check.report_files import read_targets, write_reports
+from knickpoint.cli.commands.check.text import text_report
+from knickpoint.cli.options import instance_option, open_chosen_instance, read_pairs
+from knickpoint.cli.output import Column, OutputFormat, Row, format_option, render, show
+from knickpoint.model.errors import InputError
+from knickpoint.model.step import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from knickpoint.ingest.comparison_base import Base
+    from knickpoint.instance import Instance
+    from knickpoint.model.commit import Repository
+    from knickpoint.reports import GateReport
+    from knickpoint.watch.results_check import CheckedTrace, CheckReport
+
+__all__ = ["command"]
+
+_REGRESSED: Final = 1
+_NO_DATA: Final = 3
+_MOST_PICTURES: Final = 20
+_CHANGED: Final = frozenset({Verdict.REGRESSED, Verdict.IMPROVED})
+
+_COLUMNS = tuple(
+    Column(name)
+    for name in (
+        "verdict", "trace", "relative_size", "detectable_relative", "samples", "reason", "unit", "level", "centre", "low",
+        "high", "detectable", "p_value", "conditional", "margin", "decides", "accepted", "false_positives",
+    )
+)  # fmt: skip
+_BASE = tuple(Column(name) for name in ("base", "base_time", "base_subject", "base_reason", "base_commits"))
+
+
+def _base_fields(base: Base | None, report: CheckReport) -> Row:
+    """Return the columns about the base; ``base_commits`` is the number of measured commits up to it."""
+    commit = base.commit.commit if base and base.commit else None
+    return {
+        "base": commit.hash if commit else None,
+        "base_time": commit.time.isoformat() if commit and commit.has_time else None,
+        "base_subject": commit.subject if commit else None,
+        "base_reason": base.reason if base else NO_HISTORY,
+        "base_commits": report.measured,
+    }
+
+
+def _rows(report: CheckReport, gate: GateReport, fields: Row) -> list[Row]:
+    names = ("relative_size", "detectable_relative", "samples", "reason", "level", "centre", "low", "high")
+    more = ("detectable", "p_value", "conditional")
+    accepted = {row.key: row.accepted.reason for row in gate.rows if row.accepted is not None}
+    return [
+        {
+            "verdict": trace.judgement.verdict.value,
+            "trace": trace.key,
+            "unit": trace.unit,
+            **{name: getattr(trace.judgement, name) for name in (*names, *more)},
+            "margin": trace.margin,
+            "decides": trace.decides,
+            "accepted": accepted.get(trace.key),
+            "false_positives": report.false_positives,
+            **fields,
+        }
+        for trace in report.traces
+    ]
+
+
+def _repository(opened: Instance, name: str, where: str) -> Repository | None:
+    """Return the repository of the results; None if nothing was imported yet, or nothing of a configured repository."""
+    known = {repository.name: repository for repository in opened.store.commits.repositories()}
+    if name not in known and known and name not in opened.repositories:
+        raise InputError(
+            f"there is no history of the repository {name!r}",
+            where=where,
+            remedy=f"Import results first, or name one with --repository: {', '.join(sorted(known))}.",
+        )
+    return known.get(name)
+
+
+def _pictures(opened: Instance, report: CheckReport, gate: GateReport) -> Mapping[str, str]:
+    """Return the plots of the rows that fail the check, as SVG by trace key."""
+    from knickpoint.plots import draw_trend, svg
+    from knickpoint.watch.lines import Lines
+    from knickpoint.watch.trend import read_trend
+
+    traces = {trace.key: trace.trace for trace in report.traces if trace.trace is not None}
+    wanted = {row.key: traces[row.key] for row in gate.failures if row.key in traces}
+    owners = {repository.id: repository for repository in opened.store.commits.repositories()}
+    found = {}
+    for key, trace in list(wanted.items())[:_MOST_PICTURES]:
+        repository = owners[opened.store.traces.owners([trace.id])[trace.id]]
+        line = opened.store.commits.line(repository, report.line)
+        trend = read_trend(opened.store, Lines(opened.store, repository), trace, line)
+        found[key] = svg(draw_trend(trend)).decode()
+    return found
+
+
+def _exit_code(gate: GateReport) -> int:
+    """Return the exit code; canaries do not count, because no commit is the reason when they move."""
+    if gate.failures:
+        return _REGRESSED
+    return 0 if gate.judged else _NO_DATA
+
+
+def _canary_warning(canary: CheckedTrace) -> str:
+    """Return the warning about a canary that moved, failed or vanished."""
+    if canary.values:
+        moved = f"{canary.judgement.verdict.value}: the machine differs from that of the history"
+    else:
+        moved = f"has no value ({canary.judgement.reason}): it is unknown whether the machine is that of the history"
+    return f"the canary {canary.key} {moved}, and the other verdicts are in doubt"
+
+
+def _left_out_warning(left_out: int) -> str:
+    """Return the warning that series of the base are not judged, because the results have a single benchmark."""
+    others = "1 other series of the base is" if left_out == 1 else f"{left_out:,} other series of the base are"
+    return f"the results have one benchmark only, so {others} considered left out on purpose; --partial confirms it"
+
+
+def _warn(report: CheckReport, canaries: Collection[str], warnings: Sequence[str]) -> None:
+    """Print what a person has to know beside the verdicts to standard error."""
+    if report.left_out:
+        click.echo(f"knick: {_left_out_warning(report.left_out)}", err=True)
+    for trace in report.traces:
+        if trace.key in canaries and trace.judgement.verdict in _CHANGED:
+            click.echo(f"knick: {_canary_warning(trace)}", err=True)
+    for warning in warnings:
+        click.echo(f"knick: {warning}", err=True)
+
+
+@click.command("check")
+@click.argument("results", nargs=-1, required=True)
+@click.option(
+    "--base",
+    default="",
+    metavar="REF",
+    help="The last commit of the history to compare with: a branch, a tag, a hash, HEAD~3. Default: the merge base.",
+)
+@click.option("--line", default="", help="The line (branch) to compare with. Default: the default line.")
+@click.option(
+    "--as", "format_name", default="", metavar="FORMAT", help="The format. Default: recognised from the content."
+)
+@click.option("--repository", default="", metavar="NAME", help="The repository, if the results do not name it.")
+@click.option(
+    "--param", "params", multiple=True, metavar="NAME=VALUE", help="A param to add to every result; repeatable."
+)
+@click.option(
+    "--minimum-effect",
+    type=click.FloatRange(0, 10),
+    default=None,
+    help="The smallest change that counts: 0.02 is 2 %. Default: that of [check], or 0.",
+)
+@click.option(
+    "--false-positives",
+    type=click.FloatRange(0, 0.5, min_open=True, max_open=True),
+    default=None,
+    metavar="SHARE",
+    help="The share of unchanged pull requests that may fail, over all benchmarks. Default: that of [check], or 0.01.",
+)
+@click.option(
+    "--fail-on",
+    multiple=True,
+    type=click.Choice([verdict.value for verdict in Verdict if verdict is not Verdict.NO_DATA]),
+    default=(Verdict.REGRESSED.value,),
+    show_default=True,
+    help="Verdicts that end with exit code 1; repeatable.",
+)
+@click.option("--partial", is_flag=True, help="The results are only a part: do not report benchmarks that they lack.")
+@click.option("--all", "everything", is_flag=True, help="List what is unchanged, too.")
+@click.option(
+    "--report",
+    "reports",
+    multiple=True,
+    metavar="FORM[=FILE]",
+    help="A report to write: markdown=, html=, json=, junit= or sarif=FILE, annotations or summary (GitHub Actions);"
+    " repeatable.",
+)
+@instance_option
+@format_option
+def command(
+    *,
+    results: tuple[str, ...],
+    base: str,
+    line: str,
+    format_name: str,
+    repository: str,
+    params: tuple[str, ...],
+    minimum_effect: float | None,
+    false_positives: float | None,
+    fail_on: tuple[str, ...],
+    partial: bool,
+    everything: bool,
+    reports: tuple[str, ...],
+    instance: str | None,
+    output: OutputFormat,
+) -> None:
+    """Judge new RESULTS against the history up to their merge base, without importing them.
+
+    Several files of one commit are samples of one side. All benchmarks are judged by one decision: at most 1 % of pull
+    requests that change nothing fail, however many benchmarks there are (--false-positives). A benchmark that failed,
+    vanished or changed its unit counts as regressed. It vanished if the history has it at the base, with the params that
+    all RESULTS share, and RESULTS do not. Statistics beside the main value of a benchmark, such as stat=max, have
+    verdicts and decide nothing. A commit with the trailer "Knickpoint-Accept: BENCHMARK, REASON" accepts a regression.
+
+    The exit code is 0 when nothing is worse, 1 when something regressed (or has a verdict of --fail-on), 2 when the
+    command could not do its work, and 3 when there are no data to judge by. Canaries do not count; those that moved are
+    named on standard error.
+    """
+    from knickpoint.ingest.comparison_base import find_base
+    from knickpoint.ingest.new_results import read_new_results
+    from knickpoint.watch.accepted_changes import match_accepted
+    from knickpoint.watch.results_check import check_results
+
+    targets = read_targets(reports)
+    with open_chosen_instance(instance) as opened:
+        read = read_new_results(
+            opened, results, format=format_name, repository=repository, params=read_pairs(params, "--param")
+        )
+        store, settings = opened.store, opened.config.check
+        # Read the results, and find the base that they are compared with.
+        known = _repository(opened, read.repository, results[0])
+        found = find_base(opened, known, read, requested=base, line=line) if known else None
+        report = check_results(
+            store,
+            known,
+            read.runs,
+            base=found.commit.slot if found and found.commit else None,
+            line=line,
+            partial=partial,
+            false_positives=settings.false_positives if false_positives is None else false_positives,
+            minimum_effect=settings.minimum_effect if minimum_effect is None else minimum_effect,
+        )
+        newest = store.commits.get(known, [report.newest])[0].commit.hash if known and report.newest is not None else ""
+        # Say it: what the commits accept, what canaries say, and the plots of what fails.
+        canaries = canary_keys(opened.config.canaries.values(), read.repository, report)
+        accepted, warnings = match_accepted(found.accepted if found else (), [trace.key for trace in report.traces])
+        gate = gate_report(
+            report,
+            repository=read.repository,
+            base=base_sentence(found, report, newest),
+            fail_on=[Verdict(name) for name in fail_on],
+            canaries=canaries,
+            accepted=accepted,
+            address=opened.config.server.address.rstrip("/"),
+        )
+        pictures = _pictures(opened, report, gate) if any(target.form == "html" for target in targets) else {}
+    rows = _rows(report, gate, _base_fields(found, report))
+    if output is OutputFormat.TEXT:
+        click.echo(text_report(gate, everything=everything), nl=False)
+    else:
+        show(_COLUMNS + _BASE, rows, output)
+    write_reports(
+        targets,
+        gate,
+        rows=render(_COLUMNS + _BASE, rows, OutputFormat.JSON),
+        pictures=pictures,
+        results="" if Path(results[0]).is_absolute() else results[0],
+        to_errors=output is not OutputFormat.TEXT,
+    )
+    _warn(report, canaries, warnings)
+    raise click.exceptions.Exit(_exit_code(gate))

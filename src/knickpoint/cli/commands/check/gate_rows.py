@@ -1,0 +1,116 @@
+"""Turn the verdicts on new results into the report that people read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from knickpoint.model.params import decode_key
+from knickpoint.model.plain_text import counted
+from knickpoint.model.quantity_text import trace_name
+from knickpoint.model.query import parse_query
+from knickpoint.model.step import Verdict
+from knickpoint.reports import Acceptance, GateReport, GateRow, RowKind
+
+if TYPE_CHECKING:
+    from knickpoint.ingest.comparison_base import Base
+    from knickpoint.instance import CanarySettings
+    from knickpoint.watch.results_check import CheckedTrace, CheckReport
+
+__all__ = ["NO_HISTORY", "base_sentence", "canary_keys", "gate_report"]
+
+NO_HISTORY = "there is no history yet"
+
+_KINDS = {
+    Verdict.REGRESSED: RowKind.REGRESSED,
+    Verdict.IMPROVED: RowKind.IMPROVED,
+    Verdict.UNCHANGED: RowKind.UNCHANGED,
+    Verdict.UNSTABLE: RowKind.UNSTABLE,
+    Verdict.NO_DATA: RowKind.NO_DATA,
+}
+
+
+def base_sentence(base: Base | None, report: CheckReport, newest: str) -> str:
+    """Return the sentence about the base; ``newest`` is the hash of the last measured commit up to it."""
+    if base is None or base.commit is None:
+        return f"Base: none, {base.reason if base else NO_HISTORY}."
+    commit = base.commit.commit
+    subject = f" {commit.subject!r}" if commit.subject else ""
+    count = counted(report.measured, "measured commit")
+    history = f"{count}, the newest {newest[:12]}" if report.measured else "no results of these benchmarks"
+    return f"Base: {commit.hash[:12]}{subject} of {commit.time:%Y-%m-%d %H:%M} UTC, {base.reason}. History: {history}."
+
+
+def canary_keys(settings: Iterable[CanarySettings], repository: str, report: CheckReport) -> frozenset[str]:
+    """Return the trace keys of canaries, which no commit should change."""
+    queries = [parse_query(canary.query) for canary in settings if canary.repository in {"", repository}]
+    if not queries:
+        return frozenset()
+    return frozenset(
+        trace.key for trace in report.traces if any(query.matches(decode_key(trace.key)) for query in queries)
+    )
+
+
+def gate_report(
+    report: CheckReport,
+    *,
+    repository: str,
+    base: str,
+    fail_on: Collection[Verdict],
+    canaries: Collection[str] = (),
+    accepted: Mapping[str, Acceptance] | None = None,
+    address: str = "",
+) -> GateReport:
+    """Return the report for people; ``address`` is that of the dashboard, "" for none."""
+    shared = _shared_params([trace.key for trace in report.traces])
+    rows = [
+        _row(trace, shared, canary=trace.key in canaries, accepted=(accepted or {}).get(trace.key), address=address)
+        for trace in report.traces
+    ]
+    return GateReport(repository, base, tuple(rows), report.false_positives, report.replayed, frozenset(fail_on))
+
+
+def _row(
+    trace: CheckedTrace, shared: Collection[str], *, canary: bool, accepted: Acceptance | None, address: str
+) -> GateRow:
+    judgement = trace.judgement
+    name, _ = trace_name(decode_key(trace.key))
+    params = {key: value for key, value in decode_key(trace.key).items() if key not in shared}
+    others = " ".join(f"{key}={value}" for key, value in params.items() if value != name)
+    known = trace.trace is not None and bool(address)
+    key = quote(trace.key, safe="")
+    return GateRow(
+        key=trace.key,
+        name=name,
+        params=others,
+        kind=_kind(trace),
+        verdict=judgement.verdict,
+        reason=judgement.reason,
+        unit=trace.unit,
+        before=judgement.centre,
+        after=judgement.level,
+        relative=judgement.relative_size,
+        margin=trace.margin / abs(judgement.centre) if judgement.centre else math.nan,
+        detectable=judgement.detectable_relative,
+        samples=judgement.samples,
+        conditional=judgement.conditional,
+        decides=trace.decides,
+        canary=canary,
+        accepted=accepted,
+        address=f"{address}/#/traces/{key}" if known else "",
+        picture=f"{address}/api/v1/traces/{key}/plot.png" if known else "",
+    )
+
+
+def _kind(trace: CheckedTrace) -> RowKind:
+    if trace.judgement.verdict is Verdict.REGRESSED and trace.has_failed:
+        return RowKind.FAILED
+    return RowKind.VANISHED if trace.vanished else _KINDS[trace.judgement.verdict]
+
+
+def _shared_params(keys: Collection[str]) -> frozenset[str]:
+    """Return the names of the params that all keys have with the same value: they tell no row from another."""
+    rows = [set(decode_key(key).items()) for key in keys]
+    return frozenset(name for name, _ in set.intersection(*rows)) if len(rows) > 1 else frozenset()

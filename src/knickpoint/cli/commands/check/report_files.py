@@ -1,0 +1,103 @@
+"""Write reports where ``--report`` says: files, the log of a job of GitHub Actions, and the summary of that job."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import click
+
+from knickpoint import __version__
+from knickpoint.model.errors import InputError
+from knickpoint.reports import GateReport, html_page, junit, markdown_comment, sarif, workflow_commands
+
+__all__ = ["ReportTarget", "read_targets", "write_reports"]
+
+_FILES: Final = ("markdown", "html", "json", "junit", "sarif")
+_ANNOTATIONS: Final = "annotations"
+_SUMMARY: Final = "summary"
+_SUMMARY_FILE: Final = "GITHUB_STEP_SUMMARY"
+
+
+@dataclass(frozen=True, slots=True)
+class ReportTarget:
+    """A form of report, and the file that it goes to; None for the log and for the summary of a job."""
+
+    form: str
+    file: Path | None = None
+
+
+def read_targets(texts: Sequence[str]) -> list[ReportTarget]:
+    """Read the values of ``--report``: ``FORM=FILE``, ``annotations`` or ``summary``.
+
+    Raises:
+        InputError: no such form, or a file is missing or too many.
+    """
+    targets = []
+    for text in texts:
+        form, equals, file = text.partition("=")
+        if form in _FILES and file:
+            targets.append(ReportTarget(form, Path(file)))
+        elif form == _ANNOTATIONS and not equals:
+            targets.append(ReportTarget(form))
+        elif form == _SUMMARY and not equals:
+            targets.append(ReportTarget(form, _summary_file()))
+        else:
+            raise InputError(
+                f"{text!r} is no report",
+                where="--report",
+                remedy=f"Write FORM=FILE with {', '.join(_FILES)} as the form, or {_ANNOTATIONS}, or {_SUMMARY}.",
+            )
+    return targets
+
+
+def _summary_file() -> Path:
+    named = os.environ.get(_SUMMARY_FILE)
+    if not named:
+        raise InputError(
+            f"the variable {_SUMMARY_FILE} is not set",
+            where="--report summary",
+            remedy="Run in a job of GitHub Actions, or write markdown=FILE.",
+        )
+    return Path(named)
+
+
+def write_reports(
+    targets: Sequence[ReportTarget],
+    report: GateReport,
+    *,
+    rows: str,
+    pictures: Mapping[str, str],
+    results: str,
+    to_errors: bool,
+) -> None:
+    """Write the reports; ``rows`` are the rows as JSON, ``pictures`` plots as SVG by trace key, ``results`` the first file.
+
+    Annotations go to standard output, or with ``to_errors`` to standard error: GitHub reads both.
+
+    Raises:
+        InputError: a file cannot be written.
+    """
+    written: dict[str, Callable[[], str]] = {
+        "markdown": lambda: markdown_comment(report),
+        _SUMMARY: lambda: markdown_comment(report),
+        "html": lambda: html_page(report, pictures),
+        "json": lambda: rows,
+        "junit": lambda: junit(report),
+        "sarif": lambda: sarif(report, file=results, version=__version__),
+    }
+    for target in targets:
+        if target.file is None:
+            click.echo(workflow_commands(report), nl=False, err=to_errors)
+            continue
+        text = written[target.form]()
+        try:
+            with target.file.open("a" if target.form == _SUMMARY else "w", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+        except OSError as error:
+            raise InputError(
+                f"cannot be written: {error.strerror}", where=str(target.file), remedy="Choose another place."
+            ) from error

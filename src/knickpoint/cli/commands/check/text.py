@@ -1,0 +1,50 @@
+"""Print a report on a terminal: the answer, then a table of what is not unchanged, the worst first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from knickpoint.cli.output import Column, OutputFormat, Row, percent, render
+from knickpoint.cli.terminal import without_control
+from knickpoint.reports.answer import answer, change, levels, reason
+from knickpoint.reports.gate_report import GateReport, GateRow, RowKind
+
+__all__ = ["text_report"]
+
+_COLUMNS = (
+    Column("verdict"),
+    Column("trace"),
+    Column("levels", "before → after", right=True),
+    Column("change", "change (95 %)", right=True),
+    Column("detectable", "found from", lambda size: "" if math.isnan(size) else percent(size).lstrip("+"), right=True),
+    Column("reason"),
+)
+
+
+def text_report(report: GateReport, *, everything: bool) -> str:
+    """Return the text; ``everything`` lists what is unchanged, too."""
+    parts = ["\n".join(without_control(line) for line in answer(report)) + "\n"]
+    parts += _table("", report.deciding, everything=everything)
+    parts += _table("Other statistics, which decide nothing:", report.beside, everything=everything)
+    parts += _table("Canaries:", [row for row in report.worst_first if row.canary], everything=everything)
+    return "\n".join(parts)
+
+
+def _table(heading: str, rows: Sequence[GateRow], *, everything: bool) -> list[str]:
+    shown = [row for row in rows if everything or row.kind is not RowKind.UNCHANGED]
+    if not shown:
+        return []
+    table = render(_COLUMNS, [_cells(row) for row in shown], OutputFormat.TEXT)
+    return [f"{heading}\n{table}" if heading else table]
+
+
+def _cells(row: GateRow) -> Row:
+    return {
+        "verdict": "accepted" if row.accepted else row.kind.value,
+        "trace": row.key,
+        "levels": levels(row),
+        "change": change(row),
+        "detectable": row.detectable,
+        "reason": reason(row),
+    }

@@ -1,0 +1,40 @@
+"""Write a report as workflow commands of GitHub Actions: an annotation for each row that fails, and one for the answer."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from knickpoint.model.plain_text import counted
+from knickpoint.reports.answer import change, headline, levels, reason, title
+from knickpoint.reports.gate_report import GateReport, RowKind
+
+__all__ = ["workflow_commands"]
+
+MOST: Final = 9
+"""GitHub shows ten annotations of a kind and step; one is the answer."""
+
+
+def workflow_commands(report: GateReport) -> str:
+    """Return one workflow command a line."""
+    level = "error" if report.failures else "notice"
+    lines = [_command(level, "knick check", headline(report))]
+    for row in report.failures[:MOST]:
+        text = "; ".join(part for part in (levels(row), change(row), reason(row)) if part)
+        lines.append(_command("error", f"{title(row)} {row.kind.value}", text))
+    if len(report.failures) > MOST:
+        lines.append(
+            _command("notice", "knick check", f"{counted(len(report.failures) - MOST, 'more row')} in the report")
+        )
+    lines += [
+        _command("warning", f"{title(row)} is unstable", reason(row))
+        for row in report.deciding
+        if row.kind is RowKind.UNSTABLE
+    ][:MOST]
+    return "\n".join(lines) + "\n"
+
+
+def _command(level: str, heading: str, text: str) -> str:
+    """Return a workflow command, with what would end it or its properties escaped."""
+    value = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    name = heading.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A").replace(":", "%3A").replace(",", "%2C")
+    return f"::{level} title={name}::{value}"

@@ -1,0 +1,120 @@
+"""Answer in at most seven lines: may this be merged?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from knickpoint.model.plain_text import counted, plain_line
+from knickpoint.model.quantity_text import levels_text, percent_text
+from knickpoint.reports.gate_report import GateReport, GateRow, RowKind
+
+__all__ = ["LONGEST_REASON", "answer", "change", "counts", "headline", "levels", "reason", "title"]
+
+LONGEST_REASON = 300
+"""Characters of a reason from outside, such as the output of a failed benchmark."""
+
+_LONGEST_NAME = 120
+
+_ORDER = (
+    RowKind.REGRESSED,
+    RowKind.IMPROVED,
+    RowKind.UNCHANGED,
+    RowKind.UNSTABLE,
+    RowKind.NO_DATA,
+    RowKind.FAILED,
+    RowKind.VANISHED,
+)
+
+
+def answer(report: GateReport, name: Callable[[str], str] = str) -> list[str]:
+    """Return the answer: verdict, base, counts, the worst change, the rate of false positives, what could be seen.
+
+    ``name`` writes what comes from outside, such as names and reasons, as the form of the report needs it.
+    """
+    lines = [headline(report), name(report.base), counts(report)]
+    worst = next((row for row in (*report.failures, *report.accepted) if not math.isnan(row.relative)), None)
+    if worst is not None:
+        lines.append(f"Worst: {name(title(worst))}, {levels(worst)}, {change(worst)}.")
+    if report.accepted:
+        row = report.accepted[0]
+        assert row.accepted is not None
+        rest = f", and {len(report.accepted) - 1} more" if len(report.accepted) > 1 else ""
+        by, why = plain_line(row.accepted.author, _LONGEST_NAME), plain_line(row.accepted.reason, LONGEST_REASON)
+        lines.append(f"Accepted: {name(title(row))} by {name(by)}: {name(why)}{rest}.")
+    if report.replayed:
+        lines.append(
+            f"At most {percent_text(report.false_positives)} of unchanged pull requests fail, over all benchmarks together"
+            f" (set from {counted(report.replayed, 'past commit')})."
+        )
+    seen = _visible(report)
+    return [*lines, seen] if seen else lines
+
+
+def headline(report: GateReport) -> str:
+    """Return the verdict in one sentence."""
+    total = counted(len(report.deciding), "benchmark")
+    if report.failures:
+        kinds = [kind for kind in RowKind if any(row.kind is kind for row in report.failures)]
+        parts = [f"{sum(row.kind is kind for row in report.failures):,} {kind.value}" for kind in kinds]
+        return f"Do not merge: {' and '.join(parts)}, of {total}."
+    if not report.judged:
+        return f"No verdict: there are too few data to judge {total}."
+    if report.accepted:
+        return f"May be merged: {counted(len(report.accepted), 'regression')} accepted, of {total}."
+    return f"May be merged: nothing regressed, of {total}."
+
+
+def counts(report: GateReport) -> str:
+    """Return how many benchmarks there are of each kind; zeros are left out but for regressed and improved."""
+    found = report.counts
+    shown = [kind for kind in _ORDER if found[kind] or kind in {RowKind.REGRESSED, RowKind.IMPROVED}]
+    return ", ".join(f"{found[kind]:,} {kind.value}" for kind in shown) + "."
+
+
+def title(row: GateRow) -> str:
+    """Return the name of a row as a line that cannot change how the text around it is shown."""
+    return plain_line(f"{row.name} {row.params}".rstrip(), _LONGEST_NAME)
+
+
+def levels(row: GateRow) -> str:
+    """Return before and after with the unit, "" without numbers."""
+    if math.isnan(row.before) or math.isnan(row.after):
+        return ""
+    return levels_text(row.before, row.after, plain_line(row.unit, 24))
+
+
+def change(row: GateRow) -> str:
+    """Return the relative change with its 95 % interval: ``+12.3 % (+10.1 … +14.5)``; "" without numbers."""
+    if math.isnan(row.relative):
+        return ""
+    if not math.isfinite(row.relative):
+        return "from 0"
+    text = f"{_signed(row.relative)} %"
+    if math.isnan(row.margin) or not math.isfinite(row.margin):
+        return text
+    return f"{text} ({_signed(row.relative - row.margin)} … {_signed(row.relative + row.margin)})"
+
+
+def reason(row: GateRow) -> str:
+    """Return why a row has its verdict, and who accepted it."""
+    text = row.reason
+    if row.accepted is not None:
+        text = f"accepted by {row.accepted.author} in {row.accepted.commit[:12]}: {row.accepted.reason}; {text}"
+    return plain_line(text, LONGEST_REASON)
+
+
+def _signed(share: float) -> str:
+    return f"{share * 100:+.1f}".replace("-", "−")
+
+
+def _visible(report: GateReport) -> str:
+    """Return what changes could have been found, "" where nothing was judged by its values."""
+    known = sorted(row.detectable for row in report.deciding if not math.isnan(row.detectable))
+    if not known:
+        return ""
+    middle, most = known[len(known) // 2], known[min(len(known) - 1, math.ceil(0.9 * len(known)) - 1)]
+    if not math.isfinite(middle):
+        return "The noise is too large to find changes in half of the benchmarks."
+    text = f"Changes are found from {percent_text(middle)} on in half of the benchmarks"
+    return f"{text}, from {percent_text(most)} on in nine of ten." if math.isfinite(most) else f"{text}."

@@ -1,0 +1,65 @@
+"""Write a report as one page of HTML without scripts, to keep as an artefact of a CI."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Final
+
+from knickpoint.model.quantity_text import percent_text
+from knickpoint.reports.answer import answer, change, headline, levels, reason, title
+from knickpoint.reports.gate_report import GateReport, GateRow, RowKind
+
+__all__ = ["html_page"]
+
+_STYLE: Final = """
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem; color: #1c1f23; }
+table { border-collapse: collapse; width: 100%; } th, td { text-align: left; padding: .3rem .6rem; vertical-align: top;
+border-bottom: 1px solid #dde1e6; overflow-wrap: anywhere; } td:nth-child(n+3):nth-child(-n+5) { white-space: nowrap; }
+.failed, .vanished, .regressed { color: #b3261e; } .improved { color: #1b7f3b; } .unstable { color: #8a6100; }
+svg { max-width: 100%; height: auto; } summary { cursor: pointer; margin: 1rem 0; }
+@media (prefers-color-scheme: dark) { body { background: #16181b; color: #e4e6e9; } th, td { border-color: #33383f; } }
+"""
+
+
+def html_page(report: GateReport, pictures: Mapping[str, str] | None = None) -> str:
+    """Return the page; ``pictures`` has the plots of traces as SVG elements, by trace key."""
+    first, *rest = (escape(line) for line in answer(report))
+    shown = [row for row in report.deciding if row.kind is not RowKind.UNCHANGED]
+    unchanged = [row for row in report.deciding if row.kind is RowKind.UNCHANGED]
+    drawn = [pictures[row.key] for row in report.worst_first if pictures and row.key in pictures]
+    parts = [
+        f"<h1>{first}</h1>",
+        f"<p>{'<br>'.join(rest)}</p>",
+        _table(shown),
+        *(f"<figure>{picture}</figure>" for picture in drawn),
+        _details("Unchanged", unchanged),
+        _details("Other statistics, which decide nothing", report.beside),
+    ]
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(headline(report))}</title>'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<style>{_STYLE}</style></head><body>\n" + "\n".join(part for part in parts if part) + "\n</body></html>\n"
+    )
+
+
+def _details(summary: str, rows: Sequence[GateRow]) -> str:
+    return f"<details><summary>{summary} ({len(rows):,})</summary>{_table(rows)}</details>" if rows else ""
+
+
+def _table(rows: Sequence[GateRow]) -> str:
+    if not rows:
+        return ""
+    heads = ("verdict", "benchmark", "before → after", "change (95 % interval)", "found from", "why")
+    head = "".join(f"<th>{text}</th>" for text in heads)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(_row(row) for row in rows)}</tbody></table>"
+
+
+def _row(row: GateRow) -> str:
+    name = escape(title(row))
+    linked = f'<a href="{escape(row.address)}">{name}</a>' if row.address else name
+    found = percent_text(row.detectable) if row.detectable < float("inf") else ""
+    kind = row.kind.value
+    cells = (levels(row), change(row), found, reason(row))
+    others = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+    return f'<tr><td class="{kind.replace(" ", "-")}">{kind}</td><td>{linked}</td>{others}</tr>'

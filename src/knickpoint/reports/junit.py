@@ -1,0 +1,56 @@
+"""Write a report as JUnit XML: a test for each benchmark that decides, which fails where the check does."""
+
+from __future__ import annotations
+
+import math
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from knickpoint.model.plain_text import plain_line
+from knickpoint.model.step import Verdict
+from knickpoint.reports.answer import change, headline, levels, reason
+from knickpoint.reports.gate_report import GateReport, GateRow
+
+__all__ = ["junit"]
+
+_LONGEST = 1_000
+
+
+def junit(report: GateReport) -> str:
+    """Return the XML: regressed is a failure, no data is skipped, everything else passes."""
+    rows = report.deciding
+    counts = {
+        "tests": str(len(rows)),
+        "failures": str(len(report.failures)),
+        "errors": "0",
+        "skipped": str(sum(_is_skipped(row) for row in rows)),
+    }
+    root = Element("testsuites", {"name": "knick check", **counts})
+    suite = SubElement(
+        root, "testsuite", {"name": plain_line(report.repository, _LONGEST) or "benchmarks", **counts, "time": "0"}
+    )
+    failing = {id(row) for row in report.failures}
+    for row in rows:
+        case = SubElement(
+            suite,
+            "testcase",
+            {"name": plain_line(f"{row.name} {row.params}".strip(), _LONGEST), "classname": "benchmarks", "time": "0"},
+        )
+        numbers = "; ".join(text for text in (levels(row), change(row), reason(row)) if text)
+        if id(row) in failing:
+            SubElement(case, "failure", {"type": row.kind.value, "message": numbers}).text = _detail(row)
+        elif _is_skipped(row):
+            SubElement(case, "skipped", {"message": reason(row)})
+        elif numbers:
+            SubElement(case, "system-out").text = numbers
+    SubElement(suite, "system-out").text = headline(report)
+    indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(root, encoding="unicode")}\n'
+
+
+def _is_skipped(row: GateRow) -> bool:
+    return row.verdict is Verdict.NO_DATA
+
+
+def _detail(row: GateRow) -> str:
+    found = "" if not math.isfinite(row.detectable) else f"\nChanges are found from {row.detectable:.2%} on."
+    return f"{plain_line(row.key, _LONGEST)}{found}"

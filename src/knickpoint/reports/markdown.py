@@ -1,0 +1,105 @@
+"""Write a report as the comment of a pull request, in the Markdown of GitHub and GitLab.
+
+The first line is a marker that is not shown: it finds the comment again, so that one comment is updated and not added to.
+Whatever comes from outside stands in code, with every character that means something to Markdown or HTML as an entity:
+nothing in it is a link, a mention, a table or a tag.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from knickpoint.model.plain_text import counted, plain_line
+from knickpoint.model.quantity_text import percent_text
+from knickpoint.reports.answer import answer, change, levels, reason, title
+from knickpoint.reports.gate_report import GateReport, GateRow, RowKind
+
+__all__ = ["markdown_comment", "marker"]
+
+MOST_ROWS: Final = 50
+"""Rows of a table; GitHub cuts a comment at 65,536 characters."""
+
+MOST_PICTURES: Final = 5
+
+_SPECIAL: Final = re.compile(r"[^\w ]|_", re.ASCII)
+_SIGNS: Final = {
+    RowKind.FAILED: "🔴", RowKind.VANISHED: "🔴", RowKind.REGRESSED: "🔴", RowKind.UNSTABLE: "🟡", RowKind.NO_DATA: "⚪",
+    RowKind.IMPROVED: "🟢", RowKind.UNCHANGED: "⚪",
+}  # fmt: skip
+
+
+def marker(repository: str) -> str:
+    """Return the hidden first line by which the comment of ``repository`` is found again."""
+    return f"<!-- knickpoint check {re.sub('[^A-Za-z0-9._/]', '_', repository)} -->"
+
+
+def markdown_comment(report: GateReport) -> str:
+    """Return the comment: the answer, the rows that fail, then everything else in collapsed parts."""
+    first, *rest = answer(report, _code)
+    lines = [marker(report.repository), f"### {_sign(report)} {first}", "", *(f"{line}  " for line in rest), ""]
+    shown = [row for row in report.deciding if row.kind is not RowKind.UNCHANGED]
+    failing = [row for row in shown if row in report.failures]
+    if failing:
+        lines += [*_table(failing), ""]
+    lines += _pictures(failing)
+    others = [row for row in shown if row not in report.failures]
+    if others:
+        lines += _details("Accepted, improved, unstable, without data", others)
+    if report.beside:
+        moved = [row for row in report.beside if row.kind is not RowKind.UNCHANGED]
+        lines += _details(f"Other statistics, which decide nothing: {counted(len(report.beside), 'row')}", moved)
+    unchanged = report.counts[RowKind.UNCHANGED]
+    if unchanged:
+        lines += [f"{counted(unchanged, 'benchmark')} unchanged.", ""]
+    return "\n".join(lines)
+
+
+def _sign(report: GateReport) -> str:
+    return "❌" if report.failures else "✅" if report.judged else "⚪"
+
+
+def _table(rows: Sequence[GateRow]) -> list[str]:
+    lines = ["| | benchmark | before → after | change (95 % interval) | found from | why |", "|-|-|-|-|-|-|"]
+    for row in rows[:MOST_ROWS]:
+        name = _code(title(row))
+        linked = f"[{name}]({row.address})" if row.address else name
+        found = percent_text(row.detectable) if row.detectable < float("inf") else ""
+        cells = (
+            f"{_SIGNS[row.kind]} {row.kind.value}",
+            linked,
+            _text(levels(row)),
+            change(row),
+            found,
+            _code(reason(row)),
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    if len(rows) > MOST_ROWS:
+        lines += ["", f"… and {counted(len(rows) - MOST_ROWS, 'more row')}."]
+    return lines
+
+
+def _pictures(rows: Iterable[GateRow]) -> list[str]:
+    """Return the plots of the worst rows, where they have an address."""
+    found = [row for row in rows if row.picture][:MOST_PICTURES]
+    if not found:
+        return []
+    images = [f"![history of {_text(title(row))}]({row.picture})" for row in found]
+    return ["<details><summary>Plots</summary>", "", *images, "", "</details>", ""]
+
+
+def _details(summary: str, rows: Sequence[GateRow]) -> list[str]:
+    if not rows:
+        return [f"{summary}.", ""]
+    return [f"<details><summary>{summary} ({len(rows):,})</summary>", "", *_table(rows), "", "</details>", ""]
+
+
+def _text(text: str) -> str:
+    """Return text with each character that could mean something as an entity."""
+    return _SPECIAL.sub(lambda found: f"&#{ord(found[0])};", plain_line(text, 1_000))
+
+
+def _code(text: str) -> str:
+    """Return text from outside as code, in which there are no mentions."""
+    return f"<code>{_text(text)}</code>" if text else ""

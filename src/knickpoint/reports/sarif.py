@@ -1,0 +1,70 @@
+"""Write a report as SARIF 2.1.0, for the code scanning of GitHub and other services."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any, Final
+
+from knickpoint.model.plain_text import plain_line
+from knickpoint.reports.answer import change, levels, reason, title
+from knickpoint.reports.gate_report import GateReport, GateRow, RowKind
+
+__all__ = ["sarif"]
+
+_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
+_RULES: Final = {
+    RowKind.FAILED: "A benchmark failed that did not fail at the base.",
+    RowKind.VANISHED: "The base has a benchmark that the new results lack.",
+    RowKind.REGRESSED: "A benchmark is worse than its history, beyond what unchanged commits do.",
+    RowKind.UNSTABLE: "The noise of a benchmark hides changes.",
+    RowKind.NO_DATA: "A benchmark has too few data to be judged.",
+    RowKind.IMPROVED: "A benchmark is better than its history, beyond what unchanged commits do.",
+}
+
+
+def sarif(report: GateReport, *, file: str = "", version: str = "0") -> str:
+    """Return the log: an error for each row that fails the check, a note for each other change.
+
+    ``file`` is the path in the repository at which results are shown, because a benchmark has no line of code that is known
+    here.
+    """
+    rules = list(_RULES)
+    shown = [row for row in report.deciding if row.kind in {*_failing_kinds(report), RowKind.IMPROVED}]
+    driver = {
+        "name": "Knickpoint",
+        "version": version,
+        "rules": [{"id": _id(kind), "shortDescription": {"text": text}} for kind, text in _RULES.items()],
+    }
+    results = [_result(row, rules.index(row.kind), file, fails=row in report.failures) for row in shown]
+    log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
+    return json.dumps(log, indent=2, ensure_ascii=False) + "\n"
+
+
+def _failing_kinds(report: GateReport) -> set[RowKind]:
+    """Return the kinds of the rows that fail the check or were accepted."""
+    return {row.kind for row in (*report.failures, *report.accepted)}
+
+
+def _id(kind: RowKind) -> str:
+    return f"benchmark-{kind.value.replace(' ', '-')}"
+
+
+def _result(row: GateRow, rule: int, file: str, *, fails: bool) -> dict[str, Any]:
+    text = "; ".join(part for part in (levels(row), change(row), reason(row)) if part)
+    place: dict[str, Any] = {
+        "logicalLocations": [{"name": plain_line(row.name, 1_000), "fullyQualifiedName": plain_line(row.key, 5_000)}]
+    }
+    if file:
+        place["physicalLocation"] = {"artifactLocation": {"uri": file}, "region": {"startLine": 1}}
+    result: dict[str, Any] = {
+        "ruleId": _id(row.kind),
+        "ruleIndex": rule,
+        "level": "error" if fails else "note",
+        "message": {"text": f"{title(row)}: {text}"},
+        "locations": [place],
+        "partialFingerprints": {"trace/v1": hashlib.sha256(row.key.encode()).hexdigest()[:32]},
+    }
+    if row.accepted is not None:
+        result["suppressions"] = [{"kind": "external", "justification": reason(row)}]
+    return result

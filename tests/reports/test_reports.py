@@ -1,0 +1,185 @@
+"""The forms of a report: what each says, and that names from outside stay names."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from html.parser import HTMLParser
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from knickpoint.model.step import Verdict
+from knickpoint.reports import (
+    Acceptance,
+    GateReport,
+    GateRow,
+    RowKind,
+    html_page,
+    junit,
+    markdown_comment,
+    sarif,
+    workflow_commands,
+)
+from knickpoint.reports.answer import answer, counts, headline
+
+HOSTILE = "a|b`c`<img src=x onerror=alert(1)>\n@ada [x](http://e.org) #12 ::error::%0A</code>"
+
+
+def row(name: str, verdict: Verdict = Verdict.UNCHANGED, kind: RowKind | None = None, **more: float) -> GateRow:
+    return GateRow(
+        key=f",benchmark={name},",
+        name=name,
+        params="",
+        kind=kind or RowKind(verdict.value),
+        verdict=verdict,
+        reason="beyond what unchanged commits do" if verdict is Verdict.REGRESSED else "within the bar",
+        unit="ms",
+        before=20.0,
+        after=20.0 * (1 + more.get("relative", 0.0)),
+        relative=more.get("relative", 0.0),
+        margin=0.01,
+        detectable=0.04,
+        samples=3,
+    )
+
+
+def report(*rows: GateRow) -> GateReport:
+    return GateReport("mylib", "Base: 0123.", rows, 0.01, 40)
+
+
+def full() -> GateReport:
+    worse, worst = (row(name, Verdict.REGRESSED, relative=size) for name, size in (("b", 0.1), ("c", 0.5)))
+    return report(
+        row("a"),
+        worse,
+        worst,
+        row("d", Verdict.IMPROVED, relative=-0.2),
+        row("e", Verdict.UNSTABLE),
+        replace(row("f", Verdict.REGRESSED, RowKind.VANISHED), before=math.nan, after=math.nan, relative=math.nan),
+        replace(row("g", Verdict.NO_DATA), relative=math.nan),
+        replace(row("h", Verdict.REGRESSED, relative=3.0), decides=False),
+        replace(row("i", Verdict.REGRESSED, relative=4.0), canary=True),
+    )
+
+
+def test_the_answer_has_at_most_seven_lines_and_the_verdict_first() -> None:
+    lines = answer(full())
+    assert lines[0] == "Do not merge: 1 vanished and 2 regressed, of 7 benchmarks."
+    assert lines[2] == "2 regressed, 1 improved, 1 unchanged, 1 unstable, 1 no data, 1 vanished."
+    assert lines[3] == "Worst: c, 20 ms → 30 ms, +50.0 % (+49.0 … +51.0)."
+    assert len(lines) <= 7
+
+
+def test_an_accepted_regression_does_not_fail_and_names_who_accepted_it() -> None:
+    accepted = replace(row("b", Verdict.REGRESSED, relative=0.1), accepted=Acceptance("b", "needed", "f" * 40, "Ada"))
+    found = report(row("a"), accepted)
+    assert found.failures == ()
+    assert headline(found) == "May be merged: 1 regression accepted, of 2 benchmarks."
+    assert "Accepted: b by Ada: needed." in answer(found)
+    assert len(answer(found)) == 7
+
+
+def test_too_few_data_are_no_verdict() -> None:
+    found = report(row("a", Verdict.NO_DATA))
+    assert headline(found) == "No verdict: there are too few data to judge 1 benchmark."
+    assert counts(found) == "0 regressed, 0 improved, 1 no data."
+
+
+def test_a_comment_has_its_marker_first_and_what_fails_before_the_rest() -> None:
+    text = markdown_comment(full())
+    lines = text.splitlines()
+    assert lines[0] == "<!-- knickpoint check mylib -->"
+    assert lines[1].startswith("### ❌ Do not merge")
+    assert (
+        text.index("<code>c</code>")
+        < text.index("<code>b</code>")
+        < text.index("<details>")
+        < text.index("<code>d</code>")
+    )
+    assert "<code>a</code>" not in text
+
+
+def test_a_comment_is_cut_before_the_service_cuts_it() -> None:
+    rows = [row(f"benchmark {number} " + "x" * 80, Verdict.REGRESSED, relative=0.1) for number in range(500)]
+    text = markdown_comment(report(*rows))
+    assert len(text) < 65_536
+    assert "and 450 more rows" in text
+
+
+def test_pictures_stand_in_a_comment_where_they_have_an_address() -> None:
+    shown = replace(row("b", Verdict.REGRESSED, relative=0.1), picture="https://perf.example.org/plot.png")
+    assert "(https://perf.example.org/plot.png)" in markdown_comment(report(shown))
+
+
+class _Tags(HTMLParser):
+    """Collect the names of the elements of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002 - as it is called
+        self.names.add(tag)
+
+
+def hostile() -> GateReport:
+    accepted = Acceptance(HOSTILE, HOSTILE, "f" * 40, HOSTILE)
+    bad = replace(row("x", Verdict.REGRESSED, relative=0.1), name=HOSTILE, key=f",benchmark={HOSTILE},", reason=HOSTILE)
+    return replace(report(bad, replace(bad, accepted=accepted, unit=HOSTILE)), base=HOSTILE)
+
+
+def test_names_from_outside_are_text_in_markdown() -> None:
+    text = markdown_comment(hostile())
+    for sign in ("|b", "`", "<img", "@ada", "[x]", "#12 ", "</code>&", "\n@"):
+        assert sign not in text
+    assert text.count("<code>") == text.count("</code>")
+
+
+def test_names_from_outside_are_text_on_the_page() -> None:
+    tags = _Tags()
+    tags.feed(html_page(hostile()))
+    assert not tags.names & {"img", "script"}
+
+
+def test_names_from_outside_end_no_annotation() -> None:
+    lines = workflow_commands(hostile()).splitlines()
+    assert len(lines) == 2
+    assert all(line.startswith("::error title=") for line in lines)
+    assert "%250A" in lines[1]
+
+
+def test_junit_fails_where_the_check_does() -> None:
+    suite = ET.fromstring(junit(full())).find("testsuite")
+    assert suite is not None
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("7", "3", "1")
+    cases = {case.get("name"): [child.tag for child in case] for case in suite.iter("testcase")}
+    assert (cases["c"], cases["g"], cases["a"]) == (["failure"], ["skipped"], ["system-out"])
+
+
+def test_junit_can_be_read_whatever_the_names() -> None:
+    strange = replace(row("x", Verdict.REGRESSED, relative=0.1), name="\x00\x1b\ud800 é", reason="\x07")
+    assert ET.fromstring(junit(report(strange))).get("failures") == "1"
+
+
+def test_sarif_has_an_error_for_each_row_that_fails() -> None:
+    log = json.loads(sarif(full(), file="results.json"))
+    run = log["runs"][0]
+    assert (log["version"], len(run["results"])) == ("2.1.0", 4)
+    for result in run["results"]:
+        assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
+        assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "results.json"
+    assert [result["level"] for result in run["results"]] == ["error", "error", "error", "note"]
+
+
+def test_an_accepted_regression_is_suppressed_in_sarif() -> None:
+    accepted = replace(row("b", Verdict.REGRESSED, relative=0.1), accepted=Acceptance("b", "needed", "f" * 40, "Ada"))
+    (result,) = json.loads(sarif(report(accepted)))["runs"][0]["results"]
+    assert (result["level"], result["suppressions"][0]["kind"]) == ("note", "external")
+
+
+@pytest.mark.parametrize("form", [markdown_comment, html_page, junit, sarif, workflow_commands])
+def test_every_form_says_that_nothing_was_measured(form: object) -> None:
+    assert callable(form)
+    assert form(report())
