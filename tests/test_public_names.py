@@ -21,12 +21,18 @@ _MODULES = sorted(
 )
 
 
+def _statements(tree: ast.Module) -> list[ast.stmt]:
+    """Return the statements of a module, those under ``if TYPE_CHECKING`` included: there stand the lazy names."""
+    guarded = [node.body for node in tree.body if isinstance(node, ast.If)]
+    return [*tree.body, *(statement for body in guarded for statement in body)]
+
+
 def _taken_from_below(package: ModuleType) -> set[str]:
     """Return the public names that the package's own file imports from its modules or defines."""
     tree = ast.parse(Path(str(package.__file__)).read_text(encoding="utf-8"))
     imported = {
         alias.asname or alias.name
-        for node in tree.body
+        for node in _statements(tree)
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(package.__name__)
         for alias in node.names
     }

@@ -1,21 +1,26 @@
 """Import results, each file and each run exactly once."""
 
-from knickpoint.ingest.bucket_events import bucket_event_urls, import_bucket_event, quarantine_bucket_event
-from knickpoint.ingest.context.ci import CiFacts, read_ci
-from knickpoint.ingest.context.sidecar import Sidecar, read_sidecar
-from knickpoint.ingest.file_import import import_data, import_files
-from knickpoint.ingest.held_files import IngestStatus, RefusedFile, WaitingFile, ingest_status
-from knickpoint.ingest.import_summary import FileSummary, ImportState, ImportSummary
-from knickpoint.ingest.retries import retry_refused, retry_waiting
-from knickpoint.ingest.settings import (
-    CommitOrder,
-    Destination,
-    IngestSettings,
-    Rename,
-    RepositorySettings,
-    SourceSettings,
-)
-from knickpoint.ingest.watched_source import WatchedSource
+from typing import TYPE_CHECKING, Final
+
+from knickpoint.model.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from knickpoint.ingest.bucket_events import bucket_event_urls, import_bucket_event, quarantine_bucket_event
+    from knickpoint.ingest.context.ci import CiFacts, read_ci
+    from knickpoint.ingest.context.sidecar import Sidecar, read_sidecar
+    from knickpoint.ingest.file_import import import_data, import_files
+    from knickpoint.ingest.held_files import IngestStatus, RefusedFile, WaitingFile, ingest_status
+    from knickpoint.ingest.import_summary import FileSummary, ImportState, ImportSummary
+    from knickpoint.ingest.retries import retry_refused, retry_waiting
+    from knickpoint.ingest.settings import (
+        CommitOrder,
+        Destination,
+        IngestSettings,
+        Rename,
+        RepositorySettings,
+        SourceSettings,
+    )
+    from knickpoint.ingest.watched_source import WatchedSource
 
 __all__ = [
     "CiFacts",
@@ -44,3 +49,33 @@ __all__ = [
     "retry_refused",
     "retry_waiting",
 ]
+
+_MODULES: Final = {
+    "CiFacts": "knickpoint.ingest.context.ci",
+    "CommitOrder": "knickpoint.ingest.settings",
+    "Destination": "knickpoint.ingest.settings",
+    "FileSummary": "knickpoint.ingest.import_summary",
+    "ImportState": "knickpoint.ingest.import_summary",
+    "ImportSummary": "knickpoint.ingest.import_summary",
+    "IngestSettings": "knickpoint.ingest.settings",
+    "IngestStatus": "knickpoint.ingest.held_files",
+    "RefusedFile": "knickpoint.ingest.held_files",
+    "Rename": "knickpoint.ingest.settings",
+    "RepositorySettings": "knickpoint.ingest.settings",
+    "Sidecar": "knickpoint.ingest.context.sidecar",
+    "SourceSettings": "knickpoint.ingest.settings",
+    "WaitingFile": "knickpoint.ingest.held_files",
+    "WatchedSource": "knickpoint.ingest.watched_source",
+    "bucket_event_urls": "knickpoint.ingest.bucket_events",
+    "import_bucket_event": "knickpoint.ingest.bucket_events",
+    "import_data": "knickpoint.ingest.file_import",
+    "import_files": "knickpoint.ingest.file_import",
+    "ingest_status": "knickpoint.ingest.held_files",
+    "quarantine_bucket_event": "knickpoint.ingest.bucket_events",
+    "read_ci": "knickpoint.ingest.context.ci",
+    "read_sidecar": "knickpoint.ingest.context.sidecar",
+    "retry_refused": "knickpoint.ingest.retries",
+    "retry_waiting": "knickpoint.ingest.retries",
+}
+
+__getattr__ = lazy_names(__name__, _MODULES)

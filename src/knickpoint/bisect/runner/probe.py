@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 
 from knickpoint.bisect.job import ProbeJob
 from knickpoint.bisect.runner.command import CommandEnd, CommandLimits, Ending, run_command
-from knickpoint.bisect.runner.results import RunResults, find_files, join_runs, read_run
 from knickpoint.bisect.runner.workspace import Workspace, Worktree
 from knickpoint.model.bisection import ProbeOutcome, ProbeResult, ResultsFile
 from knickpoint.model.errors import InputError, KnickpointError
@@ -22,6 +21,8 @@ from knickpoint.model.plain_text import plain_line
 
 if TYPE_CHECKING:
     from knickpoint.bisect.artefacts import ArtefactCache
+    from knickpoint.bisect.runner.results import RunResults
+    from knickpoint.model.bisection import Measured
 
 __all__ = ["SKIP_CODE", "run_probe"]
 
@@ -99,7 +100,7 @@ def run_probe(
         outcome,
         started,
         time.monotonic() - clock,
-        measured=join_runs(probe.runs) if measured else {},
+        measured=_measured(probe.runs) if measured else {},
         files=_files(probe.runs) if measured else (),
         reason=plain_line(reason, _LONGEST_REASON),
         output=probe.output,
@@ -175,6 +176,8 @@ def _cache(workspace: Workspace) -> ArtefactCache:
 
 def _measure(probe: _Probe, tree: Path) -> tuple[ProbeOutcome, str]:
     """Run the measure command as often as the profile says, and read the results of each run."""
+    from knickpoint.bisect.runner.results import find_files, read_run
+
     profile = probe.job.profile
     step = _Step("measure", profile.measure, profile.measure_seconds)
     for run in range(profile.repeats):
@@ -263,6 +266,15 @@ def _signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
+
+
+def _measured(runs: Sequence[RunResults]) -> Mapping[str, Measured]:
+    """Return the value of each trace. Probes that pass or fail have none, and load no module for results."""
+    if not runs:
+        return {}
+    from knickpoint.bisect.runner.results import join_runs
+
+    return join_runs(runs)
 
 
 def _files(runs: Sequence[RunResults]) -> tuple[ResultsFile, ...]:
