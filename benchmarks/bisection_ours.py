@@ -42,6 +42,7 @@ class Cell:
     the finding. ``certain`` searches as the references do: one culprit for certain, ends for certain, and it ends when a
     candidate has the probability; otherwise with the usual priors, from the ends to the verification. ``change`` is false
     where no commit made a change; then everything is at the level of the good end, or, ``moved``, at that of the bad end.
+    ``same_machine`` says that the history was measured on the devices of the search, as the references take it.
     """
 
     seed: int
@@ -53,6 +54,7 @@ class Cell:
     certain: bool = False
     change: bool = True
     moved: bool = False
+    same_machine: bool = False
 
     @property
     def answers(self) -> Answers:
@@ -77,6 +79,7 @@ class Cell:
             after=_level(random.standard_normal(self.history) + self.delta) if values else Level(),
             movement=1 if values else 0,
             error=self.error,
+            same_machine=self.same_machine,
         )
 
 
@@ -131,7 +134,7 @@ def play(cell: Cell, search: int) -> Played:
 
 def _given(cell: Cell, device: str) -> list[PlannedProbe]:
     """Return the probes that a search with certain ends has for nothing: a value of each end, so that it knows the device."""
-    if not cell.certain or cell.error is not None:
+    if not cell.certain or cell.error is not None or cell.same_machine:
         return []
     return [PlannedProbe(place, device, ProbePurpose.END) for place in (0, cell.candidates)]
 

@@ -305,6 +305,7 @@ def _problem(bisection: Bisection) -> Problem:
         error=None if bisection.measures else bisection.error,
         unknown_error=not bisection.measures and not exact,
         probability=bisection.profile.probability,
+        same_machine=bisection.profile.same_machine,
     )
 
 

@@ -33,6 +33,7 @@ class Belief:
         reversed: part in which the levels change in the other direction.
         change: log Bayes factor of "a commit made the change" against "no commit did"; 0 without observations.
         second: log Bayes factor of several changes against one.
+        between: probability of each place to lie between two changes; shape (candidates + 1,).
     """
 
     posterior: Posterior
@@ -41,6 +42,7 @@ class Belief:
     reversed: float
     change: float
     second: float
+    between: NDArray[np.float64]
 
 
 def posterior(problem: Problem, observations: Sequence[Observation]) -> Posterior:
@@ -84,6 +86,7 @@ def believe(problem: Problem, observations: Sequence[Observation]) -> Belief:
         reversed=float(of_none[2]) if len(of_none) == 3 else 0.0,
         change=change,
         second=pair_total - single_total,
+        between=gaps.between_pairs(of_pairs),
     )
 
 

@@ -72,6 +72,20 @@ class Gaps:
         share = np.divide(2 * same, totals, out=np.zeros_like(totals), where=totals > 0)
         return self.spread(apart) + weights * share[self.index]
 
+    def between_pairs(self, of_pairs: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the probability of each place to lie between two changes; shape (candidates + 1,).
+
+        It is that of the first change to be at or before the place, less that of the second. Two changes of one gap are
+        independent of each other there.
+        """
+        same = np.diag(of_pairs)
+        begins = self.spread(of_pairs.sum(axis=1) - of_pairs.sum(axis=0))
+        below = np.cumsum(self.prior) - np.concatenate([[0.0], np.cumsum(self.mass)])[self.index]
+        mass = self.mass[self.index]
+        share = np.divide(below, mass, out=np.zeros_like(below), where=mass > 0)
+        inside = np.cumsum(begins) + same[self.index] * 2 * share * (1 - share)
+        return np.concatenate([[0.0], np.clip(inside, 0.0, 1.0)])
+
 
 def inseparable_before(problem: Problem) -> NDArray[np.int64]:
     """Return for each candidate the number of its class; shape (candidates,).

@@ -23,6 +23,9 @@ _HISTORY_COUNTS: Final = 30
 _LEAST_NOISE: Final = 1e-3
 """A history without noise has this deviation, relative to the movement: counters repeat exactly, other things do not."""
 
+_NO_OFFSET: Final = 1e-3
+"""Standard deviation of the offset of a device that has none, in units of the noise."""
+
 _VAGUE_LEVEL: Final = 100.0
 """Standard deviation of a level of which nothing is known, in units of the noise."""
 
@@ -97,13 +100,13 @@ def scale_of(problem: Problem, values: Array) -> Scale:
 
 
 @lru_cache(maxsize=256)
-def knowledge_of(before: Level, after: Level, scale: Scale) -> Knowledge:
+def knowledge_of(before: Level, after: Level, scale: Scale, *, same_machine: bool = False) -> Knowledge:
     """Return what is known, in the unit of the scale.
 
     With a history: the devices are as the history, or differ by about the noise, or are other machines with another
-    movement; and always, that the history says nothing.
+    movement; and always, that the history says nothing. On the same machine there is no offset, and all values count.
     """
-    accounts = _accounts(before, after, scale)
+    accounts = _accounts(before, after, scale, same_machine=same_machine)
     covariance = np.array([[[a.covariance[0], a.covariance[1]], [a.covariance[1], a.covariance[2]]] for a in accounts])
     mean = np.array([[account.before, account.after] for account in accounts])
     average = np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]])
@@ -132,18 +135,21 @@ def _prior(accounts: list[_Account], mean: Array, covariance: Array) -> LevelPri
     )
 
 
-def _accounts(before: Level, after: Level, scale: Scale) -> list[_Account]:
+def _accounts(before: Level, after: Level, scale: Scale, *, same_machine: bool) -> list[_Account]:
     if not (before.count and after.count):
         return _vague(1.0, 0.5 if not (before.count or after.count) else 1.0)
     low, high = ((level.mean - scale.centre) / scale.unit for level in (before, after))
-    counts = [min(level.count, _HISTORY_COUNTS) for level in (before, after)]
-    freedom = float(min(max(before.count + after.count - 2, 1), _HISTORY_COUNTS))
+    most = max(before.count, after.count) * 2 if same_machine else _HISTORY_COUNTS
+    counts = [min(level.count, most) for level in (before, after)]
+    freedom = float(min(max(before.count + after.count - 2, 1), most))
 
     def as_history(probability: float, offset: float, freedom: float, loose: float = 0.0) -> _Account:
         quarter = (loose * (high - low)) ** 2 / 4  # of the variance of the movement, on both sides of the middle
         covariance = (1 / counts[0] + quarter, -quarter, 1 / counts[1] + quarter)
         return _Account(probability, offset, freedom, 1.0, low, high, covariance)
 
+    if same_machine:
+        return [as_history(0.99, _NO_OFFSET, freedom), as_history(0.01, 1.0, freedom)]
     return [
         as_history(0.8, 0.1, freedom),
         as_history(0.12, 1.0, freedom),

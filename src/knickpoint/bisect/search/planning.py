@@ -24,6 +24,12 @@ _SURE: Final = 0.1
 _REPEATS_FOR_A_REFERENCE: Final = 8
 """So many values of a place in doubt ask for one value of each level, made at an end if need be."""
 
+_LITTLE: Final = 2.0
+"""An answer says little where another one is so many times as open."""
+
+_DENIES: Final = 3
+"""The side of a culprit that denies the likelier half of "none" is measured so many times for each time of the other."""
+
 _ENDS_DIFFER: Final = 0.2
 """The ends are measured again while "no commit made the change" has at least this probability."""
 
@@ -60,6 +66,8 @@ def plan_of(standing: Standing, under_way: Sequence[PlannedProbe], devices: Sequ
         return ()
     if standing.culprits:
         return _verify(standing, under_way, free)
+    if standing.likely_culprits:
+        return _confirm(standing, under_way, free)
     ends = _ends(standing, under_way, free)
     for probe in ends:
         free.remove(probe.device)
@@ -70,15 +78,20 @@ def moot_of(standing: Standing, under_way: Sequence[PlannedProbe]) -> tuple[Plan
     """Answer as :func:`moot` does, from a standing."""
     if _has_ended(standing):
         return tuple(under_way)
-    wanted = {place for number in standing.culprits for place in standing.sides_of(number)}
+    worth = _worth(standing)
+    return tuple(p for p in under_way if p.purpose is ProbePurpose.SEARCH and not worth[p.place])
+
+
+def _worth(standing: Standing) -> NDArray[np.bool_]:
+    """Return which places are worth a probe; shape (candidates + 1,)."""
     before = standing.change_at_or_before
-    return tuple(
-        probe
-        for probe in under_way
-        if probe.purpose is ProbePurpose.SEARCH
-        and probe.place not in wanted
-        and not _OPEN <= before[probe.place] <= 1 - _OPEN
-    )
+    worth = (before >= _OPEN) & (before <= 1 - _OPEN)
+    if not worth.any():
+        worth[_around_the_likeliest(standing)] = True
+    if standing.problem.error is not None and not standing.exact:
+        worth |= standing.doubt >= _OPEN
+    worth[[place for number in standing.likely_culprits for place in standing.sides_of(number)]] = True
+    return worth
 
 
 def _has_ended(standing: Standing) -> bool:
@@ -104,6 +117,37 @@ def _verify(standing: Standing, under_way: Sequence[PlannedProbe], free: Sequenc
             left.remove(device)
             planned.append(PlannedProbe(place, device, ProbePurpose.VERIFY))
     return tuple(planned)
+
+
+def _confirm(standing: Standing, under_way: Sequence[PlannedProbe], free: Sequence[str]) -> tuple[PlannedProbe, ...]:
+    """Measure culprit and parent where the culprit is sure, but not yet that there was a change at all.
+
+    Each denies one half of "none": the parent that all is at the level of the bad end, the culprit that all is at that of
+    the good end. Values are compared on one device, so that the side with fewer values there is next.
+    """
+    numbers = standing.likely_culprits
+    parents = {place for number in numbers for place in standing.sides_of(number)[:1]}
+    culprits = {place for number in numbers for place in standing.sides_of(number)[1:]}
+    denying = parents if standing.belief.none_after > standing.belief.none_before else culprits
+    answers = standing.problem.error is not None
+    made = [(o.place, o.device) for o in standing.observations] + [(probe.place, probe.device) for probe in under_way]
+    counts = Counter((place, "" if answers else device) for place, device in made)
+    planned: list[PlannedProbe] = []
+    for device in _by_experience(standing, free):
+        on = "" if answers else device
+
+        def price(place: int, on: str = on) -> tuple[int, int]:
+            return (counts[place, on] + 1) * (1 if answers and place in denying else _DENIES), place
+
+        place = min(parents | culprits, key=price, default=None)
+        if place is not None:
+            counts[place, on] += 1
+            planned.append(PlannedProbe(place, device, _purpose(standing, place)))
+    return tuple(planned)
+
+
+def _purpose(standing: Standing, place: int) -> ProbePurpose:
+    return ProbePurpose.END if place in {0, standing.problem.candidates} else ProbePurpose.SEARCH
 
 
 def _ends(standing: Standing, under_way: Sequence[PlannedProbe], free: Sequence[str]) -> tuple[PlannedProbe, ...]:
@@ -156,11 +200,25 @@ def _search(standing: Standing, under_way: Sequence[PlannedProbe], free: Sequenc
     places = _at_quantiles(before, targets, usable, problem.costs, repeats=not standing.exact)
     if not places and not under_way and not standing.exact:
         places = _around_the_likeliest(standing)
-    places = _with_references(standing, under_way, places)
+    places = _with_references(standing, under_way, _with_open_answers(standing, places))
     return tuple(
-        PlannedProbe(place, device, ProbePurpose.END if place in {0, problem.candidates} else ProbePurpose.SEARCH)
+        PlannedProbe(place, device, _purpose(standing, place))
         for place, device in zip(places, _by_experience(standing, free), strict=False)
     )
+
+
+def _with_open_answers(standing: Standing, places: Sequence[int]) -> list[int]:
+    """Replace places that say little by the one whose answer is most open, as an end that contradicts its neighbours.
+
+    Quantiles take two changes for the one or the other, and so they may return to a place whose answer is known.
+    """
+    problem = standing.problem
+    if problem.error is None or standing.exact or problem.several <= 0:
+        return list(places)
+    doubt = standing.doubt.copy()
+    doubt[[place for place in problem.skipped if place <= problem.candidates]] = 0.0
+    most = int(np.argmax(doubt))
+    return [most if doubt[place] * _LITTLE < doubt[most] else place for place in places]
 
 
 def _with_references(standing: Standing, under_way: Sequence[PlannedProbe], places: Sequence[int]) -> list[int]:
@@ -169,7 +227,7 @@ def _with_references(standing: Standing, under_way: Sequence[PlannedProbe], plac
     Without values of both levels from these devices, "another device" explains a level as well as a change does.
     """
     problem = standing.problem
-    if problem.error is not None:
+    if problem.error is not None or problem.same_machine:
         return list(places)
     before = standing.change_at_or_before
     sure = {

@@ -33,7 +33,8 @@ class Problem:
     commit at place ``c``: with it the change begins. ``prior`` has the probability of each candidate (``candidates``
     numbers, at place c - 1, which sum to 1, with a floor so that evidence always wins); None is uniform. ``none`` is the
     prior probability that no commit of the range made the change. ``several`` is that of more than one change in the
-    range. ``before`` and ``after`` are the levels of the history; ``movement`` is +1, -1, or 0 where either is possible.
+    range. ``before`` and ``after`` are the levels of the history; ``same_machine`` says that the devices of the search measured
+    it, so that it has no offset against them. ``movement`` is +1, -1, or 0 where either is possible.
     ``error`` is set where probes pass or fail: the probability of a wrong answer, None where probes measure values and 0
     where answers are exact. ``unknown_error`` says that ``error`` is a guess, so that it is estimated. ``skipped`` are
     the places that cannot be measured. ``costs`` are relative costs of a probe at each place (``candidates`` + 1 numbers), None where all cost
@@ -52,6 +53,7 @@ class Problem:
     skipped: frozenset[int] = frozenset()
     costs: NDArray[np.float64] | None = None
     probability: float = 0.95
+    same_machine: bool = False
 
 
 @dataclass(frozen=True, slots=True)

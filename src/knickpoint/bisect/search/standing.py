@@ -61,11 +61,15 @@ class Standing:
     @cached_property
     def culprits(self) -> tuple[int, ...]:
         """The classes that are sure enough to be stated, ascending; not yet verified."""
-        posterior, wanted = self.belief.posterior, self.problem.probability
         if not self.ends_are_certain and self.belief.change < _CHANGE_AGAINST_NONE:
             return ()
-        sure = np.flatnonzero(self.class_probability >= wanted)
-        expected = 2 if posterior.several > 0.5 else 1
+        return self.likely_culprits
+
+    @cached_property
+    def likely_culprits(self) -> tuple[int, ...]:
+        """The classes that have the probability, ascending, also while the evidence against "none" is missing."""
+        sure = np.flatnonzero(self.class_probability >= self.problem.probability)
+        expected = 2 if self.belief.posterior.several > 0.5 else 1
         return tuple(int(number) for number in sure) if len(sure) >= expected else ()
 
     @property
@@ -119,6 +123,18 @@ class Standing:
         return np.concatenate([[0.0], np.cumsum(changes)]) + belief.none_after + belief.reversed / 2
 
     @cached_property
+    def doubt(self) -> NDArray[np.float64]:
+        """How open the answer of a probe that passes or fails is: the lesser of both probabilities; shape (candidates + 1,).
+
+        It is half of what is unknown in the answer, so that a place with little of it says little, however often it is
+        measured. Two changes count as one that the second takes back.
+        """
+        belief = self.belief
+        alone = np.concatenate([[0.0], np.cumsum(belief.posterior.single)])
+        failing = alone + belief.between + belief.none_after + belief.reversed / 2
+        return np.minimum(failing, 1 - failing)
+
+    @cached_property
     def raised(self) -> NDArray[np.float64]:
         """The share, up to each place, of the commits that may lie between two changes; shape (candidates + 1,)."""
         places = np.arange(self.problem.candidates + 1)
@@ -126,7 +142,7 @@ class Standing:
         right = np.clip(np.searchsorted(measured, places, side="right"), 1, len(measured) - 1)
         width = (places - measured[right - 1]) * (measured[right] - places)
         total = np.cumsum(width, dtype=np.float64)
-        return total / (total[-1] or 1.0)
+        return np.asarray((total - width / 2) / (total[-1] or 1.0), dtype=np.float64)
 
     def count_at(self, place: int, probes: Iterable[int] = ()) -> int:
         """Return how many observations, and probes of the given places, a place has."""

@@ -170,7 +170,7 @@ def _best_of(estimate: Estimate) -> Fit:
 def evidence_of_values(problem: Problem, observations: Sequence[Observation]) -> Evidence:
     """Return the evidence of observations with values."""
     values = Values.of(problem, observations)
-    known = knowledge_of(problem.before, problem.after, values.scale)
+    known = _knowledge(problem, values)
     fitted = _without_outliers(values, known)
     single, turned = _directed(problem.movement, known, fitted)
     gaps = len(values.places) + 1
@@ -190,8 +190,12 @@ def evidence_of_values(problem: Problem, observations: Sequence[Observation]) ->
 def best_fit(problem: Problem, observations: Sequence[Observation]) -> tuple[Values, Fit, Array]:
     """Return the values, the most probable account of them (in the unit of the scale), and the weight of each value."""
     values = Values.of(problem, observations)
-    fitted = _without_outliers(values, knowledge_of(problem.before, problem.after, values.scale))
+    fitted = _without_outliers(values, _knowledge(problem, values))
     return values, fitted.best(), fitted.weights
+
+
+def _knowledge(problem: Problem, values: Values) -> Knowledge:
+    return knowledge_of(problem.before, problem.after, values.scale, same_machine=problem.same_machine)
 
 
 def _directed(movement: int, known: Knowledge, fitted: _Fitted) -> tuple[Array, Array]:

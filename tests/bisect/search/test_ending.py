@@ -1,0 +1,62 @@
+"""A search without a budget ends, whatever the noise, the devices and the place of the culprit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from knickpoint.bisect.search import conclude, moot, plan
+from knickpoint.bisect.search.problem import Budget, ConclusionKind, Level, Observation, Problem
+
+MOST = 200
+
+
+def probes_to_the_end(problem: Problem, culprits: set[int], devices: int, seed: int, delta: float = 3.0) -> int:
+    """Play a search in rounds and count its probes; an assertion where it takes too many, or plans what is moot."""
+    random = np.random.default_rng(seed)
+    names = [f"d{number}" for number in range(devices)]
+    observations: list[Observation] = []
+    while len(observations) < MOST:
+        if conclude(problem, observations, Budget()):
+            return len(observations)
+        planned = plan(problem, observations, (), names)
+        assert planned, "a search that goes on plans something"
+        assert not moot(problem, observations, planned), "what is planned is worth its answer"
+        for probe in planned:
+            changes = sum(culprit <= probe.place for culprit in culprits) % 2
+            value = delta * changes + float(random.standard_normal())
+            wrong = random.random() < (problem.error or 0.0)
+            observations.append(
+                Observation(probe.place, probe.device, value)
+                if problem.error is None
+                else Observation(probe.place, probe.device, passed=bool(changes) == wrong)
+            )
+    raise AssertionError(f"the search for {culprits} does not end")
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(1, 16), st.integers(1, 17), st.integers(1, 3), st.sampled_from([0.05, 0.1, 0.2]), st.integers(0, 99))
+def test_a_search_of_answers_ends(candidates: int, culprit: int, devices: int, error: float, seed: int) -> None:
+    probes_to_the_end(Problem(candidates, error=error), {culprit}, devices, seed)
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.integers(1, 16), st.integers(1, 17), st.integers(1, 3), st.integers(0, 99))
+def test_a_search_of_values_ends(candidates: int, culprit: int, devices: int, seed: int) -> None:
+    levels = Level(0.0, 1.0, 20), Level(3.0, 1.0, 20)
+    same_machine = seed % 2 == 0
+    problem = Problem(candidates, before=levels[0], after=levels[1], movement=1, same_machine=same_machine)
+    probes_to_the_end(problem, {culprit}, devices, seed)
+
+
+@pytest.mark.parametrize("answers", [(True, True), (True, True, True), (False, False), (False, True)])
+def test_exact_answers_without_a_change_end(answers: tuple[bool, ...]) -> None:
+    problem = Problem(2, error=0.0)
+    observations = [Observation(place, "a", passed=ok) for place, ok in zip((0, 2, 1), answers, strict=False)]
+    if plan(problem, observations, (), ["a"]):
+        observations.append(Observation(1, "a", passed=answers[-1]))
+    conclusion = conclude(problem, observations, Budget())
+    assert conclusion is not None
+    assert conclusion.kind is not ConclusionKind.CULPRIT
