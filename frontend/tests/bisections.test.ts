@@ -1,6 +1,15 @@
 import { describe, expect, it } from "vitest";
 import type { BisectionDetail, Probe } from "../src/api/client";
-import { centre, devicesOf, durationText, hasEnded, probeDots, stateText, summaryText } from "../src/text/bisections";
+import {
+  centre,
+  devicesOf,
+  durationText,
+  hasEnded,
+  probeDots,
+  stateText,
+  summaryText,
+  valueMarks,
+} from "../src/text/bisections";
 
 function probe(number: number, place: number, part: Partial<Probe> = {}): Probe {
   return {
@@ -85,5 +94,19 @@ describe("the plot of the probes", () => {
     const list = [probe(1, 0, { device: "zeta" }), probe(2, 1, { device: "alpha" })];
     expect(devicesOf(found({ probe_list: list }))).toEqual(["alpha", "zeta"]);
     expect(probeDots(found({ probe_list: list })).map((dot) => dot.device)).toEqual([1, 0]);
+  });
+});
+
+describe("the scale beside the probes", () => {
+  const marks = (...parts: Partial<Probe>[]) =>
+    valueMarks(probeDots(found({ probe_list: parts.map((part, place) => probe(place + 1, place, part)) })));
+
+  it("names the lowest and the highest value", () => {
+    expect(marks({ value: 130 }, { value: 100 }, { value: 120 }).map(({ value }) => value)).toEqual([100, 130]);
+  });
+
+  it("names equal values once, and nothing where probes pass or fail", () => {
+    expect(marks({ value: 7 }, { value: 7 })).toHaveLength(1);
+    expect(marks({ outcome: "passed", value: null }, { outcome: "failed", value: null })).toEqual([]);
   });
 });

@@ -9,12 +9,14 @@ import { commitHash } from "../templates/commit";
 import { errorNotice } from "../templates/notice";
 import {
   centre,
+  certaintyText,
   devicesOf,
   durationText,
   hasEnded,
   probeDots,
   stateText,
   summaryText,
+  valueMarks,
   type ProbeDot,
 } from "../text/bisections";
 import { timestampText } from "../text/dates";
@@ -25,6 +27,8 @@ const POLL_MS = 2_000;
 /** Commits that are listed with their probability. */
 const MOST_COMMITS = 8;
 const LEAST_PROBABILITY = 0.005;
+/** With more commits than this, only the ends are named below the plot. */
+const MOST_PLACES = 8;
 
 @customElement("kp-bisection-panel")
 export class BisectionPanel extends PageElement {
@@ -178,19 +182,34 @@ function renderBars(found: BisectionDetail) {
 
 function renderDots(found: BisectionDetail) {
   const devices = devicesOf(found);
+  const dots = probeDots(found);
   return html`<figure>
     <figcaption>
       What each probe measured${devices.length > 0 ? html`: ${devices.map(renderDevice)}` : nothing}
-      <span class="no-value">× no value</span>
+      ${dots.some((dot) => dot.valueless) ? html`<span>× no value</span>` : nothing}
     </figcaption>
     <svg class="dots" role="img" aria-label="Values of the probes by commit; the list of probes has the numbers">
       ${found.candidates.map(
         (_, place) =>
           svg`<line x1="${centre(place, found.candidates.length)}%" x2="${centre(place, found.candidates.length)}%" y1="0" y2="100%"></line>`,
       )}
-      ${probeDots(found).map((dot) => renderDot(dot, found.unit))}
+      ${valueMarks(dots).map(
+        ({ value, y }) =>
+          svg`<line x1="0" x2="100%" y1="${y}%" y2="${y}%"></line><text class="mark" x="0" y="${y}%" dy="-3">${valueText(value, found.unit)}</text>`,
+      )}
+      ${dots.map((dot) => renderDot(dot, found.unit))}
     </svg>
+    ${renderPlaces(found)}
   </figure>`;
+}
+
+/** The commits below the plot: each of a few, else the two ends. */
+function renderPlaces({ candidates }: BisectionDetail) {
+  const few = candidates.length <= MOST_PLACES;
+  const shown = candidates.filter((_, place) => few || place === 0 || place === candidates.length - 1);
+  return html`<div class="places ${few ? "each" : ""}" aria-hidden="true">
+    ${shown.map(({ commit }) => html`<span title=${commit.subject}>${commit.short}</span>`)}
+  </div>`;
 }
 
 function renderDevice(name: string, index: number) {
@@ -218,7 +237,7 @@ function renderCommits(found: BisectionDetail) {
       ${likely.slice(0, MOST_COMMITS).map(
         ({ commit, probability }) =>
           html`<li>
-            <span class="figure">${percentText(probability ?? 0)}</span> ${commitHash(commit)}
+            <span class="figure">${certaintyText(probability ?? 0)}</span> ${commitHash(commit)}
             <span class="subject" title=${commit.subject}>${commit.subject}</span>
             <span class="faint">${commit.author}</span>
           </li>`,

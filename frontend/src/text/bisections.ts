@@ -84,6 +84,17 @@ export function probeDots(found: Pick<BisectionDetail, "candidates" | "probe_lis
   });
 }
 
+/** The lowest and the highest value of the dots with their heights; none where probes pass or fail. */
+export function valueMarks(dots: readonly ProbeDot[]): { value: number; y: number }[] {
+  const measured = dots
+    .flatMap(({ probe, y }) => (probe.value === null ? [] : [{ value: probe.value, y }]))
+    .sort((left, right) => left.value - right.value);
+  const [low] = measured;
+  const high = measured.at(-1);
+  if (!low || !high) return [];
+  return low.value === high.value ? [low] : [low, high];
+}
+
 /** The middle of a place, in percent of the width. */
 export function centre(place: number, places: number): number {
   return ((place + 0.5) / Math.max(places, 1)) * 100;

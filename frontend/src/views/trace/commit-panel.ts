@@ -124,7 +124,9 @@ function renderSuspects(context: TraceContext, position: number) {
   const { suspects } = context;
   const older = range.suspects - suspects.length;
   return html`<h3>The change lies in one of ${range.suspects} commits</h3>
-    <p class="faint">The commits in between were not measured. Measure them to find the one that made the change.</p>
+    <p class="faint">
+      The commits in between were not measured. A bisection, or measuring them, finds the one that made the change.
+    </p>
     <ol class="suspects">
       ${suspects.map(renderSuspect)}
     </ol>
