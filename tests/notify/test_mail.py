@@ -31,7 +31,7 @@ _MESSAGE = Message(
     text=".begins with a dot\nJörg Weiß\n",
     html='<p>Jörg <img src="cid:change-12.png"></p>',
     attachments=(Attachment("change-12.png", "image/png", _PNG),),
-    data={"mute": "https://perf.example.org/mute/1"},
+    mute="https://perf.example.org/mute/1",
 )
 _SENDER = read_sender("Performance <perf@example.org>", "Parser performance", "here")
 
@@ -94,6 +94,15 @@ def test_a_mail_has_plain_text_html_and_the_picture_that_it_shows(box: MailBox) 
     assert picture.get_content() == _PNG
     assert f"cid:{picture['Content-ID'].strip('<>')}" in html.get_content()
     assert picture.get_content_disposition() == "inline"
+
+
+def test_no_line_of_a_mail_is_too_long_for_a_server(box: MailBox) -> None:
+    long = "ü" * 2_000 + "\r\n.\r\n end " + "x" * 2_000
+    (mail,) = _sent(box, replace(_MESSAGE, text=long, html=f"<p>{long}</p>", subject="subject " * 20))
+    text = mail.get_body(("plain",))
+    assert text is not None
+    assert text.get_content().splitlines() == long.splitlines()
+    assert max(map(len, box.raw[0].splitlines())) <= 78
 
 
 def test_a_mail_without_html_is_plain_text(box: MailBox) -> None:

@@ -21,6 +21,7 @@ __all__ = [
     "Purpose",
     "Recipient",
     "Sent",
+    "SentMark",
 ]
 
 MOST_IN_DIGEST: Final = 50
@@ -103,8 +104,9 @@ class Message:
 
     ``key`` is the same in every attempt, and different for different messages: the base of a Message-ID and the idempotency
     key of a webhook. Messages with the same ``thread`` belong together. ``subject`` is one line, ``text`` is plain text,
-    ``html`` refers to its ``attachments`` as ``cid:NAME``. ``data`` is the same as JSON values, for machines. ``address``
-    leads to the dashboard, "" where the instance has no public address.
+    ``html`` refers to its ``attachments`` as ``cid:NAME``. ``data`` is the same as JSON values, for machines; mails, which
+    people read, have none. ``address`` leads to the dashboard, "" where the instance has no public address. ``mute`` is the
+    link with which the recipient ends such messages, "" where there is none.
     """
 
     key: str
@@ -116,6 +118,7 @@ class Message:
     attachments: tuple[Attachment, ...] = ()
     data: Mapping[str, object] = field(default_factory=dict)
     address: str = ""
+    mute: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +127,15 @@ class Sent:
 
     reference: str = ""
     link: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SentMark:
+    """That the delivery with the id ``key`` was answered with ``answer`` at ``time``."""
+
+    key: int
+    answer: Sent
+    time: datetime
 
 
 @dataclass(frozen=True, slots=True)

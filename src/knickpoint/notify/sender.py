@@ -1,8 +1,10 @@
 """Send what is due: claim deliveries, hand each over, and mark it with the answer.
 
 The stages of one delivery: *begin* it, which counts the attempt; write its message from the facts of now; hand it to its
-channel; mark it. A mark that the store did not take is kept and written before anything else is sent. A channel that fails
-several times in a row pauses, so that one server that is down does not use up the attempts of every delivery.
+channel; mark it. A mark is written with the beginning of the next delivery, in one transaction, so that a sender that dies
+leaves one delivery at most that was answered and has no mark. A mark that the store did not take is kept and written before
+anything else is sent. A channel that fails several times in a row pauses, so that one server that is down does not use up
+the attempts of every delivery.
 """
 
 from __future__ import annotations
@@ -18,11 +20,11 @@ from typing import Final
 
 from knickpoint.model.announcement import Announcement, AnnouncementKind
 from knickpoint.model.errors import KnickpointError, StoreError
-from knickpoint.model.notification import Delivery, DeliveryState, Message, NotificationKind, Sent
-from knickpoint.model.regression import ChangePoint
+from knickpoint.model.notification import Delivery, DeliveryState, Message, NotificationKind, SentMark
 from knickpoint.notify.backoff import pause_after
 from knickpoint.notify.channel import Channel, DeliveryError
 from knickpoint.notify.held_changes import is_held
+from knickpoint.notify.ledger_view import LedgerView
 from knickpoint.notify.recipients import AUTOMATIC
 from knickpoint.notify.schedule import Schedule
 from knickpoint.notify.settings import ChannelSettings
@@ -38,6 +40,8 @@ LEASE_SECONDS: Final = 300.0
 _BATCH: Final = 16
 _FAILURES_TO_PAUSE: Final = 3
 _HELD_PAUSE: Final = timedelta(minutes=15)
+_VIEW_AGE: Final = timedelta(seconds=5)
+"""How long the ledger is taken to be as it was read."""
 _UNFINISHED: Final = frozenset({DeliveryState.WAITING, DeliveryState.SENDING})
 
 WriteMessage = Callable[[Delivery, datetime], Message | None]
@@ -79,7 +83,12 @@ class Sender:
     _open: dict[str, Channel] = field(default_factory=dict, init=False)
     _failures: Counter[str] = field(default_factory=Counter, init=False)
     _pauses: dict[str, datetime] = field(default_factory=dict, init=False)
-    _unmarked: list[tuple[int, Sent, datetime]] = field(default_factory=list, init=False)
+    _unmarked: list[SentMark] = field(default_factory=list, init=False)
+    _view: LedgerView = field(init=False)
+    _viewed: datetime = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._look()
 
     def step(self, stop: threading.Event | None = None) -> list[tuple[Delivery, Outcome, str]]:
         """Claim some due deliveries, and send them; return what became of each, with the reason where it was not sent.
@@ -93,6 +102,7 @@ class Sender:
         now = self.clock()
         paused = [name for name, until in self._pauses.items() if until > now]
         claimed = self.store.notifications.claim(now, LEASE_SECONDS, _BATCH, holder=self.holder, without=paused)
+        self._look()
         found: list[tuple[Delivery, Outcome, str]] = []
         for number, delivery in enumerate(claimed):
             name = delivery.recipient.channel
@@ -107,6 +117,7 @@ class Sender:
             outcome = self._handle(delivery)
             if outcome is not None:
                 found.append((delivery, *outcome))
+        self._write_marks()
         if not claimed:
             self.close()
         return found
@@ -121,17 +132,20 @@ class Sender:
         settings = self.channels.get(delivery.recipient.channel)
         if settings is None:
             return self._drop(delivery, f"there is no channel {delivery.recipient.channel!r} any more")
-        until = self._postponed(delivery, settings)
+        if self.clock() - self._viewed > _VIEW_AGE:
+            self._look()
+        earlier = self._earlier(delivery)
+        until = self._postponed(delivery, settings, earlier)
         if until is not None:
             self.store.notifications.release([delivery.id], self.holder, until)
             return None
-        wanted, reason = self._still_true(delivery)
+        wanted, reason = self._still_true(delivery, earlier)
         if wanted is None:
             return self._drop(delivery, reason)
         wanted = self._without_held(wanted)
         if wanted is None:
             return None
-        if not self.store.notifications.begin(delivery.id, self.holder, self.clock(), LEASE_SECONDS):
+        if not self._begin(delivery):
             return None
         return self._attempt(wanted, settings)
 
@@ -150,20 +164,25 @@ class Sender:
             _LOG.exception("delivery %d failed", delivery.id)
             return self._failed(delivery, f"it failed unexpectedly, the log has the details: {error!r}", None)
         self._failures.pop(settings.name, None)
-        self._unmarked.append((delivery.id, answer, self.clock()))
-        self._write_marks()
+        self._unmarked.append(SentMark(delivery.id, answer, self.clock()))
         return Outcome.SENT, ""
 
     # What is not sent now, or not at all
 
-    def _postponed(self, delivery: Delivery, settings: ChannelSettings) -> datetime | None:
+    def _earlier(self, delivery: Delivery) -> list[Delivery]:
+        """Return the earlier deliveries about the same chains to the same receiver; those without their mark are sent, too."""
+        unmarked = {mark.key for mark in self._unmarked}
+        found = self.store.notifications.earlier(delivery)
+        return [replace(each, state=DeliveryState.SENT) if each.id in unmarked else each for each in found]
+
+    def _postponed(self, delivery: Delivery, settings: ChannelSettings, earlier: Sequence[Delivery]) -> datetime | None:
         """Return until when a delivery waits: for the end of quiet hours, for what it corrects."""
         now = self.clock()
         if settings.kind not in AUTOMATIC and (until := self.schedule.after_quiet(now)) > now:
             return until
-        earlier = [each for each in self.store.notifications.earlier(delivery) if each.state in _UNFINISHED]
-        if earlier and delivery.kind is not NotificationKind.ESCALATION:
-            return max(now + timedelta(seconds=1), *(each.due for each in earlier))
+        awaited = [each.due for each in earlier if each.state in _UNFINISHED]
+        if awaited and delivery.kind is not NotificationKind.ESCALATION:
+            return max(now + timedelta(seconds=1), *awaited)
         return None
 
     def _without_held(self, delivery: Delivery) -> Delivery | None:
@@ -185,15 +204,15 @@ class Sender:
 
     def _held(self, delivery: Delivery) -> set[int]:
         """Return which announcements of a delivery are held back, because the machine moved and perhaps not the code."""
-        ledger = self.store.findings.announcements
-        announced = ledger.get(delivery.announcements)
-        members = ledger.members({each.chain for each in announced})
-        by_chain: dict[int, list[ChangePoint]] = {}
-        for point in members if any(point.held for point in members) else ():
-            by_chain.setdefault(point.announced, []).append(point)
-        return {each.id for each in announced if is_held(each, by_chain.get(each.chain, ()))}
+        announced = self._view.get(delivery.announcements)
+        members = self._view.members({each.chain for each in announced})
+        return {
+            each.id
+            for each in announced
+            if any(point.held for point in members[each.chain]) and is_held(each, members[each.chain])
+        }
 
-    def _still_true(self, delivery: Delivery) -> tuple[Delivery | None, str]:
+    def _still_true(self, delivery: Delivery, earlier: Sequence[Delivery]) -> tuple[Delivery | None, str]:
         """Return the delivery with the announcements that are still worth sending; None and the reason without any.
 
         A change that was withdrawn before its receiver heard of it is not mentioned, and neither is a correction of what
@@ -201,10 +220,9 @@ class Sender:
         """
         if not delivery.announcements:
             return delivery, ""
-        ledger = self.store.findings.announcements
-        announced = ledger.get(delivery.announcements)
-        known = self._heard_chains(delivery)
-        chains = ledger.chains({each.chain for each in announced})
+        announced = self._view.get(delivery.announcements)
+        known = self._heard_chains(earlier)
+        chains = self._view.chains({each.chain for each in announced})
         kept: list[int] = []
         reason = "its announcements are no longer in the ledger"
         for chain in dict.fromkeys(each.chain for each in announced):
@@ -213,11 +231,10 @@ class Sender:
             kept += [] if reason else [each.id for each in rows]
         return (replace(delivery, announcements=tuple(sorted(kept))), "") if kept else (None, reason)
 
-    def _heard_chains(self, delivery: Delivery) -> set[int]:
+    def _heard_chains(self, earlier: Sequence[Delivery]) -> set[int]:
         """Return the chains of which the receiver got a message before."""
-        earlier = self.store.notifications.earlier(delivery)
         sent = [key for each in earlier if each.state is DeliveryState.SENT for key in each.announcements]
-        return {each.chain for each in self.store.findings.announcements.get(sent)}
+        return {each.chain for each in self._view.get(sent)}
 
     def _drop(self, delivery: Delivery, reason: str) -> tuple[Outcome, str] | None:
         dropped = self.store.notifications.drop(delivery.id, self.holder, reason)
@@ -242,12 +259,23 @@ class Sender:
 
     # Marks and channels
 
+    def _look(self) -> None:
+        """Read the ledger anew from here on."""
+        self._view, self._viewed = LedgerView(self.store), self.clock()
+
+    def _begin(self, delivery: Delivery) -> bool:
+        """Begin a delivery, and write the marks of those before it; return whether this sender still has it."""
+        begun = self.store.notifications.begin(
+            delivery.id, self.holder, self.clock(), LEASE_SECONDS, marks=self._unmarked
+        )
+        self._unmarked.clear()
+        return begun
+
     def _write_marks(self) -> None:
         """Mark what was sent; what the store does not take stays for the next time."""
-        while self._unmarked:
-            key, answer, time = self._unmarked[0]
-            self.store.notifications.sent(key, self.holder, answer, time)
-            self._unmarked.pop(0)
+        if self._unmarked:
+            self.store.notifications.mark_sent(self._unmarked, self.holder)
+            self._unmarked.clear()
 
     def _channel(self, settings: ChannelSettings) -> Channel:
         if settings.name not in self._open:

@@ -16,6 +16,7 @@ from knickpoint.model.notification import (
     Purpose,
     Recipient,
     Sent,
+    SentMark,
 )
 from knickpoint.model.regression import Condition, Direction, SuspectRange
 from knickpoint.model.settlement import FindingKind
@@ -220,3 +221,14 @@ def test_used_links_are_forgotten_once_they_have_expired(store: Store) -> None:
     store.links.use("abc", "ann", now=NOW, expires=NOW)
     store.links.use("def", "ann", now=NOW + timedelta(seconds=1), expires=NOW + timedelta(days=1))
     assert not store.links.is_used("abc")
+
+
+def test_what_was_sent_is_marked_with_the_beginning_of_the_next_delivery(store: Store) -> None:
+    store.notifications.switch(on=True)
+    store.notifications.plan([planned(announced(1)), planned(announced(2))], before=0, after=2, now=NOW)
+    store.notifications.claim(NOW, LEASE, 2, holder="me")
+    marks = [SentMark(1, Sent("<one@host>"), NOW)]
+    assert store.notifications.begin(2, "me", NOW, LEASE, marks=marks)
+    first, second = store.notifications.get([1, 2])
+    assert (first.state, first.reference) == (DeliveryState.SENT, "<one@host>")
+    assert (second.state, second.attempts) == (DeliveryState.SENDING, 1)

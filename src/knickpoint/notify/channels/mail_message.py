@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import hashlib
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from email.headerregistry import Address
-from email.message import EmailMessage, MIMEPart
+from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import format_datetime, parseaddr
 from typing import Final
 
 from knickpoint.model.errors import ConfigError
-from knickpoint.model.notification import Message
+from knickpoint.model.notification import Attachment, Message
 from knickpoint.model.plain_text import plain_line
 from knickpoint.people.addresses import is_mail_address
 
@@ -22,6 +25,7 @@ __all__ = ["Sender", "mail_bytes", "message_id", "read_sender"]
 _LONGEST_SUBJECT: Final = 200
 _LONGEST_NAME: Final = 120
 _POLICY: Final = SMTP.clone(max_line_length=78)
+_TEXT: Final = {"Content-Transfer-Encoding": "quoted-printable"}
 _IDENTITY: Final = re.compile(r"[^A-Za-z0-9.-]+")
 
 
@@ -80,44 +84,74 @@ def mail_bytes(message: Message, sender: Sender, *, channel: str, now: datetime)
     mail["List-Id"] = f"{_quoted(sender.instance)} <{list_name}.knickpoint.{sender.domain}>"
     mail["Auto-Submitted"] = "auto-generated"
     mail["X-Auto-Response-Suppress"] = "All"
-    mute = message.data.get("mute")
-    if isinstance(mute, str) and re.fullmatch(r"https?://[!-;=?-~]+", mute):
-        mail["List-Unsubscribe"] = f"<{mute}>"
-    _fill(mail, message, sender)
-    return mail.as_bytes()
+    if re.fullmatch(r"https?://[!-;=?-~]+", message.mute):
+        mail["List-Unsubscribe"] = f"<{message.mute}>"
+    content = _put_in(mail, message, sender)
+    headers = b"".join(_POLICY.fold_binary(name, value) for name, value in mail.raw_items())
+    return headers + b"\r\n" + content.replace(b"\n", b"\r\n")
 
 
-def _fill(mail: EmailMessage, message: Message, sender: Sender) -> None:
-    """Put plain text, HTML and the pictures that it shows into ``mail``."""
-    mail.set_content(_whole(message.text), cte="quoted-printable")
+def _put_in(mail: EmailMessage, message: Message, sender: Sender) -> bytes:
+    """Put the type of the content into the headers of ``mail``; return the content: text, HTML, and its pictures.
+
+    The parts are written here, since the generators of the library go through every line of every picture again.
+    """
+    mail["MIME-Version"] = "1.0"
+    text = _Part('text/plain; charset="utf-8"', _TEXT, _readable(message.text))
     if not message.html:
-        return
-    html, ids = _whole(message.html), {}
+        return _set(mail, text)
     digest = hashlib.sha256(message.key.encode("utf-8", "replace")).hexdigest()[:16]
+    html, pictures = message.html, []
     for number, attachment in enumerate(message.attachments):
-        ids[attachment.name] = f"{number}.{digest}@{sender.domain}"
-        html = html.replace(f"cid:{attachment.name}", f"cid:{ids[attachment.name]}")
-    mail.add_alternative(html, subtype="html", cte="quoted-printable")
-    (_, part) = mail.iter_parts()
-    assert isinstance(part, MIMEPart)
-    for attachment in message.attachments:
-        main, _, subtype = attachment.media_type.partition("/")
-        name = re.sub(r"[^A-Za-z0-9._-]", "_", attachment.name)
-        part.add_related(
-            attachment.content,
-            maintype=main,
-            subtype=subtype,
-            cid=f"<{ids[attachment.name]}>",
-            filename=name,
-            disposition="inline",
-        )
-    for level, multipart in enumerate(each for each in mail.walk() if each.is_multipart()):
-        multipart.set_boundary(f"part-{level}-{digest}")
+        cid = f"{number}.{digest}@{sender.domain}"
+        html = html.replace(f"cid:{attachment.name}", f"cid:{cid}")
+        pictures.append(_picture(attachment, cid))
+    shown = _Part('text/html; charset="utf-8"', _TEXT, _readable(html))
+    if pictures:
+        shown = _together("related", [shown, *pictures], f"part-1-{digest}")
+    return _set(mail, _together("alternative", [text, shown], f"part-0-{digest}"))
 
 
-def _whole(text: str) -> str:
-    """Return ``text`` without halves of characters, which no encoding has."""
-    return text.encode("utf-8", "replace").decode()
+@dataclass(frozen=True, slots=True)
+class _Part:
+    r"""A part of a mail: its type, its further headers, and its content as the mail has it, with ``\n`` as line breaks."""
+
+    media_type: str
+    headers: Mapping[str, str]
+    content: bytes
+
+    @property
+    def whole(self) -> bytes:
+        lines = [f"{name}: {value}\n" for name, value in {"Content-Type": self.media_type, **self.headers}.items()]
+        return "".join(lines).encode("ascii") + b"\n" + self.content
+
+
+def _set(mail: EmailMessage, part: _Part) -> bytes:
+    for name, value in {"Content-Type": part.media_type, **part.headers}.items():
+        mail[name] = value
+    return part.content
+
+
+def _picture(attachment: Attachment, cid: str) -> _Part:
+    name = re.sub(r"[^A-Za-z0-9._-]", "_", attachment.name)
+    headers = {
+        "Content-Transfer-Encoding": "base64",
+        "Content-Disposition": f'inline; filename="{name}"',
+        "Content-ID": f"<{cid}>",
+    }
+    return _Part(attachment.media_type, headers, base64.encodebytes(attachment.content))
+
+
+def _together(subtype: str, parts: Sequence[_Part], boundary: str) -> _Part:
+    between = f"--{boundary}\n".encode("ascii")
+    content = b"".join(between + part.whole + b"\n" for part in parts) + f"--{boundary}--\n".encode("ascii")
+    return _Part(f'multipart/{subtype}; boundary="{boundary}"', {}, content)
+
+
+def _readable(text: str) -> bytes:
+    """Return ``text`` as quoted-printable UTF-8; halves of characters, which no encoding has, become question marks."""
+    lines = re.sub("\r\n?", "\n", text).encode("utf-8", "replace")
+    return binascii.b2a_qp(lines if lines.endswith(b"\n") else lines + b"\n")
 
 
 def _quoted(name: str) -> str:

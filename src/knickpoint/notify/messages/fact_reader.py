@@ -21,6 +21,7 @@ from knickpoint.model.regression import ChangePoint, Condition, Direction, Statu
 from knickpoint.model.settlement import Certainty
 from knickpoint.model.suspects import Suspects
 from knickpoint.notify.held_changes import concerned
+from knickpoint.notify.ledger_view import LedgerView
 from knickpoint.notify.messages.facts import (
     ChangeFacts,
     CommitFacts,
@@ -95,13 +96,19 @@ class FactReader:
 
     store: Store
     settings: FactSettings
+    _ledger: LedgerView = field(init=False, repr=False)
     _changes: dict[int, ChangeFacts | None] = field(default_factory=dict, init=False, repr=False)
     _pictures: dict[str, Callable[[], bytes]] = field(default_factory=dict, init=False, repr=False)
     _repositories: dict[int, _RepositoryFacts] = field(default_factory=dict, init=False, repr=False)
 
+    def __post_init__(self) -> None:
+        self._ledger = LedgerView(self.store)
+
     def read(self, delivery: Delivery, now: datetime) -> NotificationFacts:
         """Return the facts of ``delivery``. Without changes, nothing of it is there any more, and it is not to be sent."""
-        announced = self.store.findings.announcements.get(delivery.announcements)
+        announced = self._ledger.get(delivery.announcements)
+        self._ledger.members({each.chain for each in announced})
+        self._ledger.chains({each.chain for each in announced})
         facts = [self._change(each) for each in _newest_of_chains(announced)]
         changes = sorted((each for each in facts if each is not None), key=_rank)
         kept = [replace(each, links=self._links(each, delivery.recipient)) for each in changes[:_MOST_CHANGES]]
@@ -146,14 +153,14 @@ class FactReader:
             repository = self._repository(announced)
         except AbsentError:
             return None
-        members = self.store.findings.announcements.members([announced.chain])
+        members = self._ledger.members([announced.chain])[announced.chain]
         live = [each for each in members if each.condition is not Condition.GONE] or members
         side = concerned(announced, members)
         found = min(side, key=lambda each: each.rank, default=None)
         if found is None:
             return None
         lead, key = found, announced.regression_id
-        chain = self.store.findings.announcements.chains([announced.chain])[announced.chain]
+        chain = self._ledger.chains([announced.chain])[announced.chain]
         alerts = self.store.findings.alerts_of_regressions([key]).get(key, ())
         ranked = self.store.findings.suspects.get(key)
         others = sorted(side, key=lambda each: each.rank)[1 : _MOST_OTHERS + 1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from functools import lru_cache
 from typing import Final
 
 from knickpoint.model.notification import Attachment, Delivery, Message
@@ -19,8 +20,8 @@ _NOT_IN_DATA: Final = frozenset({"pictures"})
 def message_for(delivery: Delivery, facts: NotificationFacts, templates: Templates) -> Message:
     """Return the message of ``delivery``: what ``facts`` say in the words of ``templates``.
 
-    Its text is Markdown for chats and trackers. HTML and pictures are made for mails only. ``data`` has the facts as JSON
-    values.
+    Its text is Markdown for chats and trackers. Mails alone have HTML and pictures; all others have ``data``, the facts as
+    JSON values.
 
     Raises:
         ConfigError: a template of the instance cannot be rendered with these facts.
@@ -40,8 +41,11 @@ def message_for(delivery: Delivery, facts: NotificationFacts, templates: Templat
         text=rendered.text,
         html=rendered.html,
         attachments=attachments,
-        data={**_json_object(facts), "changes": [_change_data(each) for each in facts.changes]},
+        data={}
+        if rendered.html
+        else {**_json_object(facts), "changes": [_change_data(each) for each in facts.changes]},
         address=facts.changes[0].links.regression if len(facts.changes) == 1 else facts.address,
+        mute=facts.mute,
     )
 
 
@@ -60,11 +64,12 @@ def _change_data(change: ChangeFacts) -> Mapping[str, object]:
 
 
 def _json_object(facts: object) -> Mapping[str, object]:
-    return {
-        each.name: _json_value(getattr(facts, each.name))
-        for each in fields(facts)  # type: ignore[arg-type]
-        if each.name not in _NOT_IN_DATA
-    }
+    return {name: _json_value(getattr(facts, name)) for name in _names_in_data(type(facts))}  # type: ignore[arg-type]
+
+
+@lru_cache(maxsize=64)
+def _names_in_data(kind: type) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(kind) if each.name not in _NOT_IN_DATA)
 
 
 def _json_value(value: object) -> object:

@@ -272,6 +272,12 @@ def _walk(node: nodes.Node) -> Iterator[nodes.Node]:
         yield from _walk(child)
 
 
+@lru_cache(maxsize=256)
+def _facts_of(kind: type) -> frozenset[str]:
+    """Return the names of the facts in a dataclass; none in values of another kind."""
+    return frozenset(each.name for each in fields(kind)) if is_dataclass(kind) else frozenset()
+
+
 @lru_cache(maxsize=1)
 def _sandbox() -> type[jinja2.Environment]:
     """Return the environment in which only facts have attributes, and nothing can be called."""
@@ -286,7 +292,7 @@ def _sandbox() -> type[jinja2.Environment]:
             del value
             if isinstance(obj, LoopContext):
                 return attr in {"index", "index0", "first", "last", "length", "revindex"}
-            return is_dataclass(obj) and attr in {each.name for each in fields(obj)}
+            return attr in _facts_of(type(obj))  # type: ignore[arg-type]
 
         def is_safe_callable(self, obj: Any) -> bool:
             """Return False: a template calls nothing."""

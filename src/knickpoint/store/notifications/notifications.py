@@ -14,7 +14,15 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, func, select, update
 
-from knickpoint.model.notification import MOST_IN_DIGEST, Delivery, DeliveryState, PlannedDelivery, Purpose, Sent
+from knickpoint.model.notification import (
+    MOST_IN_DIGEST,
+    Delivery,
+    DeliveryState,
+    PlannedDelivery,
+    Purpose,
+    Sent,
+    SentMark,
+)
 from knickpoint.store.database import Database
 from knickpoint.store.notifications.delivery_rows import delivery_of, listed_ids, new_row, part_key
 from knickpoint.store.tables.announcements import announcement
@@ -191,10 +199,23 @@ class Notifications:
             taken = select(delivery).where(delivery.c.id.in_(ids)).order_by(delivery.c.id)
             return [delivery_of(row) for row in connection.execute(taken).mappings()]
 
-    def begin(self, key: int, holder: str, now: datetime, lease_seconds: float) -> bool:
-        """Count an attempt, and renew the lease; return false where ``holder`` no longer has the delivery."""
+    def begin(
+        self, key: int, holder: str, now: datetime, lease_seconds: float, *, marks: Iterable[SentMark] = ()
+    ) -> bool:
+        """Count an attempt, and renew the lease; return false where ``holder`` no longer has the delivery.
+
+        ``marks`` are those of deliveries before it, which are written in the same transaction.
+        """
         values = {"attempts": delivery.c.attempts + 1, "due": now.timestamp() + lease_seconds}
-        return self._mark(key, holder, values)
+        with self._database.transaction(alone=False):
+            self.mark_sent(marks, holder)
+            return self._mark(key, holder, values)
+
+    def mark_sent(self, marks: Iterable[SentMark], holder: str) -> None:
+        """Mark deliveries as sent, in one transaction; those that ``holder`` no longer has are left as they are."""
+        with self._database.transaction(alone=False):
+            for mark in marks:
+                self.sent(mark.key, holder, mark.answer, mark.time)
 
     def sent(self, key: int, holder: str, answer: Sent, now: datetime) -> bool:
         """Mark a delivery as sent, with what the receiver answered; return false where ``holder`` no longer has it."""
