@@ -16,6 +16,7 @@ from knickpoint.instance import (
     open_instance,
     read_config,
 )
+from knickpoint.model.bisection import PROBE_FACT
 from knickpoint.model.errors import ConfigError
 
 _OLD = (1_700_000_000, 1_700_000_000)
@@ -33,13 +34,16 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def measure(place: Path, number: int, **values: float) -> None:
-    path = place / "results" / f"{number:03}.json"
+def measure(place: Path, number: int, bisection: str = "", /, **values: float) -> None:
+    path = place / "results" / f"{number:03}{bisection}.json"
     results = [
         {"key": {"benchmark": name, "unit": "ms"}, "measurement": value + 0.01 * (number % 3)}
         for name, value in values.items()
     ]
     path.write_text(json.dumps({"version": 1, "git_hash": f"CP:{number}", "results": results}), encoding="utf-8")
+    if bisection:
+        sidecar = {"environment": {PROBE_FACT: bisection}}
+        path.with_name(f"{path.name}.sidecar.json").write_text(json.dumps(sidecar), encoding="utf-8")
     os.utime(path, _OLD)
 
 
@@ -71,6 +75,14 @@ def test_a_benchmark_that_stopped_is_noticed(place: Path) -> None:
     assert any(
         "benchmark=find,unit=ms, has no results at the last 10 measured commits" in line for line in announced
     ), announced
+
+
+def test_what_only_a_bisection_measured_did_not_stop(place: Path) -> None:
+    for number in range(30):
+        measure(place, number, sort=20.0)
+    for number in range(10, 20):
+        measure(place, number, "B1", elsewhere=5.0)
+    assert not [line for line in work(place) if "no results at the last" in line]
 
 
 def test_nobody_is_told_of_silence_where_the_configuration_says_so(place: Path) -> None:

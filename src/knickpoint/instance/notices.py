@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
+from knickpoint.model.bisection import PROBE_FACT
+
 if TYPE_CHECKING:
     from datetime import datetime
 
@@ -113,7 +115,7 @@ def _silences(instance: Instance, repository: Repository) -> Iterator[Notice]:
     query = instance.config.missing.query
     found = absences(instance.store, repository, query, newer=newer_commits(instance, repository))
     groups: dict[int, list[MissingTrace]] = {}
-    for trace in found.traces:
+    for trace in _without_probes(instance, repository, found.traces):
         groups.setdefault(trace.last_slot, []).append(trace)
     slots = set(groups) | ({found.job.last_slot} if found.job else set())
     hashes = _hashes(instance, repository, slots)
@@ -128,6 +130,24 @@ def _silences(instance: Instance, repository: Repository) -> Iterator[Notice]:
         what = f"{key} has" if key else f"{len(stopped):,} traces{_in_common(instance, repository, stopped)} have"
         text = f"{what} no results at the last {stopped[0].silent:,} measured commits, since {commit[:10]}"
         yield Notice(NoticeKind.SILENCE, repository.name, key, slot, commit, text)
+
+
+def _without_probes(
+    instance: Instance, repository: Repository, missing: Sequence[MissingTrace]
+) -> Iterator[MissingTrace]:
+    """Yield the traces that were expected to go on: not those whose last value a probe of a bisection measured."""
+    runs = instance.store.runs
+    probed = {
+        run.slot
+        for run in runs.at(repository, sorted({each.last_slot for each in missing}))
+        if PROBE_FACT in run.environment
+    }
+    for each in missing:
+        if each.last_slot in probed:
+            last = runs.points(each.trace.id, each.last_slot)
+            if last and all(PROBE_FACT in point.run.environment for point in last):
+                continue
+        yield each
 
 
 def _in_common(instance: Instance, repository: Repository, missing: list[MissingTrace]) -> str:

@@ -6,18 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from knickpoint.instance.instance import Instance
-from knickpoint.model.bisection import ProbeResult, ResultsFile
+from knickpoint.model.bisection import PROBE_FACT, ProbeResult, ResultsFile
 
 if TYPE_CHECKING:
     from knickpoint.ingest import ImportSummary
 
-__all__ = ["DEVICE_PARAM", "PROBE_FACT", "import_probe_results", "measured_elsewhere"]
+__all__ = ["DEVICE_PARAM", "import_probe_results", "measured_elsewhere"]
 
 DEVICE_PARAM: Final = "device"
 """The param that keeps results of another machine apart from the traces that they would join by their names."""
-
-PROBE_FACT: Final = "bisection"
-"""The fact of a run that names the bisections for which a probe measured it."""
 
 _FURTHER_FACTS: Final = ("host_name",)
 """What formats call the name of a machine, beside what the configuration names."""

@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
+from typing import Final
 
 __all__ = [
+    "PROBE_FACT",
     "BisectionState",
     "Measured",
     "ProbeOutcome",
@@ -18,6 +20,9 @@ __all__ = [
     "ResultsFile",
     "Target",
 ]
+
+PROBE_FACT: Final = "bisection"
+"""The fact of a run that names the bisections for which a probe measured it."""
 
 
 class BisectionState(Enum):

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final, cast
 
 from knickpoint.instance.bisections.store_journal import StoreJournal, stored_posterior
 from knickpoint.instance.instance import Instance
-from knickpoint.instance.probe_results import DEVICE_PARAM, PROBE_FACT, import_probe_results, measured_elsewhere
-from knickpoint.model.bisection import BisectionState, ProbeOutcome, ProbeResult, Target
+from knickpoint.instance.probe_results import DEVICE_PARAM, import_probe_results, measured_elsewhere
+from knickpoint.model.bisection import PROBE_FACT, BisectionState, ProbeOutcome, ProbeResult, Target
 from knickpoint.model.errors import BusyError, InputError, KnickpointError, StoreError
 
 if TYPE_CHECKING:
