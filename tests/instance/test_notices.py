@@ -43,7 +43,9 @@ def measure(place: Path, number: int, bisection: str = "", /, **values: float) -
     path.write_text(json.dumps({"version": 1, "git_hash": f"CP:{number}", "results": results}), encoding="utf-8")
     if bisection:
         sidecar = {"environment": {PROBE_FACT: bisection}}
-        path.with_name(f"{path.name}.sidecar.json").write_text(json.dumps(sidecar), encoding="utf-8")
+        beside = path.with_name(f"{path.name}.sidecar.json")
+        beside.write_text(json.dumps(sidecar), encoding="utf-8")
+        os.utime(beside, _OLD)
     os.utime(path, _OLD)
 
 
@@ -83,6 +85,9 @@ def test_what_only_a_bisection_measured_did_not_stop(place: Path) -> None:
     for number in range(10, 20):
         measure(place, number, "B1", elsewhere=5.0)
     assert not [line for line in work(place) if "no results at the last" in line]
+    with open_instance(place) as opened:
+        (repository,) = opened.store.commits.repositories()
+        assert opened.store.traces.count(repository) == 2
 
 
 def test_nobody_is_told_of_silence_where_the_configuration_says_so(place: Path) -> None:
