@@ -62,7 +62,7 @@ def test_noisy_values_and_unbuildable_commits_lead_to_the_culprit(knick: Knick, 
     assert ran.code == 0
     lines = ran.output.splitlines()
     assert lines[0].startswith(f"Culprit: {hashes[4]}")
-    assert lines[2].startswith("  ,benchmark=render,: 10")
+    assert lines[2].startswith("  benchmark=render: 10")
     assert f"knick bisect {hashes[3]}..{hashes[4]} --trace benchmark=render" in ran.output
     assert repository.git("status", "--short") == ""
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from knickpoint.model.errors import ParamsError
 
-__all__ = ["MAXIMUM_KEY_BYTES", "decode_key", "encode_key", "values_in_key"]
+__all__ = ["MAXIMUM_KEY_BYTES", "decode_key", "encode_key", "key_text", "values_in_key"]
 
 MAXIMUM_KEY_BYTES: Final = 4096
 """The longest trace key in UTF-8; longer names are nearly always data, not names."""
@@ -92,6 +92,11 @@ def decode_key(key: str) -> dict[str, str]:
     if encode_key(params) != key:
         raise ParamsError("names repeat or are not sorted", where=where, remedy=f"Write {encode_key(params)!r}.")
     return params
+
+
+def key_text(key: str) -> str:
+    """Return the trace key ``key`` as people write it: without the commas around it."""
+    return key[1:-1] if len(key) > 1 and key[0] == key[-1] == "," else key
 
 
 def values_in_key(key: str, names: Iterable[str]) -> tuple[str, ...]:

@@ -118,7 +118,8 @@ class BisectionAnswer:
 
     ``places`` are those of the culprits, or of the commits that are left; ``probability`` is that of what is stated.
     ``reason`` says in one line what is not decided, or why there is no culprit. ``before`` and ``after`` are the levels on
-    both sides, None where nothing was measured or where no culprit separates them.
+    both sides, None where nothing was measured or where no culprit separates them. With ``several``, each of ``places`` is a
+    culprit of a change of its own; the state is RANGE then.
     """
 
     state: BisectionState
@@ -130,3 +131,4 @@ class BisectionAnswer:
     before: LevelEstimate | None = None
     after: LevelEstimate | None = None
     entries: tuple[JournalEntry, ...] = ()
+    several: bool = False

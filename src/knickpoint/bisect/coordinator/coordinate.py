@@ -39,6 +39,9 @@ _WAIT_SECONDS: Final = 0.5
 _POSSIBLE: Final = 1e-3
 """A commit with less probability than this is not named among those that are left."""
 
+_SHORT: Final = 10
+"""Digits of a hash in a reason."""
+
 _STATES: Final = {
     ConclusionKind.CULPRIT: BisectionState.CULPRIT,
     ConclusionKind.RANGE: BisectionState.RANGE,
@@ -92,6 +95,7 @@ class _Found:
     reason: str
     places: tuple[int, ...] = ()
     probability: float = 0.0
+    several: bool = False
 
 
 @dataclass
@@ -143,8 +147,9 @@ class _Run:
         conclusion = conclude_of(self.standing, self._budget())
         if conclusion is None:
             return None
+        several = conclusion.kind is ConclusionKind.SEVERAL and not conclusion.open
         reason = self._reason(conclusion)
-        found = _Found(conclusion.posterior, reason, conclusion.places, conclusion.probability)
+        found = _Found(conclusion.posterior, reason, conclusion.places, conclusion.probability, several)
         return self._answer(_STATES[conclusion.kind], found)
 
     def cancel_moot(self) -> None:
@@ -259,6 +264,11 @@ class _Run:
         return ""
 
     def _reason(self, conclusion: Conclusion) -> str:
+        if conclusion.kind is ConclusionKind.SEVERAL:
+            if conclusion.open:
+                return f"several of them made a change, and {conclusion.open}"
+            names = [self.bisection.places[place][:_SHORT] for place in conclusion.places]
+            return f"each of {', '.join(names[:-1])} and {names[-1]} made a change"
         if conclusion.kind is not ConclusionKind.NOT_REPRODUCIBLE:
             return conclusion.open
         if conclusion.open or self.bisection.measures:
@@ -281,6 +291,7 @@ class _Run:
             before,
             after,
             entries,
+            found.several,
         )
 
     def _seconds_left(self, now: Posterior, devices: int) -> float | None:

@@ -11,7 +11,7 @@ from typing import Final
 from knickpoint.bisect.coordinator.bisection import Bisection, JournalEntry
 from knickpoint.bisect.search.problem import Observation
 from knickpoint.model.bisection import ProbeOutcome
-from knickpoint.model.params import decode_key
+from knickpoint.model.params import decode_key, key_text
 
 __all__ = ["Evidence", "read_evidence"]
 
@@ -88,6 +88,11 @@ def _without_trace(trace: str, found: Sequence[str]) -> str:
     wanted = decode_key(trace).items()
     fitting = [key for key in found if wanted <= decode_key(key).items()]
     if fitting:
-        return f"several traces have {trace}: {' '.join(fitting[:_NAMED])}"
-    close = difflib.get_close_matches(trace, found, n=_NAMED, cutoff=0.3) or list(found[:_NAMED])
-    return f"the results have no trace {trace}; they have {' '.join(close)}"
+        return f"several traces have {key_text(trace)}: {_named(fitting)}; name more params"
+    close = difflib.get_close_matches(trace, found, n=_NAMED, cutoff=0.3) or found
+    return f"the results have no trace {key_text(trace)}; they have {_named(close)}"
+
+
+def _named(keys: Sequence[str]) -> str:
+    more = f" and {len(keys) - _NAMED} more" if len(keys) > _NAMED else ""
+    return " or ".join(map(key_text, keys[:_NAMED])) + more

@@ -12,6 +12,7 @@ from knickpoint.cli.output import Column, OutputFormat, Row, percent, render
 from knickpoint.cli.terminal import plain_json, without_control
 from knickpoint.model.bisection import BisectionState
 from knickpoint.model.commit import Commit
+from knickpoint.model.params import key_text
 from knickpoint.model.plain_text import counted
 
 __all__ = ["render_answer", "shown_value"]
@@ -123,9 +124,11 @@ def _rows(answer: BisectionAnswer) -> Iterator[Row]:
 def _document(answer: BisectionAnswer, commits: Sequence[Commit], rows: Sequence[Row]) -> dict[str, Any]:
     """Return the object of ``--format json``."""
     culprit = commits[answer.places[0]] if answer.state is BisectionState.CULPRIT else None
+    stated = answer.places if culprit or answer.several else ()
     return {
         "state": answer.state.value,
         "culprit": culprit.hash if culprit else None,
+        "culprits": [commits[place].hash for place in stated],
         "probability": _finite(answer.probability),
         "range": [commits[place].hash for place in answer.places],
         "reason": answer.reason or None,
@@ -166,6 +169,9 @@ def _headline(answer: BisectionAnswer, commits: Sequence[Commit]) -> Iterator[st
         case BisectionState.CULPRIT:
             yield f"Culprit: {found[0].hash}, with a probability of {share}"
             yield f"  {_about(found[0])}"
+        case BisectionState.RANGE if answer.several:
+            yield f"Several culprits: {counted(len(found), 'commit')} that each made a change, with a probability of {share}:"
+            yield from _listed(found)
         case BisectionState.RANGE:
             yield f"Range: one of {counted(len(found), 'commit')}, with a probability of {share}: {answer.reason}"
             yield from _listed(found)
@@ -177,7 +183,7 @@ def _headline(answer: BisectionAnswer, commits: Sequence[Commit]) -> Iterator[st
         case _:
             yield f"{answer.state.value.capitalize()}: {answer.reason.rstrip('.')}."
     if answer.before and answer.after:
-        yield f"  {answer.trace}: {_shown(answer.before)} → {_shown(answer.after)}{_change(answer)}"
+        yield f"  {key_text(answer.trace)}: {_shown(answer.before)} → {_shown(answer.after)}{_change(answer)}"
     if answer.state is BisectionState.CULPRIT and answer.reason:
         yield f"  Open: {answer.reason}."
 
