@@ -46,6 +46,7 @@ COMMANDS: Final = {
     "explain": ("explain", "Explain why there is, or is not, a finding."),
     "plot": ("plot", "Draw a trace with its findings as a picture."),
     "check": ("check", "Judge new results against the history."),
+    "compare": ("compare", "Build and measure two commits in turns on this machine, and judge what changed."),
     "serve": ("serve", "Serve the API and the dashboard, and run a worker."),
     "pool": ("pool", "Run the scheduler of a pool of devices, and make its certificates."),
     "agent": ("agent", "Lend this machine to a pool as a device."),

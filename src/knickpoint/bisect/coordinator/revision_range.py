@@ -10,7 +10,7 @@ from knickpoint.model.commit import Commit
 from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.model.plain_text import plain_line
 
-__all__ = ["RevisionRange", "read_range"]
+__all__ = ["RevisionRange", "find_revision", "read_range"]
 
 _SHOWN = 12
 _LONGEST = 120
@@ -43,7 +43,7 @@ def read_range(git: Git, text: str) -> RevisionRange:
         HistoryError: a revision is not known, or git fails.
     """
     names = _names(text)
-    good, bad = (_commit(git, name) for name in names)
+    good, bad = (find_revision(git, name) for name in names)
     if good == bad:
         raise InputError(
             "the good and the bad end are the same commit",
@@ -72,7 +72,12 @@ def _names(text: str) -> Sequence[str]:
     return good, bad or "HEAD"
 
 
-def _commit(git: Git, name: str) -> str:
+def find_revision(git: Git, name: str) -> str:
+    """Return the full hash of the commit that ``name`` means.
+
+    Raises:
+        HistoryError: the repository has no such commit, or git fails.
+    """
     found = find_commit(git, name)
     if found:
         return found

@@ -88,19 +88,22 @@ def run_command(
     output = _OutputEnd(process.stdout)
     try:
         ending = _wait(process, output, lambda: _reached(directory, limits, cancelled, started))
+        seconds = time.monotonic() - started
     finally:
         # Also when this thread is interrupted: nothing of the command may disturb what is measured next.
         end_group(process.pid)
         process.wait()
         end_processes_of(directory)
         output.finish()
-    return CommandEnd(ending, process.returncode, time.monotonic() - started, output.text)
+    return CommandEnd(ending, process.returncode, seconds, output.text)
 
 
 def _wait(process: subprocess.Popen[bytes], output: _OutputEnd, reached: Callable[[], Ending | None]) -> Ending:
     """Read the output until the command ends, or ``reached`` names a limit, and return what ended it."""
     while process.poll() is None:
-        output.read(_LOOK_SECONDS)
+        if not output.read(_LOOK_SECONDS):
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_LOOK_SECONDS)  # it has closed its output and still runs
         ending = reached()
         if ending is not None:
             _ask_to_end(process, output)
@@ -129,7 +132,9 @@ def _ask_to_end(process: subprocess.Popen[bytes], output: _OutputEnd) -> None:
     end_group(process.pid, signal.SIGTERM)
     until = time.monotonic() + _GRACE_SECONDS
     while process.poll() is None and time.monotonic() < until:
-        output.read(_LOOK_SECONDS)
+        if not output.read(_LOOK_SECONDS):
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_LOOK_SECONDS)
 
 
 class _OutputEnd:
@@ -143,12 +148,11 @@ class _OutputEnd:
         self._selector = selectors.DefaultSelector()
         self._selector.register(stream, selectors.EVENT_READ)
 
-    def read(self, seconds: float) -> None:
-        """Wait at most ``seconds`` for output, and read what is there."""
-        if not self._open:
-            time.sleep(min(seconds, _LOOK_SECONDS / 5))  # the command has closed its output and still runs
-        elif self._selector.select(seconds):
+    def read(self, seconds: float) -> bool:
+        """Wait at most ``seconds`` for output, and read what is there; return False once the output is closed."""
+        if self._open and self._selector.select(seconds):
             self._take()
+        return self._open
 
     def finish(self) -> None:
         """Read what is left without waiting for more: a process elsewhere may hold the other end."""

@@ -66,6 +66,8 @@ class _Probe:
     built: bool = True
     runs: list[RunResults] = field(default_factory=list)
     output: str = ""
+    command_seconds: list[float] = field(default_factory=list)
+    declined: bool = False
 
 
 def run_probe(
@@ -105,6 +107,9 @@ def run_probe(
         reason=plain_line(reason, _LONGEST_REASON),
         output=probe.output,
         built=probe.built,
+        better={key: better for run in probe.runs for key, better in run.better.items()} if measured else {},
+        command_seconds=tuple(probe.command_seconds),
+        declined=probe.declined,
     )
 
 
@@ -186,6 +191,7 @@ def _measure(probe: _Probe, tree: Path) -> tuple[ProbeOutcome, str]:
             before = find_files(tree, profile.results)
             end = _run(probe, step, tree, run)
             probe.output = end.output
+            probe.command_seconds.append(end.seconds)
             if end.code != 0:
                 raise _EndedError(ProbeOutcome.SKIPPED, _failure(step, end), end.output)
             probe.runs.append(read_run(probe.job, tree, before))
@@ -204,6 +210,7 @@ def _judge(probe: _Probe, tree: Path) -> tuple[ProbeOutcome, str]:
         probe.progress("test" if profile.repeats == 1 else f"test {run + 1} of {profile.repeats}")
         end = _run(probe, step, tree, run, overrun_fails=True)
         probe.output = end.output
+        probe.command_seconds.append(end.seconds)
         if end.code != 0:
             return ProbeOutcome.FAILED, _failure(step, end)
     return ProbeOutcome.PASSED, ""
@@ -231,6 +238,7 @@ def _run(probe: _Probe, step: _Step, tree: Path, run: int = 0, *, overrun_fails:
             reason = f"the {step.name} command {step.command[0]!r} cannot be started: {end.output}"
             raise _EndedError(ProbeOutcome.SKIPPED, reason)
         case Ending.EXITED if end.code == SKIP_CODE:
+            probe.declined = True
             raise _EndedError(ProbeOutcome.SKIPPED, _failure(step, end), end.output)
         case _:
             return end

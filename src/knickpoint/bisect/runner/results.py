@@ -22,6 +22,7 @@ from knickpoint.model.bisection import Measured, ResultsFile
 from knickpoint.model.errors import FormatError, KnickpointError
 from knickpoint.model.plain_text import plain_line
 from knickpoint.model.report import ResultTable
+from knickpoint.model.unit import Better
 
 __all__ = ["RunResults", "find_files", "join_runs", "read_run"]
 
@@ -42,11 +43,12 @@ Signature = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class RunResults:
-    """What one run of the measure command wrote: the files, and the samples and the unit of each trace."""
+    """What one run of the measure command wrote: the files, and the samples, unit and direction of each trace."""
 
     files: tuple[ResultsFile, ...]
     samples: Mapping[str, tuple[float, ...]]
     units: Mapping[str, str]
+    better: Mapping[str, Better]
 
 
 def find_files(tree: Path, patterns: Sequence[str]) -> dict[str, Signature]:
@@ -93,6 +95,7 @@ def read_run(job: ProbeJob, tree: Path, before: Mapping[str, Signature]) -> RunR
     files: list[ResultsFile] = []
     samples: dict[str, list[float]] = {}
     units: dict[str, str] = {}
+    better: dict[str, Better] = {}
     for name in fresh:
         content = _read_below(tree, name)
         tables = _tables(job, tree, name, content, found=any(sign in pattern for pattern in patterns for sign in "*?["))
@@ -100,14 +103,14 @@ def read_run(job: ProbeJob, tree: Path, before: Mapping[str, Signature]) -> RunR
             continue
         files.append(ResultsFile(name, content))
         for table in tables:
-            _add(table, samples, units)
+            _add(table, samples, units, better)
     if not files:
         raise FormatError(
             "no format fits what the measure command wrote",
             where=plain_line(", ".join(fresh), _LONGEST_NAME),
             remedy="knick import --list shows the formats.",
         )
-    return RunResults(tuple(files), {key: tuple(values) for key, values in samples.items()}, units)
+    return RunResults(tuple(files), {key: tuple(values) for key, values in samples.items()}, units, better)
 
 
 def join_runs(runs: Sequence[RunResults]) -> dict[str, Measured]:
@@ -179,10 +182,12 @@ def _companion(tree: Path, name: str) -> bytes | None:
         return None
 
 
-def _add(table: ResultTable, samples: dict[str, list[float]], units: dict[str, str]) -> None:
+def _add(table: ResultTable, samples: dict[str, list[float]], units: dict[str, str], better: dict[str, Better]) -> None:
     """Add the samples of a table to those of its traces."""
+    directions = list(Better)
     for row, key in enumerate(table.keys):
         values = table.samples[table.offsets[row] : table.offsets[row + 1]].tolist()
         if values:
             samples.setdefault(key, []).extend(values)
             units.setdefault(key, table.units[table.unit_codes[row]])
+            better.setdefault(key, directions[table.better_codes[row]])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -15,9 +15,12 @@ from knickpoint.bisect.profile_checks import check_profile
 from knickpoint.bisect.settings import ProfileSettings
 from knickpoint.model.errors import InputError
 
-__all__ = ["SearchOptions", "default_workspace", "search_options"]
+__all__ = ["SearchOptions", "default_workspace", "measuring_options", "search_options"]
 
 _NO_PROFILE: Final = "command line"
+
+_OF_A_SEARCH: Final = frozenset({"trace", "devices", "probability", "most_probes", "most_minutes", "flaky", "also"})
+"""Options that only a search has."""
 
 Words = tuple[str, ...]
 
@@ -160,9 +163,17 @@ def _split(_context: click.Context, parameter: click.Parameter, text: str) -> Wo
 
 def search_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of a search, which reach the command as one argument ``options``."""
+    return _with_options(command, frozenset(SearchOptions.__dataclass_fields__))
 
+
+def measuring_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add those of them that say how a commit is built and measured."""
+    return _with_options(command, frozenset(SearchOptions.__dataclass_fields__) - _OF_A_SEARCH)
+
+
+def _with_options(command: Callable[..., Any], names: Collection[str]) -> Callable[..., Any]:
     def with_options(**arguments: Any) -> Any:
-        given = {name: arguments.pop(name) for name in SearchOptions.__dataclass_fields__}
+        given = {name: arguments.pop(name) for name in names}
         given["repository"] = Path(given["repository"])
         return command(options=SearchOptions(**given), **arguments)
 
@@ -170,6 +181,8 @@ def search_options(command: Callable[..., Any]) -> Callable[..., Any]:
     decorated: Callable[..., Any] = with_options
     for option in reversed(_OPTIONS):
         decorated = option(decorated)
+    options = [option for option in decorated.__click_params__ if option.name in names]  # type: ignore[attr-defined]
+    decorated.__click_params__ = options  # type: ignore[attr-defined]
     decorated.__click_params__ += getattr(command, "__click_params__", [])  # type: ignore[attr-defined]
     return decorated
 
@@ -192,7 +205,7 @@ _OPTIONS: Final = (
         "--results",
         multiple=True,
         metavar="FILE",
-        help="A file that the command writes, or a pattern, below the worktree; repeatable. Without it, the exit code is the answer.",
+        help="A file that the command writes, or a pattern, below the worktree; repeatable. Without it, its exit code is the answer, and knick compare takes its time.",
     ),
     click.option(
         "--as",

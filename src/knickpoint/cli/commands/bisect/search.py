@@ -18,7 +18,7 @@ from knickpoint.model.params import decode_key, encode_key
 if TYPE_CHECKING:
     from knickpoint.instance import Config
 
-__all__ = ["Search", "prepare_search"]
+__all__ = ["Search", "naming_of", "nearest_configuration", "prepare_search"]
 
 _ID: Final = "search"
 
@@ -64,7 +64,7 @@ def prepare_search(text: str, options: SearchOptions, instance: str | None) -> S
         HistoryError: there is no repository, or it lacks a commit.
         ConfigError: the configuration or the profile cannot be used.
     """
-    config = _configuration(instance, options.repository)
+    config = nearest_configuration(instance, options.repository)
     profile = options.settings(config.bisect if config else {})
     if options.flaky and profile.results:
         raise InputError("--flaky is for commands that pass or fail", remedy="Leave it out, or leave out --results.")
@@ -86,7 +86,7 @@ def prepare_search(text: str, options: SearchOptions, instance: str | None) -> S
         trace,
         priors=priors_of(git, trace, found.hashes),
         error=options.flaky,
-        ingest=_naming(config),
+        ingest=naming_of(config),
         added_params=options.added_params,
     )
     about = {
@@ -105,7 +105,7 @@ def prepare_search(text: str, options: SearchOptions, instance: str | None) -> S
     return Search(bisection, found, git, options, instance or "", workspace, space, about)
 
 
-def _configuration(instance: str | None, repository: Path) -> Config | None:
+def nearest_configuration(instance: str | None, repository: Path) -> Config | None:
     """Return the configuration that is named, or the nearest one above the repository; None where there is none."""
     from knickpoint.instance import CONFIG_FILE, find_instance, read_config
 
@@ -119,7 +119,7 @@ def _configuration(instance: str | None, repository: Path) -> Config | None:
     return read_config(directory / CONFIG_FILE)
 
 
-def _naming(config: Config | None) -> IngestSettings:
+def naming_of(config: Config | None) -> IngestSettings:
     """Return how results are named, without the sources of the instance."""
     from dataclasses import replace
 

@@ -1,0 +1,29 @@
+"""Compare two commits by measuring them in turns on this machine.
+
+``comparison`` makes the rounds, with real builds and commands. The rest is pure: ``paired_values`` collects what the rounds
+measured, ``sign_flips`` tests all benchmarks at once after each round, ``effect`` estimates one change, and ``judgement``
+says what is known of each benchmark and whether it is enough.
+"""
+
+from knickpoint.bisect.comparison.comparison import (
+    Comparison,
+    ComparisonEnd,
+    ComparisonRequest,
+    SideFailedError,
+    SideSkippedError,
+)
+from knickpoint.bisect.comparison.judgement import ComparedBenchmark, ComparisonRules, RoundsJudge
+from knickpoint.bisect.comparison.paired_values import COMMAND_KEY, MeasuredValue
+
+__all__ = [
+    "COMMAND_KEY",
+    "ComparedBenchmark",
+    "Comparison",
+    "ComparisonEnd",
+    "ComparisonRequest",
+    "ComparisonRules",
+    "MeasuredValue",
+    "RoundsJudge",
+    "SideFailedError",
+    "SideSkippedError",
+]

@@ -1,0 +1,191 @@
+"""Compare two commits: prepare and build both, measure them in turns, and judge after each round."""
+
+from __future__ import annotations
+
+import random
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from knickpoint.bisect.comparison.judgement import ComparedBenchmark, ComparisonRules, RoundsJudge
+from knickpoint.bisect.comparison.paired_values import COMMAND_KEY, MeasuredValue
+from knickpoint.bisect.job import ProbeJob
+from knickpoint.bisect.runner import Workspace, run_probe
+from knickpoint.bisect.settings import ProfileSettings
+from knickpoint.ingest.settings import IngestSettings
+from knickpoint.model.bisection import ProbeOutcome, ProbeResult, Target
+from knickpoint.model.errors import KnickpointError
+from knickpoint.model.unit import Better
+
+__all__ = ["Comparison", "ComparisonEnd", "ComparisonRequest", "SideFailedError", "SideSkippedError"]
+
+_MOST_FAILURES: Final = 3
+"""Runs of one side that may fail after the warm-up; each costs a round."""
+
+_SIDES: Final = ("base", "head")
+
+
+class SideFailedError(KnickpointError):
+    """One side cannot be built or measured: there is nothing to compare."""
+
+
+class SideSkippedError(SideFailedError):
+    """A step of one side ended with exit code 125: that commit cannot be judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonRequest:
+    """What to compare: two full hashes of the repository at ``location``, and how they are built and measured.
+
+    ``minutes`` is the time that rounds may take, 0 without a limit; a round that has begun comes to its end.
+    """
+
+    location: str
+    base: str
+    head: str
+    profile: ProfileSettings
+    rules: ComparisonRules = field(default_factory=ComparisonRules)
+    minutes: float = 0.0
+    ingest: IngestSettings = field(default_factory=IngestSettings)
+    added_params: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonEnd:
+    """What was found, after how many rounds that count, and why there are no more.
+
+    ``failures`` are the runs that cost a round, in one line each.
+    """
+
+    benchmarks: tuple[ComparedBenchmark, ...]
+    rounds: int
+    reason: str
+    failures: tuple[str, ...] = ()
+
+
+@dataclass
+class Comparison:
+    """A comparison that is under way; what is known so far can be read at any time, after an interruption too.
+
+    ``progress`` is called with a line for each step and each round. ``clock`` gives seconds.
+    """
+
+    request: ComparisonRequest
+    workspace: Workspace
+    device: str
+    progress: Callable[[str], None] = lambda _: None
+    clock: Callable[[], float] = time.monotonic
+    failures: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Begin without a round."""
+        self.judge = RoundsJudge(self.request.rules)
+        self._random = random.Random(self.request.rules.seed)  # noqa: S311 - the order of measurements, no secret
+        self._failed = dict.fromkeys(_SIDES, 0)
+        self._probes = 0
+
+    def end(self, reason: str) -> ComparisonEnd:
+        """Return what is known now."""
+        return ComparisonEnd(self.judge.benchmarks, self.judge.rounds, reason, tuple(self.failures))
+
+    def run(self) -> ComparisonEnd:
+        """Make rounds until every benchmark is decided, or the rounds or the time are used up.
+
+        Raises:
+            SideFailedError: a side cannot be prepared, built or measured.
+        """
+        rules, started = self.request.rules, self.clock()
+        # Build both first, so that no build disturbs a measurement; the warm-up is a round whose values do not count.
+        warm = {side: self._measure(side) for side in _SIDES}
+        for side, result in warm.items():
+            self._check_first(side, result)
+        self.judge.warm_up(*(_values(warm[side]) for side in _SIDES))
+        if not self.judge.benchmarks:
+            raise SideFailedError("the results have no value")
+        while not self.judge.finished:
+            if self.judge.rounds >= rules.most_rounds:
+                return self.end("no more are made (--most-rounds)")
+            if self.request.minutes and self.clock() - started > 60 * self.request.minutes:
+                return self.end(f"the time of {self.request.minutes:g} minutes is used up")
+            self._round()
+        return self.end("every benchmark is decided")
+
+    def _round(self) -> None:
+        """Measure both sides once, in random order, and judge; a run that fails costs the round."""
+        order = list(_SIDES)
+        self._random.shuffle(order)
+        name = f"round {self.judge.rounds + 1}"
+        results = {}
+        for side in order:
+            result = self._measure(side)
+            if not _is_measured(result):
+                self._note_failure(side, name, result)
+                return
+            results[side] = result
+        self.judge.add(*(_values(results[side]) for side in _SIDES))
+        decided = sum(each.decided for each in self.judge.benchmarks)
+        self.progress(f"{name}: {decided:,} of {len(self.judge.benchmarks):,} benchmarks decided")
+
+    def _measure(self, side: str) -> ProbeResult:
+        """Run the command of one side once."""
+        request = self.request
+        self._probes += 1
+        commit = request.base if side == "base" else request.head
+        job = ProbeJob(
+            f"compare-{self._probes}",
+            Target(commit),
+            request.profile,
+            {"": request.location},
+            "compare",
+            ingest=request.ingest,
+            added_params=request.added_params,
+        )
+        steps = ("prepare", "build", "fetch artefact")
+
+        def step(text: str) -> None:
+            if text in steps:
+                self.progress(f"{side} {commit[:12]}: {text}")
+
+        return run_probe(job, self.workspace, self.device, progress=step)
+
+    def _check_first(self, side: str, result: ProbeResult) -> None:
+        if not _is_measured(result):
+            failed = SideSkippedError if result.declined else SideFailedError
+            raise failed(
+                f"the {side} cannot be measured: {result.reason}",
+                where=result.target.commit[:12],
+                remedy=_last_lines(result.output),
+            )
+
+    def _note_failure(self, side: str, name: str, result: ProbeResult) -> None:
+        self._failed[side] += 1
+        line = f"{name}: the {side} gave no values: {result.reason}"
+        self.failures.append(line)
+        self.progress(line)
+        if self._failed[side] >= _MOST_FAILURES:
+            raise SideFailedError(
+                f"the {side} failed {_MOST_FAILURES} times: {result.reason}",
+                where=result.target.commit[:12],
+                remedy=_last_lines(result.output),
+            )
+
+
+def _is_measured(result: ProbeResult) -> bool:
+    return result.outcome in {ProbeOutcome.MEASURED, ProbeOutcome.PASSED}
+
+
+def _values(result: ProbeResult) -> dict[str, MeasuredValue]:
+    """Return the values by trace key, with their directions; without results, the time of the command."""
+    if result.outcome is ProbeOutcome.PASSED:
+        return {COMMAND_KEY: MeasuredValue(statistics.median(result.command_seconds), "s", Better.LOWER)}
+    return {
+        key: MeasuredValue(measured.value, measured.unit, result.better.get(key, Better.UNKNOWN))
+        for key, measured in result.measured.items()
+    }
+
+
+def _last_lines(output: str) -> str:
+    lines = [line.strip() for line in output.splitlines() if line.strip()][-3:]
+    return f"It printed at its end: {' | '.join(lines)}" if len(lines) > 1 else ""

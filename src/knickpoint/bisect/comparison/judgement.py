@@ -1,0 +1,232 @@
+"""Judge the benchmarks of a comparison after each round, and decide whether more rounds are worth it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from knickpoint.bisect.comparison.effect import Effect, estimate_effect
+from knickpoint.bisect.comparison.paired_values import MeasuredValue, PairedValues, pair_round
+from knickpoint.bisect.comparison.sign_flips import Look, SignFlipTest
+from knickpoint.model.errors import InputError
+from knickpoint.model.quantity_text import percent_text
+from knickpoint.model.step import Verdict
+from knickpoint.model.unit import Better
+
+__all__ = ["ComparedBenchmark", "ComparisonRules", "RoundsJudge"]
+
+MOST_ROUNDS: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonRules:
+    """When a comparison ends, and what it may get wrong.
+
+    Attributes:
+        false_positives: the share of comparisons of equal commits in which any benchmark is *regressed*; as many *improved*.
+        find: a benchmark needs no more rounds when a change of this relative size would have been found.
+        minimum_effect: smaller changes are *unchanged*.
+        largest_effect: a benchmark of which only larger changes would have been found is *unstable*.
+        least_rounds: rounds that are made in any case.
+        most_rounds: rounds that are made at most.
+        seed: seed of the order of the sides, and of the exchanges.
+    """
+
+    false_positives: float = 0.01
+    find: float = 0.05
+    minimum_effect: float = 0.0
+    largest_effect: float = 0.5
+    least_rounds: int = 2
+    most_rounds: int = 20
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Raise InputError where the rules contradict each other."""
+        if not 1 <= self.least_rounds <= self.most_rounds <= MOST_ROUNDS:
+            raise InputError(
+                f"{self.least_rounds} to {self.most_rounds} rounds",
+                where="--least-rounds, --most-rounds",
+                remedy=f"Give 1 to {MOST_ROUNDS:,} rounds, and no more at least than at most.",
+            )
+
+    @property
+    def fewest_to_decide(self) -> int:
+        """The rounds after which a change can be certain enough for the first time."""
+        for rounds in range(1, self.most_rounds + 1):
+            if 2.0**-rounds <= self.false_positives * rounds / self.most_rounds:
+                return rounds
+        return self.most_rounds + 1
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedBenchmark:
+    """What is known of one benchmark.
+
+    ``before`` and ``after`` are levels in ``unit``; ``relative`` is the change over the size of ``before``, ``low`` and ``high`` its 95 %
+    interval, ``detectable`` the smallest one that would have been found in four cases of five. Unknown numbers are nan.
+    ``decided`` says that more rounds would not change the verdict, or need not.
+    """
+
+    key: str
+    unit: str
+    better: Better
+    verdict: Verdict
+    reason: str
+    decided: bool
+    rounds: int = 0
+    before: float = math.nan
+    after: float = math.nan
+    relative: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    detectable: float = math.nan
+    p_value: float = math.nan
+    vanished: bool = False
+
+
+class RoundsJudge:
+    """Takes the rounds of a comparison one by one and judges all benchmarks after each."""
+
+    def __init__(self, rules: ComparisonRules) -> None:
+        self.rules = rules
+        self.rounds = 0
+        self._values: dict[str, PairedValues] = {}
+        self._changed: dict[str, Verdict] = {}
+        self._test = SignFlipTest(rules.most_rounds, rules.false_positives, rules.seed)
+        self._judged: tuple[ComparedBenchmark, ...] = ()
+
+    @property
+    def benchmarks(self) -> tuple[ComparedBenchmark, ...]:
+        """The benchmarks as they stand after the last round, in the order of their first results."""
+        return self._judged
+
+    @property
+    def finished(self) -> bool:
+        """Whether no benchmark needs another round."""
+        return self.rounds >= self.rules.least_rounds and all(each.decided for each in self._judged)
+
+    def warm_up(self, base: Mapping[str, MeasuredValue], head: Mapping[str, MeasuredValue]) -> None:
+        """Take the round that does not count: it says which benchmarks there are."""
+        pair_round(self._values, base, head, 0, counted=False)
+        self._judged = tuple(_without_numbers(values, 0) for values in self._values.values())
+
+    def add(self, base: Mapping[str, MeasuredValue], head: Mapping[str, MeasuredValue]) -> None:
+        """Take a round, and judge."""
+        pair_round(self._values, base, head, self.rounds, counted=True)
+        self.rounds += 1
+        series = list(self._values.values())
+        differences = np.column_stack([values.differences() for values in series])
+        look = self._test.look(differences, np.array([values.upwards for values in series]))
+        for index, values in enumerate(series):
+            if look.worse[index] or look.better[index]:
+                self._changed.setdefault(values.key, Verdict.REGRESSED if look.worse[index] else Verdict.IMPROVED)
+        self._judged = tuple(self._judge(values, look, index) for index, values in enumerate(series))
+
+    def _judge(self, values: PairedValues, look: Look, index: int) -> ComparedBenchmark:
+        differences = values.differences()
+        known = differences[~np.isnan(differences)]
+        if not known.size or not (values.has_base and values.has_head):
+            return _without_numbers(values, self.rounds)
+        effect = estimate_effect(known, look.bar)
+        exact = values.exact()
+        if exact is None:
+            verdict, reason, decided = self._verdict(values, effect)
+        elif exact:
+            verdict, reason, decided = Verdict.UNCHANGED, "an exact value, equal on both sides", True
+        else:
+            verdict, reason, decided = self._changed_exactly(values, effect)
+        # An exact value has no noise: what was measured is the interval, and any change would have been found.
+        low, high = (effect.size, effect.size) if exact is not None else (effect.low, effect.high)
+        return ComparedBenchmark(
+            values.key,
+            values.unit,
+            values.better,
+            verdict,
+            reason,
+            decided,
+            int(known.size),
+            values.centre(),
+            _level(values, effect.size),
+            _relative(values, effect.size),
+            _relative(values, low),
+            _relative(values, high),
+            0.0 if exact is not None else abs(_relative(values, effect.detectable)),
+            float(look.p_values[index]),
+        )
+
+    def _verdict(self, values: PairedValues, effect: Effect) -> tuple[Verdict, str, bool]:
+        """Return the verdict on a value with noise, its reason, and whether it needs no more rounds."""
+        size = _relative(values, effect.size)
+        detectable = abs(_relative(values, effect.detectable))
+        changed = self._changed.get(values.key)
+        if changed is not None:
+            if abs(size) < self.rules.minimum_effect:
+                return Verdict.UNCHANGED, "a change, but smaller than the minimum effect", True
+            return changed, _reason_of_change(values), True
+        find = max(self.rules.find, self.rules.minimum_effect)
+        # A change of that size must not be left in the wide interval: else it would only have been missed so far.
+        seen = detectable <= find and abs(_relative(values, effect.widest)) < find
+        if detectable > self.rules.largest_effect:
+            if math.isfinite(detectable):
+                reason = f"the noise is so large that only changes from {percent_text(detectable)} on are found"
+                return Verdict.UNSTABLE, reason, False
+            return Verdict.NO_DATA, "too few rounds to tell a change from noise", False
+        return Verdict.UNCHANGED, f"a change of {percent_text(detectable)} would have been found", seen
+
+    def _changed_exactly(self, values: PairedValues, effect: Effect) -> tuple[Verdict, str, bool]:
+        if abs(_relative(values, effect.size)) < self.rules.minimum_effect:
+            return Verdict.UNCHANGED, "an exact value; its change is smaller than the minimum effect", True
+        worse = math.isnan(values.upwards) or effect.size * values.upwards > 0
+        reason = "an exact value, different in every round"
+        if values.better is Better.UNKNOWN:
+            reason += "; the better direction is unknown, so a change counts as a regression"
+        return (Verdict.REGRESSED if worse else Verdict.IMPROVED), reason, True
+
+
+def _reason_of_change(values: PairedValues) -> str:
+    text = "beyond what exchanged sides do"
+    if values.better is Better.UNKNOWN:
+        text += "; the better direction is unknown, so a change counts as a regression"
+    return text
+
+
+def _without_numbers(values: PairedValues, rounds: int) -> ComparedBenchmark:
+    """Judge a benchmark that has no pair of values."""
+    decided = rounds >= 1
+    if values.other_unit:
+        reason = f"the unit changed from {values.unit or 'none'} to {values.other_unit or 'none'}"
+        return ComparedBenchmark(values.key, values.unit, values.better, Verdict.REGRESSED, reason, decided)
+    if values.has_base and not values.has_head:
+        reason = "vanished: the base has it, and the head does not"
+        return ComparedBenchmark(
+            values.key,
+            values.unit,
+            values.better,
+            Verdict.REGRESSED,
+            reason,
+            decided,
+            before=values.centre(),
+            vanished=True,
+        )
+    new = values.has_head and not values.has_base
+    reason = "new: only the head has it" if new else "no round has a value of both sides yet"
+    return ComparedBenchmark(values.key, values.unit, values.better, Verdict.NO_DATA, reason, decided and new)
+
+
+def _relative(values: PairedValues, difference: float) -> float:
+    """Return a difference as a relative change; nan where the base is zero."""
+    if values.logarithmic:
+        return math.expm1(difference) if difference < 700 else math.inf
+    centre = abs(values.centre())
+    if not difference:
+        return 0.0
+    return difference / centre if centre else math.nan
+
+
+def _level(values: PairedValues, size: float) -> float:
+    centre = values.centre()
+    return centre * math.exp(size) if values.logarithmic else centre + size

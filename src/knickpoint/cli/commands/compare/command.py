@@ -1,0 +1,227 @@
+"""The command: read what to compare, make the rounds, and report."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from knickpoint.cli.commands.bisect.options import SearchOptions, default_workspace, measuring_options
+from knickpoint.cli.commands.bisect.signals import interrupted_by_end
+from knickpoint.cli.exit_codes import INTERRUPTED
+from knickpoint.cli.options import instance_option
+from knickpoint.cli.output import OutputFormat, format_option, render, show
+from knickpoint.model.errors import InputError
+from knickpoint.model.plain_text import counted
+from knickpoint.model.step import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from knickpoint.bisect.comparison import Comparison, ComparisonEnd, ComparisonRequest, ComparisonRules
+    from knickpoint.cli.commands.check.report_files import ReportTarget
+    from knickpoint.model.commit import Commit
+    from knickpoint.reports import GateReport
+
+__all__ = ["command"]
+
+_REGRESSED: Final = 1
+_NO_DATA: Final = 3
+
+
+@click.command("compare")
+@click.argument("base")
+@click.argument("head")
+@click.argument("measure", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND]")
+@click.option(
+    "--find",
+    type=click.FloatRange(0, 10, min_open=True),
+    default=0.05,
+    show_default=True,
+    metavar="SHARE",
+    help="A benchmark needs no more rounds when a change of this size would have been found.",
+)
+@click.option(
+    "--minimum-effect", type=click.FloatRange(0, 10), default=0.0, help="The smallest change that counts: 0.02 is 2 %."
+)
+@click.option(
+    "--false-positives",
+    type=click.FloatRange(0.0005, 0.5),
+    default=0.01,
+    show_default=True,
+    metavar="SHARE",
+    help="The share of comparisons without a change that end as regressed, over all benchmarks together.",
+)
+@click.option("--least-rounds", type=int, default=2, show_default=True, metavar="N", help="Rounds to make at least.")
+@click.option("--most-rounds", type=int, default=20, show_default=True, metavar="N", help="Rounds to make at most.")
+@click.option(
+    "--minutes", type=click.FloatRange(0), default=0.0, metavar="N", help="How long to measure. Default: no limit."
+)
+@click.option("--seed", type=int, default=0, metavar="N", help="Seed of the order in which the sides take turns.")
+@click.option(
+    "--fail-on",
+    multiple=True,
+    type=click.Choice([verdict.value for verdict in Verdict if verdict is not Verdict.NO_DATA]),
+    default=(Verdict.REGRESSED.value,),
+    show_default=True,
+    help="Verdicts that end with exit code 1; repeatable.",
+)
+@click.option(
+    "--report",
+    "reports",
+    multiple=True,
+    metavar="FORM[=FILE]",
+    help="Write a report as knick check does: markdown=FILE, html=FILE, json=FILE, junit=FILE, sarif=FILE, annotations, summary.",
+)
+@click.option("--all", "everything", is_flag=True, help="List what is unchanged, too.")
+@instance_option
+@format_option
+@measuring_options
+def command(
+    *,
+    base: str,
+    head: str,
+    options: SearchOptions,
+    find: float,
+    minimum_effect: float,
+    false_positives: float,
+    least_rounds: int,
+    most_rounds: int,
+    minutes: float,
+    seed: int,
+    fail_on: tuple[str, ...],
+    reports: tuple[str, ...],
+    everything: bool,
+    instance: str | None,
+    output: OutputFormat,
+) -> None:
+    """Build the commits BASE and HEAD, measure them in turns with COMMAND on this machine, and judge what changed.
+
+    It needs no history, and slow drifts of the machine cancel: in each round both sides run once, in random order, and the
+    differences are judged. It ends as soon as each benchmark is decided, and says which change it would have found. COMMAND
+    writes results in any format that knick import reads; without --results, the time of COMMAND is compared.
+
+    The exit code is 0 when nothing is worse, 1 when something regressed or vanished, 2 when a side cannot be built or
+    measured, and 3 when there are no data to judge by, as when a side ends with exit code 125.
+    """
+    from knickpoint.bisect.comparison import ComparisonRules
+    from knickpoint.cli.commands.check.report_files import read_targets
+
+    targets = read_targets(reports)
+    rules = ComparisonRules(
+        false_positives=false_positives,
+        find=find,
+        minimum_effect=minimum_effect,
+        least_rounds=min(least_rounds, most_rounds),
+        most_rounds=most_rounds,
+        seed=seed,
+    )
+    request, space = _request(base, head, options, instance)
+    comparison, commits = _prepare(replace(request, rules=rules, minutes=minutes), options, space)
+    end, interrupted = _run(comparison)
+    verdicts = [Verdict(name) for name in fail_on]
+    gate = _report(end, commits, rules, verdicts, output=output, targets=targets, everything=everything)
+    if interrupted:
+        raise click.exceptions.Exit(INTERRUPTED)
+    raise click.exceptions.Exit(_REGRESSED if gate.failures else 0 if gate.judged else _NO_DATA)
+
+
+def _prepare(
+    request: ComparisonRequest, options: SearchOptions, space: int
+) -> tuple[Comparison, tuple[Commit, Commit]]:
+    """Return the comparison, and the two commits."""
+    from knickpoint.bisect.comparison import Comparison
+    from knickpoint.bisect.pool import machine_name
+    from knickpoint.bisect.runner import Workspace
+    from knickpoint.history import Git
+
+    workspace = Workspace((options.workspace or default_workspace()).expanduser().absolute(), space)
+    known = Git.at(Path(request.location)).commits([request.base, request.head])
+    comparison = Comparison(request, workspace, machine_name(), lambda line: click.echo(line, err=True))
+    return comparison, (known[request.base], known[request.head])
+
+
+def _request(base: str, head: str, options: SearchOptions, instance: str | None) -> tuple[ComparisonRequest, int]:
+    """Return what is compared, and the megabytes that the workspace may take.
+
+    Raises:
+        InputError: a value cannot be used, or both names mean one commit.
+        HistoryError: there is no repository, or it lacks a commit.
+        ConfigError: the configuration or the profile cannot be used.
+    """
+    from knickpoint.bisect.comparison import ComparisonRequest
+    from knickpoint.bisect.coordinator.revision_range import find_revision
+    from knickpoint.cli.commands.bisect.search import naming_of, nearest_configuration
+    from knickpoint.history import Git, find_work_tree
+
+    config = nearest_configuration(instance, options.repository)
+    profiles = config.bisect if config else {}
+    if not options.measure and not options.profile and len(profiles) != 1:
+        raise InputError(
+            "there is no command to measure with",
+            remedy="Give it after --, as in knick compare main HEAD --results out.json -- make bench"
+            + (f", or a profile: --profile {' or '.join(sorted(profiles))}." if profiles else "."),
+        )
+    directory = options.repository.absolute()
+    top = find_work_tree(directory) or directory
+    git = Git.at(top)
+    hashes = find_revision(git, base), find_revision(git, head)
+    if hashes[0] == hashes[1]:
+        raise InputError(
+            f"{base} and {head} are the same commit",
+            where=hashes[0][:12],
+            remedy="Name two commits, the older state first.",
+        )
+    request = ComparisonRequest(
+        str(top),
+        *hashes,
+        options.settings(profiles),
+        ingest=naming_of(config),
+        added_params=options.added_params,
+    )
+    return request, config.pool.space_megabytes if config else 20_000
+
+
+def _run(comparison: Comparison) -> tuple[ComparisonEnd, bool]:
+    """Return the end of the comparison, and whether it was interrupted."""
+    from knickpoint.bisect.comparison import ComparisonEnd, SideSkippedError
+
+    try:
+        with interrupted_by_end():
+            return comparison.run(), False
+    except KeyboardInterrupt:
+        return comparison.end("interrupted"), True
+    except SideSkippedError as skipped:
+        click.echo(f"knick: {skipped}", err=True)
+        return ComparisonEnd((), 0, "a side cannot be judged"), False
+
+
+def _report(
+    end: ComparisonEnd,
+    commits: tuple[Commit, Commit],
+    rules: ComparisonRules,
+    fail_on: Collection[Verdict],
+    *,
+    output: OutputFormat,
+    targets: Sequence[ReportTarget],
+    everything: bool,
+) -> GateReport:
+    """Print what was found, write the reports, and return what decides."""
+    from knickpoint.cli.commands.check.report_files import write_reports
+    from knickpoint.cli.commands.check.text import text_report
+    from knickpoint.cli.commands.compare.rows import COLUMNS, comparison_report, comparison_rows
+
+    gate = comparison_report(end, *commits, rules, fail_on)
+    rows = comparison_rows(end, *commits, rules)
+    if output is not OutputFormat.TEXT:
+        show(COLUMNS, rows, output)
+    elif end.benchmarks:
+        click.echo(text_report(gate, everything=everything), nl=False)
+    written = render(COLUMNS, rows, OutputFormat.JSON)
+    write_reports(targets, gate, rows=written, pictures={}, results="", to_errors=output is not OutputFormat.TEXT)
+    if end.failures:
+        lost = counted(len(end.failures), "round was", "rounds were")
+        click.echo(f"knick: {lost} left out, because a side gave no values", err=True)
+    return gate

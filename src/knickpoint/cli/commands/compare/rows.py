@@ -1,0 +1,120 @@
+"""Turn the end of a comparison into the report that people read, and into rows for programs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+
+from knickpoint.bisect.comparison import ComparedBenchmark, ComparisonEnd, ComparisonRules
+from knickpoint.cli.output import Column, Row
+from knickpoint.model.commit import Commit
+from knickpoint.model.params import decode_key
+from knickpoint.model.plain_text import counted, plain_line
+from knickpoint.model.quantity_text import percent_text, trace_name
+from knickpoint.model.step import Verdict
+from knickpoint.reports import GateReport, GateRow, RowKind
+
+__all__ = ["COLUMNS", "comparison_report", "comparison_rows"]
+
+COLUMNS = tuple(
+    Column(name)
+    for name in (
+        "verdict", "trace", "relative_size", "detectable_relative", "samples", "reason", "unit", "level", "centre", "low",
+        "high", "detectable", "p_value", "conditional", "margin", "decides", "accepted", "false_positives", "base",
+        "base_time", "base_subject", "base_reason", "base_commits", "head",
+    )
+)  # fmt: skip
+"""The columns of ``knick check``, and the head."""
+
+_LONGEST_SUBJECT = 80
+_KINDS = {
+    Verdict.REGRESSED: RowKind.REGRESSED,
+    Verdict.IMPROVED: RowKind.IMPROVED,
+    Verdict.UNCHANGED: RowKind.UNCHANGED,
+    Verdict.UNSTABLE: RowKind.UNSTABLE,
+    Verdict.NO_DATA: RowKind.NO_DATA,
+}
+
+
+def comparison_rows(end: ComparisonEnd, base: Commit, head: Commit, rules: ComparisonRules) -> list[Row]:
+    """Return one row a benchmark; ``low`` and ``high`` are the 95 % interval of the level of the head."""
+    return [
+        {
+            "verdict": each.verdict.value,
+            "trace": each.key,
+            "relative_size": each.relative,
+            "detectable_relative": each.detectable,
+            "samples": each.rounds,
+            "reason": each.reason,
+            "unit": each.unit,
+            "level": each.after,
+            "centre": each.before,
+            "low": each.before + abs(each.before) * each.low,
+            "high": each.before + abs(each.before) * each.high,
+            "detectable": each.detectable * abs(each.before),
+            "p_value": each.p_value,
+            "conditional": False,
+            "margin": _margin(each) * abs(each.before),
+            "decides": True,
+            "accepted": None,
+            "false_positives": rules.false_positives,
+            "base": base.hash,
+            "base_time": base.time.isoformat() if base.has_time else None,
+            "base_subject": base.subject,
+            "base_reason": end.reason,
+            "base_commits": 1,
+            "head": head.hash,
+        }
+        for each in end.benchmarks
+    ]
+
+
+def comparison_report(
+    end: ComparisonEnd, base: Commit, head: Commit, rules: ComparisonRules, fail_on: Collection[Verdict]
+) -> GateReport:
+    """Return the report for people."""
+    shared = _shared_params(end.benchmarks)
+    sentence = (
+        f"Base {base.hash[:12]} {_subject(base)}, head {head.hash[:12]} {_subject(head)}, measured in turns on this machine;"
+        f" {counted(end.rounds, 'round')}: {end.reason}."
+        f" At most {percent_text(rules.false_positives)} of comparisons without a change end as regressed, over all"
+        " benchmarks together."
+    )
+    rows = tuple(_row(each, shared) for each in end.benchmarks)
+    return GateReport("", sentence, rows, rules.false_positives, 0, frozenset(fail_on))
+
+
+def _row(each: ComparedBenchmark, shared: Collection[str]) -> GateRow:
+    params = decode_key(each.key)
+    name, _ = trace_name(params)
+    others = " ".join(f"{key}={value}" for key, value in params.items() if key not in shared and value != name)
+    return GateRow(
+        key=each.key,
+        name=name,
+        params=others,
+        kind=RowKind.VANISHED if each.vanished else _KINDS[each.verdict],
+        verdict=each.verdict,
+        reason=each.reason,
+        unit=each.unit,
+        before=each.before,
+        after=each.after,
+        relative=each.relative,
+        margin=_margin(each),
+        detectable=each.detectable,
+        samples=each.rounds,
+    )
+
+
+def _margin(each: ComparedBenchmark) -> float:
+    """Return half of the width of the 95 % interval of the change; nan without one."""
+    return (each.high - each.low) / 2 if math.isfinite(each.low) and math.isfinite(each.high) else math.nan
+
+
+def _subject(commit: Commit) -> str:
+    return repr(plain_line(commit.subject, _LONGEST_SUBJECT))
+
+
+def _shared_params(benchmarks: Sequence[ComparedBenchmark]) -> frozenset[str]:
+    """Return the names of the params that all benchmarks have with the same value."""
+    rows = [set(decode_key(each.key).items()) for each in benchmarks]
+    return frozenset(name for name, _ in set.intersection(*rows)) if len(rows) > 1 else frozenset()

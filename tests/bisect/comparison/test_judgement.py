@@ -1,0 +1,124 @@
+"""What a comparison says of a benchmark, and when it needs no more rounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from knickpoint.bisect.comparison import ComparedBenchmark, ComparisonRules, MeasuredValue, RoundsJudge
+from knickpoint.model.errors import InputError
+from knickpoint.model.step import Verdict
+from knickpoint.model.unit import Better
+
+KEY = ",benchmark=render,"
+
+
+def _play(factor: float, noise: float, *, better: Better = Better.LOWER, **rules: float) -> RoundsJudge:
+    """Measure a benchmark of 10 ms in turns until it is decided, on a machine that gets slower all the time."""
+    judge = RoundsJudge(ComparisonRules(**rules))  # type: ignore[arg-type]
+    rng = np.random.default_rng(5)
+
+    def values() -> tuple[Mapping[str, MeasuredValue], Mapping[str, MeasuredValue]]:
+        drift = 10.0 * 1.1**judge.rounds
+        base, head = drift * np.exp(rng.normal(size=2) * noise) * np.array([1.0, factor])
+        return {KEY: MeasuredValue(base, "ms", better)}, {KEY: MeasuredValue(head, "ms", better)}
+
+    judge.warm_up(*values())
+    while not judge.finished and judge.rounds < judge.rules.most_rounds:
+        judge.add(*values())
+    return judge
+
+
+def _only(judge: RoundsJudge) -> ComparedBenchmark:
+    (only,) = judge.benchmarks
+    return only
+
+
+def test_a_change_is_found_with_its_interval_although_the_machine_drifts() -> None:
+    judge = _play(1.1, 0.01)
+    found = _only(judge)
+    assert (found.verdict, judge.finished) == (Verdict.REGRESSED, True)
+    assert judge.rounds < 12
+    assert found.low < 0.1 < found.high
+    assert found.after / found.before == pytest.approx(1.1, rel=0.02)
+
+
+def test_a_change_for_the_better_is_improved() -> None:
+    assert _only(_play(1.1, 0.01, better=Better.HIGHER)).verdict is Verdict.IMPROVED
+
+
+def test_no_change_ends_early_and_says_what_it_would_have_found() -> None:
+    judge = _play(1.0, 0.01)
+    found = _only(judge)
+    assert (found.verdict, judge.finished) == (Verdict.UNCHANGED, True)
+    assert judge.rounds < 20
+    assert found.detectable <= 0.05
+    assert found.reason.startswith("a change of ")
+
+
+def test_a_benchmark_that_is_all_noise_is_unstable() -> None:
+    judge = _play(1.0, 2.0)
+    assert (_only(judge).verdict, judge.finished) == (Verdict.UNSTABLE, False)
+
+
+def test_a_change_below_the_minimum_effect_is_unchanged() -> None:
+    assert _only(_play(1.03, 0.001, minimum_effect=0.05)).verdict is Verdict.UNCHANGED
+
+
+@pytest.mark.parametrize(
+    ("after", "rounds", "verdict"),
+    [(1000, 2, Verdict.UNCHANGED), (1001, 3, Verdict.REGRESSED), (999, 3, Verdict.IMPROVED)],
+)
+def test_an_exact_value_needs_few_rounds(after: int, rounds: int, verdict: Verdict) -> None:
+    judge = RoundsJudge(ComparisonRules())
+    sides = [{KEY: MeasuredValue(value, "instructions", Better.LOWER)} for value in (1000.0, float(after))]
+    judge.warm_up(*sides)
+    while not judge.finished:
+        judge.add(*sides)
+    assert (judge.rounds, _only(judge).verdict) == (rounds, verdict)
+
+
+def test_equal_times_are_not_taken_for_exact_values() -> None:
+    judge = RoundsJudge(ComparisonRules())
+    for _ in range(4):
+        judge.add({KEY: MeasuredValue(12.0, "ms")}, {KEY: MeasuredValue(13.0, "ms")})
+    assert not judge.finished
+
+
+def test_a_vanished_benchmark_is_regressed_and_a_new_one_is_named() -> None:
+    judge = RoundsJudge(ComparisonRules())
+    for _ in range(2):
+        judge.add({",benchmark=old,": MeasuredValue(1.0, "ms")}, {",benchmark=new,": MeasuredValue(1.0, "ms")})
+    old, new = judge.benchmarks
+    assert (old.verdict, old.vanished, old.reason) == (
+        Verdict.REGRESSED,
+        True,
+        "vanished: the base has it, and the head does not",
+    )
+    assert (new.verdict, new.reason) == (Verdict.NO_DATA, "new: only the head has it")
+    assert judge.finished
+
+
+def test_units_that_convert_are_compared_and_others_are_regressed() -> None:
+    judge = RoundsJudge(ComparisonRules())
+    for _ in range(2):
+        judge.add({KEY: MeasuredValue(1.0, "ms")}, {KEY: MeasuredValue(1500.0, "us")})
+    assert _only(judge).relative == pytest.approx(0.5)
+    other = RoundsJudge(ComparisonRules())
+    other.add({KEY: MeasuredValue(1.0, "ms")}, {KEY: MeasuredValue(1.0, "B")})
+    assert (_only(other).verdict, _only(other).reason) == (Verdict.REGRESSED, "the unit changed from ms to B")
+
+
+def test_values_around_zero_are_compared_without_a_relative_change() -> None:
+    judge = RoundsJudge(ComparisonRules())
+    for value in (0.0, 0.0, 0.0):
+        judge.add({KEY: MeasuredValue(value, "ms")}, {KEY: MeasuredValue(value + 1, "ms")})
+    assert math.isnan(_only(judge).relative)
+
+
+def test_rules_that_contradict_each_other_are_refused() -> None:
+    with pytest.raises(InputError, match="5 to 3 rounds"):
+        ComparisonRules(least_rounds=5, most_rounds=3)

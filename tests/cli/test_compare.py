@@ -1,0 +1,85 @@
+"""``knick compare``: two commits of a real repository, built and measured in turns, and one clear line where that fails."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.bisect.runner.projects import project
+from tests.cli.conftest import Knick, Ran
+from tests.repositories import GitRepository
+
+Make = Callable[[str], GitRepository]
+
+
+@pytest.fixture
+def repository(new_repository: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GitRepository:
+    made = new_repository("project")
+    monkeypatch.chdir(made.directory)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return made
+
+
+def _compare(knick: Knick, *options: str, most: int = 8) -> Ran:
+    """Compare the last two commits with a false-positive rate that few rounds can reach."""
+    build = ("--results", "out.json", "--build", f"{sys.executable} build.py")
+    rules = ("--false-positives", "0.2", "--most-rounds", str(most), "--find", "0.5")
+    return knick("compare", "HEAD~1", "HEAD", *build, *rules, *options, "--", sys.executable, "measure.py")
+
+
+def test_a_slower_commit_is_regressed(knick: Knick, repository: GitRepository) -> None:
+    base, head = project(repository, [10.0, 11.0])
+    ran = _compare(knick, "--format", "json")
+    rows = json.loads(ran.output)
+    assert ran.code == 1
+    assert [(row["verdict"], row["trace"]) for row in rows] == [
+        ("regressed", ",benchmark=render,"),
+        ("regressed", ",benchmark=load,"),
+    ]
+    assert rows[0]["relative_size"] == pytest.approx(0.1, abs=0.005)
+    assert (rows[0]["base"], rows[0]["head"]) == (base, head)
+    assert ran.errors.count(": build") == 2  # each side is built once
+    assert repository.git("status", "--short") == ""
+
+
+def test_equal_commits_may_be_merged(knick: Knick, repository: GitRepository) -> None:
+    project(repository, [10.0, "10.00"])
+    ran = _compare(knick, "--minimum-effect", "0.02", "--report", "markdown=comment.md")
+    assert ran.code == 0
+    assert ran.output.startswith("May be merged: nothing regressed, of 2 benchmarks.\nBase ")
+    assert "0 regressed, 0 improved, 2 unchanged." in ran.output
+    assert "May be merged" in Path("comment.md").read_text()
+
+
+def test_a_side_that_cannot_be_built_is_named(knick: Knick, repository: GitRepository) -> None:
+    project(repository, [10.0, "broken"])
+    ran = _compare(knick)
+    assert ran.code == 2
+    assert "the head cannot be measured: build ended with exit code 1" in ran.errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("HEAD", "main", "--", "true"), 2, "HEAD and main are the same commit"),
+        (("nowhere", "HEAD", "--", "true"), 2, "the repository has no commit 'nowhere'"),
+        (("HEAD~1", "HEAD"), 2, "there is no command to measure with"),
+        (
+            ("HEAD~1", "HEAD", "--", "sh", "-c", "exit 125"),
+            3,
+            "the base cannot be measured: test ended with exit code 125",
+        ),
+        (("HEAD~1", "HEAD", "--", "sh", "-c", "exit 4"), 2, "the base cannot be measured: test ended with exit code 4"),
+    ],
+)
+def test_what_cannot_be_compared_is_one_line(
+    knick: Knick, repository: GitRepository, arguments: tuple[str, ...], code: int, message: str
+) -> None:
+    project(repository, [1.0, 2.0])
+    ran = knick("compare", *arguments)
+    assert (ran.code, ran.output) == (code, "")
+    assert message in ran.errors
+    assert ran.errors.count("\n") == 1
