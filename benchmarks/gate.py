@@ -1,0 +1,163 @@
+"""Measure how often a check fails unchanged pull requests, and how often it catches a regression (``make bench-gate``).
+
+Each pull request has new histories and new samples. A change of 10 % in one benchmark is added to the same pull requests.
+The parts are
+
+- ``kinds``: 100 benchmarks, 30 commits and 3 samples, for each kind of noise, beside the rules of other tools;
+- ``shapes``: other numbers of benchmarks, commits and samples;
+- ``series``: stretches of the real series without change of ``data/dev-series`` in the directory that
+  ``KNICKPOINT_REFERENCE`` names; each pull request leaves one source out.
+
+``python benchmarks/gate.py PART… [--pulls N]`` runs some parts or fewer pull requests, and leaves the file alone.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")
+
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from accuracy_series import Labelled, place_of_series, read_labelled
+from gate_noise import KINDS, PullRequest, generated, of_series
+from gate_references import REFERENCES
+from knickpoint.detect.family import judge_family
+from knickpoint.model.step import Verdict
+from knickpoint.model.unit import Better
+from table import Reach, Row, finish
+
+_PULLS: Final = 1_000
+_CHANGE: Final = 0.10
+_KINDS: Final = (*KINDS, "mixed", "shared machine", "one session")
+_SHAPES: Final = (
+    (1, 30, 3), (10, 30, 3), (1000, 30, 3), (100, 10, 3), (100, 100, 3), (100, 30, 1), (100, 30, 10), (1, 10, 1),
+)  # fmt: skip
+"""Benchmarks, commits and samples."""
+
+_OF_SHAPES: Final = ("normal", "t, 3 degrees of freedom", "log-normal", "two modes, sticky", "AR(1) 0.8", "mixed")
+_FEWER: Final = 5
+"""Shapes and series take a fifth of the pull requests."""
+
+_MOST_FAILURES, _LEAST_CAUGHT = 1.0, 95.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """Whether an unchanged pull request failed, and whether the change in one benchmark was caught, by name of the rule."""
+
+    failed: dict[str, bool]
+    caught: dict[str, bool]
+
+
+def _ours(pull: PullRequest) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    found = judge_family(pull.histories, list(pull.samples), better=Better.LOWER)
+    return np.array([judgement.verdict is Verdict.REGRESSED for judgement in found.judgements])
+
+
+def _measure(make: Callable[[int], PullRequest], beside: bool, seed: int) -> _Outcome:  # noqa: FBT001 - for partial
+    pull = make(seed)
+    place = seed % len(pull.histories)
+    changed = pull.with_change(place, _CHANGE)
+    rules = {"": _ours, **(REFERENCES if beside else {})}
+    return _Outcome(
+        {name: bool(rule(pull).any()) for name, rule in rules.items()},
+        {name: bool(rule(changed)[place]) for name, rule in rules.items()},
+    )
+
+
+def _run(
+    pool: ProcessPoolExecutor, label: str, make: Callable[[int], PullRequest], pulls: int, *, beside: bool, goal: bool
+) -> Iterator[Row]:
+    """Yield the rows of one kind of pull requests; ``goal`` says whether the change of 10 % has to be caught."""
+    outcomes = list(pool.map(partial(_measure, make, beside), range(pulls), chunksize=10))
+
+    def share(name: str, *, caught: bool) -> float:
+        return 100 * sum((each.caught if caught else each.failed)[name] for each in outcomes) / pulls
+
+    failed, found = share("", caught=False), share("", caught=True)
+    names = list(outcomes[0].failed)[1:] or [""]
+    for number, name in enumerate(names):
+        reach = Reach.AT_MOST if not number else Reach.SHOWN
+        peer = share(name, caught=False) if name else None
+        yield Row(f"{label}: unchanged that fail", "%", failed, peer, name, reach, _MOST_FAILURES)
+    for number, name in enumerate(names):
+        reach = Reach.AT_LEAST if goal and not number else Reach.SHOWN
+        peer = share(name, caught=True) if name else None
+        yield Row(f"{label}: +10 % in one caught", "%", found, peer, name, reach, _LEAST_CAUGHT)
+
+
+def _of_kinds(pool: ProcessPoolExecutor, pulls: int) -> Iterator[Row]:
+    for kind in _KINDS:
+        make = partial(_generated, kind, (100, 30, 3))
+        yield from _run(pool, f"{kind}, 100 x 30 x 3", make, pulls, beside=True, goal=kind == "normal")
+
+
+def _of_shapes(pool: ProcessPoolExecutor, pulls: int) -> Iterator[Row]:
+    for shape in _SHAPES:
+        for kind in _OF_SHAPES:
+            label = f"{kind}, {' x '.join(map(str, shape))}"
+            fewer = pulls if shape[0] == 1 else max(10, pulls // _FEWER)
+            make = partial(_generated, kind, shape)
+            yield from _run(pool, label, make, fewer, beside=False, goal=False)
+
+
+def _generated(kind: str, shape: tuple[int, int, int], seed: int) -> PullRequest:
+    return generated(kind, seed, *shape)
+
+
+def _without(series: Sequence[Labelled], sources: Sequence[str], shape: tuple[int, int, int], seed: int) -> PullRequest:
+    """Leave one source out of each pull request, another one each time."""
+    left_out = sources[seed % len(sources)]
+    return of_series([each for each in series if each.source != left_out], seed, *shape)
+
+
+def _of_series(pool: ProcessPoolExecutor, pulls: int) -> Iterator[Row]:
+    place = place_of_series()
+    if place is None:
+        yield Row("stretches of real series: unchanged that fail", "%", None, reach=Reach.AT_MOST, bound=_MOST_FAILURES)
+        return
+    quiet = [each for each in read_labelled(place, "injected") if each.kind == "zero"]
+    for name, series in (("real stretches", quiet), ("resampled stretches", read_labelled(place, "null"))):
+        sources = sorted({each.source for each in series})
+        for shape in ((100, 30, 3), (100, 30, 1), (10, 50, 3)):
+            label = f"{name}, {' x '.join(map(str, shape))}"
+            make = partial(_without, series, sources, shape)
+            yield from _run(pool, label, make, pulls, beside=shape[2] == 3 and shape[0] == 100, goal=False)
+
+
+_PARTS: Final[dict[str, Callable[[ProcessPoolExecutor, int], Iterator[Row]]]] = {
+    "kinds": _of_kinds,
+    "shapes": _of_shapes,
+    "series": _of_series,
+}
+
+
+def main() -> None:
+    """Run the parts that the command line names, or all."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("parts", nargs="*", help=", ".join(_PARTS))
+    parser.add_argument("--pulls", type=int, default=_PULLS)
+    given = parser.parse_args()
+    if unknown := set(given.parts) - set(_PARTS):
+        parser.error(f"no such part: {', '.join(sorted(unknown))}")
+    rows: list[Row] = []
+    with ProcessPoolExecutor() as pool:
+        for name in given.parts or _PARTS:
+            for row in _PARTS[name](pool, given.pulls):
+                rows.append(row)
+                if row.reach is not Reach.SHOWN:
+                    print(f"{row.measure}: {row.ours}", flush=True)
+    partial_run = list(given.parts) or ([f"{given.pulls} pull requests"] if given.pulls != _PULLS else [])
+    finish("gate", rows, only=partial_run)
+
+
+if __name__ == "__main__":
+    main()
