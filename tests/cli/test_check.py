@@ -230,3 +230,17 @@ def test_a_shallow_clone_is_an_error_and_no_comparison_with_the_tip(
     config.write_text(config.read_text(encoding="utf-8").replace('".."', f'"{clone}"'), encoding="utf-8")
     ran = knick("check", new)
     assert (ran.code, ran.output, "fetch-depth: 0" in ran.errors) == (2, "", True)
+
+
+def test_a_finding_that_its_commit_accepts_is_acknowledged_at_the_merge(knick: Knick, project: Project) -> None:
+    with Path(".knickpoint/knickpoint.toml").open("a", encoding="utf-8") as file:
+        file.write("\n[history]\nas_work = true\n")
+    project.repository.git("switch", "--quiet", "main")
+    accepted = project.repository.commit("Merge\n\nKnickpoint-Accept: b3, the new grammar costs it\n")
+    after = [accepted, *project.repository.commits(9)]
+    slower = [{**values(1.0, place), "b3": 1.5 + place / 1e3, "b4": 1.5 + place / 1e3} for place in range(10)]
+    paths = [project.write(f"late{place}.csv", after[place], slower[place]) for place in range(10)]
+    assert knick("import", *paths).code == 0
+    assert knick("run").code == 0
+    explained = [knick("explain", f"benchmark={name}", "--format", "json").output for name in ("b3", "b4")]
+    assert ["acknowledged" in text for text in explained] == [True, False]

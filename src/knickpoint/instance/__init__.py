@@ -3,6 +3,7 @@
 ``config`` reads the file, ``instance`` opens the instance, ``worker`` runs its tasks, ``relay`` connects it to NATS.
 """
 
+from knickpoint.instance.accepted_findings import acknowledge_accepted
 from knickpoint.instance.config import (
     CONFIG_FILE,
     CanarySettings,
@@ -42,6 +43,7 @@ __all__ = [
     "TicketSettings",
     "Worker",
     "WorkerSettings",
+    "acknowledge_accepted",
     "canary_health",
     "create_instance",
     "find_instance",

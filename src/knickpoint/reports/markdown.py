@@ -23,7 +23,8 @@ MOST_ROWS: Final = 50
 
 MOST_PICTURES: Final = 5
 
-_SPECIAL: Final = re.compile(r"[^\w ]|_", re.ASCII)
+_SPECIAL: Final = re.compile(r"[^\w ,'=+%/;-]|_")
+"""Characters that could mean something to Markdown or HTML; a dot could make a link of ``www.``."""
 _SIGNS: Final = {
     RowKind.FAILED: "🔴", RowKind.VANISHED: "🔴", RowKind.REGRESSED: "🔴", RowKind.UNSTABLE: "🟡", RowKind.NO_DATA: "⚪",
     RowKind.IMPROVED: "🟢", RowKind.UNCHANGED: "⚪",

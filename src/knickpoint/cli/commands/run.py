@@ -57,7 +57,7 @@ def command(*, names: tuple[str, ...], afresh: bool, instance: str | None, outpu
 
     The exit code is 0, with or without findings, and 2 when an alert could not run; the other alerts run in any case.
     """
-    from knickpoint.instance import forget_events, quarantine_suspect_results, rank_new_suspects
+    from knickpoint.instance import acknowledge_accepted, forget_events, quarantine_suspect_results, rank_new_suspects
     from knickpoint.watch.alert_run.run import run_alerts
 
     with open_chosen_instance(instance) as opened, Progress("Looking at traces") as progress:
@@ -71,6 +71,7 @@ def command(*, names: tuple[str, ...], afresh: bool, instance: str | None, outpu
             as_work=opened.config.history.as_work,
             announcements=opened.config.findings.rule,
         )
+        acknowledge_accepted(opened, summary.new_regressions)
         rank_new_suspects(opened, everything=afresh)
         forget_events(opened)
     for name, reason in summary.failures.items():

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
+from knickpoint.instance.accepted_findings import acknowledge_accepted
 from knickpoint.instance.instance import Instance
 from knickpoint.instance.worker.task_runner import Announce
 from knickpoint.model.alert import Alert
@@ -150,6 +151,7 @@ class AlertRuns:
                 self.announce(f"alert {name!r} could not run: {reason}")
         kept = {name: reason for name, reason in self._failures.items() if name in resting}
         self._failures = {**kept, **summary.failures}
+        acknowledge_accepted(self.instance, summary.new_regressions)
         if summary.nothing_new:
             return False
         found = len(summary.new_regressions)
