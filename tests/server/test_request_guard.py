@@ -169,7 +169,7 @@ def test_every_answer_has_the_headers_of_security(reader: Client, path: str) -> 
 
 def _addresses(client: Client) -> Iterator[str]:
     """Yield an address of every endpoint that answers GET."""
-    known = {"key": "1", "revision": "1", "name": "none", "regression": "1"}
+    known = {"key": "1", "revision": "1", "name": "none", "regression": "1", "bisection": "1"}
     required = {"traces": "1", "regression": "1", "finding": "1", "commit": "1", "formula": 'ave(filter(""))'}
     for template, operations in client.get("/api/v1/openapi.json").json()["paths"].items():
         if "get" in operations:
