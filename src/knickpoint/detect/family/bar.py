@@ -35,7 +35,7 @@ SHAPE: Final = 0.1
 SHAPE_WEIGHT: Final = 10.0
 """Exceedances that the assumed shape counts for."""
 
-SHAPE_ERRORS: Final = 0.5
+SHAPE_ERRORS: Final = 0.7
 """Standard errors by which the shape is raised: a tail that is heavier than it looks costs more than a lighter one saves."""
 
 FEWEST_CLUSTER: Final = 1.5
