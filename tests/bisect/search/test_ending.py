@@ -60,3 +60,22 @@ def test_exact_answers_without_a_change_end(answers: tuple[bool, ...]) -> None:
     conclusion = conclude(problem, observations, Budget())
     assert conclusion is not None
     assert conclusion.kind is not ConclusionKind.CULPRIT
+
+
+def test_ends_that_agree_against_the_history_leave_open_that_changes_cancel() -> None:
+    problem = Problem(32, before=Level(0.0, 1.0, 25), after=Level(4.0, 1.0, 25), movement=1)
+    ends = [Observation(place, "a", 0.1) for place in (0, 32) * 3]
+    assert conclude(problem, ends, Budget()) is None, "the ends alone do not say what is between them"
+    between = [Observation(place, "a", -0.1) for place in (8, 16, 24)]
+    conclusion = conclude(problem, [*ends, *between], Budget())
+    assert conclusion is not None
+    assert conclusion.kind is ConclusionKind.NOT_REPRODUCIBLE
+    assert "cancel" in conclusion.open
+
+
+def test_a_level_that_is_hardly_known_is_measured_at_its_end() -> None:
+    problem = Problem(
+        16, none=0, several=0, before=Level(0.3, 1.0, 30), after=Level(0.6, 1.0, 30), movement=1, same_machine=True
+    )
+    quiet = [Observation(15, "a", value) for value in (-1.0, 0.0, 1.0) * 20]
+    assert [probe.place for probe in plan(problem, quiet, (), ["a"])] == [16]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.bisect.search.answers import evidence_of_answers
-from knickpoint.bisect.search.evidence import Evidence, log_sum
+from knickpoint.bisect.search.evidence import Evidence, Predictions, log_sum
 from knickpoint.bisect.search.gaps import Gaps, prior_of
 from knickpoint.bisect.search.problem import Observation, Posterior, Problem
 from knickpoint.bisect.search.values import evidence_of_values
@@ -34,6 +34,8 @@ class Belief:
         change: log Bayes factor of "a commit made the change" against "no commit did"; 0 without observations.
         second: log Bayes factor of several changes against one.
         between: probability of each place to lie between two changes; shape (candidates + 1,).
+        hypotheses: probability of each hypothesis of ``predictions``, given that there are not two changes; shape (m + 3,).
+        predictions: the values that are expected next; None where probes pass or fail, and before the first value.
     """
 
     posterior: Posterior
@@ -43,6 +45,8 @@ class Belief:
     change: float
     second: float
     between: NDArray[np.float64]
+    hypotheses: NDArray[np.float64]
+    predictions: Predictions | None
 
 
 def posterior(problem: Problem, observations: Sequence[Observation]) -> Posterior:
@@ -72,6 +76,7 @@ def believe(problem: Problem, observations: Sequence[Observation]) -> Belief:
     of_gaps = shares[1] * np.exp(single - single_total)
     of_pairs = shares[2] * np.exp(pairs - pair_total) if shares[2] > 0 else np.zeros_like(pairs)
     alone = gaps.spread(of_gaps)
+    at_most_one = np.concatenate([of_gaps, of_none[:2]])
     changes = np.array([_log(one) + single_total, _log(problem.several) + pair_total])
     change = float(log_sum(changes)) - _log(1.0 - problem.none) - none_total
     return Belief(
@@ -87,6 +92,8 @@ def believe(problem: Problem, observations: Sequence[Observation]) -> Belief:
         change=change,
         second=pair_total - single_total,
         between=gaps.between_pairs(of_pairs),
+        hypotheses=at_most_one / (at_most_one.sum() or 1.0),
+        predictions=evidence.predictions,
     )
 
 

@@ -57,6 +57,10 @@ def _open_without_change(standing: Standing) -> str:
     belief = standing.belief
     if belief.reversed > belief.none_before + belief.none_after:
         return "the ends differ in the other direction"
+    problem = standing.problem
+    unmeasured = problem.candidates + 1 - len({o.place for o in standing.observations})
+    if problem.before.count and problem.after.count and unmeasured:
+        return "the ends do not differ when they are measured again; changes between them may cancel each other"
     return ""
 
 

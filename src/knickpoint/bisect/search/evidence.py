@@ -7,7 +7,27 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Evidence", "log_sum"]
+__all__ = ["Evidence", "Predictions", "log_sum"]
+
+
+@dataclass(frozen=True, slots=True)
+class Predictions:
+    """What each hypothesis expects of the next value, in the unit of the search.
+
+    The hypotheses are one change in each of the m + 1 gaps, then "no change" at the level of the good end and at that of
+    the bad end; h = m + 3.
+
+    Attributes:
+        devices: names of the devices that have measured.
+        before: the expected value of each device at a place before the change; shape (h, devices).
+        after: the same at a place after it.
+        variance: variance of the value around it, with that of the level before, or after; shape (h, 2).
+    """
+
+    devices: tuple[str, ...]
+    before: NDArray[np.float64]
+    after: NDArray[np.float64]
+    variance: NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +41,7 @@ class Evidence:
         single: one change, in each gap; shape (m + 1,), see :class:`~knickpoint.bisect.search.gaps.Gaps`.
         reversed: one change in the other direction, in each gap; shape (m + 1,). -inf where each direction is the change.
         pair: two changes, the first in gap i and the second in gap j >= i; shape (m + 1, m + 1), -inf below the diagonal.
+        predictions: the values that are expected next; None where probes pass or fail.
     """
 
     places: NDArray[np.int64]
@@ -29,6 +50,7 @@ class Evidence:
     single: NDArray[np.float64]
     reversed: NDArray[np.float64]
     pair: NDArray[np.float64]
+    predictions: Predictions | None = None
 
 
 def log_sum(values: NDArray[np.float64], axis: int | None = None) -> NDArray[np.float64]:

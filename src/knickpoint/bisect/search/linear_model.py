@@ -8,7 +8,7 @@ diagonal: they are eliminated first, and what is left for each hypothesis is a s
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Self
 
 import numpy as np
@@ -63,6 +63,10 @@ class LevelPrior:
             constant=constant[:, None],
         )
 
+    def of_accounts(self, kept: NDArray[np.bool_]) -> LevelPrior:
+        """Return the prior of some of the accounts; ``kept`` has shape (a,)."""
+        return LevelPrior(*(getattr(self, each.name)[kept] for each in fields(self)))
+
 
 @dataclass(frozen=True, slots=True)
 class Segments:
@@ -92,14 +96,23 @@ class Estimate:
         levels: posterior means of the levels; shape (a, h, k).
         covariance: their covariance, in units of the variance; shape (a, h, k, k).
         variance: expected variance of the noise; shape (a, h).
-        offsets: posterior means of the offsets of the devices; shape (a, h, d).
+        count: the counts of the segments that were fitted; shape (h, k, d).
+        pulled: sum of the values of each device; shape (1, d).
+        held: precision of the offset of each device, given the levels; shape (a, 1, d).
     """
 
     log_evidence: Array
     levels: Array
     covariance: Array
     variance: Array
-    offsets: Array
+    count: Array
+    pulled: Array
+    held: Array
+
+    @property
+    def offsets(self) -> Array:
+        """The posterior means of the offsets of the devices; shape (a, h, d)."""
+        return np.asarray((self.pulled - (self.levels[..., None, :] @ self.count)[..., 0, :]) / self.held)
 
     @property
     def movement(self) -> Array:
@@ -116,9 +129,9 @@ class Estimate:
 def fit(segments: Segments, prior: LevelPrior) -> Estimate:
     """Integrate over levels, offsets and variance, for all hypotheses and accounts at once."""
     count, total = segments.count, segments.total
-    # Eliminate the offsets of the devices.
-    held = count.sum(axis=1) + prior.offset_precision  # (a, h, d)
-    pulled = total.sum(axis=1)
+    # Eliminate the offsets of the devices. All hypotheses share the sums of a device over all segments.
+    held = count[:1].sum(axis=1) + prior.offset_precision  # (a, 1, d)
+    pulled = total[:1].sum(axis=1)
     by_device = count / held[:, :, None, :]
     matrix = prior.precision[:, None] - by_device @ count.transpose(0, 2, 1)
     diagonal = np.arange(count.shape[1])
@@ -133,8 +146,7 @@ def fit(segments: Segments, prior: LevelPrior) -> Estimate:
     lgamma = np.array([[math.lgamma(value)] for value in shape[:, 0]])
     shrunk = np.log(held / prior.offset_precision).sum(axis=2)
     evidence = prior.constant + lgamma - (np.log(determinant) + shrunk) / 2 - shape * np.log(scale)
-    offsets = (pulled - (levels[..., None, :] @ count)[..., 0, :]) / held
-    return Estimate(evidence, levels, inverse, scale / shape, offsets)
+    return Estimate(evidence, levels, inverse, scale / shape, count, pulled, held)
 
 
 def _invert(matrix: Array) -> tuple[Array, Array]:

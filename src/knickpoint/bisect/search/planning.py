@@ -18,12 +18,6 @@ __all__ = ["moot", "moot_of", "plan", "plan_of"]
 _OPEN: Final = 0.005
 """A place is worth measuring while both answers have at least this probability."""
 
-_SURE: Final = 0.1
-"""A measured place belongs to a level where the other one has at most this probability."""
-
-_REPEATS_FOR_A_REFERENCE: Final = 8
-"""So many values of a place in doubt ask for one value of each level, made at an end if need be."""
-
 _LITTLE: Final = 2.0
 """An answer says little where another one is so many times as open."""
 
@@ -90,6 +84,8 @@ def _worth(standing: Standing) -> NDArray[np.bool_]:
         worth[_around_the_likeliest(standing)] = True
     if standing.problem.error is not None and not standing.exact:
         worth |= standing.doubt >= _OPEN
+    if _between(standing):
+        worth[1:-1] = True
     worth[[place for number in standing.likely_culprits for place in standing.sides_of(number)]] = True
     return worth
 
@@ -195,15 +191,15 @@ def _search(standing: Standing, under_way: Sequence[PlannedProbe], free: Sequenc
         targets.remove(min(targets, key=lambda target: abs(target - position)))
     usable = (before >= _OPEN) & (before <= 1 - _OPEN)
     usable[[place for place in problem.skipped if place <= problem.candidates]] = False
-    if standing.exact:
+    if standing.exact or (_between(standing) and standing.unseen_between):
         usable[[o.place for o in standing.observations] + [probe.place for probe in under_way]] = False
     places = _at_quantiles(before, targets, usable, problem.costs, repeats=not standing.exact)
     if not places and not under_way and not standing.exact:
         places = _around_the_likeliest(standing)
-    places = _with_references(standing, under_way, _with_open_answers(standing, places))
+    ordered = _by_experience(standing, free)
+    places = _with_references(standing, _with_open_answers(standing, places), ordered)
     return tuple(
-        PlannedProbe(place, device, _purpose(standing, place))
-        for place, device in zip(places, _by_experience(standing, free), strict=False)
+        PlannedProbe(place, device, _purpose(standing, place)) for place, device in zip(places, ordered, strict=False)
     )
 
 
@@ -221,30 +217,21 @@ def _with_open_answers(standing: Standing, places: Sequence[int]) -> list[int]:
     return [most if doubt[place] * _LITTLE < doubt[most] else place for place in places]
 
 
-def _with_references(standing: Standing, under_way: Sequence[PlannedProbe], places: Sequence[int]) -> list[int]:
-    """Put an end in place of a place that was measured often, where a level has no values to compare it with.
+def _with_references(standing: Standing, places: Sequence[int], devices: Sequence[str]) -> list[int]:
+    """Put an end in place of a place whose value would say less, since a level is hardly known.
 
     Without values of both levels from these devices, "another device" explains a level as well as a change does.
     """
     problem = standing.problem
-    if problem.error is not None or problem.same_machine:
+    if problem.error is not None or not standing.observations:
         return list(places)
-    before = standing.change_at_or_before
-    sure = {
-        0: sum(before[o.place] <= _SURE for o in standing.observations),
-        problem.candidates: sum(before[o.place] >= 1 - _SURE for o in standing.observations),
-    }
-    for probe in under_way:
-        if probe.place in sure:
-            sure[probe.place] += 1
+    if _between(standing) or standing.belief.posterior.several > 0.5:
+        return list(places)  # the gain knows of one change at most
+    ends = [end for end in (0, problem.candidates) if end not in problem.skipped]
     chosen: list[int] = []
-    for place in places:
-        count = standing.count_at(place)
-        lacking = [end for end in sure if sure[end] * _REPEATS_FOR_A_REFERENCE < count and end not in problem.skipped]
-        wanted = min(lacking, key=lambda end: sure[end], default=place) if count > 1 else place
-        if wanted in sure:
-            sure[wanted] += 1
-        chosen.append(wanted)
+    for place, device in zip(places, devices, strict=False):
+        options = [place, *(end for end in ends if end not in chosen)]
+        chosen.append(options[int(np.argmax(standing.gain(device, options)))])
     return chosen
 
 
@@ -255,13 +242,19 @@ def _focus(standing: Standing) -> NDArray[np.float64]:
     between them, so that the places in doubt are those of the changes alone.
     """
     before = standing.change_at_or_before
-    posterior = standing.belief.posterior
-    if posterior.none > _ENDS_DIFFER and float(posterior.single.sum()) <= _ENDS_AGREE:
+    if _between(standing):
         return standing.raised
     if standing.belief.posterior.several <= 0.5:
         return before
     halves = [np.clip(2 * before, 0.0, 1.0), np.clip(2 * before - 1, 0.0, 1.0)]
     return max(halves, key=lambda half: 1.0 - float(np.diff(half).max()))
+
+
+def _between(standing: Standing) -> bool:
+    """Return whether the ends agree, so that only changes that cancel each other are left to look for."""
+    posterior = standing.belief.posterior
+    agree = posterior.none > _ENDS_DIFFER and float(posterior.single.sum()) <= _ENDS_AGREE
+    return agree or (posterior.none >= standing.problem.probability and standing.unseen_between > 0)
 
 
 def _at_quantiles(

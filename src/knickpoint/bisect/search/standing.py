@@ -12,13 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.bisect.search.belief import Belief, believe
-from knickpoint.bisect.search.gaps import inseparable_before
+from knickpoint.bisect.search.gaps import Gaps, inseparable_before, prior_of
 from knickpoint.bisect.search.problem import Observation, Problem
 
 __all__ = ["Standing"]
 
 _CHANGE_AGAINST_NONE: Final = math.log(100.0)
 """Evidence of a change that a culprit needs, whatever the prior: without a change, it comes up once in a hundred ranges."""
+
+_BETWEEN: Final = 3
+"""So many places between ends that agree are measured at least, since two changes may cancel each other."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +77,21 @@ class Standing:
 
     @property
     def not_reproducible(self) -> bool:
-        """Whether it is sure enough that no commit of the range made the change."""
-        return self.belief.posterior.none >= self.problem.probability
+        """Whether it is sure enough that no commit of the range made the change, and places between the ends were measured.
+
+        Changes that cancel each other are seen only between them.
+        """
+        return self.belief.posterior.none >= self.problem.probability and not self.unseen_between
+
+    @cached_property
+    def unseen_between(self) -> int:
+        """How many more places between the ends are to be measured before "no change" is stated; 0 for answers."""
+        problem = self.problem
+        if problem.error is not None or problem.several <= 0:
+            return 0
+        skipped = sum(0 < place < problem.candidates for place in problem.skipped)
+        measured = {o.place for o in self.observations if 0 < o.place < problem.candidates} - problem.skipped
+        return max(min(_BETWEEN, problem.candidates - 1 - skipped) - len(measured), 0)
 
     @property
     def verified(self) -> bool:
@@ -133,6 +149,54 @@ class Standing:
         alone = np.concatenate([[0.0], np.cumsum(belief.posterior.single)])
         failing = alone + belief.between + belief.none_after + belief.reversed / 2
         return np.minimum(failing, 1 - failing)
+
+    def gain(self, device: str, places: Sequence[int]) -> NDArray[np.float64]:
+        """Return about how much a value of each of p places would say about the change, in nats; shape (p,).
+
+        Hypotheses that expect different values are told apart by a value: the gain is that of normal values, from the
+        variance of what they expect. With known levels that is most at the median of the commits; where a level is not
+        known, commits expect different levels, and an end says more.
+        """
+        belief = self.belief
+        expected = belief.predictions
+        if expected is None:
+            return np.zeros(len(places))
+        number = expected.devices.index(device) if device in expected.devices else 0
+        before, after = expected.before[:, number], expected.after[:, number]
+        index, share = self._share_changed[0][list(places)], self._share_changed[1][list(places)]
+        none = belief.hypotheses[-2:] @ np.stack([before[-2:], before[-2:] ** 2, expected.variance[-2:, 0]], axis=1)
+        moments = none + np.stack(
+            [
+                self._at_places(index, share, low, high)
+                for low, high in ((before, after), (before**2, after**2), tuple(expected.variance.T))
+            ],
+            axis=1,
+        )
+        return np.asarray(np.log1p(np.maximum(moments[:, 1] - moments[:, 0] ** 2, 0.0) / moments[:, 2]) / 2)
+
+    @cached_property
+    def _share_changed(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The gap that each place is in or ends, and the share of its candidates at or before the place."""
+        measured = np.unique([o.place for o in self.observations])
+        gaps = Gaps(measured, prior_of(self.problem))
+        below = np.cumsum(gaps.prior) - np.concatenate([[0.0], np.cumsum(gaps.mass)])[gaps.index]
+        mass = gaps.mass[gaps.index]
+        share = np.divide(below, mass, out=np.zeros_like(below), where=mass > 0)
+        return np.concatenate([gaps.index[:1], gaps.index]), np.concatenate([[0.0], share])
+
+    def _at_places(
+        self,
+        index: NDArray[np.int64],
+        changed: NDArray[np.float64],
+        before: NDArray[np.float64],
+        after: NDArray[np.float64],
+    ) -> NDArray[np.float64]:
+        """Return the mean over single changes of a number that is ``before`` or ``after`` at each place."""
+        weights = self.belief.hypotheses[:-2]
+        lower = np.concatenate([[0.0], np.cumsum(weights * after[:-2])])[index]
+        upper = np.concatenate([np.cumsum((weights * before[:-2])[::-1])[::-1], [0.0]])[index + 1]
+        inside = weights[index] * (changed * after[index] + (1 - changed) * before[index])
+        return np.asarray(lower + inside + upper)
 
     @cached_property
     def raised(self) -> NDArray[np.float64]:

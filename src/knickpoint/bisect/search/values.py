@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.bisect.search.evidence import Evidence, log_sum
+from knickpoint.bisect.search.evidence import Evidence, Predictions, log_sum
 from knickpoint.bisect.search.knowledge import Knowledge, Scale, knowledge_of, scale_of
 from knickpoint.bisect.search.linear_model import Estimate, Segments, fit
 from knickpoint.bisect.search.problem import Observation, Problem
@@ -35,6 +35,9 @@ _LOOKS: Final = 3
 
 _SAME_WEIGHTS: Final = 0.05
 """Weights that move by less than this are the same."""
+
+_LEFT_OUT: Final = 12.0
+"""An account whose evidence is less than that of the best one by so many nats is left out of what is summed over pairs."""
 
 _TAKEN_BACK: Final = 0.02
 """Share of the pairs of changes in which the second takes the first one back."""
@@ -176,7 +179,7 @@ def evidence_of_values(problem: Problem, observations: Sequence[Observation]) ->
     gaps = len(values.places) + 1
     pair = np.full((gaps, gaps), -np.inf)
     if problem.several > 0:
-        pair[np.triu_indices(gaps)] = _pairs(known, fitted.sums)
+        pair[np.triu_indices(gaps)] = _pairs(known, fitted)
     return Evidence(
         places=values.places,
         none_before=float(log_sum(fitted.before.log_evidence)),
@@ -184,7 +187,22 @@ def evidence_of_values(problem: Problem, observations: Sequence[Observation]) ->
         single=log_sum(single, axis=0),
         reversed=log_sum(turned, axis=0),
         pair=pair,
+        predictions=_predictions(values, fitted, single),
     )
+
+
+def _predictions(values: Values, fitted: _Fitted, single: Array) -> Predictions:
+    """Average what the accounts expect, each weighed by its evidence under the hypothesis."""
+    fits = (fitted.single, fitted.before, fitted.after)
+    parts = []
+    for found, evidence in zip(fits, (single, fits[1].log_evidence, fits[2].log_evidence), strict=True):
+        shares = np.exp(evidence - log_sum(evidence, axis=0))  # (a, h)
+        means = found.levels[:, :, [0, -1], None] + found.offsets[:, :, None, :]  # (a, h, 2, d)
+        levels = np.diagonal(found.covariance, axis1=2, axis2=3)[..., [0, -1]]
+        variance = found.variance[..., None] * (1 + levels)
+        parts.append((np.einsum("ah,ahkd->hkd", shares, means), np.einsum("ah,ahk->hk", shares, variance)))
+    means, variance = (np.concatenate([part[number] for part in parts]) for number in (0, 1))
+    return Predictions(values.devices, means[:, 0], means[:, 1], variance)
 
 
 def best_fit(problem: Problem, observations: Sequence[Observation]) -> tuple[Values, Fit, Array]:
@@ -200,7 +218,7 @@ def _knowledge(problem: Problem, values: Values) -> Knowledge:
 
 def _directed(movement: int, known: Knowledge, fitted: _Fitted) -> tuple[Array, Array]:
     """Return the log evidence of one change in each gap, in the direction of the movement and in the other one."""
-    evidence = fitted.single.log_evidence + _moved(known, fitted.single)
+    evidence = fitted.single.log_evidence + _moved(known.moves, fitted.single)
     if movement == 0:
         return evidence, np.full_like(evidence, -np.inf)
     prior = known.single
@@ -225,26 +243,35 @@ def _log_positive(standard: Array) -> Array:
     return np.asarray(-np.logaddexp(0.0, -1.702 * standard))
 
 
-def _moved(known: Knowledge, estimate: Estimate) -> Array:
+def _moved(moves: Array, estimate: Estimate) -> Array:
     """Weigh a vague prior of the movement by its square, so that a movement near zero is not one.
 
     Without it, "no change" could never gain much on "a very small change" (the moment prior of Johnson and Rossell, 2010).
     """
     moment = estimate.movement**2 / estimate.variance + estimate.movement_variance
-    return np.asarray(np.where(known.moves > 0, np.log(moment / np.maximum(known.moves, 1e-300)), 0.0))
+    return np.asarray(np.where(moves > 0, np.log(moment / np.maximum(moves, 1e-300)), 0.0))
 
 
-def _pairs(known: Knowledge, sums: _Sums) -> Array:
-    """Return the log evidence of two changes, for each pair of gaps of the upper triangle."""
-    three = fit(sums.pair(taken_back=False), known.pair)
-    outside_first = sums.pair(taken_back=True)
+def _pairs(known: Knowledge, fitted: _Fitted) -> Array:
+    """Return the log evidence of two changes, for each pair of gaps of the upper triangle.
+
+    There are many pairs, so an account that explains neither one change nor none at all is left out.
+    """
+    best = np.max(
+        np.concatenate([fitted.single.log_evidence, fitted.before.log_evidence, fitted.after.log_evidence], axis=1),
+        axis=1,
+    )
+    kept = best > best.max() - _LEFT_OUT
+    triple, single, moves = known.pair.of_accounts(kept), known.single.of_accounts(kept), known.moves[kept]
+    three = fit(fitted.sums.pair(taken_back=False), triple)
+    outside_first = fitted.sums.pair(taken_back=True)
     # Up and back, from the level before; or down and back, from the level after.
-    up = fit(outside_first, known.single)
-    down = fit(outside_first.turned(), known.single)
+    up = fit(outside_first, single)
+    down = fit(outside_first.turned(), single)
     joint = np.logaddexp(
-        np.log1p(-_TAKEN_BACK) + three.log_evidence + _moved(known, three),
+        np.log1p(-_TAKEN_BACK) + three.log_evidence + _moved(moves, three),
         np.log(_TAKEN_BACK / 2)
-        + np.logaddexp(up.log_evidence + _moved(known, up), down.log_evidence + _moved(known, down)),
+        + np.logaddexp(up.log_evidence + _moved(moves, up), down.log_evidence + _moved(moves, down)),
     )
     return log_sum(joint, axis=0)
 
