@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,6 +75,26 @@ class GitRepository:
         self.git("fast-import", "--quiet", text="".join(stream))
         return [*first, *self.git("rev-list", "--reverse", "--first-parent", f"{first[0]}..HEAD").split()]
 
+    def commit_files(self, changes: Iterable[tuple[str, Mapping[str, str]]]) -> list[str]:
+        """Commit each of ``changes``, a message and the texts of files by path, and return the hashes, oldest first.
+
+        They are the commits that :meth:`commit` would make of files that were written and added, in a few processes.
+        """
+        branch = self.git("symbolic-ref", "HEAD")
+        base = f"from {branch}^0\n" if self.git("for-each-ref", branch) else ""
+        stream = []
+        for subject, files in changes:
+            message = f"{subject}\n"
+            self.minutes += 1
+            who = f"Ada <ada@example.org> {_START + 60 * self.minutes} +0000"
+            stream.append(f"commit {branch}\nauthor {who}\ncommitter {who}\n{_data(message)}{base}")
+            stream += [f"M 100644 inline {path}\n{_data(text)}" for path, text in files.items()]
+            base = ""
+        self.git("fast-import", "--quiet", text="".join(stream))
+        self.git("reset", "--quiet", "--hard")
+        count = sum(part.startswith("commit ") for part in stream)
+        return self.git("rev-list", "--reverse", "--first-parent", f"--max-count={count}", "HEAD").split()
+
     def _commit_next(self) -> str:
         return self.commit(f"Change number {self.minutes + 1}")
 
@@ -86,3 +107,8 @@ class GitRepository:
         self.minutes += 1
         self.git("merge", "--quiet", "--no-ff", "-m", f"Merge {branch}", branch)
         return self.git("rev-parse", "HEAD")
+
+
+def _data(text: str) -> str:
+    """Return a text as ``git fast-import`` takes it."""
+    return f"data {len(text.encode())}\n{text}\n"

@@ -26,6 +26,17 @@ def repository(new_repository: Make, tmp_path: Path, monkeypatch: pytest.MonkeyP
     return made
 
 
+@pytest.fixture(scope="module")
+def three_commits(tmp_path_factory: pytest.TempPathFactory) -> GitRepository:
+    """Return a repository with three commits, and a branch that begins elsewhere; no test changes it."""
+    made = GitRepository.make(tmp_path_factory.mktemp("three") / "project")
+    project(made, ["1", "1", "1"])
+    made.git("switch", "--quiet", "--orphan", "aside")
+    made.commit("Begin elsewhere")
+    made.switch("main")
+    return made
+
+
 def _measuring(*options: str) -> list[str]:
     return [
         "--results",
@@ -85,12 +96,15 @@ def test_noisy_values_and_unbuildable_commits_lead_to_the_culprit(knick: Knick, 
     ],
 )
 def test_what_cannot_be_searched_is_refused_in_one_line(
-    knick: Knick, repository: GitRepository, search: str, options: tuple[str, ...], message: str
+    knick: Knick,
+    three_commits: GitRepository,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    search: str,
+    options: tuple[str, ...],
+    message: str,
 ) -> None:
-    project(repository, ["1", "1", "1"])
-    repository.git("switch", "--quiet", "--orphan", "aside")
-    repository.commit("Begin elsewhere")
-    repository.switch("main")
+    monkeypatch.chdir(three_commits.directory)
     ran = knick("bisect", search, *options, "--", "true")
     assert ran.code == 2
     assert message in ran.errors

@@ -125,6 +125,17 @@ class GateWorld:
         self.now = max(self.now, START + timedelta(minutes=self.lib.minutes))
         return name
 
+    def commit_levels(self, levels: Sequence[float]) -> list[str]:
+        """Commit levels one after the other, as :meth:`commit` does."""
+        first = self.lib.minutes
+        changes = [
+            (f"Set the level to {level}", {"level": str(level), "count": str(first + place)})
+            for place, level in enumerate(levels)
+        ]
+        names = self.lib.commit_files(changes)
+        self.now = max(self.now, self.time_of_newest)
+        return names
+
     @property
     def time_of_newest(self) -> datetime:
         """The time of the newest commit."""

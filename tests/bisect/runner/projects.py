@@ -36,16 +36,10 @@ KEY = ",benchmark=render,"
 
 def project(repository: GitRepository, values: Sequence[float | str]) -> list[str]:
     """Commit each of ``values`` in turn and return the hashes; a value that is no number cannot be built."""
-    directory = repository.directory
-    (directory / "build.py").write_text(_BUILD)
-    (directory / "measure.py").write_text(_MEASURE)
-    repository.git("add", ".")
-    hashes = []
-    for value in values:
-        (directory / "value.txt").write_text(str(value))
-        repository.git("add", "value.txt")
-        hashes.append(repository.commit(f"Set the value to {value}"))
-    return hashes
+    scripts = {"build.py": _BUILD, "measure.py": _MEASURE}
+    return repository.commit_files(
+        (f"Set the value to {value}", {**scripts, "value.txt": str(value)}) for value in values
+    )
 
 
 def profile(**changes: object) -> ProfileSettings:

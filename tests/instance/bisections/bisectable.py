@@ -49,12 +49,13 @@ def profile(**changes: object) -> ProfileSettings:
 def make_repository(directory: Path) -> GitRepository:
     """Make 40 commits; the culprit makes src/parser.py, the others touch files that are named after nothing."""
     made = GitRepository.make(directory)
-    for position in range(COMMITS):
-        file = made.directory / ("src/parser.py" if position == CULPRIT else f"src/x{position % 3}.py")
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(f"{position}\n")
-        made.git("add", "--all")
-        made.commit(f"Change number {position}")
+    made.commit_files(
+        (
+            f"Change number {position}",
+            {"src/parser.py" if position == CULPRIT else f"src/x{position % 3}.py": f"{position}\n"},
+        )
+        for position in range(COMMITS)
+    )
     return made
 
 
