@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from knickpoint.bisect.settings import ProfileSettings
 from knickpoint.instance import read_config
 from knickpoint.model.errors import ConfigError
 
@@ -38,6 +39,12 @@ def test_a_profile_that_cannot_work_is_refused(lines: str, message: str, tmp_pat
         read_config(file)
     assert refused.value.message.startswith(message)
     assert refused.value.where == f"{file}, [bisect.quick]"
+
+
+def test_a_search_without_a_bound_of_its_own_has_one_by_the_length_of_its_range() -> None:
+    plain = ProfileSettings("quick")
+    assert [plain.probes_allowed(commits) for commits in (1, 2, 16, 17, 1024)] == [80, 120, 240, 280, 480]
+    assert ProfileSettings("quick", most_probes=7).probes_allowed(1024) == 7
 
 
 def test_a_profile_with_all_of_it_is_accepted(tmp_path: Path) -> None:

@@ -49,7 +49,12 @@ def _check_numbers(profile: ProfileSettings, where: str) -> None:
         *((name, value, "more than 0", value > 0) for name, value in seconds.items()),
         ("probability", profile.probability, "more than 0.5, less than 1", 0.5 < profile.probability < 1),
         ("repeats", profile.repeats, f"1 to {_MOST_REPEATS:,}", 1 <= profile.repeats <= _MOST_REPEATS),
-        ("most_probes", profile.most_probes, "0, which is no limit, or more", profile.most_probes >= 0),
+        (
+            "most_probes",
+            profile.most_probes,
+            "0, which follows the length of the range, or more",
+            profile.most_probes >= 0,
+        ),
         ("most_minutes", profile.most_minutes, "0, which is no limit, or more", profile.most_minutes >= 0),
         ("minimum_effect", profile.minimum_effect, "0, which is never, or more", profile.minimum_effect >= 0),
         ("budget_hours", profile.budget_hours, "0 or more", profile.budget_hours >= 0),

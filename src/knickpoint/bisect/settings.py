@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import Enum
+from typing import Final
 
 from knickpoint.model.secrets import address_with_secret, secret
 
@@ -15,6 +17,12 @@ __all__ = ["DeviceSettings", "DeviceUse", "GateMode", "GateSettings", "PoolSetti
 _NOT_OF_THE_PROBE = frozenset(
     {"name", "probability", "most_probes", "most_minutes", "budget_hours", "minimum_effect", "repeats", "same_machine"}
 )
+
+_PROBES_PER_HALVING: Final = 40
+"""Probes that a search may make for each halving of its range, where the profile has no bound of its own.
+
+Searches of changes of one standard deviation of a probe take about a quarter of that in the mean, and their tails all of it.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +52,8 @@ class ProfileSettings:
         also: other repositories that take part, by name, each with the directory below the worktree where it is checked out.
         repeats: how many runs of the measure command a probe makes.
         probability: how sure a culprit has to be.
-        most_probes: how many probes one bisection may make. 0 has no limit.
+        most_probes: how many probes one bisection may make. 0 allows 40 for each halving of the range and 80 more: 240 for sixteen
+            commits, 480 for a thousand.
         most_minutes: how long one bisection may take. 0 has no limit.
         minimum_effect: findings of at least this relative size are bisected without being asked for. 0 means none.
         budget_hours: device hours that bisections by rule may take within a day.
@@ -75,6 +84,10 @@ class ProfileSettings:
     minimum_effect: float = 0.0
     budget_hours: float = 24.0
     same_machine: bool = False
+
+    def probes_allowed(self, commits: int) -> int:
+        """Return how many probes a search among so many commits may make, so that none goes on for ever."""
+        return self.most_probes or _PROBES_PER_HALVING * (2 + math.ceil(math.log2(max(commits, 1))))
 
     @property
     def digest(self) -> str:

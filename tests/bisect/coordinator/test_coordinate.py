@@ -138,7 +138,7 @@ def test_some_params_of_a_trace_are_enough_where_they_mean_one(repository: GitRe
 
 def test_the_budget_ends_a_search(repository: GitRepository, tmp_path: Path) -> None:
     answer, _ = _search(repository, tmp_path, [10.0, 10.0, 10.0, 12.0, 12.0], profile(most_probes=3))
-    assert (answer.state, answer.reason) == (BisectionState.GAVE_UP, "the budget ended")
+    assert (answer.state, answer.reason) == (BisectionState.GAVE_UP, "the budget of 3 probes is spent")
     assert len([entry for entry in answer.entries if entry.result]) == 3
 
 

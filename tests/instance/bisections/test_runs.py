@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from tests.instance.bisections.bisectable import CULPRIT, PARSE, Bisectable, QuickPool, profile
+from tests.instance.bisections.bisectable import BAD, CULPRIT, GOOD, PARSE, Bisectable, QuickPool, profile
 
 from knickpoint.bisect.job import ProbeJob
 from knickpoint.history import Git
@@ -18,6 +18,8 @@ from knickpoint.model.announcement import AnnouncementKind
 from knickpoint.model.bisection import BisectionState
 from knickpoint.model.query import parse_query
 from knickpoint.model.regression import SuspectRange
+from knickpoint.model.report import Result, ResultTable, RunReport
+from knickpoint.store import RunWrite
 from knickpoint.store.bisections import StoredBisection
 
 FOUND = SuspectRange("main", CULPRIT - 1, CULPRIT)
@@ -123,6 +125,32 @@ def test_a_profile_that_changed_meanwhile_is_not_run(slowed: Bisectable, pool: Q
     done = run_bisection(other, asked, pool, worker="test")
     assert (done.state, pool.jobs) == (BisectionState.GAVE_UP, [])
     assert done.answer.reason == "the profile quick has changed since the bisection was asked for"
+
+
+def test_a_search_that_gives_up_names_the_range_that_is_left(slowed: Bisectable, pool: QuickPool) -> None:
+    done = run(slowed.with_profiles(profile(most_probes=2)), pool)
+    assert done.state is BisectionState.GAVE_UP
+    good, bad = pool.commits[GOOD], pool.commits[BAD]
+    assert done.answer.reason.startswith("the budget of 2 probes is spent; with a probability of ")
+    assert done.answer.reason.endswith(f"the change is in {good[:10]}..{bad[:10]} (5 commits)")
+
+
+def test_the_answer_names_another_repository_that_moved_between_the_ends(slowed: Bisectable, pool: QuickPool) -> None:
+    world, old, new = slowed.world, "a" * 40, "b" * 40
+    probe = {"bisection": "B7"}  # what a bisection measured says nothing of what moved
+    for number, (slot, commit, facts) in enumerate([(GOOD, old, {}), (BAD, new, {}), (GOOD, new, probe)]):
+        report = RunReport(
+            ResultTable.of([Result({"benchmark": "load"}, (1.0,), "ms")]),
+            identity=f"load {number}",
+            environment=facts,
+            revisions={"engine": commit, "project": commit},
+        )
+        write = RunWrite(slot, report, report.identity, f"content {number}", "test")
+        slowed.instance.store.runs.write(world.repository, [write])
+    done = run(slowed.with_profiles(profile()), pool)
+    says = "the runs at the ends also differ in engine: aaaaaaaaaa..bbbbbbbbbb; knick bisect GOOD..BAD --also searches both"
+    assert (done.state, done.answer.reason) == (BisectionState.CULPRIT, says)
+    assert says in [line.text for line in slowed.instance.store.bisections.journal(1).lines()]
 
 
 def test_a_settled_regression_of_the_stated_size_is_bisected_by_rule_once(slowed: Bisectable) -> None:

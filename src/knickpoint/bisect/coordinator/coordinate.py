@@ -30,6 +30,7 @@ from knickpoint.bisect.search.problem import (
 )
 from knickpoint.bisect.search.standing import Standing
 from knickpoint.model.bisection import BisectionState, ProbeResult
+from knickpoint.model.plain_text import counted
 
 __all__ = ["coordinate"]
 
@@ -253,7 +254,7 @@ class _Run:
         profile = self.bisection.profile
         spent = sum(entry.result is not None for entry in self.entries.values())
         seconds = self.spent_before + monotonic() - self.started
-        return Budget(profile.most_probes, profile.most_minutes * 60, spent, seconds)
+        return Budget(profile.probes_allowed(self.base.candidates), profile.most_minutes * 60, spent, seconds)
 
     def _unmeasured_end(self) -> str:
         """Say which end cannot be measured, "" where both can or where their levels are known from the history."""
@@ -264,15 +265,30 @@ class _Run:
         return ""
 
     def _reason(self, conclusion: Conclusion) -> str:
-        if conclusion.kind is ConclusionKind.SEVERAL:
-            if conclusion.open:
-                return f"several of them made a change, and {conclusion.open}"
-            names = [self.bisection.places[place][:_SHORT] for place in conclusion.places]
-            return f"each of {', '.join(names[:-1])} and {names[-1]} made a change"
-        if conclusion.kind is not ConclusionKind.NOT_REPRODUCIBLE:
-            return conclusion.open
-        if conclusion.open or self.bisection.measures:
-            return conclusion.open or "the ends do not differ when they are measured again"
+        match conclusion.kind:
+            case ConclusionKind.SEVERAL:
+                return self._several(conclusion)
+            case ConclusionKind.GAVE_UP:
+                return self._spent_budget()
+            case ConclusionKind.NOT_REPRODUCIBLE:
+                return conclusion.open or self._ends_alike()
+        return conclusion.open
+
+    def _several(self, conclusion: Conclusion) -> str:
+        if conclusion.open:
+            return f"several of them made a change, and {conclusion.open}"
+        names = [self.bisection.places[place][:_SHORT] for place in conclusion.places]
+        return f"each of {', '.join(names[:-1])} and {names[-1]} made a change"
+
+    def _spent_budget(self) -> str:
+        budget = self._budget()
+        if budget.spent_probes >= budget.probes:
+            return f"the budget of {counted(budget.probes, 'probe')} is spent"
+        return f"the budget of {self.bisection.profile.most_minutes:g} minutes is spent"
+
+    def _ends_alike(self) -> str:
+        if self.bisection.measures:
+            return "the ends do not differ when they are measured again"
         ends = {o.place: o.passed for o in self.evidence.observations if o.place in {0, self.base.candidates}}
         if ends.get(0) is False and ends.get(self.base.candidates):
             return "the good end fails and the bad end passes: are they swapped?"

@@ -9,15 +9,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, cast
 
+from knickpoint.instance.bisections.other_repositories import moved_beside, pins_of
 from knickpoint.instance.bisections.store_journal import StoreJournal, stored_posterior
 from knickpoint.instance.instance import Instance
 from knickpoint.instance.probe_results import DEVICE_PARAM, import_probe_results, measured_elsewhere
 from knickpoint.model.bisection import PROBE_FACT, BisectionState, ProbeOutcome, ProbeResult, Target
 from knickpoint.model.errors import BusyError, InputError, KnickpointError, StoreError
+from knickpoint.model.plain_text import counted
 
 if TYPE_CHECKING:
     from knickpoint.bisect.coordinator import Bisection, BisectionAnswer, BisectionProgress
@@ -32,6 +34,7 @@ LEASE_SECONDS: Final = 60.0
 """How long a bisection stays with a worker that is silent."""
 _RENEWALS: Final = 6
 """How often a lease is renewed before it would end."""
+_SHORT: Final = 10
 
 
 class _ReleasedError(Exception):
@@ -104,7 +107,11 @@ def _run(
     journal = StoreJournal(
         bisections.journal(claimed.id, worker), request.trace, lambda: import_waiting_results(instance)
     )
+    slots = claimed.request.slots
+    moved = moved_beside(instance, _repository(instance, claimed.request.repository_id), (slots[0], slots[-1]))
     try:
+        if moved:
+            journal.log(moved)
         with _Lease(instance, claimed.id, worker).kept() as lease:
             answer = coordinate(request, pool, journal, stop=lambda: lease.check(ends=stop()), progress=progress)
     except (_ReleasedError, BusyError):
@@ -113,7 +120,9 @@ def _run(
     import_waiting_results(instance)
     bisections.renew(claimed.id, worker, datetime.now(UTC) + timedelta(seconds=LEASE_SECONDS))
     journal.journal.state(stored_posterior(answer.posterior), bisections.get(claimed.id).devices, None)
-    return put_on_finding(instance.store, claimed, _stored_answer(bisections.get(claimed.id), answer), worker)
+    reason = "; ".join(filter(None, (_reason(answer, request.places), moved)))
+    stored_answer = _stored_answer(bisections.get(claimed.id), replace(answer, reason=reason))
+    return put_on_finding(instance.store, claimed, stored_answer, worker)
 
 
 def bisection_of(instance: Instance, stored: StoredBisection) -> Bisection:
@@ -153,7 +162,7 @@ def bisection_of(instance: Instance, stored: StoredBisection) -> Bisection:
         after=_level(asked.facts.get("after")),
         movement=cast("int", asked.facts.get("movement", 0)),
         priors=capped(shares) if shares else None,
-        pins=_pins(instance, repository, asked.slots[-1], profile.also),
+        pins=pins_of(instance, repository, asked.slots[-1], profile.also),
         ingest=instance.ingest,
         added_params=cast("Mapping[str, str]", asked.facts.get("added_params", {})),
     )
@@ -270,6 +279,15 @@ class _Lease:
             done.wait(1.0)
 
 
+def _reason(answer: BisectionAnswer, places: Sequence[str]) -> str:
+    """Return the reason of an answer in a line; where the search gave up, with the range that is the most probable."""
+    if answer.state is not BisectionState.GAVE_UP or not answer.places:
+        return answer.reason
+    first, last = min(answer.places), max(answer.places)
+    left = f"{places[first - 1][:_SHORT]}..{places[last][:_SHORT]} ({counted(len(answer.places), 'commit')})"
+    return f"{answer.reason}; with a probability of {answer.probability:.0%}, the change is in {left}"
+
+
 def _stored_answer(stored: StoredBisection, answer: BisectionAnswer) -> StoredAnswer:
     """Return the answer of a coordinator in terms of the store: slots, and the range that is left."""
     from knickpoint.model.regression import SuspectRange
@@ -296,15 +314,6 @@ def _level(stated: object) -> Level:
         return Level()
     mean, deviation, count = stated
     return Level(float(mean), float(deviation), int(count))
-
-
-def _pins(
-    instance: Instance, repository: Repository, slot: int, also: Mapping[str, str]
-) -> tuple[tuple[str, str], ...]:
-    """Return the commits of the other repositories as the newest run of the bad end names them."""
-    runs = instance.store.runs.at(repository, [slot]) if also else []
-    named = {name: revision for run in runs for name, revision in run.revisions.items() if name in also}
-    return tuple(sorted(named.items()))
 
 
 if TYPE_CHECKING:
