@@ -1,0 +1,145 @@
+"""``knick pool``, ``knick agent`` and ``knick devices``: one clear line for bad input, and the three programs together."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.bisect.pool.programs import SECRET, free_port
+from tests.cli.conftest import Knick
+
+_COMMANDS = (("pool",), ("agent", "--device", "lab-1"), ("devices",), ("devices", "drain", "lab-1"))
+_LONGEST = 60.0
+
+
+def _configure(instance: Path, lines: str) -> None:
+    with (instance / "knickpoint.toml").open("a") as file:
+        file.write(f"\n[pool]\n{lines}\n")
+
+
+@pytest.fixture
+def configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a directory with a configuration and no store; these commands need none."""
+    (tmp_path / "knickpoint.toml").touch()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("command", _COMMANDS, ids=" ".join)
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ("", "the instance has no pool over machines"),
+        (
+            'address = "tcp://127.0.0.1:8786"\nsecret = "' + SECRET + '"',
+            "'tcp://127.0.0.1:8786' is no address of a pool",
+        ),
+        ('address = "tls://127.0.0.1:8786"', "the pool has an address and no credentials"),
+        ('address = "tls://127.0.0.1:8786"\nsecret = "short"', "secret"),
+    ],
+    ids=["no address", "tcp", "no secret", "short secret"],
+)
+def test_a_pool_that_cannot_be_used_is_named_in_one_line(
+    knick: Knick, configured: Path, command: tuple[str, ...], settings: str, message: str
+) -> None:
+    _configure(configured, settings)
+    ran = knick(*command)
+    assert ran.code == 2
+    assert message in ran.errors
+    assert (ran.output, ran.errors.count("\n")) == ("", 1)
+
+
+@pytest.mark.parametrize("command", _COMMANDS, ids=" ".join)
+def test_without_an_instance_the_line_says_so(
+    knick: Knick, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ran = knick(*command)
+    assert ran.code == 2
+    assert "knick init" in ran.errors
+    assert ran.errors.count("\n") == 1
+
+
+def test_an_agent_with_an_address_needs_the_secret_of_the_pool(knick: Knick, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KNICKPOINT_POOL_SECRET", raising=False)
+    ran = knick("agent", "--device", "lab-1", "--address", "tls://127.0.0.1:8786")
+    assert (ran.code, ran.errors.count("\n")) == (2, 1)
+    assert "KNICKPOINT_POOL_SECRET" in ran.errors
+
+
+class _Program:
+    """A ``knick`` in a process of its own."""
+
+    def __init__(self, *arguments: str, cwd: Path) -> None:
+        command = [sys.executable, "-m", "knickpoint.cli", *arguments]
+        self.process = subprocess.Popen(
+            command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True
+        )
+
+    def wait_for(self, word: str) -> None:
+        """Read what the program prints until a line has ``word``."""
+        assert self.process.stdout is not None
+        limit = threading.Timer(_LONGEST, self.process.kill)
+        limit.start()
+        printed = []
+        for line in self.process.stdout:
+            printed.append(line)
+            if word in line:
+                break
+        limit.cancel()
+        assert word in "".join(printed[-1:]), "".join(printed)
+
+    def end(self) -> int:
+        """End the program as Ctrl-C does, and return its exit code."""
+        self.process.send_signal(signal.SIGINT)
+        self.process.communicate(timeout=_LONGEST)
+        return self.process.returncode
+
+
+@pytest.fixture
+def start(instance: Path) -> Iterator[Callable[..., _Program]]:
+    started: list[_Program] = []
+
+    def begin(*arguments: str) -> _Program:
+        started.append(_Program(*arguments, cwd=instance))
+        return started[-1]
+
+    yield begin
+    for program in started:
+        if program.process.poll() is None:
+            program.process.kill()
+            program.process.communicate()
+
+
+@pytest.mark.long
+def test_an_agent_joins_the_pool_and_is_listed_drained_and_resumed(
+    knick: Knick, instance: Path, tmp_path: Path, start: Callable[..., _Program]
+) -> None:
+    _configure(instance, f'address = "tls://127.0.0.1:{free_port()}"\nsecret = "{SECRET}"')
+    pool = start("pool")
+    pool.wait_for("listens")
+    nothing = knick("devices")
+    assert (nothing.code, nothing.output) == (0, "No device has joined; lend one with: knick agent --device NAME\n")
+
+    agent = start("agent", "--device", "lab-1", "--param", "arch=arm64", "--workspace", str(tmp_path / "workspace"))
+    agent.wait_for("joined")
+    (row,) = json.loads(knick("devices", "--format", "json").output)
+    assert (row["name"], row["state"], row["slots"], row["params"]) == ("lab-1", "idle", 1, ["arch=arm64"])
+
+    unknown = knick("devices", "drain", "lab-2")
+    assert (unknown.code, unknown.errors.count("\n")) == (2, 1)
+    assert "lab-2" in unknown.errors
+    assert knick("devices", "drain", "lab-1").code == 0
+    assert json.loads(knick("devices", "--format", "json").output)[0]["state"] == "drained"
+    assert knick("devices", "resume", "lab-1").code == 0
+    assert json.loads(knick("devices", "--format", "json").output)[0]["state"] == "idle"
+
+    assert agent.end() == 0
+    assert json.loads(knick("devices", "--format", "json").output)[0]["state"] == "gone"
+    assert pool.end() == 0
