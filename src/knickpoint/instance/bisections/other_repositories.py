@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from knickpoint.instance.instance import Instance
-from knickpoint.instance.probe_results import PROBE_FACT
+from knickpoint.model.bisection import PROBE_FACT
 
 if TYPE_CHECKING:
     from knickpoint.model.commit import Repository
