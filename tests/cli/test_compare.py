@@ -83,3 +83,10 @@ def test_what_cannot_be_compared_is_one_line(
     assert (ran.code, ran.output) == (code, "")
     assert message in ran.errors
     assert ran.errors.count("\n") == 1
+
+
+def test_too_few_rounds_are_no_verdict(knick: Knick, repository: GitRepository) -> None:
+    project(repository, [10.0, 11.0])
+    ran = _compare(knick, most=1)
+    assert ran.code == 3
+    assert ran.output.startswith("No verdict: there are too few data to judge 2 benchmarks.\n")

@@ -79,7 +79,8 @@ class GateReport:
     """The verdict on new results: may they be merged?
 
     ``base`` is a sentence about what they are compared with. ``fail_on`` are the verdicts that fail the check.
-    ``false_positives`` is the share of unchanged pull requests that fail, set from ``replayed`` past commits.
+    ``false_positives`` is the share of unchanged pull requests that fail, set from ``replayed`` past commits. Without ``complete``, measurements that
+    were to come are missing, and nothing can be said to have not regressed.
     """
 
     repository: str
@@ -88,6 +89,7 @@ class GateReport:
     false_positives: float
     replayed: int
     fail_on: frozenset[Verdict] = frozenset({Verdict.REGRESSED})
+    complete: bool = True
 
     @cached_property
     def worst_first(self) -> tuple[GateRow, ...]:
@@ -123,4 +125,4 @@ class GateReport:
     @property
     def judged(self) -> bool:
         """Whether there is anything to decide by."""
-        return any(row.verdict is not Verdict.NO_DATA for row in self.deciding)
+        return self.complete and any(row.verdict is not Verdict.NO_DATA for row in self.deciding)

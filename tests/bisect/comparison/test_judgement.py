@@ -112,6 +112,11 @@ def test_units_that_convert_are_compared_and_others_are_regressed() -> None:
     assert (_only(other).verdict, _only(other).reason) == (Verdict.REGRESSED, "the unit changed from ms to B")
 
 
+def test_after_too_few_rounds_there_is_no_verdict() -> None:
+    found = _only(_play(1.1, 0.01, most_rounds=6))
+    assert (found.verdict, found.reason) == (Verdict.NO_DATA, "6 rounds are too few for this false-positive rate")
+
+
 def test_values_around_zero_are_compared_without_a_relative_change() -> None:
     judge = RoundsJudge(ComparisonRules())
     for value in (0.0, 0.0, 0.0):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from knickpoint.bisect.comparison.sign_flips import SignFlipTest
+from knickpoint.bisect.comparison.sign_flips import SignFlipTest, fewest_rounds
 
 Array = NDArray[np.float64]
 
@@ -55,5 +55,9 @@ def test_a_change_for_the_better_is_not_worse_and_an_unknown_direction_counts_as
 
 
 def test_too_few_rounds_decide_nothing() -> None:
-    look = SignFlipTest(20, 0.01, 0).look(np.full((5, 1), 10.0), np.ones(1))
+    fewest = fewest_rounds(20, 0.01)
+    assert fewest == 9
+    look = SignFlipTest(20, 0.01, 0).look(np.full((fewest - 1, 1), 10.0), np.ones(1))
     assert not look.worse.any()
+    assert look.bar == math.inf
+    assert fewest_rounds(6, 0.01) is None

@@ -63,6 +63,7 @@ class ComparisonEnd:
     rounds: int
     reason: str
     failures: tuple[str, ...] = ()
+    interrupted: bool = False
 
 
 @dataclass
@@ -86,9 +87,9 @@ class Comparison:
         self._failed = dict.fromkeys(_SIDES, 0)
         self._probes = 0
 
-    def end(self, reason: str) -> ComparisonEnd:
+    def end(self, reason: str, *, interrupted: bool = False) -> ComparisonEnd:
         """Return what is known now."""
-        return ComparisonEnd(self.judge.benchmarks, self.judge.rounds, reason, tuple(self.failures))
+        return ComparisonEnd(self.judge.benchmarks, self.judge.rounds, reason, tuple(self.failures), interrupted)
 
     def run(self) -> ComparisonEnd:
         """Make rounds until every benchmark is decided, or the rounds or the time are used up.

@@ -11,7 +11,7 @@ import numpy as np
 
 from knickpoint.bisect.comparison.effect import Effect, estimate_effect
 from knickpoint.bisect.comparison.paired_values import MeasuredValue, PairedValues, pair_round
-from knickpoint.bisect.comparison.sign_flips import Look, SignFlipTest
+from knickpoint.bisect.comparison.sign_flips import Look, SignFlipTest, fewest_rounds
 from knickpoint.model.errors import InputError
 from knickpoint.model.quantity_text import percent_text
 from knickpoint.model.step import Verdict
@@ -52,14 +52,6 @@ class ComparisonRules:
                 where="--least-rounds, --most-rounds",
                 remedy=f"Give 1 to {MOST_ROUNDS:,} rounds, and no more at least than at most.",
             )
-
-    @property
-    def fewest_to_decide(self) -> int:
-        """The rounds after which a change can be certain enough for the first time."""
-        for rounds in range(1, self.most_rounds + 1):
-            if 2.0**-rounds <= self.false_positives * rounds / self.most_rounds:
-                return rounds
-        return self.most_rounds + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +166,7 @@ class RoundsJudge:
             if math.isfinite(detectable):
                 reason = f"the noise is so large that only changes from {percent_text(detectable)} on are found"
                 return Verdict.UNSTABLE, reason, False
-            return Verdict.NO_DATA, "too few rounds to tell a change from noise", False
+            return Verdict.NO_DATA, _too_few(self.rules), False
         return Verdict.UNCHANGED, f"a change of {percent_text(detectable)} would have been found", seen
 
     def _changed_exactly(self, values: PairedValues, effect: Effect) -> tuple[Verdict, str, bool]:
@@ -185,6 +177,13 @@ class RoundsJudge:
         if values.better is Better.UNKNOWN:
             reason += "; the better direction is unknown, so a change counts as a regression"
         return (Verdict.REGRESSED if worse else Verdict.IMPROVED), reason, True
+
+
+def _too_few(rules: ComparisonRules) -> str:
+    fewest = fewest_rounds(rules.most_rounds, rules.false_positives)
+    if fewest is None:
+        return f"{rules.most_rounds} rounds are too few for this false-positive rate"
+    return f"too few rounds: a change can be certain after {fewest}"
 
 
 def _reason_of_change(values: PairedValues) -> str:

@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FLIPS", "Look", "SignFlipTest"]
+__all__ = ["FLIPS", "Look", "SignFlipTest", "fewest_rounds"]
 
 FLIPS: Final = 8192
 """Exchanges that are tried, the first of which exchanges nothing; up to 13 rounds these are all there are."""
@@ -54,6 +54,21 @@ class Look:
     p_values: Array
 
 
+def fewest_rounds(rounds: int, false_positives: float) -> int | None:
+    """Return after how many of so many rounds a change can be certain for the first time, None for never."""
+    return next((n for n in range(1, rounds + 1) if _spent(n, rounds, false_positives) >= _alike(n)), None)
+
+
+def _spent(rounds: int, most: int, false_positives: float) -> int:
+    """Return how many exchanges may have crossed a bar after so many rounds."""
+    return int(FLIPS * false_positives * min(1.0, rounds / most) ** SPENDING)
+
+
+def _alike(rounds: int) -> int:
+    """Return how many exchanges are alike after so many rounds; none of them can cross a bar alone."""
+    return max(1, FLIPS >> rounds)
+
+
 class SignFlipTest:
     """The test over at most ``rounds`` rounds, with at most ``false_positives`` for any worse one, and as much for better."""
 
@@ -76,9 +91,10 @@ class SignFlipTest:
         observed = np.round(scaled.sum(axis=0), _DECIMALS)
         worse_now, better_now = _towards_worse(observed, upwards), _towards_better(observed, upwards)
         most_worse, most_better = self._largest(scaled, upwards)
-        spent = int(FLIPS * self._false_positives * min(1.0, len(differences) / self._rounds) ** SPENDING)
-        bar = _cross(most_worse, self._crossed[0], spent)
-        other = _cross(most_better, self._crossed[1], spent)
+        rounds = len(differences)
+        spent = _spent(rounds, self._rounds, self._false_positives)
+        bar = _cross(most_worse, self._crossed[0], spent, rounds)
+        other = _cross(most_better, self._crossed[1], spent, rounds)
         ranked = np.sort(most_worse)
         beyond = FLIPS - np.searchsorted(ranked, np.maximum(worse_now, better_now), side="left")
         return Look(worse_now, bar, worse_now > bar, better_now > other, beyond / FLIPS)
@@ -124,10 +140,10 @@ def _towards_better(sums: Array, upwards: Array) -> Array:
     return -sums * np.nan_to_num(upwards, nan=0.0)
 
 
-def _cross(largest: Array, crossed: NDArray[np.bool_], spent: int) -> float:
+def _cross(largest: Array, crossed: NDArray[np.bool_], spent: int, rounds: int) -> float:
     """Return the bar that lets at most ``spent`` exchanges have crossed by now, and note those that cross it."""
     left = spent - int(crossed.sum())
-    if left <= 0:
+    if left < _alike(rounds):
         return np.inf
     bar = float(np.partition(largest[~crossed], -left - 1)[-left - 1])
     crossed |= largest > bar

@@ -192,7 +192,7 @@ def _run(comparison: Comparison) -> tuple[ComparisonEnd, bool]:
         with interrupted_by_end():
             return comparison.run(), False
     except KeyboardInterrupt:
-        return comparison.end("interrupted"), True
+        return comparison.end("interrupted", interrupted=True), True
     except SideSkippedError as skipped:
         click.echo(f"knick: {skipped}", err=True)
         return ComparisonEnd((), 0, "a side cannot be judged"), False

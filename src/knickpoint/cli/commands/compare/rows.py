@@ -81,7 +81,13 @@ def comparison_report(
         " benchmarks together."
     )
     rows = tuple(_row(each, shared) for each in end.benchmarks)
-    return GateReport("", sentence, rows, rules.false_positives, 0, frozenset(fail_on))
+    return GateReport("", sentence, rows, rules.false_positives, 0, frozenset(fail_on), complete=_is_complete(end))
+
+
+def _is_complete(end: ComparisonEnd) -> bool:
+    """Return whether no benchmark waits for rounds that were not made; a limit that is reached leaves a verdict."""
+    waiting = [each for each in end.benchmarks if not each.decided]
+    return not waiting or (not end.interrupted and all(each.verdict is not Verdict.NO_DATA for each in waiting))
 
 
 def _row(each: ComparedBenchmark, shared: Collection[str]) -> GateRow:
@@ -100,7 +106,8 @@ def _row(each: ComparedBenchmark, shared: Collection[str]) -> GateRow:
         after=each.after,
         relative=each.relative,
         margin=_margin(each),
-        detectable=each.detectable,
+        # Exact values say nothing about what noise hides, and too few rounds nothing at all.
+        detectable=each.detectable if 0 < each.detectable < math.inf else math.nan,
         samples=each.rounds,
     )
 
