@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
@@ -98,6 +99,8 @@ class FactReader:
     settings: FactSettings
     _ledger: LedgerView = field(init=False, repr=False)
     _changes: dict[int, ChangeFacts | None] = field(default_factory=dict, init=False, repr=False)
+    _alerts: dict[int, tuple[Alert, ...]] = field(default_factory=dict, init=False, repr=False)
+    _bisections: dict[int, StoredBisection] = field(default_factory=dict, init=False, repr=False)
     _pictures: dict[str, Callable[[], bytes]] = field(default_factory=dict, init=False, repr=False)
     _repositories: dict[int, _RepositoryFacts] = field(default_factory=dict, init=False, repr=False)
 
@@ -107,9 +110,9 @@ class FactReader:
     def read(self, delivery: Delivery, now: datetime) -> NotificationFacts:
         """Return the facts of ``delivery``. Without changes, nothing of it is there any more, and it is not to be sent."""
         announced = self._ledger.get(delivery.announcements)
-        self._ledger.members({each.chain for each in announced})
-        self._ledger.chains({each.chain for each in announced})
-        facts = [self._change(each) for each in _newest_of_chains(announced)]
+        newest = _newest_of_chains(announced)
+        self._read_together([each for each in newest if each.id not in self._changes])
+        facts = [self._change(each) for each in newest]
         changes = sorted((each for each in facts if each is not None), key=_rank)
         kept = [replace(each, links=self._links(each, delivery.recipient)) for each in changes[:_MOST_CHANGES]]
         if delivery.kind is NotificationKind.DIGEST:
@@ -142,6 +145,21 @@ class FactReader:
             take="" if taken else maker.take(change.regression, recipient),
         )
 
+    def _read_together(self, announced: Sequence[Announcement]) -> None:
+        """Read at once what the facts of several announcements need, as far as one query can have all of it."""
+        if not announced:
+            return
+        chains, regressions = {each.chain for each in announced}, {each.regression_id for each in announced}
+        self._ledger.members(chains)
+        self._ledger.chains(chains)
+        self._alerts |= dict.fromkeys(regressions, ()) | self.store.findings.alerts_of_regressions(regressions)
+        self._bisections |= self.store.bisections.in_force(regressions)
+        for repository_id in {each.repository_id for each in announced}:
+            here = [each for each in announced if each.repository_id == repository_id]
+            with suppress(AbsentError):
+                slots = [slot for each in here for slot in (each.suspect_range.previous, each.suspect_range.slot)]
+                self._repository(here[0]).commits(slots)
+
     def _change(self, announced: Announcement) -> ChangeFacts | None:
         if announced.id not in self._changes:
             self._changes[announced.id] = self._read_change(announced)
@@ -161,7 +179,7 @@ class FactReader:
             return None
         lead, key = found, announced.regression_id
         chain = self._ledger.chains([announced.chain])[announced.chain]
-        alerts = self.store.findings.alerts_of_regressions([key]).get(key, ())
+        alerts = self._alerts[key]
         ranked = self.store.findings.suspects.get(key)
         others = sorted(side, key=lambda each: each.rank)[1 : _MOST_OTHERS + 1]
         lead_facts, *other_facts = repository.traces([lead, *others], self.settings.address)
@@ -201,7 +219,7 @@ class FactReader:
             links=LinkFacts(regression=repository.address_of(lead, self.settings.address)),
         )
         change = _with_suspects(change, repository, ranked)
-        change = _with_culprit(change, repository, self.store.bisections.in_force([key]).get(key))
+        change = _with_culprit(change, repository, self._bisections.get(key))
         return replace(change, headline=headline(change))
 
     def _repository(self, announced: Announcement) -> _RepositoryFacts:
@@ -216,10 +234,11 @@ class FactReader:
 
 @dataclass
 class _RepositoryFacts:
-    """Reads the facts that belong to one repository; lines are read once."""
+    """Reads the facts that belong to one repository; lines and commits are read once."""
 
     store: Store
     repository: Repository
+    _commits: dict[int, CommitFacts | None] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def lines(self) -> Lines:
@@ -227,8 +246,12 @@ class _RepositoryFacts:
 
     def commits(self, slots: Sequence[int]) -> Mapping[int, CommitFacts]:
         """Return slot → commit, for those that are known."""
-        found = self.store.commits.get(self.repository, list(dict.fromkeys(slots)))
-        return {each.slot: _commit_facts(each.commit) for each in found}
+        missing = [slot for slot in dict.fromkeys(slots) if slot not in self._commits]
+        if missing:
+            self._commits |= dict.fromkeys(missing)
+            found = self.store.commits.get(self.repository, missing)
+            self._commits |= {each.slot: _commit_facts(each.commit) for each in found}
+        return {slot: known for slot in slots if (known := self._commits[slot]) is not None}
 
     def range_facts(self, suspect_range: SuspectRange) -> RangeFacts:
         """Return a suspect range with both of its ends."""
