@@ -3485,10 +3485,11 @@ export interface components {
          *
          *     CHANGE carries announcements of one chain as soon as they may be sent, DIGEST those of many together. PROVISIONAL is
          *     about findings that are not settled, for those who ask. ESCALATION reminds of a regression that no person took.
-         *     PROBLEM is about the instance itself: a test of a channel. No plan makes it, so it is in no delivery ledger.
+         *     PROBLEM is about the instance itself: an alert that fails, or a test of a channel, which no delivery ledger has. SOLVED
+         *     is the end of a problem.
          * @enum {string}
          */
-        NotificationKind: "change" | "digest" | "provisional" | "escalation" | "problem";
+        NotificationKind: "change" | "digest" | "provisional" | "escalation" | "problem" | "solved";
         /**
          * Outcome
          * @description The outcome of a benchmark in a run; a missing benchmark is neither failed nor skipped.

@@ -14,6 +14,7 @@ from urllib.parse import urljoin
 
 from knickpoint.access.session_key import session_key
 from knickpoint.instance.instance import Instance
+from knickpoint.instance.problem_facts import problem_facts
 from knickpoint.instance.suspects import preview_new_suspects, rank_new_suspects
 from knickpoint.model.errors import ConfigError
 from knickpoint.model.notification import Delivery, Message, NotificationKind, PlannedDelivery, Recipient
@@ -21,6 +22,7 @@ from knickpoint.notify.channel import Channel, ChannelContext
 from knickpoint.notify.channels.registry import open_channel
 from knickpoint.notify.links import LINK_PATH, LinkAction, LinkClaim, sign_link
 from knickpoint.notify.planner import Planner
+from knickpoint.notify.problems import ProblemPlanner
 from knickpoint.notify.recipients import Audience
 from knickpoint.notify.schedule import read_schedule
 from knickpoint.notify.sender import Outcome, Sender, WriteMessage
@@ -158,6 +160,11 @@ class Notifications:
         )
 
     @cached_property
+    def _problems(self) -> ProblemPlanner:
+        planner = self.planner
+        return ProblemPlanner(self.instance.store, planner.audience, planner.schedule, self.instance.alerts)
+
+    @cached_property
     def _sender(self) -> Sender:
         config = self.instance.config
         return Sender(
@@ -185,13 +192,15 @@ class Notifications:
             while (plan := planner.next_plan(self.clock(), upto)) is not None:
                 if planner.write(plan, self.clock()):
                     count += len(plan.deliveries)
+        if cursor is not None:
+            count += self._problems.plan(self.clock())
         return count + planner.remind(self.clock())
 
     def preview(self) -> list[PlannedDelivery]:
         """Return the deliveries that the next plan would write, without writing them."""
         planner, now = replace(self.planner, unwritten_suspects=preview_new_suspects(self.instance)), self.clock()
         plan = planner.next_plan(now, planner.newest())
-        return [*(plan.deliveries if plan else ()), *planner.reminders(now)[0]]
+        return [*(plan.deliveries if plan else ()), *planner.reminders(now)[0], *self._problems.preview(now)]
 
     def send(self, stop: threading.Event | None = None) -> int:
         """Send some of what is due; return how many deliveries ended or failed. While paused, nothing is sent."""
@@ -251,6 +260,9 @@ class _Writer:
         if name not in self._templates:
             settings = self.instance.config.channels[name]
             self._templates[name] = load_templates(settings, self.instance.directory)
+        if delivery.kind in {NotificationKind.PROBLEM, NotificationKind.SOLVED}:
+            problem = problem_facts(self.instance.store, self.instance.config, delivery)
+            return message_for(delivery, problem, self._templates[name]) if problem is not None else None
         if self._read is None or time.monotonic() >= self._until:
             self._read = self._new_reader(now)
             self._until = time.monotonic() + _FACTS_KEPT_SECONDS

@@ -18,6 +18,7 @@ __all__ = [
     "Message",
     "NotificationKind",
     "PlannedDelivery",
+    "Problem",
     "Purpose",
     "Recipient",
     "Sent",
@@ -33,7 +34,8 @@ class NotificationKind(Enum):
 
     CHANGE carries announcements of one chain as soon as they may be sent, DIGEST those of many together. PROVISIONAL is
     about findings that are not settled, for those who ask. ESCALATION reminds of a regression that no person took.
-    PROBLEM is about the instance itself: a test of a channel. No plan makes it, so it is in no delivery ledger.
+    PROBLEM is about the instance itself: an alert that fails, or a test of a channel, which no delivery ledger has. SOLVED
+    is the end of a problem.
     """
 
     CHANGE = "change"
@@ -41,18 +43,20 @@ class NotificationKind(Enum):
     PROVISIONAL = "provisional"
     ESCALATION = "escalation"
     PROBLEM = "problem"
+    SOLVED = "solved"
 
 
 class Purpose(Enum):
     """What a receiver hears of an announcement for; of each announcement at most once for each purpose.
 
     A provisional finding is announced to those who ask, and once more when it is settled. An escalation repeats what its
-    receiver may have heard already.
+    receiver may have heard already. A problem is about no announcement.
     """
 
     CHANGE = "change"
     PROVISIONAL = "provisional"
     ESCALATION = "escalation"
+    PROBLEM = "problem"
 
 
 class DeliveryState(Enum):
@@ -178,3 +182,22 @@ class PlannedDelivery:
     announcements: tuple[Announcement, ...]
     thread: str
     due: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """An alert that fails: why, since when, and when it worked again, None while it does not.
+
+    Its messages are one thread.
+    """
+
+    id: int
+    alert: str
+    reason: str
+    opened: datetime
+    closed: datetime | None = None
+
+    @property
+    def thread(self) -> str:
+        """The thread of its messages."""
+        return f"problem-{self.id}"

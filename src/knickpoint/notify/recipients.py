@@ -56,6 +56,12 @@ class Audience:
         """Return the owners of ``alerts``, by mail; by chat where an alert has no mail channel."""
         return _once(self._of_escalation(alerts))
 
+    def of_problem(self, alert: Alert) -> list[Recipient]:
+        """Return the owners of an alert that fails; without any, who hears of its changes, but no tracker."""
+        owners = self.of_escalation([alert])
+        all_channels = self.of_change([alert], ())
+        return owners or [each for each in all_channels if self.channels[each.channel].kind not in TRACKERS]
+
     def still_there(self, recipient: Recipient) -> bool:
         """Return whether a recipient of before still gets messages: the channel is configured, the person is not muted."""
         person = self.directory.person_of_address(recipient.address) if recipient.address else Person()

@@ -32,6 +32,7 @@ from knickpoint.store.findings.findings import Findings
 from knickpoint.store.findings.rewrites import Rewrites
 from knickpoint.store.gates.gate_probes import GateProbes
 from knickpoint.store.notifications.notifications import Notifications
+from knickpoint.store.notifications.problems import Problems
 from knickpoint.store.notifications.used_links import UsedLinks
 from knickpoint.store.points.file_ledger import Ledger
 from knickpoint.store.points.frames import Frames
@@ -69,6 +70,7 @@ class Store:
         audit: the audit log.
         configuration: digests of the configuration file that was last used.
         notifications: the delivery ledger.
+        problems: the alerts that fail.
         links: signed links that were used.
     """
 
@@ -93,6 +95,7 @@ class Store:
         self.audit = AuditLog(database)
         self.configuration = ConfigurationDigests(database)
         self.notifications = Notifications(database)
+        self.problems = Problems(database, self.notifications)
         self.links = UsedLinks(database)
 
     @property

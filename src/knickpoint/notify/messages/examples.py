@@ -154,3 +154,4 @@ def example_notifications() -> Iterator[NotificationFacts]:
             problem="the alert nightly fails",
             problem_details="" if bare else "The query cannot be read. Correct it in knickpoint.toml.",
         )
+        yield replace(whole, kind=NotificationKind.SOLVED.value, problem="the alert nightly works again")

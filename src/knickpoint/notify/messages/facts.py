@@ -211,7 +211,7 @@ class NotificationFacts:
     """Everything that one message is about.
 
     Attributes:
-        kind: `change`, `digest`, `provisional`, `escalation` or `problem`.
+        kind: `change`, `digest`, `provisional`, `escalation`, `problem` or `solved`.
         instance: name of the instance.
         recipient: name of the person who gets the message, "" for a list or a room.
         changes: the changes, those that got worse most first; at most 50.

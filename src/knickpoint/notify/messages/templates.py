@@ -37,7 +37,7 @@ _VARIABLES: Final = (
     "address",
     "mute",
 )
-_KIND_OF_TEMPLATE: Final = {"provisional": "change"}
+_KIND_OF_TEMPLATE: Final = {"provisional": "change", "solved": "problem"}
 """Notifications of other kinds have templates of their own name."""
 
 

@@ -120,6 +120,12 @@ class AlertTable:
         with self._database.reading() as connection:
             return [_run_of(row) for row in connection.execute(query)]
 
+    def failed_since(self, run: int) -> set[str]:
+        """Return the alerts that failed in a run after the one with the number ``run``."""
+        query = select(alert_run.c.alert).distinct().where(alert_run.c.run > run, alert_run.c.failure != "")
+        with self._database.reading() as connection:
+            return set(connection.execute(query).scalars())
+
     def newest(self, alert: str) -> list[AlertRun]:
         """Return the last run of ``alert`` over each repository, the newest first.
 

@@ -18,8 +18,10 @@ from knickpoint.model.notification import (
     MOST_IN_DIGEST,
     Delivery,
     DeliveryState,
+    NotificationKind,
     PlannedDelivery,
     Purpose,
+    Recipient,
     Sent,
     SentMark,
 )
@@ -108,6 +110,19 @@ class Notifications:
             condition = self._database.among(untaken_chain.c.chain, "chains")
             connection.execute(untaken_chain.delete().where(condition), {"chains": self._database.listed(sorted(done))})
             return written
+
+    def add(self, deliveries: Iterable[PlannedDelivery], now: datetime) -> list[int]:
+        """Write deliveries that are about no announcement; return their ids."""
+        with self._database.transaction() as connection:
+            return self._write(connection, list(deliveries), now)
+
+    def was_sent(self, kind: NotificationKind, thread: str, recipient: Recipient) -> bool:
+        """Return whether ``recipient`` got a message of a kind in a thread."""
+        row = delivery.c
+        place = (row.channel == recipient.channel) & (row.address == recipient.address) & (row.thread == thread)
+        query = select(row.id).where(place, row.kind == kind.value, row.state == DeliveryState.SENT.value)
+        with self._database.reading() as connection:
+            return connection.execute(query.limit(1)).first() is not None
 
     def untaken(self, before: datetime, limit: int) -> list[int]:
         """Return the chains that opened before a time and may still have to be escalated, the oldest first."""

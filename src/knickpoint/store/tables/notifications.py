@@ -6,7 +6,7 @@ from sqlalchemy import Column, Index, PrimaryKeyConstraint, Table, UniqueConstra
 
 from knickpoint.store.tables.base import Code, Number, Time, exact_text, metadata
 
-__all__ = ["delivery", "delivery_item", "notification_cursor", "untaken_chain", "used_link"]
+__all__ = ["delivery", "delivery_item", "notification_cursor", "problem", "untaken_chain", "used_link"]
 
 delivery = Table(
     "delivery",
@@ -74,3 +74,14 @@ used_link = Table(
     Column("expires", Time, nullable=False),
 )
 """Signed links with which a decision was made; a row may go once its link has expired."""
+
+problem = Table(
+    "problem",
+    metadata,
+    Column("id", Number, primary_key=True, autoincrement=False),
+    Column("alert", exact_text, nullable=False),
+    Column("reason", exact_text, nullable=False),
+    Column("opened", Time, nullable=False),
+    Column("closed", Time, nullable=True),
+)
+"""Alerts that fail, and that did: each row has the deliveries that open and close it in its transactions."""
