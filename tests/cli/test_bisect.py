@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -64,6 +65,23 @@ def test_a_test_that_fails_is_traced_to_its_commit(knick: Knick, repository: Git
     assert again.output.startswith(f"Culprit: {hashes[2]}, with a probability of ")
     assert "Ada, 2023-11-14: Set the value to 0" in again.output
     assert again.errors.count("\n") == len(found["probes"])  # all of them are of the journal
+
+
+def test_a_culprit_that_is_a_merge_comes_with_the_command_that_looks_inside(
+    knick: Knick, repository: GitRepository
+) -> None:
+    (first,) = project(repository, ["1"])
+    repository.git("switch", "--quiet", "--create", "feature")
+    inside = project(repository, ["1", "0", "0"])
+    repository.switch("main")
+    repository.commit("Go on beside it")
+    repository.git("merge", "--quiet", "--no-ff", "--message", "Merge the feature", "feature")
+    check = "raise SystemExit(open('value.txt').read() != '1')"
+    ran = knick("bisect", f"{first}..HEAD", "--", sys.executable, "-c", check)
+    assert "Merge the feature" in ran.output.splitlines()[1]
+    words = shlex.split(ran.output.partition("It is a merge.")[2].splitlines()[1])
+    assert words[:3] == ["knick", "bisect", f"{first}..{inside[-1]}"]
+    assert knick(*words[1:]).output.startswith(f"Culprit: {inside[1]}")
 
 
 @pytest.mark.long

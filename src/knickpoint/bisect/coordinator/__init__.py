@@ -11,7 +11,7 @@ from knickpoint.bisect.coordinator.coordinate import coordinate
 from knickpoint.bisect.coordinator.file_journal import FileJournal
 from knickpoint.bisect.coordinator.journal import Journal
 from knickpoint.bisect.coordinator.priors import priors_of
-from knickpoint.bisect.coordinator.revision_range import RevisionRange, read_range
+from knickpoint.bisect.coordinator.revision_range import RevisionRange, range_inside, read_range
 from knickpoint.bisect.coordinator.two_repositories import OtherRange, TwoRepositoriesAnswer, coordinate_two
 
 __all__ = [
@@ -28,5 +28,6 @@ __all__ = [
     "coordinate",
     "coordinate_two",
     "priors_of",
+    "range_inside",
     "read_range",
 ]

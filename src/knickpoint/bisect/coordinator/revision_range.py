@@ -10,7 +10,7 @@ from knickpoint.model.commit import Commit
 from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.model.plain_text import plain_line
 
-__all__ = ["RevisionRange", "find_revision", "read_range"]
+__all__ = ["RevisionRange", "find_revision", "range_inside", "read_range"]
 
 _SHOWN = 12
 _LONGEST = 120
@@ -60,6 +60,20 @@ def read_range(git: Git, text: str) -> RevisionRange:
             f"{good[:_SHOWN]} is not on the first-parent line of {bad[:_SHOWN]}: the commits of that line are searched"
         )
     return RevisionRange(first, tuple(line), note)
+
+
+def range_inside(git: Git, merge: Commit) -> str:
+    """Return the range of the commits that a merge brings in, as :func:`read_range` takes it; "" for other commits.
+
+    Raises:
+        HistoryError: git fails.
+    """
+    for parent in merge.parents[1:]:
+        forks = git.run("rev-list", "--first-parent", "--boundary", parent, f"^{merge.parents[0]}").decode().split()
+        base = next((name[1:] for name in forks if name.startswith("-")), "")
+        if base:
+            return f"{base}..{parent}"
+    return ""
 
 
 def _names(text: str) -> Sequence[str]:

@@ -77,11 +77,18 @@ _DATA: Final = tuple(
 
 
 def render_answer(
-    answer: BisectionAnswer, commits: Sequence[Commit], output: OutputFormat, *, reproduce: str = "", note: str = ""
+    answer: BisectionAnswer,
+    commits: Sequence[Commit],
+    output: OutputFormat,
+    *,
+    reproduce: str = "",
+    inside: str = "",
+    note: str = "",
 ) -> str:
     """Return what the command prints; ``commits`` are those by place, the good end first.
 
-    ``reproduce`` is the command that shows the difference again, ``note`` what is to know of the range.
+    ``reproduce`` is the command that shows the difference again, ``inside`` the one that searches inside a
+    merge, ``note`` what is to know of the range.
     """
     rows = list(_rows(answer))
     if output is OutputFormat.CSV:
@@ -96,6 +103,8 @@ def render_answer(
         lines += ["", f"Note: {note}."]
     if reproduce and answer.state is BisectionState.CULPRIT:
         lines += ["", "To see the difference again:", f"  {reproduce}"]
+    if inside:
+        lines += ["", "It is a merge. To search the commits that it brings in:", f"  {inside}"]
     return "\n".join(without_control(line, keep="\n") for line in lines) + "\n"
 
 

@@ -88,7 +88,9 @@ def _bisect_range(
     commits = (search.range.good, *search.range.commits)
     found = answer.state is BisectionState.CULPRIT
     reproduce = search.check_line(answer.places[0]) if found else ""
-    click.echo(render_answer(answer, commits, output, reproduce=reproduce, note=search.range.note), nl=False)
+    inside = search.inside_line(answer.places[0]) if found else ""
+    note = search.range.note
+    click.echo(render_answer(answer, commits, output, reproduce=reproduce, inside=inside, note=note), nl=False)
     raise click.exceptions.Exit(0 if found else 1)
 
 

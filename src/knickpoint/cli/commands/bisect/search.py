@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from knickpoint.bisect.coordinator import Bisection, RevisionRange, priors_of, read_range
+from knickpoint.bisect.coordinator import Bisection, RevisionRange, priors_of, range_inside, read_range
 from knickpoint.cli.commands.bisect.options import SearchOptions, default_workspace
 from knickpoint.history import Git, find_work_tree
 from knickpoint.ingest.settings import IngestSettings
@@ -54,6 +54,11 @@ class Search:
         """Return the command that measures the commit at ``place`` beside its parent."""
         places = self.bisection.places
         return self.options.command_line(f"{places[place - 1]}..{places[place]}", instance=self.instance)
+
+    def inside_line(self, place: int) -> str:
+        """Return the command that searches what the merge at ``place`` brings in, "" where the commit is no merge."""
+        inside = range_inside(self.git, self.range.commits[place - 1])
+        return self.options.command_line(inside, instance=self.instance) if inside else ""
 
 
 def prepare_search(text: str, options: SearchOptions, instance: str | None) -> Search:
