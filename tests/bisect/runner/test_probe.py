@@ -150,6 +150,17 @@ def test_without_results_the_exit_code_is_the_answer(
     assert _probe(repository, workspace, measure=script(ending), results=()).outcome is outcome
 
 
+def test_a_command_that_deletes_its_worktree_spoils_no_later_probe(
+    repository: GitRepository, workspace: Workspace
+) -> None:
+    (commit,) = project(repository, ["1"])
+    settings = profile(results=(), measure=("sh", "-c", 'rm -rf "$KNICKPOINT_WORKTREE"'))
+    run_probe(job(repository, commit, settings), workspace, "here")
+    result = run_probe(job(repository, commit, settings), workspace, "here")
+    assert "cannot be started" not in result.reason
+    assert result.built
+
+
 def test_a_test_that_hangs_fails(repository: GitRepository, workspace: Workspace) -> None:
     project(repository, [10.0])
     hang = script("import signal, time", "signal.signal(15, signal.SIG_IGN) if 0 else None", "time.sleep(60)")

@@ -185,8 +185,8 @@ def _closing(descriptor: int) -> Iterator[None]:
 
 
 def _leave(directory: Path) -> None:
-    """Keep a worktree for later if it is built, and delete it otherwise."""
-    if (directory / "built").exists():
+    """Keep a worktree for later if it is built and its commands have left it, and delete it otherwise."""
+    if (directory / "built").exists() and (directory / "tree").is_dir():
         (directory / "busy").unlink(missing_ok=True)
         os.utime(directory)
     else:
