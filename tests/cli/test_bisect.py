@@ -16,6 +16,8 @@ from tests.bisect.runner.projects import project
 from tests.cli.conftest import Knick
 from tests.repositories import GitRepository
 
+from knickpoint.cli.commands.bisect.search import trace_key_of
+
 Make = Callable[[str], GitRepository]
 
 
@@ -65,6 +67,10 @@ def test_a_test_that_fails_is_traced_to_its_commit(knick: Knick, repository: Git
     assert again.output.startswith(f"Culprit: {hashes[2]}, with a probability of ")
     assert "Ada, 2023-11-14: Set the value to 0" in again.output
     assert again.errors.count("\n") == len(found["probes"])  # all of them are of the journal
+
+
+def test_the_params_of_a_trace_have_any_order() -> None:
+    assert trace_key_of("b=2,a=1") == trace_key_of(",a=1,b=2,") == ",a=1,b=2,"
 
 
 def test_a_culprit_that_is_a_merge_comes_with_the_command_that_looks_inside(

@@ -34,10 +34,10 @@ class FileJournal:
     """
 
     def __init__(self, path: Path, about: Mapping[str, Any], *, resume: bool) -> None:
-        """Open the journal, or make a new one in its place unless ``resume``.
+        """Open the journal, or make a new one: in its place unless ``resume``, and where there is none.
 
         Raises:
-            InputError: another process has it open, there is none to resume, or it is that of another search.
+            InputError: another process has it open, or it is that of another search.
             StoreError: it cannot be read or written.
         """
         self.path = path

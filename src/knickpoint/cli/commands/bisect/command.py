@@ -117,6 +117,8 @@ def _run(search: Search, *, resume: bool) -> BisectionAnswer:
     devices = [Device(name, params) for name in names]
     view = LiveView((search.range.good, *search.range.commits))
     workspace = Workspace(search.workspace, search.space_megabytes)
+    if resume and not search.journal.exists():
+        click.echo("There is nothing to resume: the search begins.", err=True)
     with _closing(view), FileJournal(search.journal, search.about, resume=resume) as journal:
         try:
             with (

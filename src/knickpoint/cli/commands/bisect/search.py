@@ -18,7 +18,7 @@ from knickpoint.model.params import decode_key, encode_key
 if TYPE_CHECKING:
     from knickpoint.instance import Config
 
-__all__ = ["Search", "naming_of", "nearest_configuration", "prepare_search"]
+__all__ = ["Search", "naming_of", "nearest_configuration", "prepare_search", "trace_key_of"]
 
 _ID: Final = "search"
 
@@ -81,7 +81,7 @@ def prepare_search(text: str, options: SearchOptions, instance: str | None) -> S
     top = find_work_tree(directory) or directory
     git = Git.at(top)
     found = read_range(git, text)
-    trace = _trace_key(options.trace)
+    trace = trace_key_of(options.trace)
     bisection = Bisection(
         _ID,
         {"": str(top)},
@@ -131,12 +131,13 @@ def naming_of(config: Config | None) -> IngestSettings:
     return replace(config.ingest, sources={}) if config else IngestSettings()
 
 
-def _trace_key(text: str) -> str:
-    """Return the trace key that ``text`` means; the commas around it may be missing.
+def trace_key_of(text: str) -> str:
+    """Return the trace key that ``text`` means; the commas around it may be missing, and params have any order.
 
     Raises:
         InputError: it is no key.
     """
     if not text:
         return ""
-    return encode_key(decode_key(text if text.startswith(",") else f",{text},"))
+    pairs = sorted(text.strip(",").split(","), key=lambda pair: pair.partition("=")[0])
+    return encode_key(decode_key(f",{','.join(pairs)},"))
