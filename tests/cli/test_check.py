@@ -148,7 +148,9 @@ def test_reports_are_written_where_they_are_asked_for(
     assert ran.code == 1
     assert "::error title=b3 regressed::" in ran.output
     assert Path("a.md").read_text(encoding="utf-8") == Path("summary.md").read_text(encoding="utf-8")
-    assert "<svg" in Path("a.html").read_text(encoding="utf-8")
+    page = Path("a.html").read_text(encoding="utf-8")
+    assert "<svg" in page
+    assert "new results" in page
     assert json.loads(Path("a.json").read_text(encoding="utf-8")) == rows(knick, new)
     assert ET.parse("a.xml").getroot().get("failures") == "1"
     assert json.loads(Path("a.sarif").read_text(encoding="utf-8"))["runs"][0]["results"][0]["level"] == "error"

@@ -15,7 +15,8 @@ __all__ = ["html_page"]
 _STYLE: Final = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem; color: #1c1f23; }
 table { border-collapse: collapse; width: 100%; } th, td { text-align: left; padding: .3rem .6rem; vertical-align: top;
-border-bottom: 1px solid #dde1e6; overflow-wrap: anywhere; } td:nth-child(n+3):nth-child(-n+5) { white-space: nowrap; }
+border-bottom: 1px solid #dde1e6; } td:nth-child(2), td:nth-child(6) { min-width: 9rem; overflow-wrap: anywhere; }
+.scroll { overflow-x: auto; } h1 { font-size: 1.5rem; } figure { margin: 1rem 0; } td:nth-child(n+3):nth-child(-n+5) { white-space: nowrap; }
 .failed, .vanished, .regressed { color: #b3261e; } .improved { color: #1b7f3b; } .unstable { color: #8a6100; }
 svg { max-width: 100%; height: auto; } summary { cursor: pointer; margin: 1rem 0; }
 @media (prefers-color-scheme: dark) { body { background: #16181b; color: #e4e6e9; } th, td { border-color: #33383f; } }
@@ -52,7 +53,8 @@ def _table(rows: Sequence[GateRow]) -> str:
         return ""
     heads = ("verdict", "benchmark", "before → after", "change (95 % interval)", "found from", "why")
     head = "".join(f"<th>{text}</th>" for text in heads)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(_row(row) for row in rows)}</tbody></table>"
+    body = "".join(_row(row) for row in rows)
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def _row(row: GateRow) -> str:

@@ -87,19 +87,20 @@ def _repository(opened: Instance, name: str, where: str) -> Repository | None:
 
 def _pictures(opened: Instance, report: CheckReport, gate: GateReport) -> Mapping[str, str]:
     """Return the plots of the rows that fail the check, as SVG by trace key."""
+    from knickpoint.cli.commands.check.new_results_plot import with_new_results
     from knickpoint.plots import draw_trend, svg
     from knickpoint.watch.lines import Lines
     from knickpoint.watch.trend import read_trend
 
     traces = {trace.key: trace.trace for trace in report.traces if trace.trace is not None}
-    wanted = {row.key: traces[row.key] for row in gate.failures if row.key in traces}
+    wanted = [(row, traces[row.key]) for row in gate.failures if row.key in traces]
     owners = {repository.id: repository for repository in opened.store.commits.repositories()}
     found = {}
-    for key, trace in list(wanted.items())[:_MOST_PICTURES]:
+    for row, trace in wanted[:_MOST_PICTURES]:
         repository = owners[opened.store.traces.owners([trace.id])[trace.id]]
         line = opened.store.commits.line(repository, report.line)
         trend = read_trend(opened.store, Lines(opened.store, repository), trace, line)
-        found[key] = svg(draw_trend(trend)).decode()
+        found[row.key] = svg(draw_trend(with_new_results(trend, row))).decode()
     return found
 
 
