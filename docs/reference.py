@@ -46,6 +46,10 @@ _AREAS: Final = {
     "022": "Bisection and devices",
     "023": "Devices, the gate and packages",
     "024": "The check of pull requests",
+    "025": "Search, pages of bisections, packages",
+    "026": "Forges, formats and the program",
+    "027": "Drift, modes and samples",
+    "028": "Pages, overview and comparison",
 }
 
 
