@@ -12,19 +12,21 @@ score. The guide page ``docs/guide/detect/default.md`` describes the method in f
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.detect.measured_series import drop_missing
+from knickpoint.detect.measured_series import MeasuredSeries, drop_missing
 from knickpoint.detect.method import Method, MethodKind
 from knickpoint.detect.methods.default.evidence import candidate_checks, rejection_reason
 from knickpoint.detect.methods.default.model import FALSE_ALARMS, default_bound, load_model
+from knickpoint.detect.patterns.pattern import Recogniser, Subject, candidates_after, recognise
 from knickpoint.detect.steps import build_steps
 from knickpoint.model.errors import InputError
-from knickpoint.model.step import Candidate, Detection
-from knickpoint.native.segmentation import segment
+from knickpoint.model.step import Candidate, Detection, Step
+from knickpoint.native.segmentation import Segmentation, segment
 
 __all__ = ["METHOD", "detect_default"]
 
@@ -54,49 +56,76 @@ def detect_default(
         )
     # Search: candidates, pruned until all that are left reach the bound.
     series = drop_missing(values)
-    model = load_model()
     bound = default_bound(false_alarms)
-    found = segment(series.values, model.forest, bound)
-    rows = series.rows[found.indices].tolist()
-    scores = found.scores.tolist()
-    kept = np.flatnonzero(found.rounds < 0).tolist()
-    # Evidence: of the steps, and of the rejected candidates where they are asked for.
-    described = range(len(rows)) if candidates else kept
-    evidence = {number: candidate_checks(model, found, number, bound) for number in described}
-    # Steps, the strongest first.
-    strongest = sorted(kept, key=lambda number: -scores[number])
-    steps = build_steps(
-        values,
-        [rows[number] for number in strongest],
-        method="default",
-        scores=[scores[number] for number in strongest],
-        evidence=[evidence[number] for number in strongest],
-    )
-    accepted = set(kept)
-    listed = [
-        Candidate(
-            rows[number],
-            number in accepted,
-            checks,
-            "" if number in accepted else rejection_reason(scores[number], bound, false_alarms),
-        )
-        for number, checks in evidence.items()
-        if candidates
-    ]
+    found = segment(series.values, load_model().forest, bound)
+    steps = _steps_of(values, series, found, bound)
     scale, phi, square, tail = found.facts
+    # Patterns: what the steps together describe better than each by itself.
+    subject = Subject(values, series, steps, scale, phi, partial(_search_again, values, series, bound))
+    pattern = recognise(subject, _RECOGNISERS)
+    listed = _candidates_of(series, found, bound, false_alarms) if candidates else ()
     return Detection(
         method="default",
         parameters={},
-        steps=steps,
-        candidates=tuple(sorted(listed, key=lambda candidate: candidate.index)),
+        steps=pattern.steps,
+        candidates=candidates_after(pattern, listed) if candidates else (),
         facts={
             "noise (standard deviation)": scale,
             "autocorrelation at lag 1": phi,
             "mean square of the noise": square,
             "share beyond 4 standard deviations": tail,
-            "candidates": float(len(rows)),
+            "candidates": float(found.indices.size),
+            **pattern.facts,
         },
     )
 
+
+def _steps_of(
+    values: NDArray[np.float64], series: MeasuredSeries, found: Segmentation, bound: float
+) -> tuple[Step, ...]:
+    """Return the candidates that the search kept as steps of ``values``; the strongest has the order 0."""
+    kept = np.flatnonzero(found.rounds < 0).tolist()
+    if not kept:
+        return ()
+    scores = found.scores.tolist()
+    strongest = sorted(kept, key=lambda number: -scores[number])
+    model = load_model()
+    return build_steps(
+        values,
+        series.rows[found.indices[strongest]].tolist(),
+        method="default",
+        scores=[scores[number] for number in strongest],
+        evidence=[candidate_checks(model, found, number, bound) for number in strongest],
+    )
+
+
+def _search_again(
+    values: NDArray[np.float64], series: MeasuredSeries, bound: float, measured: NDArray[np.float64]
+) -> tuple[Step, ...]:
+    """Return the steps of a series that has the values ``measured`` where ``values`` has measured ones."""
+    again = np.full(values.size, np.nan)
+    again[series.rows] = measured
+    found = segment(np.ascontiguousarray(measured), load_model().forest, bound)
+    return _steps_of(again, series, found, bound)
+
+
+def _candidates_of(
+    series: MeasuredSeries, found: Segmentation, bound: float, false_alarms: float
+) -> tuple[Candidate, ...]:
+    """Return all candidates of the search with their checks."""
+    model, rows = load_model(), series.rows[found.indices].tolist()
+    numbered = zip(rows, found.scores.tolist(), (found.rounds < 0).tolist(), strict=True)
+    return tuple(
+        Candidate(
+            row,
+            accepted,
+            candidate_checks(model, found, number, bound),
+            "" if accepted else rejection_reason(score, bound, false_alarms),
+        )
+        for number, (row, score, accepted) in enumerate(numbered)
+    )
+
+
+_RECOGNISERS: Final[tuple[Recogniser, ...]] = ()
 
 METHOD: Final = Method("default", MethodKind.SERIES, detect_default, releases_gil=True)
