@@ -70,7 +70,7 @@ def test_two_files_interleave_by_key() -> None:
     assert merge_orders(keys, [("a", "b"), ("x", "y")])[0] == ["a", "x", "y", "b"]
 
 
-def test_a_contradiction_is_ordered_by_key_and_told() -> None:
+def test_a_contradiction_is_ordered_by_key_and_reported() -> None:
     keys = {"a": 1, "b": 2, "c": 3, "d": 4}
     order, knot = merge_orders(keys, [("a", "b"), ("b", "c"), ("c", "b"), ("c", "d")])
     assert (order, knot) == (["a", "b", "c", "d"], ["b", "c"])

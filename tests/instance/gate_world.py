@@ -50,7 +50,7 @@ minutes = 60
 
 @dataclass
 class InlinePool:
-    """A pool of devices that make probes in this process, in the order of submission, when somebody waits for them.
+    """A pool of devices that make probes in this process, in the order of submission, when a caller waits for them.
 
     ``lost`` says how many of the next probes are lost.
     """

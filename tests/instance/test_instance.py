@@ -59,19 +59,19 @@ def test_the_environment_names_the_instance(tmp_path: Path, monkeypatch: pytest.
     assert find_instance() == tmp_path
 
 
-def test_an_environment_that_names_nothing_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_environment_that_names_nothing_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KNICKPOINT_INSTANCE", str(tmp_path / "nowhere"))
     with pytest.raises(ConfigError, match="KNICKPOINT_INSTANCE names a directory without"):
         find_instance()
 
 
-def test_without_an_instance_the_way_to_one_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_an_instance_the_error_names_the_way_to_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError, match="knick init"):
         open_instance()
 
 
-def test_a_lost_store_is_told(tmp_path: Path) -> None:
+def test_a_lost_store_is_an_error(tmp_path: Path) -> None:
     create_instance(tmp_path).close()
     (tmp_path / "knickpoint.db").unlink()
     with pytest.raises(StoreError, match="knick init"):

@@ -90,7 +90,7 @@ def test_what_only_a_bisection_measured_did_not_stop(place: Path) -> None:
         assert opened.store.traces.count(repository) == 2
 
 
-def test_nobody_is_told_of_silence_where_the_configuration_says_so(place: Path) -> None:
+def test_silence_is_not_reported_where_the_configuration_says_so(place: Path) -> None:
     path = place / CONFIG_FILE
     path.write_text(path.read_text(encoding="utf-8") + "[missing]\nwatch = false\n", encoding="utf-8")
     for number in range(30):

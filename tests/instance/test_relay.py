@@ -340,7 +340,7 @@ def test_of_several_servers_one_is_enough(nats_server: NatsServer, new_instance:
 
 
 @pytest.mark.nats
-def test_a_server_without_jetstream_is_told(new_nats_server: NewServer, new_instance: NewInstance) -> None:
+def test_a_server_without_jetstream_is_an_error(new_nats_server: NewServer, new_instance: NewInstance) -> None:
     server = new_nats_server()
     server.jetstream = False
     server.start()
@@ -359,7 +359,9 @@ def test_instances_may_share_a_stream(nats_server: NatsServer, new_instance: New
 
 
 @pytest.mark.nats
-def test_subjects_that_belong_to_another_stream_are_told(nats_server: NatsServer, new_instance: NewInstance) -> None:
+def test_subjects_that_belong_to_another_stream_are_an_error(
+    nats_server: NatsServer, new_instance: NewInstance
+) -> None:
     instance = new_instance(nats_server.url)
     told_by(instance)
     text = (instance.directory / CONFIG_FILE).read_text(encoding="utf-8")
@@ -382,7 +384,7 @@ def test_events_are_not_kept_for_a_relay_that_publishes_no_more(
 
 
 @pytest.mark.nats
-def test_a_worker_passes_on_what_it_finds_and_ends_when_told(
+def test_a_worker_passes_on_what_it_finds_and_ends_when_stopped(
     nats_server: NatsServer, new_instance: NewInstance
 ) -> None:
     instance = new_instance(nats_server.url)

@@ -145,7 +145,7 @@ def test_a_mended_alert_catches_up_with_the_next_run_over_everything(instance: I
 
 
 class Broken:
-    """A piece of work that fails as often as it is told to."""
+    """A piece of work that fails as often as asked."""
 
     def __init__(self, error: Exception, times: int) -> None:
         self.error = error

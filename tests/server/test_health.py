@@ -37,14 +37,14 @@ def test_alerts_are_listed_with_why_one_cannot_run(sick: Instance) -> None:
     assert (alerts["well"]["failure"], alerts["well"]["last_run"]) == ("", None)
 
 
-def test_the_last_run_of_an_alert_is_told(reader: Client) -> None:
+def test_the_last_run_of_an_alert_is_shown(reader: Client) -> None:
     (each,) = reader.get("/api/v1/alerts").json()
     assert each["name"] == "default"
     assert datetime.fromisoformat(each["last_run"]).tzinfo is not None
     assert each["traces"] > 0
 
 
-def test_a_worker_that_fails_or_is_lost_is_told(instance: Instance) -> None:
+def test_a_worker_that_fails_or_is_lost_is_shown(instance: Instance) -> None:
     instance.store.workers.report("one", started=1e9, failures=3, reason="the disk is full")
     instance.store.workers.report("two", started=1e9)
     visible = VisibleRepositories(instance.store, local_caller())

@@ -49,7 +49,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield Served(instance, Client(create_app(instance)), find_closed(store), other.members[0].id)
 
 
-def told(answer: httpx.Response, *ids: object) -> tuple[int, str]:
+def outcome(answer: httpx.Response, *ids: object) -> tuple[int, str]:
     """Return the status and the text of an answer without the ids that it repeats."""
     text = answer.text
     for each in ids:
@@ -81,7 +81,7 @@ def test_what_is_closed_gives_the_error_of_what_is_not_there(
     answers = []
     for each in (wanted, unused):
         filled = {name: value.replace("ID", str(each)) for name, value in parameters.items()}
-        answers.append(told(served.get("partner", path.replace("ID", str(each)), **filled), each))
+        answers.append(outcome(served.get("partner", path.replace("ID", str(each)), **filled), each))
     assert answers[0] == answers[1]
     assert answers[0][0] in {400, 404}
 
@@ -91,7 +91,7 @@ def test_who_may_not_see_a_finding_cannot_decide_about_it_beside_others(served: 
     status = {"status": "hidden"} if path == "triage" else {}
     before = served.decisions(served.finding)
     answers = [
-        told(served.post("partner", path, ids=[served.finding, each], **status), each)
+        outcome(served.post("partner", path, ids=[served.finding, each], **status), each)
         for each in (served.closed.finding, UNUSED)
     ]
     assert answers[0] == answers[1]
@@ -125,7 +125,7 @@ def test_an_undo_leaves_alone_what_is_not_visible(served: Served) -> None:
 def test_a_page_of_members_does_not_go_on_behind_a_finding_that_is_not_visible(served: Served) -> None:
     (group, *_) = served.get("partner", "regressions").json()["groups"]
     behind = [
-        told(served.get("partner", "members", regression=group["id"], after=each), each)
+        outcome(served.get("partner", "members", regression=group["id"], after=each), each)
         for each in (served.closed.finding, UNUSED)
     ]
     assert behind[0] == behind[1]

@@ -62,7 +62,7 @@ def test_an_alert_that_does_not_watch_the_trace_says_why(stepped: World) -> None
     ]
 
 
-def test_every_candidate_and_check_of_the_method_is_told(stepped: World) -> None:
+def test_every_candidate_and_check_of_the_method_is_shown(stepped: World) -> None:
     explanation = explain_trace(stepped.store, stepped.trace("parse"), [default_alert()])
     assert any(candidate.candidate.checks for candidate in explanation.alerts[0].candidates)
     assert explanation.alerts[0].detection is not None

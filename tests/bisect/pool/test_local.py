@@ -85,14 +85,14 @@ def test_each_probe_has_its_result_and_one_that_cannot_answer_costs_itself_only(
     new_pool: Callable[..., LocalPool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KNICKPOINT_POOL_SECRET", "x" * 40)
-    pool = new_pool(Device("desk", slots=4), at_once=4)
+    pool = new_pool(Device("rack", slots=4), at_once=4)
     for probe, does in {"1": "die", "2": "fail", "3": "write 40000000", "4": "print"}.items():
         pool.submit(job(probe, does=does, commit=probe * 40))
     died, failed, wrote, measured = sorted(_results(pool, 4), key=lambda result: result.probe)
     assert (died.outcome, "signal 9" in died.reason) == (ProbeOutcome.LOST, True)
     assert (failed.outcome, "the repository is gone" in failed.reason) == (ProbeOutcome.LOST, True)
     assert (wrote.outcome, "more than 32,000,000" in wrote.reason) == (ProbeOutcome.SKIPPED, True)
-    assert (measured.outcome, measured.device) == (ProbeOutcome.MEASURED, "desk")
+    assert (measured.outcome, measured.device) == (ProbeOutcome.MEASURED, "rack")
     assert measured.measured[",test=a,"].value == float(0x4444)
     # The process of a probe gets few variables, and no secret.
     seen = json.loads(measured.files[0].content)["environment"]
@@ -135,11 +135,11 @@ def test_closing_ends_every_process(new_pool: Callable[..., LocalPool], progress
 def test_pools_over_one_workspace_make_one_probe_at_a_time(
     new_pool: Callable[..., LocalPool], progress: _Progress, tmp_path: Path
 ) -> None:
-    first, second = new_pool(Device("desk")), new_pool(Device("desk"))
+    first, second = new_pool(Device("rack")), new_pool(Device("rack"))
     first.submit(job("1", does=f"until {tmp_path / 'go'}"))
     progress.number("1", "measure")
     second.submit(job("2"))
     progress.line("2", "waits")
-    assert "2 desk" not in (tmp_path / "workspace" / "begun.txt").read_text()
+    assert "2 rack" not in (tmp_path / "workspace" / "begun.txt").read_text()
     (tmp_path / "go").touch()
     assert [result.probe for result in (*_results(first, 1), *_results(second, 1))] == ["1", "2"]

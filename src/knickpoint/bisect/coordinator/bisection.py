@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from knickpoint.bisect.job import Device
+from knickpoint.bisect.job import Device, ProbeJob
 from knickpoint.bisect.search.problem import Level, PlannedProbe, Posterior
 from knickpoint.bisect.settings import DeviceUse, ProfileSettings
 from knickpoint.ingest.settings import IngestSettings
@@ -72,6 +72,21 @@ class Bisection:
             pins = {**dict(self.pins), self.varied: self.places[place]}
             return Target(self.fixed, tuple(sorted(pins.items())))
         return Target(self.places[place], self.pins)
+
+    def job(self, entry: JournalEntry) -> ProbeJob:
+        """Return what a pool does for ``entry``."""
+        return ProbeJob(
+            entry.probe,
+            entry.target,
+            self.profile,
+            self.locations,
+            self.id,
+            use=self.use,
+            device=entry.planned.device,
+            priority=self.priority,
+            ingest=self.ingest,
+            added_params=self.added_params,
+        )
 
 
 @dataclass(frozen=True, slots=True)

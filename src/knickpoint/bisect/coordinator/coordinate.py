@@ -136,7 +136,7 @@ class _Run:
     def submit_unfinished(self) -> None:
         """Submit what an earlier process began; where it still runs, the pool knows it by its id."""
         for entry in self.under_way.values():
-            self.pool.submit(self._job(entry))
+            self.pool.submit(self.bisection.job(entry))
 
     def answer(self, *, stopped: bool) -> BisectionAnswer | None:
         """Return the answer if there is one by now."""
@@ -173,7 +173,7 @@ class _Run:
             self.journal.begin(entry.probe, planned, entry.target)
             self.entries[entry.probe] = entry
             self.changed = True
-            self.pool.submit(self._job(entry))
+            self.pool.submit(self.bisection.job(entry))
 
     @property
     def at_a_loss(self) -> bool:
@@ -222,21 +222,6 @@ class _Run:
         self.journal.drop(probe)
         del self.entries[probe]
         self.changed = True
-
-    def _job(self, entry: JournalEntry) -> ProbeJob:
-        asked = self.bisection
-        return ProbeJob(
-            entry.probe,
-            entry.target,
-            asked.profile,
-            asked.locations,
-            asked.id,
-            use=asked.use,
-            device=entry.planned.device,
-            priority=asked.priority,
-            ingest=asked.ingest,
-            added_params=asked.added_params,
-        )
 
     def _free_devices(self) -> list[str]:
         """Return the devices that fit, each as often as it has slots that this bisection does not use."""

@@ -17,7 +17,6 @@ from knickpoint.bisect.coordinator.coordinate import coordinate
 from knickpoint.bisect.coordinator.evidence import read_evidence
 from knickpoint.bisect.coordinator.journal import Journal
 from knickpoint.bisect.device_pool import DevicePool
-from knickpoint.bisect.job import ProbeJob
 from knickpoint.bisect.search.attribution import Attribution, CellValue, attribute, attribution_of, next_cell
 from knickpoint.bisect.search.problem import Level, PlannedProbe
 from knickpoint.model.bisection import ProbePurpose, Target
@@ -153,7 +152,7 @@ class _Cells:
         asked = self.bisection
         self.entries = {entry.probe: entry for entry in self.journal.load()}
         for entry in self._under_way():
-            self.pool.submit(self._job(entry))
+            self.pool.submit(self.bisection.job(entry))
         while True:
             found = attribution_of(
                 self._values(),
@@ -189,7 +188,7 @@ class _Cells:
             entry = JournalEntry(f"{self.bisection.id}-cells-{len(self.entries) + 1}", planned, self._target(cell))
             self.journal.begin(entry.probe, planned, entry.target)
             self.entries[entry.probe] = entry
-            self.pool.submit(self._job(entry))
+            self.pool.submit(self.bisection.job(entry))
 
     def _begun(self) -> list[int]:
         """Return the combinations of probes that count: lost ones are made again."""
@@ -198,7 +197,7 @@ class _Cells:
 
     def _device(self) -> tuple[str, int]:
         """Return the device that makes these probes, the one that began while it is there, and its slots; 0 for none."""
-        like = self._job(JournalEntry("", PlannedProbe(0), self._target(0)))
+        like = self.bisection.job(JournalEntry("", PlannedProbe(0), self._target(0)))
         fitting = {device.name: device.slots for device in self.pool.devices() if device.fits(like)}
         used = next((entry.result.device for entry in self.done if entry.result), "")
         name = used if used in fitting else min(fitting, default="")
@@ -230,18 +229,3 @@ class _Cells:
         main = self.bisection.commits[-1] if cell & 1 else self.bisection.good
         pins = {**dict(self.bisection.pins), self.other.repository: self.other.bad if cell & 2 else self.other.good}
         return Target(main, tuple(sorted(pins.items())))
-
-    def _job(self, entry: JournalEntry) -> ProbeJob:
-        asked = self.bisection
-        return ProbeJob(
-            entry.probe,
-            entry.target,
-            asked.profile,
-            asked.locations,
-            asked.id,
-            use=asked.use,
-            device=entry.planned.device,
-            priority=asked.priority,
-            ingest=asked.ingest,
-            added_params=asked.added_params,
-        )

@@ -153,7 +153,7 @@ class Standing:
     def gain(self, device: str, places: Sequence[int]) -> NDArray[np.float64]:
         """Return about how much a value of each of p places would say about the change, in nats; shape (p,).
 
-        Hypotheses that expect different values are told apart by a value: the gain is that of normal values, from the
+        A value separates hypotheses that expect different values: the gain is that of normal values, from the
         variance of what they expect. With known levels that is most at the median of the commits; where a level is not
         known, commits expect different levels, and an end says more.
         """

@@ -7,13 +7,15 @@ On this machine one bisection runs at a time in the whole instance, so that prob
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final
 
 from knickpoint.instance.instance import Instance
+from knickpoint.instance.worker.side_threads import side_threads
 from knickpoint.instance.worker.task_runner import Announce, Failures, TaskRunner
 
 __all__ = ["Bisecting"]
@@ -54,29 +56,13 @@ class Bisecting:
             while not (stop is not None and stop.is_set()) and runner.run(_TASK, lambda: self._run_next(stop, 0)):
                 pass
 
-    @contextmanager
-    def beside(self, stop: threading.Event) -> Iterator[None]:
-        """Run bisections in threads while a ``with`` lasts; at its end they are released for another worker."""
-        if not self.instance.config.bisect:
-            yield
-            return
-        count = _AT_ONCE if self.instance.config.pool.address else 1
-        threads = [
-            threading.Thread(
-                target=self._work, args=(stop, number), name=f"knickpoint-bisections-{number}", daemon=True
-            )
-            for number in range(count)
-        ]
-        for thread in threads:
-            thread.start()
-        try:
-            yield
-        finally:
-            stop.set()
-            for thread in threads:
-                thread.join()
+    def beside(self, stop: threading.Event) -> AbstractContextManager[None]:
+        """Return a context that runs bisections in threads; at its end they are released for another worker."""
+        config = self.instance.config
+        count = (_AT_ONCE if config.pool.address else 1) if config.bisect else 0
+        return side_threads(stop, {f"bisections-{number}": partial(self._work, number) for number in range(count)})
 
-    def _work(self, stop: threading.Event, number: int) -> None:
+    def _work(self, number: int, stop: threading.Event) -> None:
         runner = self._runner()
         while not stop.is_set():
             if number == 0 and runner.is_due(_RULE_TASK, self.instance.config.worker.poll_seconds):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from knickpoint.instance.instance import Instance
+from knickpoint.instance.worker.side_threads import side_threads
 from knickpoint.instance.worker.task_runner import Announce, Failures, TaskRunner
 
 if TYPE_CHECKING:
@@ -45,19 +46,9 @@ class Gating:
         """The task of this thread, if it fails now."""
         return dict(self._tasks.failures)
 
-    @contextmanager
-    def beside(self, stop: threading.Event) -> Iterator[None]:
-        """Run the gates in a thread while a ``with`` lasts; at its end, probes that are under way wait for the next worker."""
-        if not self.instance.config.gate:
-            yield
-            return
-        thread = threading.Thread(target=self._run, args=(stop,), name="knickpoint-gates", daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            stop.set()
-            thread.join()
+    def beside(self, stop: threading.Event) -> AbstractContextManager[None]:
+        """Return a context that runs the gates in a thread; at its end, probes that are under way wait for the next worker."""
+        return side_threads(stop, {"gates": self._run} if self.instance.config.gate else {})
 
     def _run(self, stop: threading.Event) -> None:
         try:

@@ -7,12 +7,13 @@ that would hold up imports and alerts. The thread shares the store only: it writ
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from knickpoint.instance.instance import Instance
+from knickpoint.instance.worker.side_threads import side_threads
 from knickpoint.instance.worker.task_runner import Announce, Failures, TaskRunner
 
 if TYPE_CHECKING:
@@ -56,19 +57,9 @@ class Sending:
         if self.instance.config.channels:
             self._tasks.run(_TASK, lambda: self._notifications().drain(stop, seconds=_ROUND_SECONDS) > 0)
 
-    @contextmanager
-    def beside(self, stop: threading.Event) -> Iterator[None]:
-        """Plan and send in a thread while a ``with`` lasts, until ``stop`` is set and the current message is sent."""
-        if not self.instance.config.channels:
-            yield
-            return
-        thread = threading.Thread(target=self._run, args=(stop,), name="knickpoint-notifications", daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            stop.set()
-            thread.join()
+    def beside(self, stop: threading.Event) -> AbstractContextManager[None]:
+        """Return a context that plans and sends in a thread, until ``stop`` is set and the current message is sent."""
+        return side_threads(stop, {"notifications": self._run} if self.instance.config.channels else {})
 
     def _run(self, stop: threading.Event) -> None:
         while not stop.is_set():

@@ -2,42 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cached_property
 from typing import Final, Protocol
-from urllib.parse import urlencode
 
 from knickpoint.model.alert import Alert, AlertSeverity
 from knickpoint.model.announcement import Announcement, AnnouncementKind
-from knickpoint.model.commit import Commit, Repository
 from knickpoint.model.errors import AbsentError
 from knickpoint.model.notification import Delivery, NotificationKind, Recipient
-from knickpoint.model.params import decode_key
-from knickpoint.model.plain_text import plain_line
-from knickpoint.model.quantity_text import change_text, levels_text, percent_text, trace_name
-from knickpoint.model.regression import ChangePoint, Condition, Direction, Status, SuspectRange, severity_of
+from knickpoint.model.quantity_text import percent_text
+from knickpoint.model.regression import ChangePoint, Condition, Direction, Status, severity_of
 from knickpoint.model.settlement import Certainty
 from knickpoint.model.suspects import Suspects
 from knickpoint.notify.held_changes import concerned
 from knickpoint.notify.ledger_view import LedgerView
 from knickpoint.notify.messages.facts import (
     ChangeFacts,
-    CommitFacts,
     LinkFacts,
     NotificationFacts,
-    RangeFacts,
     SuspectCommit,
-    TraceFacts,
 )
-from knickpoint.notify.messages.headlines import headline, shorten_all
-from knickpoint.plots import draw_trend, png
+from knickpoint.notify.messages.headlines import headline
+from knickpoint.notify.messages.repository_facts import RepositoryFacts, message_line
 from knickpoint.store import Store
 from knickpoint.store.bisections import StoredBisection
-from knickpoint.watch.lines import Lines
-from knickpoint.watch.trend import NEAR, commit_day, read_trend, short_name
 
 __all__ = ["FactReader", "FactSettings", "LinkMaker"]
 
@@ -47,17 +37,10 @@ _MOST_SUSPECTS: Final = 5
 _MOST_REASONS: Final = 4
 _MOST_PICTURES: Final = 3
 """Pictures in a digest."""
-_LONGEST_TEXT: Final = 200
-_LONGEST_NAME: Final = 90
 _LEAST_PROBABILITY: Final = 0.02
 """Suspects below it are counted, not named, beside a more likely one."""
 
 _WORSE_KINDS: Final = frozenset({AnnouncementKind.RECOVERED, AnnouncementKind.FIXED, AnnouncementKind.WITHDRAWN})
-_VERDICTS: Final = {
-    Direction.REGRESSION: "worse",
-    Direction.IMPROVEMENT: "better",
-    Direction.UNKNOWN: "changed",
-}
 _SEVERITIES: Final = (AlertSeverity.LOW, AlertSeverity.NORMAL, AlertSeverity.HIGH)
 
 
@@ -102,7 +85,7 @@ class FactReader:
     _alerts: dict[int, tuple[Alert, ...]] = field(default_factory=dict, init=False, repr=False)
     _bisections: dict[int, StoredBisection] = field(default_factory=dict, init=False, repr=False)
     _pictures: dict[str, Callable[[], bytes]] = field(default_factory=dict, init=False, repr=False)
-    _repositories: dict[int, _RepositoryFacts] = field(default_factory=dict, init=False, repr=False)
+    _repositories: dict[int, RepositoryFacts] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._ledger = LedgerView(self.store)
@@ -122,8 +105,8 @@ class FactReader:
         oldest = min((each.time for each in announced), default=now)
         return NotificationFacts(
             kind=delivery.kind.value,
-            instance=_line(self.settings.instance),
-            recipient=_line(delivery.recipient.person),
+            instance=message_line(self.settings.instance),
+            recipient=message_line(delivery.recipient.person),
             changes=tuple(kept),
             changes_omitted=len(changes) - len(kept),
             hours=max(0.0, (now - oldest).total_seconds() / 3600),
@@ -191,7 +174,7 @@ class FactReader:
             headline="",
             verdict=lead_facts.verdict,
             finding_kind=lead.kind.value,
-            repository=_line(repository.repository.name),
+            repository=message_line(repository.repository.name),
             regression=key,
             traces=max(1, len({each.trace_id for each in live})),
             lead=lead_facts,
@@ -207,12 +190,12 @@ class FactReader:
             cause=announced.cause_id,
             cause_commit=repository.cause(announced.cause_id),
             first_announced=chain[0].time.date().isoformat(),
-            alerts=tuple(_line(name) for name in names),
+            alerts=tuple(message_line(name) for name in names),
             severity=max((each.severity for each in alerts), key=_SEVERITIES.index, default=AlertSeverity.NORMAL).value,
-            owners=tuple(dict.fromkeys(_line(owner) for each in alerts for owner in each.owners)),
+            owners=tuple(dict.fromkeys(message_line(owner) for each in alerts for owner in each.owners)),
             status=lead.effective_status.value,
-            assignee=_line(lead.assignee),
-            ticket=_line(lead.ticket or lead.matched_ticket),
+            assignee=message_line(lead.assignee),
+            ticket=message_line(lead.ticket or lead.matched_ticket),
             reproduce=repository.reproduce(lead),
             picture=picture,
             announcements=tuple(each.kind.value for each in chain),
@@ -222,96 +205,14 @@ class FactReader:
         change = _with_culprit(change, repository, self._bisections.get(key))
         return replace(change, headline=headline(change))
 
-    def _repository(self, announced: Announcement) -> _RepositoryFacts:
+    def _repository(self, announced: Announcement) -> RepositoryFacts:
         key = announced.repository_id
         if key not in self._repositories:
             found = next((each for each in self.store.commits.repositories() if each.id == key), None)
             if found is None:
                 raise AbsentError(f"there is no repository with the id {key}")
-            self._repositories[key] = _RepositoryFacts(self.store, found)
+            self._repositories[key] = RepositoryFacts(self.store, found)
         return self._repositories[key]
-
-
-@dataclass
-class _RepositoryFacts:
-    """Reads the facts that belong to one repository; lines and commits are read once."""
-
-    store: Store
-    repository: Repository
-    _commits: dict[int, CommitFacts | None] = field(default_factory=dict, init=False, repr=False)
-
-    @cached_property
-    def lines(self) -> Lines:
-        return Lines(self.store, self.repository)
-
-    def commits(self, slots: Sequence[int]) -> Mapping[int, CommitFacts]:
-        """Return slot → commit, for those that are known."""
-        missing = [slot for slot in dict.fromkeys(slots) if slot not in self._commits]
-        if missing:
-            self._commits |= dict.fromkeys(missing)
-            found = self.store.commits.get(self.repository, missing)
-            self._commits |= {each.slot: _commit_facts(each.commit) for each in found}
-        return {slot: known for slot in slots if (known := self._commits[slot]) is not None}
-
-    def range_facts(self, suspect_range: SuspectRange) -> RangeFacts:
-        """Return a suspect range with both of its ends."""
-        line = self.lines.line(suspect_range.line)
-        commits = self.commits([suspect_range.previous, suspect_range.slot])
-        name = str(suspect_range.slot)
-        last = commits.get(suspect_range.slot) or CommitFacts(name, name)
-        before = commits.get(suspect_range.previous) if suspect_range.previous in line.positions else None
-        position = line.positions.get(suspect_range.slot, 0)
-        count = max(1, position - line.positions.get(suspect_range.previous, position - 1))
-        return RangeFacts(_line(line.name), count, last, before, _compare_address(before, last))
-
-    def cause(self, regression: int) -> CommitFacts | None:
-        """Return the commit where another regression begins, None where there is none."""
-        if not regression:
-            return None
-        try:
-            slot = self.store.findings.regression(regression).suspect_range.slot
-        except AbsentError:
-            return None
-        return self.commits([slot]).get(slot)
-
-    def traces(self, points: Sequence[ChangePoint], address: str) -> list[TraceFacts]:
-        """Return how the traces of ``points`` changed; their names are cut where they are equal."""
-        named = [trace_name(decode_key(each.key)) for each in points]
-        names = shorten_all(tuple(_clean(name) for name, _ in named), _LONGEST_NAME)
-        rests = shorten_all(tuple(_clean(rest) for _, rest in named), _LONGEST_NAME)
-        return [
-            _trace_facts(point, name, rest, address) for point, name, rest in zip(points, names, rests, strict=True)
-        ]
-
-    def picture(self, lead: ChangePoint) -> Callable[[], bytes]:
-        """Return what draws the trace of ``lead`` as PNG, once, when it is called."""
-        drawn: list[bytes] = []
-
-        def draw() -> bytes:
-            if not drawn:
-                (trace,) = self.store.traces.get([lead.trace_id])
-                line = self.lines.line(lead.suspect_range.line)
-                trend = read_trend(self.store, self.lines, trace, line, focus=lead, near=NEAR)
-                drawn.append(png(draw_trend(trend)))
-            return drawn[0]
-
-        return draw
-
-    def reproduce(self, lead: ChangePoint) -> str:
-        """Return the command that explains the change again."""
-        at = self.commits([lead.suspect_range.slot]).get(lead.suspect_range.slot)
-        quoted = "'" + _clean(lead.key).replace("'", "'\\''") + "'"
-        return f"knick explain {quoted}" + (f" --at {at.short}" if at else "")
-
-    def address_of(self, lead: ChangePoint, address: str) -> str:
-        """Return the page of the dashboard that shows the change in its trace."""
-        if not address:
-            return ""
-        line = self.lines.line(lead.suspect_range.line)
-        position = line.positions.get(lead.suspect_range.slot)
-        query = {"line": line.name} if line.name != self.lines.default.name else {}
-        query |= {"commit": str(position)} if position is not None else {}
-        return f"{address.rstrip('/')}/trace/{lead.trace_id}" + (f"?{urlencode(query)}" if query else "")
 
 
 def _newest_of_chains(announced: Sequence[Announcement]) -> list[Announcement]:
@@ -339,7 +240,7 @@ def _is_provisional(announced: Announcement, lead: ChangePoint) -> bool:
     return announced.kind.value == "provisional" or lead.certainty is Certainty.PROVISIONAL
 
 
-def _with_suspects(change: ChangeFacts, repository: _RepositoryFacts, ranked: Suspects | None) -> ChangeFacts:
+def _with_suspects(change: ChangeFacts, repository: RepositoryFacts, ranked: Suspects | None) -> ChangeFacts:
     if ranked is None:
         return change
     likely = [each for each in ranked.suspects if each.probability >= _LEAST_PROBABILITY][:_MOST_SUSPECTS]
@@ -350,7 +251,7 @@ def _with_suspects(change: ChangeFacts, repository: _RepositoryFacts, ranked: Su
             commits[each.slot],
             each.probability,
             percent_text(each.probability),
-            tuple(_line(reason) for reason in each.reasons[:_MOST_REASONS]),
+            tuple(message_line(reason) for reason in each.reasons[:_MOST_REASONS]),
         )
         for each in kept
         if each.slot in commits
@@ -360,11 +261,11 @@ def _with_suspects(change: ChangeFacts, repository: _RepositoryFacts, ranked: Su
         suspects=suspects,
         suspects_omitted=len(ranked.suspects) - len(suspects),
         no_suspect_percent=percent_text(ranked.none),
-        suspects_note=_line(ranked.note),
+        suspects_note=message_line(ranked.note),
     )
 
 
-def _with_culprit(change: ChangeFacts, repository: _RepositoryFacts, bisection: StoredBisection | None) -> ChangeFacts:
+def _with_culprit(change: ChangeFacts, repository: RepositoryFacts, bisection: StoredBisection | None) -> ChangeFacts:
     culprits = bisection.answer.culprits if bisection is not None else ()
     if bisection is None or not culprits:
         return change
@@ -374,50 +275,3 @@ def _with_culprit(change: ChangeFacts, repository: _RepositoryFacts, bisection: 
     probability = bisection.answer.probability
     culprit = SuspectCommit(commit, probability, percent_text(probability))
     return replace(change, culprit=culprit, bisection=bisection.name)
-
-
-def _trace_facts(point: ChangePoint, name: str, params: str, address: str) -> TraceFacts:
-    numbers = point.numbers
-    relative = numbers.relative_size
-    return TraceFacts(
-        id=point.trace_id,
-        name=name,
-        params=params,
-        trace=_clean(point.key),
-        unit=_line(point.unit),
-        change=_line(change_text(numbers.size, relative, point.unit)),
-        verdict=_VERDICTS[point.direction],
-        levels=_line(levels_text(numbers.before_level, numbers.after_level, point.unit)),
-        before=numbers.before_level,
-        after=numbers.after_level,
-        relative_size=relative if abs(relative) != float("inf") else None,
-        address=f"{address.rstrip('/')}/trace/{point.trace_id}" if address else "",
-    )
-
-
-def _commit_facts(commit: Commit) -> CommitFacts:
-    return CommitFacts(
-        hash=_line(commit.hash),
-        short=_line(short_name(commit.hash)),
-        author=_line(commit.author),
-        subject=_line(commit.subject),
-        date=commit_day(commit),
-        address=commit.url if commit.url.startswith(("https://", "http://")) and commit.url.isprintable() else "",
-    )
-
-
-def _compare_address(before: CommitFacts | None, last: CommitFacts) -> str:
-    """Return the page that compares two commits, where the address of a commit ends as at GitHub and GitLab."""
-    ending = f"/commit/{last.hash}"
-    if before is None or not last.address.endswith(ending):
-        return ""
-    return f"{last.address.removesuffix(ending)}/compare/{before.hash}...{last.hash}"
-
-
-def _line(text: str) -> str:
-    return plain_line(text, _LONGEST_TEXT)
-
-
-def _clean(text: str) -> str:
-    """Return ``text`` without characters that are not printed, whatever its length: keys are bounded already."""
-    return plain_line(text, 10_000)

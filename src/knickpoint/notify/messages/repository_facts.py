@@ -1,0 +1,168 @@
+"""Read what messages say about the commits and traces of one repository."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+from urllib.parse import urlencode
+
+from knickpoint.model.commit import Commit, Repository
+from knickpoint.model.errors import AbsentError
+from knickpoint.model.params import decode_key
+from knickpoint.model.plain_text import plain_line
+from knickpoint.model.quantity_text import change_text, levels_text, trace_name
+from knickpoint.model.regression import ChangePoint, Direction, SuspectRange
+from knickpoint.notify.messages.facts import CommitFacts, RangeFacts, TraceFacts
+from knickpoint.notify.messages.headlines import shorten_all
+from knickpoint.plots import draw_trend, png
+from knickpoint.store import Store
+from knickpoint.watch.lines import Lines
+from knickpoint.watch.trend import NEAR, commit_day, read_trend, short_name
+
+__all__ = ["RepositoryFacts", "message_line"]
+
+_LONGEST_TEXT: Final = 200
+_LONGEST_NAME: Final = 90
+_VERDICTS: Final = {
+    Direction.REGRESSION: "worse",
+    Direction.IMPROVEMENT: "better",
+    Direction.UNKNOWN: "changed",
+}
+
+
+def message_line(text: str) -> str:
+    """Return ``text`` as one line of a message: without characters that are not printed, at most 200 characters."""
+    return plain_line(text, _LONGEST_TEXT)
+
+
+@dataclass
+class RepositoryFacts:
+    """Reads the facts that belong to one repository; lines and commits are read once.
+
+    Attributes:
+        store: an open store.
+        repository: the repository.
+    """
+
+    store: Store
+    repository: Repository
+    _commits: dict[int, CommitFacts | None] = field(default_factory=dict, init=False, repr=False)
+
+    @cached_property
+    def lines(self) -> Lines:
+        """Return the lines of the repository."""
+        return Lines(self.store, self.repository)
+
+    def commits(self, slots: Sequence[int]) -> Mapping[int, CommitFacts]:
+        """Return slot → commit, for those that are known."""
+        missing = [slot for slot in dict.fromkeys(slots) if slot not in self._commits]
+        if missing:
+            self._commits |= dict.fromkeys(missing)
+            found = self.store.commits.get(self.repository, missing)
+            self._commits |= {each.slot: _commit_facts(each.commit) for each in found}
+        return {slot: known for slot in slots if (known := self._commits[slot]) is not None}
+
+    def range_facts(self, suspect_range: SuspectRange) -> RangeFacts:
+        """Return a suspect range with both of its ends."""
+        line = self.lines.line(suspect_range.line)
+        commits = self.commits([suspect_range.previous, suspect_range.slot])
+        name = str(suspect_range.slot)
+        last = commits.get(suspect_range.slot) or CommitFacts(name, name)
+        before = commits.get(suspect_range.previous) if suspect_range.previous in line.positions else None
+        position = line.positions.get(suspect_range.slot, 0)
+        count = max(1, position - line.positions.get(suspect_range.previous, position - 1))
+        return RangeFacts(message_line(line.name), count, last, before, _compare_address(before, last))
+
+    def cause(self, regression: int) -> CommitFacts | None:
+        """Return the commit where another regression begins, None where there is none."""
+        if not regression:
+            return None
+        try:
+            slot = self.store.findings.regression(regression).suspect_range.slot
+        except AbsentError:
+            return None
+        return self.commits([slot]).get(slot)
+
+    def traces(self, points: Sequence[ChangePoint], address: str) -> list[TraceFacts]:
+        """Return how the traces of ``points`` changed; their names are cut where they are equal."""
+        named = [trace_name(decode_key(each.key)) for each in points]
+        names = shorten_all(tuple(_clean(name) for name, _ in named), _LONGEST_NAME)
+        rests = shorten_all(tuple(_clean(rest) for _, rest in named), _LONGEST_NAME)
+        return [
+            _trace_facts(point, name, rest, address) for point, name, rest in zip(points, names, rests, strict=True)
+        ]
+
+    def picture(self, lead: ChangePoint) -> Callable[[], bytes]:
+        """Return what draws the trace of ``lead`` as PNG, once, when it is called."""
+        drawn: list[bytes] = []
+
+        def draw() -> bytes:
+            if not drawn:
+                (trace,) = self.store.traces.get([lead.trace_id])
+                line = self.lines.line(lead.suspect_range.line)
+                trend = read_trend(self.store, self.lines, trace, line, focus=lead, near=NEAR)
+                drawn.append(png(draw_trend(trend)))
+            return drawn[0]
+
+        return draw
+
+    def reproduce(self, lead: ChangePoint) -> str:
+        """Return the command that explains the change again."""
+        at = self.commits([lead.suspect_range.slot]).get(lead.suspect_range.slot)
+        quoted = "'" + _clean(lead.key).replace("'", "'\\''") + "'"
+        return f"knick explain {quoted}" + (f" --at {at.short}" if at else "")
+
+    def address_of(self, lead: ChangePoint, address: str) -> str:
+        """Return the page of the dashboard that shows the change in its trace."""
+        if not address:
+            return ""
+        line = self.lines.line(lead.suspect_range.line)
+        position = line.positions.get(lead.suspect_range.slot)
+        query = {"line": line.name} if line.name != self.lines.default.name else {}
+        query |= {"commit": str(position)} if position is not None else {}
+        return f"{address.rstrip('/')}/trace/{lead.trace_id}" + (f"?{urlencode(query)}" if query else "")
+
+
+def _trace_facts(point: ChangePoint, name: str, params: str, address: str) -> TraceFacts:
+    numbers = point.numbers
+    relative = numbers.relative_size
+    return TraceFacts(
+        id=point.trace_id,
+        name=name,
+        params=params,
+        trace=_clean(point.key),
+        unit=message_line(point.unit),
+        change=message_line(change_text(numbers.size, relative, point.unit)),
+        verdict=_VERDICTS[point.direction],
+        levels=message_line(levels_text(numbers.before_level, numbers.after_level, point.unit)),
+        before=numbers.before_level,
+        after=numbers.after_level,
+        relative_size=relative if abs(relative) != float("inf") else None,
+        address=f"{address.rstrip('/')}/trace/{point.trace_id}" if address else "",
+    )
+
+
+def _commit_facts(commit: Commit) -> CommitFacts:
+    return CommitFacts(
+        hash=message_line(commit.hash),
+        short=message_line(short_name(commit.hash)),
+        author=message_line(commit.author),
+        subject=message_line(commit.subject),
+        date=commit_day(commit),
+        address=commit.url if commit.url.startswith(("https://", "http://")) and commit.url.isprintable() else "",
+    )
+
+
+def _compare_address(before: CommitFacts | None, last: CommitFacts) -> str:
+    """Return the page that compares two commits, where the address of a commit ends as at GitHub and GitLab."""
+    ending = f"/commit/{last.hash}"
+    if before is None or not last.address.endswith(ending):
+        return ""
+    return f"{last.address.removesuffix(ending)}/compare/{before.hash}...{last.hash}"
+
+
+def _clean(text: str) -> str:
+    """Return ``text`` without characters that are not printed, whatever its length: keys are bounded already."""
+    return plain_line(text, 10_000)
