@@ -127,8 +127,8 @@ bench-gate: setup-dev ## Pull requests that a check fails without a reason, besi
 bench-formats: setup-dev ## Speed of reading results files beside the JSON parser alone
 	@$(BIN)/python benchmarks/formats.py
 
-bench-bisect: setup-dev ## Tests that finding a commit takes, beside its references and Pinpoint
-	@$(BIN)/python benchmarks/bisection.py
+bench-bisect: setup-dev ## Tests that finding a commit takes, beside its references (BISECT_ARGS="--quick PART...")
+	@$(BIN)/python benchmarks/bisection.py $(BISECT_ARGS)
 
 # --- learning it ------------------------------------------------------------------------------------
 

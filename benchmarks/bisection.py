@@ -6,13 +6,16 @@ Every search sees the same answers as its reference. The parts are
 - ``pass_fail``: tests with answers that are wrong at times, beside a posterior that knows how often;
 - ``measured``: tests with measured values, beside a likelihood that knows both levels and the deviation;
 - ``pinpoint``: tests and wrong culprits beside the rules of Pinpoint; it needs ``KNICKPOINT_REFERENCE`` for their thresholds;
-- ``calibration``: wrong culprits among those stated with 0.95, and culprits in ranges where no commit made a change;
+- ``calibration``: wrong culprits among those stated with 0.95, for seven kinds of noise;
+- ``without_change``: culprits named, and tests taken, in ranges where no commit made a change;
 - ``planning``: the time to plan one batch.
 
 In ``pass_fail`` and ``measured`` both sides take one culprit and the ends for certain, and are counted until a candidate has
 0.95; the rows "from the ends to the verification" count all that a search takes by default, without a bound. Values are measured
 on the machine of the history, as the references take it; rows for another machine, and a longer history, have no bound either.
-``python benchmarks/bisection.py [--quick] PART…`` runs some parts only, with a quarter of the searches, and leaves the file alone.
+Each row is printed as it comes, and all of them as a table at the end. ``python benchmarks/bisection.py PART…`` (or
+``make bench-bisect BISECT_ARGS="PART…"``) runs some parts only; ``--quick`` runs fewer cells with fewer searches, about five minutes
+in all on one core. Both leave the file alone.
 """
 
 from __future__ import annotations
@@ -21,9 +24,9 @@ import os
 
 os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")
 
-import sys
+import argparse
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import product
@@ -31,14 +34,14 @@ from typing import Final
 
 import numpy as np
 
+from bisection_answers import Noise
 from bisection_ours import Cell, Played, play_all, worst_rounds
 from bisection_pinpoint import PinpointSearch, Thresholds, search_pinpoint, thresholds
 from bisection_planning import seconds_to_plan
 from bisection_references import Searches, optimal_rounds, search_measured, search_pass_fail
 from knickpoint.bisect.search.problem import ConclusionKind
-from table import Reach, Row, finish
+from table import Reach, Row, finish, one_line
 
-_QUICK: Final = "--quick"
 _SEED: Final = 20261122
 _CANDIDATES: Final = (16, 32, 64, 128, 256, 512, 1024)
 _DEVICES: Final = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15)
@@ -57,14 +60,14 @@ _REFERENCE_REPEATS: Final = 4_000
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """The processes of a run, and whether it is a quick one, with a quarter of the searches."""
+    """The processes of a run, and whether it is a quick one: fewer cells, and a tenth of the searches."""
 
     executor: Executor
     quick: bool = False
 
     def searches(self, usual: int) -> int:
         """Return how many searches to make where a whole run makes ``usual``."""
-        return max(20, usual // 4) if self.quick else usual
+        return max(20, usual // 10) if self.quick else usual
 
 
 def _history(delta: float) -> int:
@@ -72,21 +75,12 @@ def _history(delta: float) -> int:
     return max(20, round(32 / delta**2))
 
 
-def _noiseless(run: _Run) -> list[Row]:
+def _noiseless(run: _Run) -> Iterator[Row]:
     cells = list(product(_CANDIDATES, _DEVICES))
     found = run.executor.map(worst_rounds, *zip(*cells, strict=True), chunksize=7)
-    return [
-        Row(
-            f"noiseless, {n} candidates, {d} devices: most rounds",
-            "",
-            float(rounds),
-            float(optimal_rounds(n, d)),
-            "optimum",
-            Reach.AT_MOST_TIMES,
-            1.0,
-        )
-        for (n, d), rounds in zip(cells, found, strict=True)
-    ]
+    for (n, d), rounds in zip(cells, found, strict=True):
+        measure = f"noiseless, {n} candidates, {d} devices: most rounds"
+        yield Row(measure, "", float(rounds), float(optimal_rounds(n, d)), "optimum", Reach.AT_MOST_TIMES, 1.0)
 
 
 def _culprits(cell: Cell, repeats: int) -> np.ndarray:
@@ -109,18 +103,15 @@ def _mean_tests(played: Sequence[Played], cell: Cell) -> tuple[float, float]:
     return ours * float(many.mean() / same.mean()), float(many.mean())
 
 
-def _against_reference(name: str, cells: Sequence[Cell], bound: float, run: _Run) -> list[Row]:
-    rows = []
+def _against_reference(name: str, cells: Sequence[Cell], bound: float, run: _Run) -> Iterator[Row]:
     for cell in cells:
         repeats = run.searches(int(np.clip(_TESTS / _reference(cell, 200).tests.mean(), 100, 400)))
-        for kind, what in _kinds(cell):
+        for kind, what in _kinds(cell)[: 1 if run.quick else None]:
             played = play_all([kind], repeats if kind is cell else repeats // 4, run.executor)[0]
             ours, peer = _mean_tests(played, cell)
             label = f"{name.format(cell=cell)}, {cell.candidates} candidates, d = {cell.devices}: {what}"
             reach = Reach.AT_MOST_TIMES if kind is cell else Reach.SHOWN
-            rows.append(Row(label, "tests", ours, peer, "knows the noise", reach, bound if kind is cell else 0))
-            print(f"{label}: {ours:.1f} / {peer:.1f} = {ours / peer:.3f}", file=sys.stderr, flush=True)
-    return rows
+            yield Row(label, "tests", ours, peer, "knows the noise", reach, bound if kind is cell else 0)
 
 
 def _kinds(cell: Cell) -> list[tuple[Cell, str]]:
@@ -135,19 +126,20 @@ def _kinds(cell: Cell) -> list[tuple[Cell, str]]:
     return kinds
 
 
-def _pass_fail(run: _Run) -> list[Row]:
+def _pass_fail(run: _Run) -> Iterator[Row]:
     cells = [
         Cell(_SEED, candidates, devices, error=error, certain=True)
         for error, devices, candidates in product(_ERRORS, (1, 3), (16, 64, 256, 1024))
+        if not run.quick or candidates in {16, 256}
     ]
     return _against_reference("pass/fail, error {cell.error:g}", cells, _PER_TEST["certain"], run)
 
 
-def _measured(run: _Run) -> list[Row]:
+def _measured(run: _Run) -> Iterator[Row]:
     cells = [
         Cell(_SEED, candidates, devices, delta=delta, history=_history(delta), certain=True, same_machine=True)
         for delta, devices, candidates in product(_DELTAS, (1, 3), (16, 64, 256))
-        if devices == 1 or candidates == 64
+        if (devices == 1 or candidates == 64) and not (run.quick and (delta < 1 or devices > 1))
     ]
     return _against_reference("measured, {cell.delta:g} deviations", cells, _PER_TEST["measured"], run)
 
@@ -160,10 +152,11 @@ def _pinpoint_part(task: tuple[Cell, int, int, Thresholds]) -> list[PinpointSear
     ]
 
 
-def _pinpoint(run: _Run) -> list[Row]:
-    rows = []
+def _pinpoint(run: _Run) -> Iterator[Row]:
     table = thresholds()
     for delta, candidates in product(_DELTAS, (16, 64, 256)):
+        if run.quick and (delta < 1 or candidates == 256):
+            continue
         cell = Cell(_SEED, candidates, delta=delta, history=_history(delta))
         repeats = run.searches(120 if delta >= 1 else 40)
         ours = play_all([cell], repeats, run.executor)[0]
@@ -172,131 +165,116 @@ def _pinpoint(run: _Run) -> list[Row]:
             parts = [(cell, begin, min(begin + 10, repeats), table) for begin in range(0, repeats, 10)]
             theirs = [each for part in run.executor.map(_pinpoint_part, parts) for each in part]
         culprits = _culprits(cell, repeats).tolist()
+        pairs = list(zip(theirs, culprits, strict=False))
+        wrong = _share([any(place != culprit for place in each.culprits) for each, culprit in pairs])
+        found = _share([culprit in each.culprits for each, culprit in pairs])
         name = f"{delta:g} deviations, {candidates} candidates"
-        wrong = [
-            any(place != culprit for place in each.culprits) for each, culprit in zip(theirs, culprits, strict=False)
-        ]
-        found = [culprit in each.culprits for each, culprit in zip(theirs, culprits, strict=False)]
-        rows += [
-            Row(
-                f"{name}: mean tests, ends and verification included",
-                "tests",
-                _share([each.tests for each in ours]),
-                _share([each.tests for each in theirs]),
-                "Pinpoint",
-                Reach.AT_MOST_TIMES,
-                _PER_TEST["pinpoint"],
-            ),
-            Row(
-                f"{name}: searches that name a wrong culprit",
-                "",
-                _share([each.wrong for each in ours]),
-                _share(wrong),
-                "Pinpoint",
-                Reach.AT_MOST,
-                _share(wrong) or 0.0,
-            )
-            if theirs
-            else Row(f"{name}: searches that name a wrong culprit", "", None, None, "Pinpoint", Reach.AT_MOST),
-            Row(
-                f"{name}: searches that name the culprit",
-                "",
-                _share([e.found for e in ours]),
-                _share(found),
-                "Pinpoint",
-            ),
-        ]
-    return rows
+        tests, peer_tests = (_share([each.tests for each in searches]) for searches in (ours, theirs))
+        yield Row(
+            f"{name}: mean tests, ends and verification included",
+            "tests",
+            tests,
+            peer_tests,
+            "Pinpoint",
+            Reach.AT_MOST_TIMES,
+            _PER_TEST["pinpoint"],
+        )
+        measure = f"{name}: searches that name a wrong culprit"
+        named = _share([each.wrong for each in ours]) if table else None
+        yield Row(measure, "", named, wrong, "Pinpoint", Reach.AT_MOST, wrong or 0.0)
+        yield Row(f"{name}: searches that name the culprit", "", _share([e.found for e in ours]), found, "Pinpoint")
 
 
 def _share(each: Sequence[float]) -> float | None:
     return float(np.mean(each)) if len(each) else None
 
 
-def _calibration(run: _Run) -> list[Row]:
-    """Return how often a stated culprit is wrong, and how often one is stated where no commit made a change."""
-    measured = [
-        Cell(_SEED + k, candidates, devices, delta=delta, history=_history(delta))
-        for k, (delta, candidates, devices) in enumerate(
-            [(3.0, 16, 1), (3.0, 64, 3), (2.0, 64, 1), (2.0, 256, 3), (1.0, 16, 1)]
-        )
-    ]
-    passing = [
-        Cell(_SEED + 10 + k, candidates, devices, error=error)
-        for k, (error, candidates, devices) in enumerate([(0.05, 64, 1), (0.1, 64, 3), (0.2, 16, 1), (0.2, 256, 3)])
-    ]
-    rows = []
-    for name, cells in (("measured", measured), ("pass/fail", passing)):
-        played = [each for part in play_all(cells, run.searches(200), run.executor) for each in part]
+def _calibration(run: _Run) -> Iterator[Row]:
+    """Yield how often a stated culprit is wrong, for each kind of noise and for answers."""
+    for name, cells, searches in _calibrated_kinds():
+        played = _played(cells, run.searches(searches), run)
         stated = [each for each in played if each.kind is ConclusionKind.CULPRIT]
-        rows += [
-            Row(
-                f"{name}: wrong among {len(stated)} culprits stated with 0.95",
-                "",
-                _share([each.wrong for each in stated]),
-                reach=Reach.AT_MOST,
-                bound=_WRONG,
-            ),
-            Row(f"{name}: searches that state one commit", "", len(stated) / len(played)),
-        ]
+        measure = f"{name}: wrong among {len(stated)} culprits stated with 0.95"
+        yield Row(measure, "", _share([each.wrong for each in stated]), reach=Reach.AT_MOST, bound=_WRONG)
+        yield Row(f"{name}: searches that state one commit", "", len(stated) / len(played))
+        yield Row(f"{name}: mean tests", "tests", _share([each.tests for each in played]))
+
+
+def _without_change(run: _Run) -> Iterator[Row]:
+    """Yield how often a culprit is named where no commit made a change, for each kind of noise and for answers."""
+    for name, cells, searches in _calibrated_kinds():
         without = [replace(cell, change=False, moved=moved) for cell in cells for moved in (False, True)]
-        played = [each for part in play_all(without, run.searches(120), run.executor) for each in part]
-        rows += [
-            Row(
-                f"{name}: culprits named in {len(played)} ranges without a change",
-                "",
-                _share([bool(each.named) for each in played]),
-                reach=Reach.AT_MOST,
-                bound=_WITHOUT_CHANGE,
-            ),
-            Row(
-                f"{name}: ranges without a change that are called not reproducible",
-                "",
-                _share([each.kind is ConclusionKind.NOT_REPRODUCIBLE for each in played]),
-            ),
-            Row(f"{name}: mean tests of a range without a change", "tests", _share([each.tests for each in played])),
-        ]
-    return rows
+        played = _played(without, max(run.searches(searches) // 2, 20), run)
+        measure = f"{name}: culprits named in {len(played)} ranges without a change"
+        named = _share([bool(each.named) for each in played])
+        yield Row(measure, "", named, reach=Reach.AT_MOST, bound=_WITHOUT_CHANGE)
+        ended = [each.kind is ConclusionKind.NOT_REPRODUCIBLE for each in played]
+        yield Row(f"{name}: ranges without a change that are called not reproducible", "", _share(ended))
+        yield Row(f"{name}: mean tests of a range without a change", "tests", _share([e.tests for e in played]))
 
 
-def _planning(_run: _Run) -> list[Row]:
-    return [
-        Row(
-            f"plan one batch, 10,000 candidates, 16 devices, {name}",
-            "ms",
-            1e3 * seconds,
-            reach=Reach.AT_MOST,
-            bound=_PLANNING,
-        )
-        for name, seconds in seconds_to_plan(10_000, 16)
+def _played(cells: Sequence[Cell], searches: int, run: _Run) -> list[Played]:
+    return [each for part in play_all(cells, searches, run.executor) for each in part]
+
+
+def _calibrated_kinds() -> Iterator[tuple[str, list[Cell], int]]:
+    """Yield the kinds of ranges whose stated probability is checked, their cells, and how often each is searched.
+
+    A clean history has normal noise of deviation 1, so that it knows nothing of the noise of the search.
+    """
+    shapes = [(3.0, 16, 1), (3.0, 64, 3), (2.0, 64, 1)]
+    measured = [(2.0, 256, 3), (1.0, 16, 1)]
+    for noise in Noise:
+        for clean in (False, True) if noise is not Noise.NORMAL else (False,):
+            cells = [
+                Cell(_SEED + k, candidates, devices, delta=delta, history=_history(delta), noise=noise, clean=clean)
+                for k, (delta, candidates, devices) in enumerate(shapes + (measured if noise is Noise.NORMAL else []))
+            ]
+            yield f"{noise.value}{', clean history' if clean else ''}", cells, 200
+    answers = [(0.05, 64, 1), (0.1, 64, 3), (0.2, 16, 1), (0.2, 256, 3)]
+    passing = [
+        Cell(_SEED + 10 + k, candidates, devices, error=error) for k, (error, candidates, devices) in enumerate(answers)
     ]
+    yield "pass/fail", passing, 200
 
 
-_PARTS: Final[dict[str, Callable[[_Run], list[Row]]]] = {
+def _planning(_run: _Run) -> Iterator[Row]:
+    for name, seconds in seconds_to_plan(10_000, 16):
+        measure = f"plan one batch, 10,000 candidates, 16 devices, {name}"
+        yield Row(measure, "ms", 1e3 * seconds, reach=Reach.AT_MOST, bound=_PLANNING)
+
+
+_PARTS: Final[dict[str, Callable[[_Run], Iterator[Row]]]] = {
     "noiseless": _noiseless,
     "pass_fail": _pass_fail,
     "measured": _measured,
     "pinpoint": _pinpoint,
     "calibration": _calibration,
+    "without_change": _without_change,
     "planning": _planning,
 }
 
 
 def main() -> None:
-    """Measure the parts that the command line names, all by default."""
-    only = sys.argv[1:]
-    parts = [name for name in only if name != _QUICK] or list(_PARTS)
-    unknown = [name for name in parts if name not in _PARTS]
+    """Measure the parts that the command line names, all by default, and print each row as it comes."""
+    parser = argparse.ArgumentParser(description="Count what finding a commit takes, beside references and Pinpoint.")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"parts to run: {', '.join(_PARTS)}; all by default")
+    parser.add_argument("--quick", action="store_true", help="fewer cells and searches: about five minutes on one core")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="processes that search at a time")
+    chosen = parser.parse_args()
+    unknown = [name for name in chosen.parts if name not in _PARTS]
     if unknown:
-        sys.exit(f"There is no part {unknown[0]}; the parts are {', '.join(_PARTS)}.")
+        parser.error(f"there is no part {unknown[0]}; the parts are {', '.join(_PARTS)}")
     rows: list[Row] = []
-    with ProcessPoolExecutor(2) as executor:
-        run = _Run(executor, _QUICK in only)
-        for name in parts:
+    with ProcessPoolExecutor(chosen.processes) as executor:
+        run = _Run(executor, chosen.quick)
+        for name in chosen.parts or _PARTS:
             begin = time.perf_counter()
-            rows += _PARTS[name](run)
-            print(f"{name}: {time.perf_counter() - begin:.0f} s", file=sys.stderr)
-    finish("bisect", rows, only=only)
+            for row in _PARTS[name](run):
+                print(one_line(row), flush=True)
+                rows.append(row)
+            print(f"-- {name}: {time.perf_counter() - begin:.0f} s", flush=True)
+    finish("bisect", rows, only=[*chosen.parts, *(["--quick"] if chosen.quick else [])])
 
 
 if __name__ == "__main__":

@@ -5,13 +5,15 @@ The answers are a hash of (seed, search, place, k), so they depend neither on th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Answers", "normal", "uniform"]
+__all__ = ["Answers", "Noise", "normal", "uniform"]
 
 Counts = NDArray[np.int64]
 
@@ -45,22 +47,82 @@ def normal(seed: int, search: Counts, place: Counts, k: Counts) -> NDArray[np.fl
     return numbers
 
 
+class Noise(Enum):
+    """A kind of noise. Its bulk is about as wide as that of standard normal noise.
+
+    T3 is Student's t with 3 degrees of freedom (deviation 1.7); OUTLIERS moves 5 % of normal values by 10 deviations, up or down;
+    MODES has two modes of deviation 0.6, 1.6 apart; LOGNORMAL has a long upper tail (deviation 1, mean 0); WIDER doubles the
+    deviation with the change, NARROWER halves it.
+    """
+
+    NORMAL = "normal"
+    T3 = "t3"
+    OUTLIERS = "5 % outliers"
+    MODES = "two modes"
+    LOGNORMAL = "lognormal"
+    WIDER = "twice the noise after"
+    NARROWER = "half the noise after"
+
+
+_LOGNORMAL_SHAPE: Final = 0.8
+
+_UPPER: Final = 1.959964
+"""A standard normal number is beyond this, up or down, with 5 %."""
+
+
+def _noise(kind: Noise, after: NDArray[np.bool_], draw: Callable[[int], NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Return noise of a kind from standard normal numbers; ``draw(k)`` makes the k-th set of them."""
+    base = draw(0)
+    match kind:
+        case Noise.T3:
+            return np.asarray(base / np.sqrt((draw(1) ** 2 + draw(2) ** 2 + draw(3) ** 2) / 3))
+        case Noise.OUTLIERS:
+            return np.asarray(base + 10 * (draw(1) > _UPPER) - 10 * (draw(1) < -_UPPER))
+        case Noise.MODES:
+            return np.asarray(0.6 * base + 0.8 * np.sign(draw(1)))
+        case Noise.LOGNORMAL:
+            variance = _LOGNORMAL_SHAPE**2
+            spread = np.sqrt(np.expm1(variance) * np.exp(variance))
+            return np.asarray((np.exp(_LOGNORMAL_SHAPE * base) - np.exp(variance / 2)) / spread)
+        case Noise.WIDER | Noise.NARROWER:
+            return np.asarray(base * np.where(after, 2.0 if kind is Noise.WIDER else 0.5, 1.0))
+        case _:
+            return base
+
+
+def _repeatable(random: np.random.Generator, count: int) -> Callable[[int], NDArray[np.float64]]:
+    """Return a function that gives the k-th of four sets of ``count`` standard normal numbers."""
+    sets = random.standard_normal((4, count))
+    return lambda number: sets[number]
+
+
 @dataclass(frozen=True, slots=True)
 class Answers:
     """The answers of one cell of a comparison.
 
     Places from the culprit of a search on are bad; a culprit beyond the last place means that none is. ``delta`` is how far
     the bad level is from the good one, in standard deviations of single values. ``error`` is the probability that a probe
-    that passes or fails is wrong.
+    that passes or fails is wrong. ``noise`` is the kind of noise of values.
     """
 
     seed: int
     delta: float = 0.0
     error: float = 0.0
+    noise: Noise = Noise.NORMAL
 
     def values(self, search: Counts, place: Counts, k: Counts, culprit: Counts) -> NDArray[np.float64]:
         """Return what the k-th probes of places measure: 0 plus noise before the culprit, ``delta`` plus noise after."""
-        return normal(self.seed, search, place, k) + self.delta * (place >= culprit)
+        after: NDArray[np.bool_] = place >= culprit
+        return self.delta * after + _noise(
+            self.noise, after, lambda number: normal(self.seed + 7 * number, search, place, k)
+        )
+
+    def history(self, search: int, count: int, *, after: bool, clean: bool = False) -> NDArray[np.float64]:
+        """Return ``count`` values of the history of one level; ``clean`` has normal noise of deviation 1, whatever the kind."""
+        random = np.random.default_rng((self.seed, search, int(after)))
+        sides = np.full(count, after)
+        kind = Noise.NORMAL if clean else self.noise
+        return self.delta * sides + _noise(kind, sides, _repeatable(random, count))
 
     def passed(self, search: Counts, place: Counts, k: Counts, culprit: Counts) -> NDArray[np.bool_]:
         """Return whether the k-th probes of places pass."""

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from bisection_answers import Answers
+from bisection_answers import Answers, Noise
 from knickpoint.bisect.search.conclusion import conclude_of
 from knickpoint.bisect.search.planning import plan_of
 from knickpoint.bisect.search.problem import (
@@ -42,7 +42,8 @@ class Cell:
     the finding. ``certain`` searches as the references do: one culprit for certain, ends for certain, and it ends when a
     candidate has the probability; otherwise with the usual priors, from the ends to the verification. ``change`` is false
     where no commit made a change; then everything is at the level of the good end, or, ``moved``, at that of the bad end.
-    ``same_machine`` says that the history was measured on the devices of the search, as the references take it.
+    ``same_machine`` says that the history was measured on the devices of the search, as the references take it. ``noise`` is
+    the kind of noise; with ``clean`` the history has normal noise all the same.
     """
 
     seed: int
@@ -55,11 +56,13 @@ class Cell:
     change: bool = True
     moved: bool = False
     same_machine: bool = False
+    noise: Noise = Noise.NORMAL
+    clean: bool = False
 
     @property
     def answers(self) -> Answers:
         """The answers of its probes."""
-        return Answers(self.seed, self.delta, self.error or 0.0)
+        return Answers(self.seed, self.delta, self.error or 0.0, self.noise)
 
     def culprit(self, search: int) -> int:
         """Return the culprit of a search; one beyond the ends where no commit made the change."""
@@ -69,14 +72,17 @@ class Cell:
 
     def problem(self, search: int) -> Problem:
         """Return what a search knows at its start."""
-        random = np.random.default_rng((self.seed, search, 1))
         values = self.error is None
+        before, after = (
+            _level(self.answers.history(search, self.history, after=side, clean=self.clean)) if values else Level()
+            for side in (False, True)
+        )
         return Problem(
             self.candidates,
             none=0.0 if self.certain else 0.05,
             several=0.0 if self.certain else 0.05,
-            before=_level(random.standard_normal(self.history)) if values else Level(),
-            after=_level(random.standard_normal(self.history) + self.delta) if values else Level(),
+            before=before,
+            after=after,
             movement=1 if values else 0,
             error=self.error,
             same_machine=self.same_machine,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-__all__ = ["Reach", "Row", "finish"]
+__all__ = ["Reach", "Row", "finish", "one_line"]
 
 _BUILD = Path(__file__).resolve().parent.parent / "build" / "bench"
 
@@ -92,6 +92,13 @@ def _text(value: object) -> str:
             return f"{value:.4g}"
         case _:
             return str(value)
+
+
+def one_line(row: Row) -> str:
+    """Return a row as a line of its own, to print while others are still measured."""
+    peer = f" / {_text(row.peer)} = {_text(row.ratio)}" if row.peer is not None else ""
+    wanted = f"; {row.reach.value}{row.bound:g}: {_text(row.reached)}" if row.reach is not Reach.SHOWN else ""
+    return f"{row.measure}: {_text(row.ours)}{peer} {row.unit}".rstrip() + wanted
 
 
 def finish(name: str, rows: Sequence[Row], *, only: Sequence[str] = ()) -> None:

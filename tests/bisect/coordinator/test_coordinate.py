@@ -28,6 +28,9 @@ def repository(new_repository: Make) -> GitRepository:
     return new_repository("project")
 
 
+ONE_PASSES = script("raise SystemExit(open('value.txt').read() != '1')")
+
+
 def _search(
     repository: GitRepository, tmp_path: Path, values: Values, settings: ProfileSettings | None = None, trace: str = KEY
 ) -> tuple[BisectionAnswer, list[str]]:
@@ -106,9 +109,24 @@ def test_ends_alike_are_not_reproducible(repository: GitRepository, tmp_path: Pa
 def test_a_test_that_fails_since_a_commit_is_traced_to_it(
     repository: GitRepository, tmp_path: Path, values: Values, state: BisectionState, places: tuple[int, ...]
 ) -> None:
-    test = script("raise SystemExit(open('value.txt').read() != '1')")
-    answer, _ = _search(repository, tmp_path, values, profile(build=(), measure=test, results=()))
+    answer, _ = _search(repository, tmp_path, values, profile(build=(), measure=ONE_PASSES, results=()))
     assert (answer.state, answer.places) == (state, places)
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        (["1", "1", "1"], "the bad end passes"),
+        (["0", "1", "0"], "the good end fails"),
+        (["0", "1"], "the good end fails and the bad end passes: are they swapped?"),
+    ],
+)
+def test_an_end_that_contradicts_the_range_is_named_after_two_probes(
+    repository: GitRepository, tmp_path: Path, values: Values, reason: str
+) -> None:
+    answer, _ = _search(repository, tmp_path, values, profile(build=(), measure=ONE_PASSES, results=()))
+    assert (answer.state, answer.reason) == (BisectionState.NOT_REPRODUCIBLE, reason)
+    assert len(answer.entries) == 2
 
 
 def test_an_end_that_cannot_be_measured_is_named(repository: GitRepository, tmp_path: Path) -> None:

@@ -51,15 +51,24 @@ def test_a_search_of_values_ends(candidates: int, culprit: int, devices: int, se
     probes_to_the_end(problem, {culprit}, devices, seed)
 
 
-@pytest.mark.parametrize("answers", [(True, True), (True, True, True), (False, False), (False, True)])
-def test_exact_answers_without_a_change_end(answers: tuple[bool, ...]) -> None:
-    problem = Problem(2, error=0.0)
-    observations = [Observation(place, "a", passed=ok) for place, ok in zip((0, 2, 1), answers, strict=False)]
-    if plan(problem, observations, (), ["a"]):
-        observations.append(Observation(1, "a", passed=answers[-1]))
-    conclusion = conclude(problem, observations, Budget())
+@pytest.mark.parametrize("answers", [(True, True), (False, False), (False, True)])
+@pytest.mark.parametrize("candidates", [1, 2, 1000])
+def test_exact_answers_of_both_ends_say_that_there_is_no_change(candidates: int, answers: tuple[bool, bool]) -> None:
+    problem = Problem(candidates, error=0.0)
+    good, bad = (Observation(place, "a", passed=ok) for place, ok in zip((0, candidates), answers, strict=True))
+    for one in ([good], [bad]):
+        assert conclude(problem, one, Budget()) is None, "the other end says more of what is wrong"
+    conclusion = conclude(problem, [good, bad], Budget())
     assert conclusion is not None
-    assert conclusion.kind is not ConclusionKind.CULPRIT
+    assert conclusion.kind is ConclusionKind.NOT_REPRODUCIBLE
+
+
+def test_a_bad_end_that_passes_is_measured_again_and_the_good_one_rarely() -> None:
+    problem = Problem(1000, error=0.05)
+    observations = [Observation(0, "a", passed=True)]
+    while conclude(problem, observations, Budget()) is None:
+        observations += [Observation(probe.place, "a", passed=True) for probe in plan(problem, observations, (), ["a"])]
+    assert [o.place for o in observations] == [0, 1000, 1000, 1000]
 
 
 def test_ends_that_agree_against_the_history_leave_open_that_changes_cancel() -> None:

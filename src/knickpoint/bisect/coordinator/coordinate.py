@@ -256,7 +256,7 @@ class _Run:
             case ConclusionKind.GAVE_UP:
                 return self._spent_budget()
             case ConclusionKind.NOT_REPRODUCIBLE:
-                return conclusion.open or self._ends_alike()
+                return (self.bisection.measures and conclusion.open) or self._ends_alike()
         return conclusion.open
 
     def _several(self, conclusion: Conclusion) -> str:
@@ -274,10 +274,14 @@ class _Run:
     def _ends_alike(self) -> str:
         if self.bisection.measures:
             return "the ends do not differ when they are measured again"
-        ends = {o.place: o.passed for o in self.evidence.observations if o.place in {0, self.base.candidates}}
-        if ends.get(0) is False and ends.get(self.base.candidates):
-            return "the good end fails and the bad end passes: are they swapped?"
-        return "the good end fails as well" if ends.get(0) is False else "the bad end passes as well"
+        answers = [(o.place, bool(o.passed)) for o in self.evidence.observations]
+        good, bad = ([passed for place, passed in answers if place == end] for end in (0, self.base.candidates))
+        good_passes, bad_passes = (sum(passed) * 2 > len(passed) for passed in (good, bad))
+        if bad_passes:
+            return (
+                "the bad end passes" if good_passes else "the good end fails and the bad end passes: are they swapped?"
+            )
+        return "the good end fails"
 
     def _answer(self, state: BisectionState, found: _Found) -> BisectionAnswer:
         entries = tuple(self.entries.values())

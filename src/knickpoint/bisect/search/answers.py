@@ -28,6 +28,7 @@ def evidence_of_answers(problem: Problem, observations: Sequence[Observation]) -
 
     A commit before the change fails with one rate, a commit after it with another, larger one. With a known error these
     are the error and 1 minus it; otherwise a grid of both rates is summed over, under Beta priors around the guess.
+    Two changes are excluded: the second would take the first one back, so that the bad end passed.
     """
     where = np.array([observation.place for observation in observations], dtype=np.int64)
     failed = np.array([not observation.passed for observation in observations], dtype=np.float64)
@@ -43,11 +44,6 @@ def evidence_of_answers(problem: Problem, observations: Sequence[Observation]) -
     backwards = right[:, :, None] + left[:, None, :] + weights
     before, after = log_sum(weights, axis=1), log_sum(weights, axis=0)
 
-    # Two changes: the second takes the first one back.
-    between = left[None, :, :] - left[:, None, :]  # (first, second, rates)
-    outside = left[-1] - between
-    pair = log_sum((outside[..., :, None] + between[..., None, :] + weights).reshape(*between.shape[:2], -1), axis=2)
-    pair[np.tril_indices_from(pair, -1)] = -np.inf
     gaps = len(places) + 1
     return Evidence(
         places=places,
@@ -55,7 +51,7 @@ def evidence_of_answers(problem: Problem, observations: Sequence[Observation]) -
         none_after=float(log_sum(left[-1] + after)),
         single=log_sum(joint.reshape(gaps, -1), axis=1),
         reversed=log_sum(backwards.reshape(gaps, -1), axis=1),
-        pair=pair,
+        pair=np.full((gaps, gaps), -np.inf),
     )
 
 

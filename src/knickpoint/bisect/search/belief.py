@@ -69,15 +69,16 @@ def believe(problem: Problem, observations: Sequence[Observation]) -> Belief:
     none_total, single_total, pair_total = float(log_sum(none)), float(log_sum(single)), float(log_sum(pairs))
 
     # Prior probabilities of none, one and several; what the evidence leaves of them.
-    one = max(1.0 - problem.none - problem.several, 0.0)
-    logs = np.array([_log(problem.none) + none_total, _log(one) + single_total, _log(problem.several) + pair_total])
+    several = problem.several if problem.error is None else 0.0
+    one = max(1.0 - problem.none - several, 0.0)
+    logs = np.array([_log(problem.none) + none_total, _log(one) + single_total, _log(several) + pair_total])
     shares = np.exp(logs - log_sum(logs))
     of_none = shares[0] * np.exp(none - none_total)
     of_gaps = shares[1] * np.exp(single - single_total)
     of_pairs = shares[2] * np.exp(pairs - pair_total) if shares[2] > 0 else np.zeros_like(pairs)
     alone = gaps.spread(of_gaps)
     at_most_one = np.concatenate([of_gaps, of_none[:2]])
-    changes = np.array([_log(one) + single_total, _log(problem.several) + pair_total])
+    changes = np.array([_log(one) + single_total, _log(several) + pair_total])
     change = float(log_sum(changes)) - _log(1.0 - problem.none) - none_total
     return Belief(
         posterior=Posterior(

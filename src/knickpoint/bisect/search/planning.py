@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -176,8 +176,17 @@ def _wanted_ends(standing: Standing, running: Sequence[int]) -> list[int]:
     posterior = standing.belief.posterior
     changed = float(posterior.single.sum())
     unclear = not standing.exact and posterior.none > _ENDS_DIFFER and changed > _ENDS_AGREE
+    if unclear and problem.error is not None and not standing.unseen_ends:
+        return _denying_end(standing, counts)
     enough = max(least, min(counts.values(), default=0) + 1 if unclear else 0)
     return sorted((place for place in ends if counts[place] < enough), key=lambda place: counts[place])
+
+
+def _denying_end(standing: Standing, counts: Mapping[int, int]) -> list[int]:
+    """Return the end whose answers may deny the likelier half of "none"; at times the other one, whose rate counts too."""
+    belief = standing.belief
+    denying = 0 if belief.none_after > belief.none_before else standing.problem.candidates
+    return sorted(counts, key=lambda place: (counts[place] + 1) * (1 if place == denying else _DENIES))[:1]
 
 
 def _search(standing: Standing, under_way: Sequence[PlannedProbe], free: Sequence[str]) -> tuple[PlannedProbe, ...]:

@@ -77,11 +77,19 @@ class Standing:
 
     @property
     def not_reproducible(self) -> bool:
-        """Whether it is sure enough that no commit of the range made the change, and places between the ends were measured.
+        """Whether it is sure enough that no commit of the range made the change, and enough places were measured.
 
-        Changes that cancel each other are seen only between them.
+        Changes of values that cancel each other are seen only between the ends. Answers of both ends say which of them
+        contradicts the range.
         """
-        return self.belief.posterior.none >= self.problem.probability and not self.unseen_between
+        if self.belief.posterior.none < self.problem.probability:
+            return False
+        return not (self.unseen_ends if self.problem.error is not None else self.unseen_between)
+
+    @cached_property
+    def unseen_ends(self) -> set[int]:
+        """The ends that can be measured and were not."""
+        return {0, self.problem.candidates} - self.problem.skipped - {o.place for o in self.observations}
 
     @cached_property
     def unseen_between(self) -> int:
