@@ -151,7 +151,7 @@ _json = st.recursive(
                 "benchmarks", "context", "results", "name", "value", "unit", "stats", "data", "key", "measurement",
                 "measurements", "version", "git_hash", "entries", "commit", "runs", "values", "metadata", "suites",
                 "framework", "charts", "tests", "machine", "run", "files", "groups", "metrics", "primaryMetric", "tags",
-                "run_id", "command", "mean", "Benchmarks", "HostEnvironmentInfo", "commit_hash", "benchmark", "unit",
+                "run_id", "command", "mean", "start", "intervals", "end", "jobs", "fio version", "event", "counter-value", "Benchmarks", "HostEnvironmentInfo", "commit_hash", "benchmark", "unit",
                 "diagnostics", "sampleValues", "attributes", "timestamp", "fullname", "id", "iters", "times", "params",
             ]),
             inner,
@@ -210,7 +210,7 @@ def test_a_format_is_found_by_name_however_it_is_written() -> None:
 
 
 def test_an_unknown_format_is_refused_with_the_list_of_known_ones() -> None:
-    with pytest.raises(FormatError, match=r"no format is called 'gprof'.*Choose one of asv, "):
+    with pytest.raises(FormatError, match=r"no format is called 'gprof'.*Choose one of apache-bench, asv, "):
         find_format("gprof")
 
 

@@ -1,0 +1,76 @@
+"""Read what hey prints."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from knickpoint.formats.format import Parsed
+from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.printed_reports import PrintedReport, has_line, printed_reports
+from knickpoint.formats.toolbox.request_counts import RequestCounts
+from knickpoint.formats.toolbox.result_rows import Rows
+from knickpoint.model.report import Problem, Report, RunReport
+from knickpoint.model.unit import Better
+
+__all__ = ["fits", "read"]
+
+_NAME: Final = "hey"
+_BEGIN: Final = re.compile(r"Summary:")
+_RATE: Final = re.compile(r"  Requests/sec:\t(?P<value>\S+)")
+_MARK: Final = re.compile(r"Response time histogram:")
+_STATISTIC: Final = re.compile(r"  (?P<name>Slowest|Fastest|Average):\t\s*(?P<value>\S+) secs")
+_PERCENTILE: Final = re.compile(r"  (?P<percent>\d+)%+ in (?P<value>\S+) secs")
+_STATUS: Final = re.compile(r"  \[(?P<code>\d+)\]\t(?P<value>\d+) responses")
+_ERROR: Final = re.compile(r"  \[(?P<value>\d+)\]\t(?P<why>(?!\d+ responses).+)")
+_STATISTICS: Final = {"Average": "mean", "Fastest": "min", "Slowest": "max"}
+_FIRST_ERROR_STATUS: Final = 400
+
+
+def fits(file: FileContent) -> bool:
+    """Tell whether this is a summary with requests per second and a histogram of response times."""
+    return has_line(file, "Response time histogram:", _MARK) and has_line(file, "Requests/sec:", _RATE)
+
+
+def read(file: FileContent) -> Parsed:
+    """Read one run: requests per second, and the response time with the median as the value.
+
+    hey does not print the address, so the benchmark is called ``hey``. Several reports in one file are samples.
+    """
+    rows = Rows()
+    problems: list[Problem] = []
+    for report in printed_reports(file, _BEGIN):
+        counts = _counts(report)
+        params = {"benchmark": _NAME}
+        if counts.useless:
+            for metric in ("requests", "response_time"):
+                rows.fail({**params, "metric": metric}, counts.message)
+            continue
+        problems += counts.warnings(report.place)
+        requests = {**params, "metric": "requests"}
+        with rows.failing(requests):
+            value = report.need(_RATE, "the line Requests/sec").number()
+            rows.add(requests, (value,), "requests/s", Better.HIGHER, summary=counts.summary, message=counts.message)
+        _add_times(rows, {**params, "metric": "response_time"}, report)
+    return Report(_NAME, (RunReport(rows.table()),)), tuple(problems)
+
+
+def _counts(report: PrintedReport) -> RequestCounts:
+    answered = {hit["code"]: hit.count() for hit in report.every(_STATUS)}
+    lost = sum(hit.count() for hit in report.every(_ERROR))
+    if not answered and not lost:
+        raise report.cut("the status codes")
+    refused = sum(count for code, count in answered.items() if int(code) >= _FIRST_ERROR_STATUS)
+    return RequestCounts(sum(answered.values()) + lost, refused + lost)
+
+
+def _add_times(rows: Rows, params: dict[str, str], report: PrintedReport) -> None:
+    found = {_STATISTICS[hit["name"]]: hit for hit in report.every(_STATISTIC)}
+    for hit in report.every(_PERCENTILE):
+        found["" if hit["percent"] == "50" else f"p{hit['percent']}"] = hit
+    if "" not in found and "mean" in found:
+        found[""] = found.pop("mean")
+    for stat, hit in found.items():
+        named = {**params, "stat": stat} if stat else params
+        with rows.failing(named):
+            rows.add(named, (hit.number(),), "s", Better.LOWER)

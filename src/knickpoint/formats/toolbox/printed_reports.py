@@ -1,0 +1,103 @@
+"""Reports that tools print for people: several may stand in one text, each begun by a line of a known form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.numbers import NoNumberError, numeral
+from knickpoint.formats.toolbox.terminal_output import LONGEST_LINE, plain
+from knickpoint.model.errors import FormatError
+
+__all__ = ["Hit", "PrintedReport", "has_line", "printed_reports"]
+
+_CUT: Final = "The file was cut short, or the run was stopped; run the benchmark again."
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A line that a pattern matches: its number, counted from 1, and the match."""
+
+    line: int
+    match: re.Match[str]
+
+    def __getitem__(self, group: str) -> str:
+        """Return what the group matched, "" where it took no part."""
+        return self.match[group] or ""
+
+    def number(self, group: str = "value") -> float:
+        """Return the number in ``group``. Raises ``NoNumberError`` where there is none."""
+        value = numeral(self[group])
+        if value is None:
+            raise NoNumberError(f"{self[group]!r} stands where a number is needed", where=f"line {self.line}")
+        return value
+
+    def count(self, group: str = "value") -> int:
+        """Return the whole number in ``group``, 0 where it is empty or none."""
+        return int(text) if (text := self[group]).isdecimal() and len(text) < 20 else 0
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedReport:
+    """The lines of one report, with their numbers."""
+
+    lines: tuple[tuple[int, str], ...]
+
+    @property
+    def place(self) -> str:
+        """The line that it begins with, for messages."""
+        return f"line {self.lines[0][0]}"
+
+    def every(self, pattern: re.Pattern[str]) -> Iterator[Hit]:
+        """Iterate over the lines that ``pattern`` matches as a whole."""
+        for number, line in self.lines:
+            found = pattern.fullmatch(line)
+            if found:
+                yield Hit(number, found)
+
+    def find(self, pattern: re.Pattern[str]) -> Hit | None:
+        """Return the first line that ``pattern`` matches as a whole."""
+        return next(self.every(pattern), None)
+
+    def text(self, pattern: re.Pattern[str], group: str) -> str:
+        """Return what ``group`` matches in the first such line, "" where there is none."""
+        found = self.find(pattern)
+        return found[group].strip() if found else ""
+
+    def need(self, pattern: re.Pattern[str], what: str) -> Hit:
+        """Return the first such line. Raises ``FormatError`` where the report ends before ``what``."""
+        found = self.find(pattern)
+        if found is None:
+            raise self.cut(what)
+        return found
+
+    def cut(self, what: str) -> FormatError:
+        """Return the error that the report ends before ``what``."""
+        return FormatError(f"the report ends before {what}", where=f"{self.place} and after", remedy=_CUT)
+
+    def parts(self, begin: re.Pattern[str]) -> Iterator[PrintedReport]:
+        """Iterate over the parts of the report, each begun by a line that ``begin`` matches."""
+        starts = [index for index, (_, line) in enumerate(self.lines) if begin.fullmatch(line)]
+        for start, end in pairwise([*starts, len(self.lines)]):
+            yield PrintedReport(self.lines[start:end])
+
+
+def printed_reports(file: FileContent, begin: re.Pattern[str]) -> Iterator[PrintedReport]:
+    """Iterate over the reports of ``file``, without colours; what stands before the first is left out."""
+    lines = ((number, plain(line)) for number, line in enumerate(file.lines, 1))
+    whole = PrintedReport(tuple((number, line.rstrip()) for number, line in lines if len(line) <= LONGEST_LINE))
+    return whole.parts(begin)
+
+
+def has_line(file: FileContent, mark: str, pattern: re.Pattern[str]) -> bool:
+    """Tell whether a line of ``file`` that holds ``mark`` is as ``pattern`` says; ``mark`` makes the search quick."""
+    text = file.prose
+    return mark in text and any(
+        pattern.fullmatch(plain(line).rstrip())
+        for line in text.split("\n")
+        if mark in line and len(line) <= LONGEST_LINE
+    )
