@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, s
 from tests.server.story import add_failure, add_machines, make_instance
 
 from knickpoint.instance import Instance, open_instance
+from knickpoint.instance.suspects import rank_new_suspects
 from knickpoint.server import serving
 from knickpoint.server.dashboard import STATIC
 from knickpoint.watch.triage.decisions import Targets, undo
@@ -59,6 +60,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Instance,
     with open_instance(directory) as instance:
         add_machines(instance)
         add_failure(instance)
+        rank_new_suspects(instance)
         with serving(instance) as found:
             yield instance, found.rstrip("/")
 

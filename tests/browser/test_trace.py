@@ -90,6 +90,24 @@ def test_commits_that_were_not_measured_are_listed_as_suspects(browse: Visit, tr
     expect(page.get_by_text("suspect range, not measured")).to_be_visible()
 
 
+def test_suspects_are_listed_with_their_probability_and_what_no_commit_explains(
+    browse: Visit, trace: Callable[[str], int]
+) -> None:
+    page = browse(f"/trace/{trace('load')}?commit={FASTER}")
+    expect(page.locator("ol.suspects .chance").first).to_have_text("14 %")
+    expect(page.get_by_text("None of them: 15 %.")).to_be_visible()
+    assert violations(page) == []
+
+
+def test_suspects_that_are_not_ranked_yet_are_listed_without_a_probability(page: Page, tmp_path: Path) -> None:
+    make_instance(tmp_path / "instance")
+    with open_instance(tmp_path / "instance") as instance, serving(instance) as address:
+        traces = httpx.get(f"{address}api/v1/traces", params={"query": "benchmark=load"}).json()["traces"]
+        page.goto(f"{address}trace/{traces[0]['id']}?commit={FASTER}")
+        expect(page.locator("ol.suspects li")).to_have_count(6)
+        expect(page.locator("ol.suspects .chance")).to_have_count(0)
+
+
 def test_a_suspect_that_failed_to_be_measured_says_so(browse: Visit, trace: Callable[[str], int]) -> None:
     page = browse(f"/trace/{trace('load')}?commit={FASTER}")
     expect(page.locator("ol.suspects li", has_text=f"Change number {FAILED}")).to_contain_text("failed")

@@ -38,6 +38,7 @@ export type Repository = Schemas["RepositoryAnswer"];
 export type Run = Schemas["RunAnswer"];
 export type Shortcut = Schemas["ShortcutAnswer"];
 export type Status = Schemas["Status"];
+export type Suspects = Schemas["SuspectsAnswer"];
 export type TicketMark = Schemas["TicketMarkAnswer"];
 export type Tracker = Schemas["TrackerAnswer"];
 export type Trace = Schemas["TraceAnswer"];
@@ -183,6 +184,8 @@ export const api = {
   bisection: (id: number, signal?: AbortSignal) => get<BisectionDetail>(apiUrl(`bisections/${id}`), signal),
   bisectionProfiles: (regression: number, signal?: AbortSignal) =>
     get<string[]>(apiUrl(`regressions/${regression}/profiles`), signal),
+  suspects: (regression: number, signal?: AbortSignal) =>
+    get<Suspects>(apiUrl(`regressions/${regression}/suspects`), signal),
   startBisection: (regression: number, profile: string) =>
     post<BisectionDetail>(apiUrl(`regressions/${regression}/bisection`), { profile }),
   stopBisection: (id: number) => post<BisectionDetail>(apiUrl(`bisections/${id}/stop`), {}),

@@ -9,9 +9,10 @@ import { param } from "../../templates/trace-name";
 import { timestampText } from "../../text/dates";
 import { countText, grouped } from "../../text/numbers";
 import { valueText } from "../../text/units";
-import { changeAt, type Suspect, type TraceContext } from "./context";
+import { changeAt, type TraceContext } from "./context";
 import { renderQuarantined } from "./quarantined";
 import { zoomToCommit } from "./shortcuts";
+import { renderSuspects } from "./suspects";
 import { renderDelta, renderEnvironmentFacts } from "./tooltip";
 
 export function renderCommitPanel(context: TraceContext, changes: Changes) {
@@ -20,7 +21,7 @@ export function renderCommitPanel(context: TraceContext, changes: Changes) {
     <h2 id="commit-title">Commit</h2>
     ${
       commit && route.commit !== undefined
-        ? html`${renderFacts(context, changes, commit, route.commit)}${renderSuspects(context, route.commit)}`
+        ? html`${renderFacts(context, changes, commit, route.commit)}${renderSuspects(changeAt(context, route.commit), context.suspects)}`
         : html`<p class="faint">Click a value, or press ← and →, to see its commit.</p>`
     }
   </section>`;
@@ -116,31 +117,4 @@ function renderSamples({ samples, unit }: Run) {
       ${samples.map((sample) => html`<li>${valueText(sample, unit)}</li>`)}
     </ul>
   </details>`;
-}
-
-function renderSuspects(context: TraceContext, position: number) {
-  const range = changeAt(context, position)?.place;
-  if (!range || range.suspects < 2) return nothing;
-  const { suspects } = context;
-  const older = range.suspects - suspects.length;
-  return html`<h3>The change lies in one of ${range.suspects} commits</h3>
-    <p class="faint">
-      The commits in between were not measured. A bisection, or measuring them, finds the one that made the change.
-    </p>
-    <ol class="suspects">
-      ${suspects.map(renderSuspect)}
-    </ol>
-    ${older > 0 && suspects.length > 0 ? html`<p class="faint">and ${older} older</p>` : nothing}`;
-}
-
-function renderSuspect({ commit, failed }: Suspect) {
-  return html`<li>
-    ${commitHash(commit)} <span class="subject" title=${commit.subject}>${commit.subject}</span>
-    ${
-      failed
-        ? html`<span class="tag outcome ${failed.outcome}" title=${failed.message}>${failed.outcome}</span>`
-        : nothing
-    }
-    <span class="faint">${commit.author}</span>
-  </li>`;
 }

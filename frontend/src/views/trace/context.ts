@@ -19,12 +19,7 @@ import type { HistoryMode } from "../../routes/navigation";
 import type { TraceRoute } from "../../routes/trace";
 import type { CommitCache } from "../../state/plot/commit-cache";
 import { changeText } from "../../text/findings";
-
-/** A commit of a suspect range; `failed` is a run that gave no value there. */
-export interface Suspect {
-  commit: Commit;
-  failed: Run | undefined;
-}
+import type { SuspectList } from "./suspects";
 
 /** A run without a value, on the plot. */
 export interface FailureMark extends ChartFailure {
@@ -52,10 +47,10 @@ export interface TraceContext {
   /** The tickets about this trace, also where no change is. */
   readonly tickets: readonly TicketMark[];
   readonly commits: CommitCache | undefined;
-  /** The pinned commit, its runs, and the commits of the suspect range that ends with it. */
+  /** The pinned commit, its runs, and the suspects of the change that begins there. */
   readonly commit: Commit | undefined;
   readonly runs: readonly Run[];
-  readonly suspects: readonly Suspect[];
+  readonly suspects: SuspectList | undefined;
   readonly explanation: Explanation | undefined;
   readonly error: ApiError | undefined;
   readonly explanationError: ApiError | undefined;

@@ -37,14 +37,12 @@ import { errorNotice, loadingNotice } from "../../templates/notice";
 import { traceName, traceText } from "../../text/trace-names";
 import { renderChangeList } from "./change-list";
 import { renderCommitPanel } from "./commit-panel";
-import { changeAt, failureMarks, markOf, type FailureMark, type Suspect, type TraceContext } from "./context";
+import { changeAt, failureMarks, markOf, type FailureMark, type TraceContext } from "./context";
 import { renderExplanation } from "./explanation";
 import { renderPlot } from "./plot";
 import { traceShortcuts } from "./shortcuts";
+import { loadSuspects, type SuspectList } from "./suspects";
 import { renderTitle } from "./title";
-
-/** The most commits of a suspect range that the page lists. */
-const MAX_SUSPECTS = 12;
 
 const NO_TIMES = new Float64Array();
 
@@ -106,11 +104,10 @@ export class TraceView extends PageElement implements TraceContext {
   private readonly suspectsResource = new Resource(this, {
     args: () => {
       const { commits } = this;
-      const range = this.isCommitLoaded ? changeAt(this, this.route.commit)?.place : undefined;
-      if (!commits || !range || range.suspects < 2 || range.previous === null) return undefined;
-      return [this.route.id, commits, range.previous, range.position ?? 0] as const;
+      const finding = this.isCommitLoaded ? changeAt(this, this.route.commit) : undefined;
+      return commits && finding ? ([this.route.id, commits, finding, this.route.commit] as const) : undefined;
     },
-    load: ([id, commits, previous, position], signal) => loadSuspects(id, commits, previous, position, signal),
+    load: ([id, commits, finding], signal) => loadSuspects(id, commits, finding, signal),
   });
   private readonly explanationResource = new Resource(this, {
     args: () => (this.route.why ? ([this.route.id, this.route.line] as const) : undefined),
@@ -249,9 +246,9 @@ export class TraceView extends PageElement implements TraceContext {
     return (isAnswer ? this.runsResource.value : undefined) ?? [];
   }
 
-  get suspects(): readonly Suspect[] {
+  get suspects(): SuspectList | undefined {
     const isAnswer = this.isCommitLoaded && this.suspectsResource.answeredArgs?.[3] === this.route.commit;
-    return (isAnswer ? this.suspectsResource.value : undefined) ?? [];
+    return isAnswer ? this.suspectsResource.value : undefined;
   }
 
   get explanation(): Explanation | undefined {
@@ -338,19 +335,6 @@ function linesOf(trace: Trace | undefined, series: Series | undefined): readonly
   if (!trace || !series) return [];
   const { id, params, unit } = trace;
   return [{ id, label: traceText(params), unit, positions: series.positions, values: series.values }];
-}
-
-/** The newest commits of a suspect range, each with the run that failed there. */
-async function loadSuspects(
-  id: number,
-  commits: CommitCache,
-  previous: number,
-  position: number,
-  signal: AbortSignal,
-): Promise<Suspect[]> {
-  const range = await commits.between(previous, position, MAX_SUSPECTS);
-  const runs = await Promise.all(range.map((commit) => api.runs(id, commit.hash, signal)));
-  return range.map((commit, index) => ({ commit, failed: runs[index]?.find((run) => run.value === null) }));
 }
 
 declare global {

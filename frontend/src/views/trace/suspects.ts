@@ -1,0 +1,108 @@
+/** The suspects of the change that begins at the pinned commit: who may have caused it, how likely, and why. */
+
+import { html, nothing } from "lit";
+import { api, type Commit, type Finding, type Run } from "../../api/client";
+import type { CommitCache } from "../../state/plot/commit-cache";
+import { commitHash } from "../../templates/commit";
+import { countText, percentText } from "../../text/numbers";
+
+/** The most suspects that the page lists. */
+const MAX_SUSPECTS = 12;
+
+/** A commit that may have caused a change; `failed` is a run that gave no value there. */
+export interface Suspect {
+  commit: Commit;
+  failed: Run | undefined;
+  /** Undefined while the suspects are not ranked. */
+  probability: number | undefined;
+  reasons: readonly string[];
+}
+
+/** The first suspects of a change, the most likely first, or the newest first while they are not ranked. */
+export interface SuspectList {
+  suspects: readonly Suspect[];
+  /** How many there are in all. */
+  count: number;
+  /** Probability that none of them is the cause. */
+  none: number | undefined;
+  /** What limits the ranking; "" if nothing does. */
+  note: string;
+}
+
+/** Load the ranked suspects of a change of a trace, or else the newest commits of its suspect range. */
+export async function loadSuspects(
+  trace: number,
+  commits: CommitCache,
+  { place, regression }: Finding,
+  signal: AbortSignal,
+): Promise<SuspectList> {
+  const ranking = regression === 0 ? undefined : await api.suspects(regression, signal);
+  const failedAt = async ({ hash }: Commit) => (await api.runs(trace, hash, signal)).find((run) => run.value === null);
+  if (ranking?.ranked) {
+    const shown = ranking.suspects.slice(0, MAX_SUSPECTS);
+    const failed = await Promise.all(shown.map(({ commit }) => failedAt(commit)));
+    return {
+      suspects: shown.map((suspect, index) => ({ ...suspect, failed: failed[index] })),
+      count: ranking.suspects.length,
+      none: ranking.none ?? undefined,
+      note: ranking.note,
+    };
+  }
+  const { position, previous, suspects: count } = place;
+  const range = previous === null ? [] : await commits.between(previous, position ?? 0, MAX_SUSPECTS);
+  const failed = await Promise.all(range.map(failedAt));
+  return {
+    suspects: range.map((commit, index) => ({ commit, failed: failed[index], probability: undefined, reasons: [] })),
+    count,
+    none: undefined,
+    note: "",
+  };
+}
+
+export function renderSuspects(finding: Finding | undefined, list: SuspectList | undefined) {
+  if (!finding) return nothing;
+  const range = finding.place.suspects;
+  const count = list?.count ?? range;
+  if (count < 2) return nothing;
+  return html`<h3>
+      ${range < 2 ? `${countText(count, "suspect")}: the place is uncertain` : `The change lies in one of ${range} commits`}
+    </h3>
+    <p class="faint">${explanationOf(list, range)}</p>
+    <ol class="suspects">
+      ${list?.suspects.map(renderSuspect)}
+    </ol>
+    ${list ? renderRest(list) : nothing}`;
+}
+
+function explanationOf(list: SuspectList | undefined, range: number): string {
+  const unmeasured = range < 2 ? "" : "The commits in between were not measured. ";
+  return list?.none === undefined
+    ? `${unmeasured}A bisection, or measuring them, finds the one that made the change.`
+    : `${unmeasured}The ranking comes from what each commit touches; a bisection, or measuring them, finds the cause.`;
+}
+
+function renderSuspect({ commit, failed, probability, reasons }: Suspect) {
+  return html`<li>
+    ${probability === undefined ? nothing : html`<span class="figure chance">${percentText(probability)}</span>`}
+    ${commitHash(commit)} <span class="subject" title=${commit.subject}>${commit.subject}</span>
+    ${
+      failed
+        ? html`<span class="tag outcome ${failed.outcome}" title=${failed.message}>${failed.outcome}</span>`
+        : nothing
+    }
+    <span class="faint">${commit.author}</span>
+    ${reasons.length > 0 ? html`<span class="faint reasons">${reasons.join("; ")}</span>` : nothing}
+  </li>`;
+}
+
+function renderRest({ suspects, count, none, note }: SuspectList) {
+  const left = count - suspects.length;
+  const parts = [
+    left > 0 && suspects.length > 0
+      ? `${countText(left, none === undefined ? "older commit" : "less likely commit")} left out.`
+      : "",
+    none === undefined ? "" : `None of them: ${percentText(none)}.`,
+    note,
+  ].filter(Boolean);
+  return parts.length > 0 ? html`<p class="faint">${parts.join(" ")}</p>` : nothing;
+}
