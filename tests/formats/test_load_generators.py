@@ -261,6 +261,11 @@ def test_messages_around_the_json_of_fio_do_no_harm() -> None:
     assert only(around).keys() == only(read_text(text)).keys()
 
 
+def test_each_document_of_fio_among_messages_is_a_run() -> None:
+    text = text_of("fio-*.json")
+    assert len(read_text(f"note: one\n{text}\nnote: two\n{text}").runs) == 2
+
+
 def test_iperf3_gives_what_arrived_and_over_udp_what_was_lost() -> None:
     document = json.loads(text_of("iperf3-3.12.json"))
     params = {"benchmark": "iperf3", "host": "127.0.0.1", "block_size": "131072", "protocol": "TCP", "streams": "2"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from knickpoint.formats.format import Parsed
@@ -40,7 +41,7 @@ _MARK: Final = '"fio version"'
 def fits(file: FileContent) -> bool:
     """Tell whether this is an object that names fio's version and has jobs, or text that one follows."""
     document = file.document
-    if document is None:
+    if document is None and not file.several:
         begin = _AFTER_MESSAGES.search(file.readable, 0, _LONGEST_PREFACE)
         return begin is not None and _MARK in file.readable[begin.start() : begin.start() + 200]
     return isinstance(document, dict) and "fio version" in document and isinstance(document.get("jobs"), list)
@@ -51,7 +52,10 @@ def read(file: FileContent) -> Parsed:
 
     Of completion latencies (``clat``) the median is the value. A job with an error failed.
     """
-    root = Node(_document(file))
+    return Report(_NAME, tuple(_run(Node(document, step=where)) for document, where in _documents(file))), ()
+
+
+def _run(root: Node) -> RunReport:
     given = root.maybe("global options")
     common = given.facts() if given is not None else {}
     rows = Rows()
@@ -61,26 +65,26 @@ def read(file: FileContent) -> Parsed:
         params = {_PARAMS[name]: value for name, value in options.items() if name in _PARAMS}
         _add(rows, {**params, "benchmark": job["jobname"].text()}, job)
     time = read_moment(root.finite({"timestamp_ms": "ms"}).get("ms"))
-    run = RunReport(rows.table(), time=time, environment={"tool": root["fio version"].text()})
-    return Report(_NAME, (run,)), ()
+    return RunReport(rows.table(), time=time, environment={"tool": root["fio version"].text()})
 
 
-def _document(file: FileContent) -> object:
-    if file.document is not None:
-        return file.json
+def _documents(file: FileContent) -> Iterator[tuple[object, str]]:
+    """Yield each document and what to put before its paths; fio may write messages before and after it."""
     text = file.text
-    begin = _AFTER_MESSAGES.search(text, 0, _LONGEST_PREFACE)
+    begin = None if file.document is not None else _AFTER_MESSAGES.search(text, 0, _LONGEST_PREFACE)
     if begin is None:
-        return file.json
-    line = text.count("\n", 0, begin.start()) + 1
-    try:
-        # fio may write messages after the document, too.
-        document, _ = json.JSONDecoder().raw_decode(text, begin.start())
-    except RecursionError as error:
-        raise FormatError("the JSON is nested too deeply", where=f"line {line}") from error
-    except ValueError:
-        return file.parse_json(text[begin.start() :], first_line=line)
-    return document
+        yield file.json, ""
+    while begin is not None:
+        line = text.count("\n", 0, begin.start()) + 1
+        try:
+            document, end = json.JSONDecoder().raw_decode(text, begin.start())
+        except RecursionError as error:
+            raise FormatError("the JSON is nested too deeply", where=f"line {line}") from error
+        except ValueError:
+            # The same text again, for an error that names the place.
+            document, end = file.parse_json(text[begin.start() :], first_line=line), len(text)
+        yield document, f"line {line}: "
+        begin = _AFTER_MESSAGES.search(text, end)
 
 
 def _add(rows: Rows, params: dict[str, str], job: Node) -> None:
