@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from tests.ingest.conftest import Lab
 
 from knickpoint.ingest import read_ci, read_sidecar
-from knickpoint.ingest.context.ci import _pull_request_head
 from knickpoint.ingest.context.file_context import FileContext
 from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.model.errors import InputError
@@ -224,5 +223,26 @@ def test_what_no_database_keeps_is_replaced_in_a_sidecar() -> None:
 
 def test_an_event_of_github_that_is_nested_without_end_tells_nothing(tmp_path: Path) -> None:
     (tmp_path / "event.json").write_text("[" * 100_000)
-    variables = {"GITHUB_EVENT_NAME": "pull_request", "GITHUB_EVENT_PATH": str(tmp_path / "event.json")}
-    assert _pull_request_head(variables) == ""
+    event = {"GITHUB_EVENT_NAME": "pull_request", "GITHUB_EVENT_PATH": str(tmp_path / "event.json")}
+    facts = read_ci(GITHUB | event)
+    assert facts is not None
+    assert facts.revision == A
+
+
+@pytest.mark.parametrize(("owner", "branch"), [("ada", "main"), ("eve", "eve:main")])
+def test_a_job_after_another_run_is_about_the_commit_of_that_run(tmp_path: Path, owner: str, branch: str) -> None:
+    event = tmp_path / "event.json"
+    repository = {"full_name": f"{owner}/textmill", "owner": {"login": owner}}
+    event.write_text(
+        json.dumps({"workflow_run": {"head_sha": B, "head_branch": "main", "head_repository": repository}})
+    )
+    facts = read_ci(
+        GITHUB
+        | {
+            "GITHUB_EVENT_NAME": "workflow_run",
+            "GITHUB_EVENT_PATH": str(event),
+            "GITHUB_REPOSITORY": "ada/textmill",
+        }
+    )
+    assert facts is not None
+    assert (facts.revision, facts.branch) == (B, branch)

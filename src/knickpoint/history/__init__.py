@@ -4,6 +4,7 @@ from knickpoint.history.ancestry import find_commit, newest_contained
 from knickpoint.history.checkout import Checkout, find_work_tree, is_head, read_checkout, remote_address
 from knickpoint.history.commit_numbers import NumberPattern
 from knickpoint.history.committed_file import CommittedFile, find_committed_file
+from knickpoint.history.file_branch import FileBranch
 from knickpoint.history.git import Git
 from knickpoint.history.git_addresses import is_url, web_address
 from knickpoint.history.git_process import run_git
@@ -16,6 +17,7 @@ __all__ = [
     "Authorship",
     "Checkout",
     "CommittedFile",
+    "FileBranch",
     "Git",
     "NumberPattern",
     "OrderKey",

@@ -21,10 +21,12 @@ from knickpoint.model.errors import ConfigError, StoreError
 from knickpoint.model.secrets import without_secrets
 from knickpoint.store import restore
 
-__all__ = ["backup_instance", "restore_instance"]
+__all__ = ["STORE_COPY", "backup_instance", "restore_files", "restore_instance"]
 
-_STORE: Final = "store.db"
-_MEMBERS: Final = {CONFIG_FILE, _STORE}
+STORE_COPY: Final = "store.db"
+"""The name of a copied store, beside its configuration."""
+
+_MEMBERS: Final = {CONFIG_FILE, STORE_COPY}
 _LARGEST_CONFIG: Final = 1 << 20
 
 
@@ -45,7 +47,7 @@ def backup_instance(instance: Instance, path: Path) -> tuple[str, ...]:
     partial = path.with_name(f"{path.name}.partial")
     try:
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=".knick-backup-") as folder:
-            copy, config = Path(folder) / _STORE, Path(folder) / CONFIG_FILE
+            copy, config = Path(folder) / STORE_COPY, Path(folder) / CONFIG_FILE
             text, variables = without_plain_secrets((instance.directory / CONFIG_FILE).read_text(encoding="utf-8"))
             config.write_text(text, encoding="utf-8")
             instance.store.backup(copy)
@@ -53,7 +55,7 @@ def backup_instance(instance: Instance, path: Path) -> tuple[str, ...]:
             partial.touch(mode=0o600, exist_ok=False)  # what repositories of few readers have is in it
             with tarfile.open(partial, "w") as archive:
                 archive.add(config, CONFIG_FILE)
-                archive.add(copy, _STORE)
+                archive.add(copy, STORE_COPY)
         partial.rename(path)
     except OSError as error:
         raise StoreError(
@@ -90,12 +92,7 @@ def restore_instance(
         with tempfile.TemporaryDirectory(dir=directory, prefix=".knick-restore-") as name:
             folder = Path(name)
             _unpack(path, folder)
-            unset = _check_config(folder / CONFIG_FILE)
-            location = store_location(read_store_settings(folder / CONFIG_FILE), directory.absolute())
-            if not outside:
-                _check_inside(location, directory.absolute())
-            restore(folder / _STORE, location, who=local_caller().name, keep_tokens=keep_tokens).close()
-            (folder / CONFIG_FILE).rename(target)
+            unset = restore_files(folder, directory, keep_tokens=keep_tokens, outside=outside)
     except OSError as error:
         raise ConfigError(
             f"an instance cannot be made there: {error.strerror}",
@@ -105,6 +102,27 @@ def restore_instance(
     finally:
         if is_new and directory.is_dir() and not any(directory.iterdir()):
             directory.rmdir()
+    return unset
+
+
+def restore_files(
+    folder: Path, directory: Path, *, keep_tokens: bool = False, outside: bool = False
+) -> tuple[str, ...]:
+    """Make an instance in ``directory`` from ``folder``, which has its configuration and ``store.db``, a copy of its store.
+
+    Returns:
+        The environment variables that the configuration needs and that are not set.
+
+    Raises:
+        ConfigError: the configuration cannot be used.
+        StoreError: the copy is not complete, there is a store already, or it is outside.
+    """
+    unset = _check_config(folder / CONFIG_FILE)
+    location = store_location(read_store_settings(folder / CONFIG_FILE), directory.absolute())
+    if not outside:
+        _check_inside(location, directory.absolute())
+    restore(folder / STORE_COPY, location, who=local_caller().name, keep_tokens=keep_tokens).close()
+    (folder / CONFIG_FILE).rename(directory / CONFIG_FILE)
     return unset
 
 

@@ -1,4 +1,4 @@
-"""``knick history``: show the history boundary of each repository, and move it."""
+"""``knick history``: show and move the history boundary, and keep the history of a CI on a branch."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from knickpoint.cli.commands.history_branch import add, pull
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
 from knickpoint.model.errors import InputError
@@ -45,11 +46,15 @@ _REPOSITORY = click.option(
 
 @click.group("history")
 def command() -> None:
-    """Show the history boundary, and move it.
+    """Show and move the history boundary, and keep the history of a CI on a branch.
 
     Findings of the first run over a repository, up to its newest commit with results, are history: listed, and never
     announced. Findings at newer commits are to be triaged.
     """
+
+
+command.add_command(pull)
+command.add_command(add)
 
 
 @command.command("list")

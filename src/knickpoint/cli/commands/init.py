@@ -22,34 +22,20 @@ def _seen_from(directory: str, location: str) -> str:
     return os.path.relpath(path, Path(directory).expanduser())
 
 
-def _repository_of(top: Path, directory: Path) -> dict[str, str]:
-    """Return name → location of the git repository with the work tree ``top``, for an instance in ``directory``.
-
-    The name is owner/project of its remote, else the name of its directory. The location is relative if the instance is
-    inside the work tree, so that both can be moved together.
-    """
-    from knickpoint.history import Git, is_url, remote_address
-    from knickpoint.ingest.commit_sources.repository_names import repository_name
-
-    remote = remote_address(Git(top))
-    name = repository_name(remote) if is_url(remote) and not remote.startswith("file:") else top.name
-    location = os.path.relpath(top, directory) if directory.is_relative_to(top) else str(top)
-    return {name or "main": location}
-
-
 def _offered_repository(directory: str) -> dict[str, str]:
     """Return name → location of the repository that contains the instance; {} if there is none, or the user declines.
 
     At a terminal, the command asks, and offers the repository of the current directory also to an instance elsewhere.
     """
     from knickpoint.history import find_work_tree
+    from knickpoint.instance.work_tree import repository_around
 
     target = Path(directory).expanduser().resolve()
     asks = sys.stdin.isatty() and sys.stdout.isatty()
     top = find_work_tree(target) or (find_work_tree(Path.cwd()) if asks else None)
     if top is None:
         return {}
-    found = _repository_of(top, target)
+    found = repository_around(top, target)
     question = f"Take the commits from the git repository {' '.join(found)} ({top})?"
     return found if not asks or click.confirm(question, default=True) else {}
 

@@ -57,23 +57,10 @@ def command(*, names: tuple[str, ...], afresh: bool, instance: str | None, outpu
 
     The exit code is 0, with or without findings, and 2 when an alert could not run; the other alerts run in any case.
     """
-    from knickpoint.instance import acknowledge_accepted, forget_events, quarantine_suspect_results, rank_new_suspects
-    from knickpoint.watch.alert_run.run import run_alerts
+    from knickpoint.instance.alert_round import run_alert_round
 
     with open_chosen_instance(instance) as opened, Progress("Looking at traces") as progress:
-        quarantine_suspect_results(opened)
-        summary = run_alerts(
-            opened.store,
-            opened.alerts,
-            names=names,
-            progress=progress,
-            afresh=afresh,
-            as_work=opened.config.history.as_work,
-            announcements=opened.config.findings.rule,
-        )
-        acknowledge_accepted(opened, summary.new_regressions)
-        rank_new_suspects(opened, everything=afresh)
-        forget_events(opened)
+        summary = run_alert_round(opened, names=names, afresh=afresh, progress=progress)
     for name, reason in summary.failures.items():
         click.echo(f"knick: alert {name!r} could not run: {reason}", err=True)
     if output is OutputFormat.TEXT:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from knickpoint.model.revision import commit_name
 
@@ -161,7 +161,8 @@ def read_ci(environ: Mapping[str, str] | None = None) -> CiFacts | None:
     """Return the facts that the variables of the CI give, None outside of a CI or where it names no commit.
 
     For a pull request, GitHub checks out a merge commit that no clone has. The head of the pull request counts as the
-    commit, and the merge commit, which is what is tested, is kept among the revisions as ``merge``.
+    commit, and the merge commit, which is what is tested, is kept among the revisions as ``merge``. A job of ``workflow_run``
+    handles what the run before it measured, so it is about the commit of that run.
     """
     variables = os.environ if environ is None else environ
     for service in _SERVICES:
@@ -173,11 +174,16 @@ def read_ci(environ: Mapping[str, str] | None = None) -> CiFacts | None:
         facts = {name: variables[source] for name, source in service.environment.items() if variables.get(source)}
         link = _first(variables, service.link)
         revisions: dict[str, str] = {}
+        branch = _first(variables, service.branch).removeprefix("refs/heads/")
         if service.name == "github":
-            head = commit_name(_pull_request_head(variables))
+            event = _github_event(variables)
+            head = commit_name(_text(event, "pull_request", "head", "sha"))
             if head and head != revision:
                 revisions["merge"] = revision
                 revision = head
+            before = commit_name(_text(event, "workflow_run", "head_sha"))
+            if before:
+                revision, branch = before, _branch_before(event, variables)
             link = _github_link(variables)
             if variables.get("RUNNER_ENVIRONMENT") == "github-hosted":
                 facts.pop("runner", None)
@@ -185,7 +191,7 @@ def read_ci(environ: Mapping[str, str] | None = None) -> CiFacts | None:
         return CiFacts(
             service.name,
             revision,
-            _first(variables, service.branch).removeprefix("refs/heads/"),
+            branch,
             "/".join((service.name, *parts)) if parts else "",
             {"ci": service.name, **facts},
             {"CI job": link} if link else {},
@@ -203,14 +209,29 @@ def _github_link(variables: Mapping[str, str]) -> str:
     return "{}/{}/actions/runs/{}".format(*parts) if all(parts) else ""
 
 
-def _pull_request_head(variables: Mapping[str, str]) -> str:
-    """Return the head commit of the pull request that this job tests, "" where it tests none."""
-    if not variables.get("GITHUB_EVENT_NAME", "").startswith("pull_request"):
-        return ""
+def _github_event(variables: Mapping[str, str]) -> Mapping[str, Any]:
+    """Return the event of a job for a pull request, or after another run; {} for others, and where it cannot be read."""
+    if not variables.get("GITHUB_EVENT_NAME", "").startswith(("pull_request", "workflow_run")):
+        return {}
     try:
         with Path(variables.get("GITHUB_EVENT_PATH", "")).open("rb") as file:
             event = json.loads(file.read(_LARGEST_EVENT))
-        head = event["pull_request"]["head"]["sha"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return ""
-    return head if isinstance(head, str) else ""
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return event if isinstance(event, dict) else {}
+
+
+def _branch_before(event: Mapping[str, Any], variables: Mapping[str, str]) -> str:
+    """Return the branch of the run before; that of a fork begins with its owner, so that its main is not the main here."""
+    branch = _text(event, "workflow_run", "head_branch")
+    if _text(event, "workflow_run", "head_repository", "full_name") == variables.get("GITHUB_REPOSITORY"):
+        return branch
+    return f"{_text(event, 'workflow_run', 'head_repository', 'owner', 'login')}:{branch}"
+
+
+def _text(event: Mapping[str, Any], *names: str) -> str:
+    """Return the text at ``names`` within the event, "" where there is none."""
+    found: Any = event
+    for name in names:
+        found = found.get(name) if isinstance(found, dict) else None
+    return found if isinstance(found, str) else ""

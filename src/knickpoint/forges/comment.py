@@ -1,0 +1,110 @@
+"""Keep one comment in a pull request: find it by its first line, update it, and repair what two jobs at once did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, Protocol
+
+from knickpoint.model.errors import InputError
+from knickpoint.notify.channel import DeliveryError
+
+__all__ = ["Comment", "CommentThread", "Posted", "post_comment"]
+
+_MARK: Final = "<!-- knickpoint "
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """A comment that the holder of the token wrote: its id, its text and its page."""
+
+    id: str
+    body: str
+    url: str = ""
+
+
+class Posted(Enum):
+    """What became of a comment."""
+
+    CREATED = "created"
+    UPDATED = "updated"
+    SAME = "unchanged"
+    OUTDATED = "outdated"
+
+
+class CommentThread(Protocol):
+    """The comments of one pull request."""
+
+    def head(self) -> str:
+        """Return the newest commit of the pull request, "" where it is closed."""
+
+    def written(self) -> Sequence[Comment]:
+        """Return the comments that the holder of the token wrote, the oldest first."""
+
+    def create(self, body: str) -> None:
+        """Add a comment."""
+
+    def update(self, comment: Comment, body: str) -> None:
+        """Replace the text of a comment."""
+
+    def delete(self, comment: Comment) -> None:
+        """Delete a comment."""
+
+
+def post_comment(thread: CommentThread, body: str, *, commit: str = "") -> Posted:
+    """Write ``body`` into the comment that has the same first line; add the comment where there is none.
+
+    A pull request that has a newer commit than ``commit``, or is closed, keeps its comment: the answer would be about what
+    is gone. Two jobs that add a comment at the same time end with one: each looks again, and the oldest stays.
+
+    Raises:
+        InputError: the first line is no marker.
+        DeliveryError: the forge refuses, or does not answer.
+    """
+    mark = body.partition("\n")[0]
+    if not mark.startswith(_MARK) or not mark.endswith("-->"):
+        raise InputError(
+            "the report has no marker as its first line",
+            where="FILE",
+            remedy="Give the file that knick check --report markdown=FILE wrote.",
+        )
+    if commit and thread.head() != commit:
+        return Posted.OUTDATED
+    found = _marked(thread, mark)
+    if found:
+        return _keep_oldest(thread, body, found)
+    _create(thread, body, mark)
+    _keep_oldest(thread, body, _marked(thread, mark))
+    return Posted.CREATED
+
+
+def _marked(thread: CommentThread, mark: str) -> list[Comment]:
+    """Return the comments that begin with ``mark``; forges may change the ends of lines."""
+    return [comment for comment in thread.written() if comment.body.partition("\n")[0].strip() == mark]
+
+
+def _create(thread: CommentThread, body: str, mark: str) -> None:
+    """Add the comment; where the answer is lost, the list says whether it arrived."""
+    try:
+        thread.create(body)
+    except DeliveryError as error:
+        if not error.unclear or not _marked(thread, mark):
+            raise
+
+
+def _keep_oldest(thread: CommentThread, body: str, found: Sequence[Comment]) -> Posted:
+    """Write ``body`` into the oldest comment, and delete what another job added beside it."""
+    if not found:
+        return Posted.CREATED  # the list of the forge is behind
+    oldest, *others = found
+    same = _lines(oldest.body) == _lines(body)
+    if not same:
+        thread.update(oldest, body)
+    for other in others:
+        thread.delete(other)
+    return Posted.SAME if same else Posted.UPDATED
+
+
+def _lines(text: str) -> list[str]:
+    return [line.rstrip() for line in text.strip().splitlines()]

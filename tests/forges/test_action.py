@@ -1,0 +1,235 @@
+"""The steps of ``action.yml`` and of the component of GitLab do what they say, as they are written."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.forges.forge_server import ForgeServer, GitHubServer, GitLabServer, serving
+from tests.forges.github_runner import Ran, Runner
+from tests.repositories import GitRepository
+
+_TOP = Path(__file__).parent.parent.parent
+_ACTION = _TOP / "action.yml"
+_COMPONENT = _TOP / "templates" / "check.yml"
+_NAMES = [f"b{number}" for number in range(4)]
+
+
+def _variables(**more: str) -> dict[str, str]:
+    """Return a clean environment in which the program is installed."""
+    git = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    return {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "HOME": "/nonexistent", **git, **more}
+
+
+@dataclass(frozen=True)
+class Project:
+    """A project with a bare repository as its forge: eight commits on main, a branch ``patch``, and a fork's commit."""
+
+    remote: Path
+    main: Sequence[str]
+    patch: str
+    fork: str
+
+    def checkout(self, directory: Path, commit: str) -> Path:
+        """Clone as ``actions/checkout`` does with the whole history: branches and tags, and no commits of forks."""
+        subprocess.run(["git", "clone", "--quiet", str(self.remote), str(directory)], check=True)
+        fetch = ["git", "fetch", "--quiet", "origin", commit]
+        subprocess.run(fetch, cwd=directory, check=True)
+        subprocess.run(["git", "checkout", "--quiet", "--detach", commit], cwd=directory, check=True)
+        return directory
+
+
+def _results(path: Path, commit: str, level: float) -> None:
+    wobble = 1 + 0.003 * (int(commit[:4], 16) % 5)
+    rows = [f"{commit},{name},ms,{level * wobble}" for name in _NAMES]
+    path.write_text("\n".join(["commit,benchmark,unit,value", *rows, ""]), encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """Make the project; the history of its main is added by the action, in a job of a push."""
+    room = tmp_path_factory.mktemp("forge")
+    made = GitRepository.make(room / "work")
+    remote = room / "textmill.git"
+    made.git("init", "--quiet", "--bare", "--initial-branch=main", str(remote))
+    made.git("--git-dir", str(remote), "config", "uploadpack.allowAnySHA1InWant", "true")
+    main = made.commits(8)
+    made.git("switch", "--quiet", "--create", "patch")
+    patch = made.commit("Change what is slow")
+    made.git("switch", "--quiet", "--create", "fork", main[-1])
+    fork = made.commit("Change what is slow, elsewhere")
+    made.git("push", "--quiet", str(remote), "main", "patch", "fork:refs/pull/12/head")
+    project = Project(remote, main, patch, fork)
+    workspace = project.checkout(room / "push", main[-1])
+    for commit in main:
+        _results(workspace / f"{commit}.csv", commit, 10.0)
+    ran = _job(workspace, {"results": "\n".join(f"{commit}.csv" for commit in main)}, "push", {}, "http://127.0.0.1:1")
+    assert ran.passed, ran.printed
+    assert ran.steps == ["Add the results to the branch"]
+    return project
+
+
+def _job(workspace: Path, given: dict[str, str], event_name: str, event: dict[str, Any], api: str) -> Ran:
+    """Run the action in a job of GitHub; the program is there already."""
+    room = workspace.parent / f"{workspace.name}-runner"
+    room.mkdir(exist_ok=True)
+    (room / "event.json").write_text(json.dumps(event), encoding="utf-8")
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=workspace, check=True, capture_output=True, text=True)
+    variables = _variables(
+        CI="true",
+        GITHUB_ACTIONS="true",
+        GITHUB_EVENT_NAME=event_name,
+        GITHUB_EVENT_PATH=str(room / "event.json"),
+        GITHUB_API_URL=api,
+        GITHUB_REPOSITORY="ada/textmill",
+        GITHUB_SHA=head.stdout.strip(),
+        GITHUB_REF_NAME="12/merge" if event_name == "pull_request" else "main",
+    )
+    runner = Runner(workspace, room, variables, skipped=frozenset({"Install"}))
+    github = {
+        "event_name": event_name,
+        "event": event,
+        "repository": "ada/textmill",
+        "actor": "eve",
+        "token": "the-token",
+    }
+    return runner.run_action(_ACTION, given, {"github": github}, {})
+
+
+def _pull_request(commit: str, repository: str = "ada/textmill") -> dict[str, Any]:
+    return {"pull_request": {"number": 12, "head": {"sha": commit, "repo": {"full_name": repository}}}}
+
+
+@pytest.fixture
+def github(project: Project) -> Iterator[ForgeServer]:
+    with serving(GitHubServer(head=project.patch)) as server:
+        yield server
+
+
+def test_a_slower_pull_request_fails_and_says_so_in_a_comment(
+    project: Project, github: ForgeServer, tmp_path: Path
+) -> None:
+    workspace = project.checkout(tmp_path / "pull", project.patch)
+    event = _pull_request(project.patch)
+    _results(workspace / "new.csv", project.patch, 20.0)
+    ran = _job(workspace, {"results": "new.csv", "directory": "one"}, "pull_request", event, github.url)
+    assert not ran.passed
+    assert ran.steps == ["Take the history from its branch", "Check", "Comment", "Verdict"]
+    assert "::error title=" in ran.printed
+    assert "Do not merge: 4 regressed" in github.notes[0].body
+    assert (tmp_path / "pull-runner" / "summary.md").read_text(encoding="utf-8") == github.notes[0].body
+
+
+@pytest.mark.long
+def test_a_pull_request_from_a_fork_is_judged_first_and_commented_in_a_second_step(
+    project: Project, github: ForgeServer, tmp_path: Path
+) -> None:
+    github.readonly, github.head = True, project.fork
+    workspace = project.checkout(tmp_path / "first", project.fork)
+    _results(workspace / "new.csv", project.fork, 20.0)
+    event = _pull_request(project.fork, "eve/textmill")
+    first = _job(workspace, {"results": "new.csv"}, "pull_request", event, github.url)
+    assert (first.passed, first.steps[-1], github.writes) == (False, "Verdict", [])
+    # The second step runs on main with a token that may comment. Of the first one, it has the results.
+    github.readonly = False
+    trusted = project.checkout(tmp_path / "second", project.main[-1])
+    (trusted / "new.csv").write_bytes((workspace / "new.csv").read_bytes())
+    run = {
+        "event": "pull_request",
+        "head_sha": project.fork,
+        "head_branch": "faster",
+        "head_repository": {"full_name": "eve/textmill", "owner": {"login": "eve"}},
+    }
+    second = _job(trusted, {"results": "new.csv"}, "workflow_run", {"workflow_run": run}, github.url)
+    assert second.passed, second.printed
+    assert "Do not merge: 4 regressed" in github.notes[0].body
+    assert f"merge base of {project.fork[:12]}" in github.notes[0].body
+
+
+def test_no_input_stands_in_the_text_of_a_script() -> None:
+    action = yaml.safe_load(_ACTION.read_text(encoding="utf-8"))
+    scripts = [step["run"] for step in action["runs"]["steps"]]
+    component = _COMPONENT.read_text(encoding="utf-8")
+    (job,) = list(yaml.safe_load_all(component))[1].values()
+    assert [text for text in [*scripts, *job["script"]] if "${{" in text or "$[[" in text] == []
+
+
+@pytest.mark.long
+def test_an_input_that_looks_like_a_command_is_the_name_of_a_file(
+    project: Project, github: ForgeServer, tmp_path: Path
+) -> None:
+    workspace = project.checkout(tmp_path / "pull", project.patch)
+    given = {"results": "$(touch gone); touch gone; .csv", "directory": "one"}
+    ran = _job(workspace, given, "pull_request", _pull_request(project.patch), github.url)
+    assert (ran.passed, ran.steps[-1]) == (False, "Check")
+    assert not (workspace / "gone").exists()
+
+
+def _pipeline(workspace: Path, inputs: dict[str, str], **variables: str) -> tuple[int, str]:
+    """Run the script of the component in a pipeline of GitLab; ``python3 -m pip`` does nothing, for the program is there."""
+    text = _COMPONENT.read_text(encoding="utf-8")
+    spec, _ = yaml.safe_load_all(text)
+    values = {name: str((each or {}).get("default", "")) for name, each in spec["spec"]["inputs"].items()} | inputs
+    filled = re.sub(r"\$\[\[ inputs\.(\w+) \]\]", lambda found: values[found[1]], text)
+    (job,) = list(yaml.safe_load_all(filled))[1].values()
+    script = "\n".join(["set -eo pipefail", *job["script"]]).replace("python3 -m pip", "true python3 -m pip")
+    done = subprocess.run(
+        ["bash", "--noprofile", "--norc", "-c", script],
+        cwd=workspace,
+        env=_variables(CI="true", GITLAB_CI="true", **job["variables"], **variables),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout
+
+
+@pytest.mark.long
+def test_the_component_of_gitlab_judges_a_merge_request_and_updates_its_note(project: Project, tmp_path: Path) -> None:
+    workspace = project.checkout(tmp_path / "merge-request", project.patch)
+    _results(workspace / "new.csv", project.patch, 20.0)
+    with serving(GitLabServer(head=project.patch)) as gitlab:
+        code, printed = _pipeline(
+            workspace,
+            {"results": "new.csv", "job": "measure"},
+            CI_MERGE_REQUEST_IID="12",
+            CI_MERGE_REQUEST_PROJECT_ID="7",
+            CI_COMMIT_SHA=project.patch,
+            CI_API_V4_URL=f"{gitlab.url}/api/v4",
+            KNICKPOINT_FORGE_TOKEN="the-token",
+        )
+    assert code == 1, printed
+    assert ["Do not merge: 4 regressed" in note.body for note in gitlab.notes] == [True]
+    assert 'failures="4"' in (workspace / "knickpoint.xml").read_text(encoding="utf-8")
+
+
+@pytest.mark.long
+def test_the_component_of_gitlab_adds_the_results_of_main(project: Project, tmp_path: Path) -> None:
+    workspace = project.checkout(tmp_path / "main", project.main[-1])
+    _results(workspace / "new.csv", project.main[-1], 10.0)
+    inputs = {"results": "new.csv", "job": "measure", "branch": "other-history"}
+    code, printed = _pipeline(workspace, inputs, CI_COMMIT_SHA=project.main[-1], CI_COMMIT_BRANCH="main")
+    assert (code, "Pushed to other-history" in printed) == (0, True), printed
+
+
+@pytest.mark.long
+def test_the_action_installs_the_program_of_its_version(project: Project, tmp_path: Path) -> None:
+    workspace = project.checkout(tmp_path / "install", project.main[-1])
+    _results(workspace / "new.csv", project.main[-1], 10.0)
+    runner = Runner(workspace, tmp_path / "runner", {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(tmp_path)})
+    runner.variables["PATH"] = f"{Path(sys.base_prefix) / 'bin'}:{runner.variables['PATH']}"
+    github = {"event_name": "push", "event": {}, "repository": "ada/textmill", "actor": "ada", "token": ""}
+    given = {"results": "new.csv", "branch": "installed-history"}
+    ran = runner.run_action(_ACTION, given, {"github": github}, {})
+    assert ran.passed, ran.printed
+    assert (tmp_path / "runner" / "knickpoint" / "bin" / "knick").exists()
