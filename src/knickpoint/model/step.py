@@ -9,7 +9,7 @@ from typing import Self
 
 from knickpoint.model.settlement import FindingKind
 
-__all__ = ["Candidate", "Check", "Detection", "Movement", "StableRegion", "Step", "Verdict"]
+__all__ = ["Candidate", "Check", "Detection", "Flipping", "Movement", "StableRegion", "Step", "Verdict"]
 
 
 class Movement(Enum):
@@ -108,12 +108,27 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Flipping:
+    """A stretch of a series that flips between levels, its modes.
+
+    ``first`` and ``last`` are 0-based indices into the series, both inclusive. ``levels`` are the medians of the modes,
+    ascending, and ``shares`` the shares of the measured values at each, which sum to 1.
+    """
+
+    first: int
+    last: int
+    levels: tuple[float, ...]
+    shares: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Detection:
     """All decisions of a method about one series: enough to replay and explain them.
 
     ``steps`` are sorted by index, ``candidates`` by index and then in the order of examination, including
     rejected ones. ``parameters`` are the effective parameters of the method, including defaults. ``facts`` are its
-    estimates about the whole series (noise, autocorrelation, number of modes), by name.
+    estimates about the whole series (noise, autocorrelation, number of modes), by name. ``flipping`` are the stretches in
+    which the series flips between levels, ascending, where the method recognises that.
     """
 
     method: str
@@ -121,6 +136,7 @@ class Detection:
     steps: tuple[Step, ...]
     candidates: tuple[Candidate, ...]
     facts: Mapping[str, float]
+    flipping: tuple[Flipping, ...] = ()
 
     @classmethod
     def nothing(cls, method: str, parameters: Mapping[str, float | int | str | bool | None]) -> Self:

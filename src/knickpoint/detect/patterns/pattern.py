@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.detect.measured_series import MeasuredSeries
-from knickpoint.model.step import Candidate, Step
+from knickpoint.model.step import Candidate, Flipping, Step
 
 __all__ = ["Pattern", "Recogniser", "Subject", "candidates_after", "recognise"]
 
@@ -43,11 +43,13 @@ class Pattern:
         steps: all findings of the series, sorted by index: they replace those of the subject.
         facts: numbers about the pattern, by name, for the facts of the detection.
         reason: why steps that are not among ``steps`` are no findings, in plain words.
+        flipping: the stretches in which the series flips between levels.
     """
 
     steps: tuple[Step, ...]
     facts: Mapping[str, float] = field(default_factory=dict)
     reason: str = ""
+    flipping: tuple[Flipping, ...] = ()
 
 
 Recogniser = Callable[[Subject], Pattern | None]
@@ -73,5 +75,7 @@ def candidates_after(pattern: Pattern, candidates: Iterable[Candidate]) -> tuple
         elif not candidate.accepted or kept[candidate.index].evidence == candidate.checks:
             listed.append(candidate)
     known = {candidate.index for candidate in listed if candidate.accepted}
-    added = [Candidate(step.index, True, step.evidence) for index, step in kept.items() if index not in known]
+    added = [
+        Candidate(step.index, accepted=True, checks=step.evidence) for index, step in kept.items() if index not in known
+    ]
     return tuple(sorted([*listed, *added], key=lambda candidate: candidate.index))

@@ -22,7 +22,8 @@ from knickpoint.detect.measured_series import MeasuredSeries, drop_missing
 from knickpoint.detect.method import Method, MethodKind
 from knickpoint.detect.methods.default.evidence import candidate_checks, rejection_reason
 from knickpoint.detect.methods.default.model import FALSE_ALARMS, default_bound, load_model
-from knickpoint.detect.patterns.pattern import Recogniser, Subject, candidates_after, recognise
+from knickpoint.detect.patterns.modes.recognition import find_modes
+from knickpoint.detect.patterns.pattern import Subject, candidates_after, recognise
 from knickpoint.detect.steps import build_steps
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Candidate, Detection, Step
@@ -32,15 +33,16 @@ __all__ = ["METHOD", "detect_default"]
 
 
 def detect_default(
-    values: NDArray[np.float64], *, false_alarms: float = FALSE_ALARMS, candidates: bool = True
+    values: NDArray[np.float64], *, false_alarms: float = FALSE_ALARMS, modes: bool = True, candidates: bool = True
 ) -> Detection:
     """Find changes of level in a series; this is the method to use when in doubt.
 
     ``false_alarms`` is how many false alarms per 1,000 commits you accept in a series without change, as measured on
     real benchmark histories. A larger number finds smaller changes, and everything that a smaller number finds. A
     level shorter than 3 measured values is never reported, so a lone spike is not a finding. A level of 3 or more that
-    lies too far from both neighbours to be there by chance is always reported. ``candidates`` says whether to return
-    the candidates, which takes more time.
+    lies too far from both neighbours to be there by chance is always reported. Where the series flips between the same
+    levels again and again, flips are no steps, but changes of the levels and of their shares are; without ``modes`` each flip
+    is a step. ``candidates`` says whether to return the candidates, which takes more time.
 
     The score of a step is the log-odds that it is a change; it is no p-value. The check "interval of location" is the
     half width of the interval in which the step lies, in measured values. Time is linear in the length.
@@ -62,7 +64,7 @@ def detect_default(
     scale, phi, square, tail = found.facts
     # Patterns: what the steps together describe better than each by itself.
     subject = Subject(values, series, steps, scale, phi, partial(_search_again, values, series, bound))
-    pattern = recognise(subject, _RECOGNISERS)
+    pattern = recognise(subject, (find_modes,) if modes else ())
     listed = _candidates_of(series, found, bound, false_alarms) if candidates else ()
     return Detection(
         method="default",
@@ -77,6 +79,7 @@ def detect_default(
             "candidates": float(found.indices.size),
             **pattern.facts,
         },
+        flipping=pattern.flipping,
     )
 
 
@@ -125,7 +128,5 @@ def _candidates_of(
         for number, (row, score, accepted) in enumerate(numbered)
     )
 
-
-_RECOGNISERS: Final[tuple[Recogniser, ...]] = ()
 
 METHOD: Final = Method("default", MethodKind.SERIES, detect_default, releases_gil=True)

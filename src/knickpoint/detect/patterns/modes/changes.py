@@ -1,0 +1,145 @@
+"""What changed from one regime of a series to the next: a new mode, a vanished one, other shares, or all modes shifted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.detect.patterns.modes.regimes import Regime
+from knickpoint.detect.patterns.modes.visits import Visits
+
+__all__ = ["Change", "compare_regimes", "levels_in", "levels_of_regimes", "relocate", "without_modes"]
+
+_ALIKE: Final = 3.0
+"""Standard deviations within modes by which the shifts of the modes may differ, if all of them are one shift."""
+
+_FURTHEST: Final = 4.5
+"""The most that a value can say about the place of a change, as a logarithm."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What is different in a regime from the one before it.
+
+    ``appeared`` and ``vanished`` count modes. ``shift`` is by how much all modes moved, None where they did not move
+    together. ``moved`` is the share of the time that went from some modes to others: 1 where none is left.
+    """
+
+    appeared: int
+    vanished: int
+    moved: float
+    shift: float | None
+
+
+def levels_in(values: Floats, visits: Visits, regime: Regime) -> Floats:
+    """Return the median of each mode of a regime, in that regime alone."""
+    part, labels = values[regime.first : regime.last + 1], visits.labels[regime.first : regime.last + 1]
+    own = [part[labels == mode] for mode in regime.modes]
+    return np.array(
+        [
+            float(np.median(found)) if found.size else visits.levels[mode]
+            for mode, found in zip(regime.modes, own, strict=True)
+        ]
+    )
+
+
+def levels_of_regimes(values: Floats, visits: Visits, regimes: Sequence[Regime]) -> list[tuple[float, int]]:
+    """Return the level of each mode in each regime by itself, and how many values it has there."""
+    return [
+        (float(level), max(1, round(share * (regime.last - regime.first + 1))))
+        for regime in regimes
+        for level, share in zip(levels_in(values, visits, regime), regime.shares, strict=True)
+    ]
+
+
+def compare_regimes(values: Floats, visits: Visits, regimes: Sequence[Regime]) -> list[Change]:
+    """Return what changed at the beginning of each regime but the first."""
+    return [_change(values, visits, before, after) for before, after in pairwise(regimes)]
+
+
+def _change(values: Floats, visits: Visits, before: Regime, after: Regime) -> Change:
+    old, new = levels_in(values, visits, before), levels_in(values, visits, after)
+    shared = set(before.modes) & set(after.modes)
+    shares_before = dict(zip(before.modes, before.shares, strict=True))
+    shares_after = dict(zip(after.modes, after.shares, strict=True))
+    moved = sum(max(shares_after.get(mode, 0.0) - share, 0.0) for mode, share in shares_before.items())
+    moved += sum(share for mode, share in shares_after.items() if mode not in shares_before)
+    shift = None
+    if before.modes != after.modes and old.size == new.size:
+        shifts = new - old
+        if float(np.ptp(shifts)) <= _ALIKE * visits.noise:
+            shift = float(shifts.mean())
+    elif not shared and (new.min() > old.max() or new.max() < old.min()):
+        # All values left the old modes for one side.
+        weighted = [float(np.dot(levels, regime.shares)) for levels, regime in ((old, before), (new, after))]
+        shift = weighted[1] - weighted[0]
+    return Change(len(set(after.modes) - shared), len(set(before.modes) - shared), moved, shift)
+
+
+def relocate(values: Floats, visits: Visits, regimes: Sequence[Regime]) -> tuple[Regime, ...]:
+    """Move the beginning of each regime to where the levels of both sides explain the values best.
+
+    Modes of one regime may lie so near to modes of the next that a value got the label of the other one. Where the modes of
+    one regime are among those of the other, the values say nothing more, and the place stays.
+    """
+    moved = list(regimes)
+    for number in range(1, len(moved)):
+        before, after = moved[number - 1 : number + 1]
+        if set(before.modes) <= set(after.modes) or set(before.modes) >= set(after.modes):
+            continue
+        first = _likeliest_place(values, visits, before, after)
+        moved[number - 1], moved[number] = replace(before, last=first - 1), replace(after, first=first)
+    return tuple(moved)
+
+
+def _likeliest_place(values: Floats, visits: Visits, before: Regime, after: Regime) -> int:
+    """Return the first value of ``after``, at least one value behind the beginning of ``before``."""
+    part = values[before.first : after.last + 1]
+    costs = []
+    for regime in (before, after):
+        distances = (part[:, None] - levels_in(values, visits, regime)) / visits.noise
+        costs.append(np.minimum(np.square(distances).min(axis=1) / 2, _FURTHEST))
+    # Cost of all values, if the change lies before each place.
+    total = np.cumsum(costs[0] - costs[1])[:-1]
+    return before.first + 1 + int(total.argmin())
+
+
+def without_modes(values: Floats, visits: Visits, regimes: Sequence[Regime], changes: Sequence[Change]) -> Floats:
+    """Return the values with each mode replaced by the mean level of its regime, so that only the noise is left around it.
+
+    Regimes that differ by a shift of all modes get the same weights, so that their mean levels differ by the shift.
+    """
+    flat = values.copy()
+    for group in _groups(regimes, changes):
+        weights = sum(np.array(regime.shares) * (regime.last - regime.first + 1) for regime in group)
+        for regime in group:
+            levels, inside = levels_in(values, visits, regime), slice(regime.first, regime.last + 1)
+            flat[inside] += float(np.average(levels, weights=weights)) - levels[_places(values, visits, regime, levels)]
+    return flat
+
+
+def _places(values: Floats, visits: Visits, regime: Regime, levels: Floats) -> NDArray[np.int64]:
+    """Return which of the modes of a regime each of its values belongs to, the nearest where it has a label of another one."""
+    inside = slice(regime.first, regime.last + 1)
+    modes, labels = np.array(regime.modes), visits.labels[inside]
+    places = np.searchsorted(modes, labels).clip(max=modes.size - 1)
+    nearest = np.abs(values[inside, None] - levels).argmin(axis=1)
+    return np.where(modes[places] == labels, places, nearest).astype(np.int64)
+
+
+def _groups(regimes: Sequence[Regime], changes: Sequence[Change]) -> list[list[Regime]]:
+    """Return runs of regimes of as many modes each, between which all modes shifted."""
+    groups = [[regimes[0]]]
+    for regime, change in zip(regimes[1:], changes, strict=True):
+        if change.shift is not None and len(regime.modes) == len(groups[-1][-1].modes):
+            groups[-1].append(regime)
+        else:
+            groups.append([regime])
+    return groups

@@ -1,0 +1,239 @@
+"""Recognise a series that flips between levels, and report what changed about its modes instead of its flips."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.detect.patterns.modes.changes import (
+    Change,
+    compare_regimes,
+    levels_in,
+    levels_of_regimes,
+    relocate,
+    without_modes,
+)
+from knickpoint.detect.patterns.modes.regimes import Regime, divide_visits
+from knickpoint.detect.patterns.modes.visits import Visits, find_visits, sort_again
+from knickpoint.detect.patterns.pattern import Pattern, Subject
+from knickpoint.detect.steps import build_steps
+from knickpoint.model.settlement import FindingKind
+from knickpoint.model.step import Check, Flipping, Step
+
+__all__ = ["find_modes", "levels_recur"]
+
+_FEWEST_STEPS: Final = 2
+"""Steps between which a level can come back."""
+
+_FEWEST_RETURNS: Final = 2
+"""Visits to a level that was left before: one is a change that was undone."""
+
+_CLEAR: Final = 6.0
+"""Distance of the levels, in noise within them, from which visits that the search did not find count as returns."""
+
+_CLEAR_VISIT: Final = 3
+"""Values in such a visit, as few as in a level that the search finds."""
+
+_FEW_STEPS: Final = 3
+_LONG_VISIT: Final = 60
+"""With so few steps, visits as long as this are levels: flipping as rare looks like steps."""
+
+_MOST_MODES: Final = 12
+"""Distinct levels from which on a series wanders rather than flips."""
+
+_LEAST_ODDS: Final = 3.0
+"""Log-odds of flipping against steps from which on the series flips."""
+
+_LEAST_CHANGE: Final = 0.5
+"""Log-odds of a change between regimes from which on it is reported."""
+
+_NEAR: Final = 5
+"""Values between a step of the search and the same change between two visits."""
+
+_LASTING: Final = 10
+"""Values on both sides of a change that the modes hid; what is shorter may be a visit whose mode was not recognised."""
+
+_REASON: Final = "the series flips between levels here, which is no change"
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class _Description:
+    """What is reported at a place: the score, what changed, and why."""
+
+    score: float
+    kind: FindingKind
+    evidence: tuple[Check, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Modes:
+    """The modes of a series that flips, its regimes, what changed from each to the next, and the log-odds of flipping."""
+
+    visits: Visits
+    regimes: tuple[Regime, ...]
+    changes: list[Change]
+    log_odds: float
+
+
+def find_modes(subject: Subject) -> Pattern | None:
+    """Return the changes of the modes of a series that flips between levels; None where it does not."""
+    if not levels_recur(subject.steps):
+        return None
+    values = subject.series.values
+    breaks = np.searchsorted(subject.series.rows, [step.index for step in subject.steps]).tolist()
+    modes = _modes_of(values, breaks)
+    if modes is None:
+        return None
+    return Pattern(
+        _findings(subject, breaks, modes),
+        {check.name: check.value for check in _numbers(modes)},
+        _REASON,
+        _flipping(subject, modes),
+    )
+
+
+def _modes_of(values: Floats, breaks: Sequence[int]) -> _Modes | None:
+    """Return the modes of ``values`` that have steps at ``breaks``, None where it is likelier that all of them are steps."""
+    visits = find_visits(values, breaks)
+    if not _may_flip(visits, len(breaks)):
+        return None
+    found = divide_visits(visits)
+    if found.log_odds < _LEAST_ODDS or not any(regime.flips for regime in found.regimes):
+        return None
+    if len(found.regimes) > 1:
+        # Modes of one regime may have been taken for near ones of another: estimate them in each by itself, and divide again.
+        regimes = relocate(values, visits, found.regimes)
+        visits = sort_again(values, visits, levels_of_regimes(values, visits, regimes))
+        found = divide_visits(visits)
+    regimes = relocate(values, visits, found.regimes)
+    return _Modes(visits, regimes, compare_regimes(values, visits, regimes), found.log_odds)
+
+
+def _may_flip(visits: Visits, steps: int) -> bool:
+    """Return whether there are enough returns; with two steps there is one that the search found, so others must be clear."""
+    count = visits.levels.size
+    if visits.returns < _FEWEST_RETURNS or not 1 < count <= _MOST_MODES:
+        return False
+    if steps > _FEWEST_RETURNS:
+        return True
+    # Two outliers in a row may be a visit; three are none.
+    long = visits.modes[visits.lengths >= _CLEAR_VISIT]
+    returns = 1 + int(np.count_nonzero(np.diff(long))) - np.unique(long).size
+    return returns >= _FEWEST_RETURNS and float(np.diff(visits.levels).min()) >= _CLEAR * visits.noise
+
+
+def levels_recur(steps: Sequence[Step]) -> bool:
+    """Return whether a level comes back after ``steps`` (sorted by index) left it, soon enough to be a mode."""
+    if len(steps) < _FEWEST_STEPS:
+        return False
+    if len(steps) <= _FEW_STEPS and min(step.after.count for step in steps[:-1]) >= _LONG_VISIT:
+        return False
+    levels = [steps[0].before.median, *(step.after.median for step in steps)]
+    return any(
+        abs(levels[number] - earlier) <= abs(levels[number] - levels[number - 1]) / 2
+        for number in range(2, len(levels))
+        for earlier in levels[: number - 1]
+    )
+
+
+def _findings(subject: Subject, breaks: Sequence[int], modes: _Modes) -> tuple[Step, ...]:
+    """Return the changes between regimes, the steps where the series does not flip, and those that the modes hid."""
+    flat = without_modes(subject.series.values, modes.visits, modes.regimes, modes.changes)
+    found: dict[int, _Description] = {}
+
+    borders = [
+        (after, change)
+        for (before, after), change in zip(pairwise(modes.regimes), modes.changes, strict=True)
+        if before.flips or after.flips
+    ]
+
+    def add(place: int, description: _Description) -> None:
+        if all(abs(place - other) > _NEAR for other in (*found, *(regime.first for regime, _ in borders))):
+            found[place] = description
+
+    # Changes between regimes of which one flips; others are steps of the search.
+    for regime, change in borders:
+        if regime.evidence >= _LEAST_CHANGE:
+            found[regime.first] = _Description(regime.evidence, _kind(change), _checks(modes, change, regime))
+    # Steps of the search between two levels, or within one.
+    for place, step in zip(breaks, subject.steps, strict=True):
+        if not _flips_at(place, modes.regimes):
+            add(place, _Description(step.score, step.kind, step.evidence))
+    # Steps that all modes share, and that only show once the modes are taken out.
+    for step in subject.search(flat):
+        place = int(np.searchsorted(subject.series.rows, step.index))
+        if _flips_at(place, modes.regimes) and min(step.before.count, step.after.count) >= _LASTING:
+            add(place, _Description(step.score, step.kind, (*step.evidence, *_numbers(modes))))
+    return _built(subject, flat, found)
+
+
+def _built(subject: Subject, flat: Floats, found: dict[int, _Description]) -> tuple[Step, ...]:
+    """Build the steps at the places ``found``, between the levels of the values without their modes."""
+    whole = np.full(subject.values.size, np.nan)
+    whole[subject.series.rows] = flat
+    places = sorted(found, key=lambda place: -found[place].score)
+    built = build_steps(
+        whole,
+        subject.series.rows[places].tolist(),
+        method=subject.steps[0].method,
+        scores=[found[place].score for place in places],
+        evidence=[found[place].evidence for place in places],
+    )
+    return tuple(replace(step, kind=found[place].kind) for step, place in zip(built, sorted(found), strict=True))
+
+
+def _flips_at(place: int, regimes: Sequence[Regime]) -> bool:
+    return any(regime.flips and regime.first <= place <= regime.last for regime in regimes)
+
+
+def _kind(change: Change) -> FindingKind:
+    """Return whether all values moved, which is a step, or only the share of the time in each mode is another."""
+    return FindingKind.STEP if change.shift is not None or change.moved >= 1 else FindingKind.MODE
+
+
+def _numbers(modes: _Modes) -> tuple[Check, ...]:
+    """Return what speaks for flipping."""
+    visits, odds = modes.visits, modes.log_odds
+    nearest = float(np.diff(visits.levels).min() / visits.noise)
+    return (
+        Check("log-odds of flipping against steps", odds, ">=", _LEAST_ODDS, odds >= _LEAST_ODDS),
+        Check("levels", float(visits.levels.size)),
+        Check("returns to a level that was left", float(visits.returns)),
+        Check("mean visit to a level, in values", float(visits.lengths.mean())),
+        Check("nearest levels apart, in noise within a level", nearest),
+    )
+
+
+def _checks(modes: _Modes, change: Change, regime: Regime) -> tuple[Check, ...]:
+    """Return what speaks for a change between regimes, and for flipping at all."""
+    shifted = () if change.shift is None else (Check("shift of all levels", change.shift),)
+    return (
+        Check("log-odds of another way of flipping", regime.evidence, ">=", _LEAST_CHANGE),
+        Check("new levels", float(change.appeared)),
+        Check("vanished levels", float(change.vanished)),
+        Check("share of the values that went to other levels", change.moved),
+        *shifted,
+        *_numbers(modes),
+    )
+
+
+def _flipping(subject: Subject, modes: _Modes) -> tuple[Flipping, ...]:
+    """Return the stretches that flip, with their levels and the shares of the values at each."""
+    rows, values = subject.series.rows, subject.series.values
+    return tuple(
+        Flipping(
+            int(rows[regime.first]),
+            int(rows[regime.last]),
+            tuple(levels_in(values, modes.visits, regime).tolist()),
+            regime.shares,
+        )
+        for regime in modes.regimes
+        if regime.flips
+    )
