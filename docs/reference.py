@@ -12,6 +12,7 @@ from typing import Final
 import click
 from structure import draw_structure
 
+from knickpoint.cli.exit_codes import ANSWERS, COMMON
 from knickpoint.cli.program import COMMANDS, knick
 from knickpoint.instance.config.reference import attribute_meanings, configuration_page
 from knickpoint.notify.messages import facts
@@ -86,8 +87,18 @@ def commands() -> str:
     lines = [
         "# Commands",
         "",
-        "Written from the program by `make docs-write`. Every command exits with 0 when it did its work and with 2",
-        "when it could not; `knick check` says what its other exit codes mean.",
+        "Written from the program by `make docs-write`.",
+        "",
+        "Every command has `-q`, `--quiet` (print data and errors only), `-v`, `--verbose` (print every column and every",
+        "number, and where in the program an error arose) and `-h`, `--help`. On a terminal, tables fit its width, and verdicts",
+        "have colours; `NO_COLOR` turns them off, `FORCE_COLOR` turns them on in pipes.",
+        "",
+        "## Exit codes",
+        "",
+        "| command | exit code | meaning |",
+        "|---|---|---|",
+        *(f"| every command | {code} | {meaning} |" for code, meaning in COMMON.items()),
+        *(f"| `knick {name}` | {code} | {text} |" for name, codes in ANSWERS.items() for code, text in codes.items()),
         "",
     ]
     for name in COMMANDS:

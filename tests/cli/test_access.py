@@ -130,7 +130,7 @@ def test_a_decision_names_the_user_of_the_operating_system(
     finding = listed(knick, "regressions")[0]["id"]
     decided = listed(knick, "triage", str(finding), "--as", "hidden")
     assert {row["who"] for row in decided} == {local_caller().name}
-    assert "No such option" in knick("triage", str(finding), "--undo", "--by", "mallory").errors
+    assert "there is no option --by" in knick("triage", str(finding), "--undo", "--by", "mallory").errors
 
 
 @pytest.mark.usefixtures("instance")

@@ -1,13 +1,35 @@
-"""The exit codes of ``knick``, beside 0 for success and those of ``knick check``."""
+"""The exit codes of ``knick``: those of every command, and those with which some commands answer a question."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
-__all__ = ["FAILED", "INTERRUPTED"]
+__all__ = ["ANSWERS", "COMMON", "FAILED", "INTERRUPTED", "UNREAD"]
 
 FAILED: Final = 2
-"""The command could not do its work; 1 is a verdict of ``knick check``."""
+"""The command could not do its work; 1 is an answer, such as the verdict of ``knick check``."""
 
 INTERRUPTED: Final = 130
 """The user interrupted the command."""
+
+UNREAD: Final = 141
+"""The reader of the output went away, as in ``knick export | head -1``."""
+
+COMMON: Final[Mapping[int, str]] = {
+    0: "it did its work; an empty list is an answer, too",
+    FAILED: "it did not do its work, or only a part of it: wrong arguments, no instance, nothing to work on, a service that fails",
+    INTERRUPTED: "the user interrupted it",
+    UNREAD: "the reader of its output went away",
+}
+"""Exit code → its meaning for every command."""
+
+ANSWERS: Final[Mapping[str, Mapping[int, str]]] = {
+    "check": {0: "nothing got worse", 1: "something regressed, failed or vanished", 3: "no data to judge by"},
+    "compare": {0: "nothing got worse", 1: "something regressed", 3: "no data to judge by"},
+    "bisect": {0: "the commit was found", 1: "it was not found, or the change is not reproducible"},
+    "doctor": {0: "everything is good", 1: "there is a warning or a defect"},
+    "demo": {0: "it found what it promises", 1: "it found less, or something that is not there"},
+    "notify": {0: "everything that is due was sent", 1: "a delivery failed"},
+}
+"""Command → exit code → its meaning, for the commands that answer a question with it."""

@@ -6,20 +6,26 @@ import csv
 import io
 import json
 import math
+import shutil
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 import click
 
-from knickpoint.cli.terminal import plain_json, without_control
+from knickpoint.cli.colours import colours_allowed
+from knickpoint.cli.tables import Table, layout
+from knickpoint.cli.terminal import TerminalText, plain_json, without_control
+from knickpoint.cli.verbosity import Verbosity, note, verbosity
 from knickpoint.model.spreadsheet import guarded
 
 __all__ = [
     "Column",
     "OutputFormat",
     "Row",
+    "echo_rendered",
     "format_option",
     "percent",
     "render",
@@ -28,6 +34,9 @@ __all__ = [
 
 Cell = str | float | int | bool | None | Sequence[str] | Sequence[Mapping[str, str]]
 Row = Mapping[str, Cell]
+
+_TONED: Final = frozenset({"verdict", "direction", "state", "status", "condition"})
+"""Columns of words that have colours."""
 
 
 class OutputFormat(Enum):
@@ -43,7 +52,7 @@ class Column:
     """One column of a table.
 
     ``name`` is its name in JSON and CSV, ``title`` its title in text, ``text`` renders a cell for people. ``listed`` is the
-    key that CSV shows of a list of objects.
+    key that CSV shows of a list of objects. Text has ``detail`` columns with --verbose only.
     """
 
     name: str
@@ -51,6 +60,7 @@ class Column:
     text: Callable[[Any], str] = str
     right: bool = False
     listed: str = ""
+    detail: bool = False
 
 
 def percent(value: float | None) -> str:
@@ -94,22 +104,34 @@ def _csv_field(value: Cell, listed: str = "") -> str:
     )
 
 
-def _table(columns: Sequence[Column], rows: Sequence[Row]) -> str:
-    cells = [[without_control(column.text(row[column.name])) for column in columns] for row in rows]
-    titles = [column.title or column.name for column in columns]
-    widths = [max(len(line[index]) for line in [titles, *cells]) for index in range(len(columns))]
-    lines = []
-    for line in [titles, *cells]:
-        padded = [
-            text.rjust(width) if column.right else text.ljust(width)
-            for text, width, column in zip(line, widths, columns, strict=True)
-        ]
-        lines.append("  ".join(padded).rstrip())
-    return "\n".join(lines) + "\n"
+def _table(columns: Sequence[Column], rows: Sequence[Row], *, coloured: bool) -> str:
+    """Return the rows as text. On a terminal it fits the width and has colours; columns without any text are left out."""
+    shown = [column for column in columns if not column.detail or verbosity() is Verbosity.VERBOSE]
+    texts = [[without_control(column.text(row[column.name])) for row in rows] for column in shown]
+    filled = [(column, cells) for column, cells in zip(shown, texts, strict=True) if any(cells)]
+    table = Table(
+        [column.title or column.name for column, _ in filled],
+        list(zip(*(cells for _, cells in filled), strict=True)),
+        [column.right for column, _ in filled],
+        [column.name in _TONED for column, _ in filled],
+    )
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    return layout(table, width=width, colours=coloured and colours_allowed(sys.stdout))
 
 
-def render(columns: Sequence[Column], rows: Iterable[Row], output: OutputFormat, *, empty: str = "") -> str:
-    """Return ``rows`` as text that ends with a newline; ``empty`` is the text for people if there are none."""
+def render(
+    columns: Sequence[Column],
+    rows: Iterable[Row],
+    output: OutputFormat,
+    *,
+    empty: str = "",
+    coloured: bool = False,
+) -> str:
+    """Return ``rows`` as text that ends with a newline; ``empty`` is the text for people if there are none.
+
+    With ``coloured``, verdicts and states have colours where standard output has them; only :func:`echo_rendered` prints such
+    a text as it is.
+    """
     found = list(rows)
     if output is OutputFormat.JSON:
         data = [{column.name: _json_cell(row[column.name]) for column in columns} for row in found]
@@ -122,9 +144,23 @@ def render(columns: Sequence[Column], rows: Iterable[Row], output: OutputFormat,
         return text.getvalue()
     if not found:
         return f"{empty}\n" if empty else ""
-    return _table(columns, found)
+    return _table(columns, found, coloured=coloured)
 
 
 def show(columns: Sequence[Column], rows: Iterable[Row], output: OutputFormat, *, empty: str = "") -> None:
     """Print ``rows`` to standard output as :func:`render` does."""
-    click.echo(render(columns, rows, output, empty=empty), nl=False)
+    found = list(rows)
+    if not found and output is OutputFormat.TEXT:
+        if empty:
+            note(empty)
+        return
+    if output is OutputFormat.TEXT:
+        echo_rendered(render(columns, found, output, coloured=True))
+    else:
+        click.echo(render(columns, found, output), nl=False)
+
+
+def echo_rendered(text: str) -> None:
+    """Print a text table of :func:`render`: its cells are clean, and its colours may pass to the terminal."""
+    TerminalText.below(sys.stdout).write(text)
+    sys.stdout.flush()

@@ -1,62 +1,89 @@
-"""The program ``knick``: its commands by name, and its exit codes."""
+"""The program ``knick``: its commands by name, and what ends it."""
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Final, NoReturn
 
 import click
 
 from knickpoint import __version__
-from knickpoint.cli.exit_codes import FAILED, INTERRUPTED
+from knickpoint.cli.exit_codes import FAILED, INTERRUPTED, UNREAD
+from knickpoint.cli.failures import print_failure, print_refusal
 from knickpoint.cli.missing_package import explain_missing
-from knickpoint.cli.terminal import TerminalText, without_control
+from knickpoint.cli.terminal import TerminalText
+from knickpoint.cli.verbosity import Verbosity, add_verbosity, set_verbosity, verbosity_options
 from knickpoint.model.errors import KnickpointError
 
-__all__ = ["COMMANDS", "knick", "main"]
+__all__ = ["COMMANDS", "SECTIONS", "knick", "main"]
 
-COMMANDS: Final = {
-    "demo": ("demo", "Show everything on a repository that it creates and benchmarks."),
-    "init": ("init", "Create an instance: knickpoint.toml and an embedded store."),
-    "import": ("import_results", "Import results or whole histories into the store, exactly once."),
-    "ingest": ("ingest", "List the files that wait or were refused, and import them again."),
-    "detect": ("detect", "Find steps in series from a file or a pipe, without an instance."),
-    "run": ("run", "Run the alerts once over the store."),
-    "gate": ("gate", "Show which commits gates measure, and run them."),
-    "worker": ("worker", "Import what arrives, and run the alerts over it and by schedule."),
-    "alerts": ("alerts", "Compare the alerts of the configuration with the applied ones, and apply them."),
-    "regressions": ("regressions", "List regressions and improvements."),
-    "clusters": ("clusters", "List the clusters of a regression: which traces belong, which were left out, and why."),
-    "suspects": ("suspects", "List the commits that may have caused a regression, the most likely first."),
-    "bisect": ("bisect", "Find the commit that made a change, by building and measuring commits between two."),
-    "bisections": ("bisections", "List the searches for commits, and stop one."),
-    "missed": ("missed", "Mark changes that no alert found."),
-    "quality": ("quality", "Measure the alerts by what people decided about their findings."),
-    "backtest": ("backtest", "Replay an alert over the past, and compare it with what people decided."),
-    "missing": ("missing", "List what should have results and has none, and accept renames."),
-    "canaries": ("canaries", "List results that are quarantined because a machine moved, and lift their quarantine."),
-    "triage": ("triage", "Decide about findings."),
-    "history": ("history", "Show and move the history boundary, and keep the history of a CI on a branch."),
-    "tickets": ("tickets", "Import tickets of an issue tracker."),
-    "notify": ("notify", "Send what is due, print what would go to whom, or test a channel."),
-    "deliveries": ("deliveries", "List what was sent to whom, send it again, or drop it."),
-    "tokens": ("tokens", "Create, list and revoke tokens for machines."),
-    "audit": ("audit", "List the audit log: sign-ins, tokens, the configuration, decisions."),
-    "explain": ("explain", "Explain why there is, or is not, a finding."),
-    "plot": ("plot", "Draw a trace with its findings as a picture."),
-    "check": ("check", "Judge new results against the history."),
-    "comment": ("comment", "Post the report of a check as the one comment of a pull request."),
-    "compare": ("compare", "Build and measure two commits in turns on this machine, and judge what changed."),
-    "serve": ("serve", "Serve the API and the dashboard, and run a worker."),
-    "pool": ("pool", "Run the scheduler of a pool of devices, and make its certificates."),
-    "agent": ("agent", "Lend this machine to a pool as a device."),
-    "devices": ("devices", "List the devices of the pool, drain them, and resume them."),
-    "export": ("export", "Write the points, one row each."),
-    "backup": ("backup", "Copy the whole instance into one file while it is in use."),
-    "restore": ("restore", "Restore an instance from a backup."),
-    "doctor": ("doctor", "Check the health of the instance, its data and its alerts."),
+SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
+    "Getting started": {
+        "demo": ("demo", "Show everything on a repository that it creates and benchmarks."),
+        "init": ("init", "Create an instance: knickpoint.toml and an embedded store."),
+        "import": ("import_results", "Import results or whole histories into the store, exactly once."),
+        "check": ("check", "Judge new results against the history."),
+        "comment": ("comment", "Post the report of a check as the one comment of a pull request."),
+        "compare": ("compare", "Build and measure two commits in turns on this machine, and judge what changed."),
+    },
+    "Results": {
+        "plot": ("plot", "Draw a trace with its findings as a picture."),
+        "export": ("export", "Write the points, one row each."),
+        "detect": ("detect", "Find steps in series from a file or a pipe, without an instance."),
+        "ingest": ("ingest", "List the files that wait or were refused, and import them again."),
+        "missing": ("missing", "List what should have results and has none, and accept renames."),
+    },
+    "Findings": {
+        "run": ("run", "Run the alerts once over the store."),
+        "regressions": ("regressions", "List regressions and improvements."),
+        "explain": ("explain", "Explain why there is, or is not, a finding."),
+        "suspects": ("suspects", "List the commits that may have caused a regression, the most likely first."),
+        "clusters": (
+            "clusters",
+            "List the clusters of a regression: which traces belong, which were left out, and why.",
+        ),
+        "triage": ("triage", "Decide about findings."),
+        "tickets": ("tickets", "Import tickets of an issue tracker."),
+        "history": ("history", "Show and move the history boundary, and keep the history of a CI on a branch."),
+    },
+    "Locating the commit": {
+        "bisect": ("bisect", "Find the commit that made a change, by building and measuring commits between two."),
+        "bisections": ("bisections", "List the searches for commits, and stop one."),
+        "gate": ("gate", "Show which commits gates measure, and run them."),
+        "devices": ("devices", "List the devices of the pool, drain them, and resume them."),
+        "agent": ("agent", "Lend this machine to a pool as a device."),
+        "pool": ("pool", "Run the scheduler of a pool of devices, and make its certificates."),
+    },
+    "Alerts": {
+        "alerts": ("alerts", "Compare the alerts of the configuration with the applied ones, and apply them."),
+        "missed": ("missed", "Mark changes that no alert found."),
+        "quality": ("quality", "Measure the alerts by what people decided about their findings."),
+        "backtest": ("backtest", "Replay an alert over the past, and compare it with what people decided."),
+        "canaries": (
+            "canaries",
+            "List results that are quarantined because a machine moved, and lift their quarantine.",
+        ),
+    },
+    "Messages": {
+        "notify": ("notify", "Send what is due, print what would go to whom, or test a channel."),
+        "deliveries": ("deliveries", "List what was sent to whom, send it again, or drop it."),
+    },
+    "The instance": {
+        "serve": ("serve", "Serve the API and the dashboard, and run a worker."),
+        "worker": ("worker", "Import what arrives, and run the alerts over it and by schedule."),
+        "doctor": ("doctor", "Check the health of the instance, its data and its alerts."),
+        "backup": ("backup", "Copy the whole instance into one file while it is in use."),
+        "restore": ("restore", "Restore an instance from a backup."),
+        "tokens": ("tokens", "Create, list and revoke tokens for machines."),
+        "audit": ("audit", "List the audit log: sign-ins, tokens, the configuration, decisions."),
+    },
 }
+"""Section of the help → command → (module in ``knickpoint.cli.commands``, help)."""
+
+COMMANDS: Final = {name: entry for section in SECTIONS.values() for name, entry in section.items()}
 """Command → (module in ``knickpoint.cli.commands``, help)."""
 
 
@@ -66,20 +93,32 @@ class _Program(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
         command = import_module(f"knickpoint.cli.commands.{COMMANDS[cmd_name][0]}").command
         assert isinstance(command, click.Command)
-        return command
+        return _with_verbosity(command, ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, help_text) for name, (_, help_text) in COMMANDS.items()])
+        longest = max(map(len, COMMANDS))
+        for title, commands in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{name:<{longest}}", help_text) for name, (_, help_text) in commands.items()])
+
+
+def _with_verbosity(command: click.Command, context: click.Context) -> click.Command:
+    """Add ``--quiet`` and ``--verbose`` to a command and to the commands within it."""
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            _with_verbosity(inner, context)
+    return add_verbosity(command)
 
 
 @click.command(cls=_Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(__version__, prog_name="knick")
+@click.version_option(__version__, "-V", "--version", message="knick %(version)s")
 def knick() -> None:
     """Find the commits that changed your benchmarks.
 
@@ -87,31 +126,44 @@ def knick() -> None:
     """
 
 
+knick.params += verbosity_options(hidden=False)
+
+
 def main() -> NoReturn:
     """Run ``knick`` with the arguments of the process and exit."""
     sys.stdout, sys.stderr = TerminalText.over(sys.stdout), TerminalText.over(sys.stderr)
+    set_verbosity(Verbosity.NORMAL)
     try:
-        code = knick.main(standalone_mode=False)
+        code = knick.main(prog_name="knick", standalone_mode=False)
+        sys.stdout.flush()
+    except click.exceptions.NoArgsIsHelpError as shown:
+        click.echo(shown.format_message(), err=True)
+        sys.exit(FAILED)
     except click.ClickException as refused:
-        refused.show()
+        print_refusal(refused)
         sys.exit(FAILED)
     except (click.Abort, KeyboardInterrupt):
-        print("knick: interrupted", file=sys.stderr)  # noqa: T201
+        print_failure(["interrupted"])
         sys.exit(INTERRUPTED)
     except KnickpointError as error:
-        lines = [without_control(line) for line in str(error).split("\n")]
-        print("knick: " + "\n".join(lines), file=sys.stderr)  # noqa: T201
+        print_failure(str(error).split("\n"))
         sys.exit(FAILED)
     except ModuleNotFoundError as error:
         reason = explain_missing(error)
         if not reason:
             raise
-        print(f"knick: {reason}", file=sys.stderr)  # noqa: T201
+        print_failure([reason])
         sys.exit(FAILED)
     except MemoryError:
-        print("knick: this takes more memory than the process may take; ask for less at a time", file=sys.stderr)  # noqa: T201
+        print_failure(["this takes more memory than the process may take; ask for less at a time"])
         sys.exit(FAILED)
     except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(0)
+        _end_unread()
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _end_unread() -> NoReturn:
+    """End as other programs do when the reader of the output went away, without a further word."""
+    quiet = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(quiet, sys.stdout.fileno())  # what is still buffered has no reader
+    sys.exit(UNREAD)

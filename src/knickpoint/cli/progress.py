@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Final, Self, TextIO
 
 from knickpoint.cli.terminal import TerminalText
+from knickpoint.cli.verbosity import Verbosity, verbosity
 
 __all__ = ["Progress"]
 
@@ -26,7 +27,7 @@ class Progress:
         self._label = label
         self._stream = stream or TerminalText.below(sys.stderr)
         self._patience = patience
-        self._terminal = self._stream.isatty()
+        self._terminal = self._stream.isatty() and verbosity() is not Verbosity.QUIET
         self._started = self._drawn = time.monotonic()
         self._visible = False
 

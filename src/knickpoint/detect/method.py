@@ -49,6 +49,8 @@ class Method(Generic[Answer]):
             share the work of many series.
         detect_many: for ``SERIES``: gives the steps of each row of a frame in less time than one by one; with the
             parameters of ``detect``.
+        fewest: for ``SERIES`` and ``JOINT``: gives, from all parameters by name, the number of values below which the method
+            finds no step in any series; None where that is not known.
     """
 
     name: str
@@ -57,6 +59,7 @@ class Method(Generic[Answer]):
     presets: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
     releases_gil: bool = False
     detect_many: Callable[..., Sequence[Sequence[Step]]] | None = None
+    fewest: Callable[[Mapping[str, Any]], int] | None = None
 
     @property
     def parameters(self) -> dict[str, Value]:
@@ -75,6 +78,15 @@ class Method(Generic[Answer]):
             InputError: a preset or a parameter that the method does not have, or a value of another type.
         """
         return resolve(self.detect, self.name, self.presets, given)
+
+    def fewest_values(self, given: Mapping[str, object]) -> int:
+        """Return the number of values below which no step can be found with the given parameters, 0 where it is not known.
+
+        Raises:
+            InputError: as :meth:`arguments`.
+        """
+        arguments = self.arguments(given)
+        return self.fewest(effective(self.detect, arguments)) if self.fewest else 0
 
     def reported_parameters(
         self, given: Mapping[str, object], arguments: Mapping[str, Any]

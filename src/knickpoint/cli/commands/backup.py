@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance
+from knickpoint.cli.verbosity import note
 
 __all__ = ["command"]
 
@@ -23,6 +24,6 @@ def command(file: Path, instance: str | None) -> None:
 
     with open_chosen_instance(instance) as opened:
         variables = backup_instance(opened, file)
-    click.echo(f"Wrote {file} ({file.stat().st_size:,} bytes).")
+    note(f"Wrote {file} ({file.stat().st_size:,} bytes).")
     if variables:
-        click.echo(f"It has no secrets. Who restores it sets the environment variables {', '.join(variables)}.")
+        note(f"It has no secrets. Who restores it sets the environment variables {', '.join(variables)}.")

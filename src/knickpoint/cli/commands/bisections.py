@@ -8,6 +8,7 @@ import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
+from knickpoint.cli.verbosity import note
 from knickpoint.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def stop(number: str, instance: str | None) -> None:
     with open_chosen_instance(instance) as opened:
         stopped = stop_bisection(opened, int(plain), who=local_caller().name)
     ended = "is stopped" if stopped.state.ended else "stops as soon as its worker hears of it"
-    click.echo(f"Bisection {stopped.name} {ended}.")
+    note(f"Bisection {stopped.name} {ended}.")
 
 
 def _row(store: Store, found: StoredBisection, names: dict[int, str]) -> Row:

@@ -8,6 +8,7 @@ import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
+from knickpoint.cli.verbosity import note
 from knickpoint.model.errors import InputError
 from knickpoint.model.plain_text import counted
 
@@ -86,7 +87,7 @@ def lift(number: str, reason: str, instance: str | None) -> None:
         owner = store.quarantines.get(int(digits)).quarantine.repository_id
         repository = next(each for each in store.commits.repositories() if each.id == owner)
         lifted = lift_quarantine(store, repository, int(digits), who=local_caller().name, reason=reason)
-    click.echo(f"Q{lifted.id} is lifted; the next knick run judges {counted(lifted.traces, 'trace')} anew.")
+    note(f"Q{lifted.id} is lifted; the next knick run judges {counted(lifted.traces, 'trace')} anew.")
 
 
 @command.command("health")

@@ -9,6 +9,7 @@ import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
+from knickpoint.cli.verbosity import note
 from knickpoint.model.errors import InputError
 from knickpoint.model.notification import DeliveryState
 from knickpoint.model.plain_text import counted
@@ -110,7 +111,7 @@ def drop(ids: tuple[str, ...], *, instance: str | None) -> None:
 
 
 def _finish(count: int, what: str, *, expected: int, states: str) -> None:
-    click.echo(f"{counted(count, 'delivery', 'deliveries')} {what}.")
+    note(f"{counted(count, 'delivery', 'deliveries')} {what}.")
     if count < expected:
         missing = counted(expected - count, "delivery", "deliveries")
         raise InputError(f"{missing} of those named are not {states}", remedy="See knick deliveries list.")

@@ -9,6 +9,7 @@ import click
 from knickpoint.cli.configured_pool import configured_pool
 from knickpoint.cli.options import instance_option
 from knickpoint.cli.output import Column, OutputFormat, format_option, show
+from knickpoint.cli.verbosity import note
 
 __all__ = ["command"]
 
@@ -59,7 +60,7 @@ def command(context: click.Context, *, instance: str | None, output: OutputForma
 def drain(name: str, instance: str | None) -> None:
     """Give a device no further probe; the one that it makes ends first."""
     _drain(name, instance, resume=False)
-    click.echo(f"{name} takes no further probe until: knick devices resume {name}")
+    note(f"{name} takes no further probe until: knick devices resume {name}")
 
 
 @command.command("resume")
@@ -68,7 +69,7 @@ def drain(name: str, instance: str | None) -> None:
 def resume(name: str, instance: str | None) -> None:
     """Give a drained device probes again."""
     _drain(name, instance, resume=True)
-    click.echo(f"{name} takes probes again")
+    note(f"{name} takes probes again")
 
 
 def _drain(name: str, instance: str | None, *, resume: bool) -> None:

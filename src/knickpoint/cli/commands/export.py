@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance
+from knickpoint.cli.verbosity import note
 from knickpoint.model.errors import InputError, StoreError
 
 if TYPE_CHECKING:
@@ -88,4 +89,4 @@ def command(
         repositories = [opened.store.commits.repository(repository)] if repository else None
         count = _write(opened.store, _Points(repositories, parse_query(query_text), line), output, path)
     if path is not None:
-        click.echo(f"Wrote {count:,} points to {path}.")
+        note(f"Wrote {count:,} points to {path}.")

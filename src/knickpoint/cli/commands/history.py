@@ -9,6 +9,7 @@ import click
 from knickpoint.cli.commands.history_branch import add, pull
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
+from knickpoint.cli.verbosity import note
 from knickpoint.model.errors import InputError
 from knickpoint.model.plain_text import counted
 
@@ -144,7 +145,7 @@ def _chosen(store: Store, name: str, at: str) -> list[Repository]:
 def _report(store: Store, repositories: Sequence[Repository], output: OutputFormat, result: str) -> None:
     _show(store, repositories, output)
     if output is OutputFormat.TEXT and repositories:
-        click.echo(result)
+        note(result)
 
 
 def _show(store: Store, repositories: Sequence[Repository], output: OutputFormat) -> None:

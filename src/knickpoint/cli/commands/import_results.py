@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from knickpoint.cli.exit_codes import FAILED
 from knickpoint.cli.options import instance_option, open_chosen_instance, read_pairs
 from knickpoint.cli.output import Column, OutputFormat, format_option, show
 from knickpoint.cli.progress import Progress
+from knickpoint.cli.verbosity import note
 from knickpoint.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -149,11 +151,11 @@ def command(
             )
         _show_summary(summary, output)
         if as_work and all(file.state is ImportState.UNCHANGED for file in summary.files):
-            click.echo("knick: nothing was imported, so --as-work changes nothing; use knick history take.", err=True)
+            note("knick: nothing was imported, so --as-work changes nothing; use knick history take.", err=True)
         if not dry_run:
             opened.store.seal()
-    if summary.failed:
-        raise click.exceptions.Exit(2)
+    if summary.failed or not summary.files:
+        raise click.exceptions.Exit(FAILED)
 
 
 def _parsed_time(text: str) -> datetime | None:
@@ -169,7 +171,10 @@ def _parsed_time(text: str) -> datetime | None:
 def _show_summary(summary: ImportSummary, output: OutputFormat) -> None:
     if output is OutputFormat.TEXT:
         for line in summary.lines():
-            click.echo(line)
+            if summary.failed or not summary.files:
+                click.echo(line)
+            else:
+                note(line)
     else:
         rows = [
             {

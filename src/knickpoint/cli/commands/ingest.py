@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from knickpoint.cli.exit_codes import FAILED
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
 from knickpoint.cli.progress import Progress
@@ -141,4 +142,4 @@ def retry(ids: tuple[int, ...], format_name: str, commit: str, instance: str | N
     for line in summary.lines() if summary.files or summary.remarks else ["Nothing was refused, and nothing waits."]:
         click.echo(line)
     if summary.failed:
-        raise click.exceptions.Exit(2)
+        raise click.exceptions.Exit(FAILED)

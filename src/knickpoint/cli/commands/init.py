@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from knickpoint.cli.options import read_pairs
+from knickpoint.cli.verbosity import note
 from knickpoint.model.errors import InputError
 
 __all__ = ["command"]
@@ -85,8 +86,8 @@ def command(
     chosen = offered or {repository: _seen_from(directory, location) for repository, location in pairs.items()}
     with create_instance(directory, name=name, store=store, repositories=chosen, as_work=as_work) as instance:
         for repository, location in offered.items():
-            click.echo(
+            note(
                 f"Commits come from the git repository {repository} ({location}), and results without a commit take"
                 " its HEAD; --no-repository leaves it out."
             )
-        click.echo(f"Made an instance in {instance.directory}. Next: knick import PATH, knick run, knick serve.")
+        note(f"Made an instance in {instance.directory}. Next: knick import PATH, knick run, knick serve.")

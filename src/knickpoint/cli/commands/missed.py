@@ -9,6 +9,7 @@ import click
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
 from knickpoint.cli.trace_argument import find_trace
+from knickpoint.cli.verbosity import note
 from knickpoint.model.alert import AlertDirection
 from knickpoint.model.errors import InputError
 
@@ -103,7 +104,7 @@ def remove(ids: tuple[str, ...], instance: str | None) -> None:
         with opened.store.transaction():
             for key in keys:
                 unmark_missed(opened.store, key, who=who)
-    click.echo(f"{len(keys):,} removed.")
+    note(f"{len(keys):,} removed.")
 
 
 def _key(text: str) -> int:

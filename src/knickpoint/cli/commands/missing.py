@@ -10,6 +10,7 @@ import click
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
 from knickpoint.cli.trace_argument import find_trace
+from knickpoint.cli.verbosity import note
 from knickpoint.model.errors import InputError
 from knickpoint.model.plain_text import counted
 
@@ -150,4 +151,4 @@ def rename(*, old: str, new: str, undo: bool, instance: str | None) -> None:
             raise InputError("the series belong to two repositories", remedy="A rename stays within one repository.")
         change(opened.store, repository, before, after, who=local_caller().name)
     verb = "no longer continues" if undo else "continues"
-    click.echo(f"{after.key} {verb} {before.key}; the next run judges again.")
+    note(f"{after.key} {verb} {before.key}; the next run judges again.")

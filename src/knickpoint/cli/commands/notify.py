@@ -11,6 +11,7 @@ import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
+from knickpoint.cli.verbosity import note
 from knickpoint.model.errors import InputError
 from knickpoint.model.plain_text import counted
 
@@ -82,7 +83,7 @@ def _send(instance: Instance) -> None:
     failed = _in_state(instance, DeliveryState.FAILED) - before
     paused = " Notifications are paused by [notify]." if instance.config.notify.paused else ""
     done = counted(_in_state(instance, DeliveryState.SENT) - sent, "delivery", "deliveries")
-    click.echo(f"{done} sent, {failed:,} failed, {waiting:,} waiting.{paused}")
+    note(f"{done} sent, {failed:,} failed, {waiting:,} waiting.{paused}")
     tried = [each for each in instance.store.notifications.newest(state=DeliveryState.WAITING) if each.answer]
     for each in tried[:5]:
         click.echo(f"Delivery {each.id} waits until {each.due:%Y-%m-%d %H:%M} UTC: {each.answer}")

@@ -9,6 +9,7 @@ import click
 
 from knickpoint.cli.commands.explain import find_trace
 from knickpoint.cli.options import instance_option, open_chosen_instance
+from knickpoint.cli.verbosity import note
 from knickpoint.model.errors import HistoryError, InputError
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def command(
         raise InputError(
             f"cannot be written: {error.strerror}", where=str(output), remedy="Choose another place."
         ) from error
-    click.echo(f"Wrote {output}.")
+    note(f"Wrote {output}.")
 
 
 def _owned_trace(store: Store, text: str) -> tuple[Repository, Trace]:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from knickpoint.cli.verbosity import note
+
 __all__ = ["command"]
 
 
@@ -29,8 +31,8 @@ def command(file: Path, directory: Path, *, keep_tokens: bool, outside: bool) ->
     from knickpoint.instance.backup import restore_instance
 
     unset = restore_instance(file, directory, keep_tokens=keep_tokens, outside=outside)
-    click.echo(f"Restored the instance into {directory.absolute()}.")
+    note(f"Restored the instance into {directory.absolute()}.")
     if not keep_tokens:
-        click.echo("Its tokens are revoked: knick tokens create makes new ones.")
+        note("Its tokens are revoked: knick tokens create makes new ones.")
     if unset:
-        click.echo(f"It needs the environment variables {', '.join(unset)}: set them before you use it.")
+        note(f"It needs the environment variables {', '.join(unset)}: set them before you use it.")

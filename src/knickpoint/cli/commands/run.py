@@ -10,6 +10,7 @@ from knickpoint.cli.exit_codes import FAILED
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, format_option, show
 from knickpoint.cli.progress import Progress
+from knickpoint.cli.verbosity import note
 from knickpoint.model.plain_text import counted
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def command(*, names: tuple[str, ...], afresh: bool, instance: str | None, outpu
         click.echo(f"knick: alert {name!r} could not run: {reason}", err=True)
     if output is OutputFormat.TEXT:
         for line in summary_lines(summary):
-            click.echo(line)
+            note(line)
         raise click.exceptions.Exit(FAILED if summary.failures else 0)
     row = {name: getattr(summary, name) for name in _COUNTS} | {
         "new_regressions": len(summary.new_regressions),

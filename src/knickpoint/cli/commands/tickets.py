@@ -9,6 +9,7 @@ import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
+from knickpoint.cli.verbosity import note
 from knickpoint.model.audit import AuditKind
 from knickpoint.model.errors import InputError
 from knickpoint.model.plain_text import counted
@@ -88,7 +89,7 @@ def put(file: str, *, repository: str, replace: bool, instance: str | None) -> N
         who = local_caller().name
         done = import_tickets(opened.store, rows, repository=repository, replace=replace, who=who)
     plural = "" if done.tickets == 1 else "s"
-    click.echo(f"{done.tickets:,} ticket{plural}; {done.changed:,} findings have another matching ticket than before.")
+    note(f"{done.tickets:,} ticket{plural}; {done.changed:,} findings have another matching ticket than before.")
 
 
 @command.command("remove")
@@ -119,7 +120,7 @@ def remove(names: tuple[str, ...], instance: str | None) -> None:
             changed = sum(match_tickets(store, each) for each in repositories)
             removed = f"removed {', '.join(sorted(set(names))[:20])}"
             store.audit.append(AuditKind.TICKETS_CHANGED, local_caller().name, removed)
-    click.echo(f"{len(names):,} removed; {changed:,} findings changed.")
+    note(f"{len(names):,} removed; {changed:,} findings changed.")
 
 
 @command.command("sync")
@@ -139,8 +140,8 @@ def sync(names: tuple[str, ...], instance: str | None) -> None:
         for name in names or known:
             done = sync_tracker(opened, name)
             if done.waits:
-                click.echo(f"{name}: it asks to wait for {done.waits:,.0f} more seconds.")
+                note(f"{name}: it asks to wait for {done.waits:,.0f} more seconds.")
                 continue
-            click.echo(f"{name}: {counted(done.read, 'ticket')} changed.")
+            note(f"{name}: {counted(done.read, 'ticket')} changed.")
             for ticket in done.compared:
                 click.echo(f"{name}: {ticket.name} was closed with {ticket.fixed[:10]}: {ticket.verdict.value}.")

@@ -11,7 +11,7 @@ from knickpoint.cli.commands.check.gate_rows import NO_HISTORY, base_sentence, c
 from knickpoint.cli.commands.check.report_files import read_targets, write_reports
 from knickpoint.cli.commands.check.text import text_report
 from knickpoint.cli.options import instance_option, open_chosen_instance, read_pairs
-from knickpoint.cli.output import Column, OutputFormat, Row, format_option, render, show
+from knickpoint.cli.output import Column, OutputFormat, Row, echo_rendered, format_option, render, show
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Verdict
 
@@ -255,7 +255,7 @@ def command(
         pictures = _pictures(opened, report, gate) if any(target.form == "html" for target in targets) else {}
     rows = _rows(report, gate, _base_fields(found, report))
     if output is OutputFormat.TEXT:
-        click.echo(text_report(gate, everything=everything), nl=False)
+        echo_rendered(text_report(gate, everything=everything))
     else:
         show(_COLUMNS + _BASE, rows, output)
     write_reports(

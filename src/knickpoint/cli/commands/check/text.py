@@ -35,7 +35,7 @@ def _table(heading: str, rows: Sequence[GateRow], *, everything: bool) -> list[s
     shown = [row for row in rows if everything or row.kind is not RowKind.UNCHANGED]
     if not shown:
         return []
-    table = render(_COLUMNS, [_cells(row) for row in shown], OutputFormat.TEXT)
+    table = render(_COLUMNS, [_cells(row) for row in shown], OutputFormat.TEXT, coloured=True)
     return [f"{heading}\n{table}" if heading else table]
 
 

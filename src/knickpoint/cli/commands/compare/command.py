@@ -12,7 +12,7 @@ from knickpoint.cli.commands.bisect.options import SearchOptions, default_worksp
 from knickpoint.cli.commands.bisect.signals import interrupted_by_end
 from knickpoint.cli.exit_codes import INTERRUPTED
 from knickpoint.cli.options import instance_option
-from knickpoint.cli.output import OutputFormat, format_option, render, show
+from knickpoint.cli.output import OutputFormat, echo_rendered, format_option, render, show
 from knickpoint.model.errors import InputError
 from knickpoint.model.plain_text import counted
 from knickpoint.model.step import Verdict
@@ -218,7 +218,7 @@ def _report(
     if output is not OutputFormat.TEXT:
         show(COLUMNS, rows, output)
     elif end.benchmarks:
-        click.echo(text_report(gate, everything=everything), nl=False)
+        echo_rendered(text_report(gate, everything=everything))
     written = render(COLUMNS, rows, OutputFormat.JSON)
     write_reports(targets, gate, rows=written, pictures={}, results="", to_errors=output is not OutputFormat.TEXT)
     if end.failures:

@@ -9,8 +9,10 @@ import numpy as np
 from knickpoint.cli.commands.detect.joint import detect_together
 from knickpoint.cli.commands.detect.positions import in_rows, names_positions
 from knickpoint.cli.commands.detect.series_csv import NamedSeries
+from knickpoint.cli.commands.detect.short_series import too_few_values
 from knickpoint.cli.output import Column, OutputFormat, Row, percent, show
 from knickpoint.cli.progress import Progress
+from knickpoint.cli.verbosity import note
 
 if TYPE_CHECKING:
     from knickpoint.model.step import Step
@@ -118,3 +120,5 @@ def show_steps(series: list[NamedSeries], method: str, parameters: dict[str, str
     rows = [_row(each, step) for each, steps in found for step in steps]
     columns = _COLUMNS if output is OutputFormat.TEXT else _COLUMNS + _DETAILS
     show(columns, rows, output, empty="No steps.")
+    for line in too_few_values(series, method, parameters):
+        note(line, err=True)

@@ -10,6 +10,7 @@ from knickpoint.cli.commands.regressions.listing import Listing, empty_message, 
 from knickpoint.cli.commands.regressions.rows import COLUMNS, DETAILS, TEXT_COLUMNS
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import OutputFormat, format_option, show
+from knickpoint.cli.verbosity import note
 
 __all__ = ["command"]
 
@@ -131,4 +132,4 @@ def command(
     columns = TEXT_COLUMNS if output is OutputFormat.TEXT else COLUMNS + DETAILS
     show(columns, rows, output, empty=empty)
     if total > len(rows):
-        click.echo(f"{total - len(rows):,} more of {total:,} findings: raise --limit, or filter.", err=True)
+        note(f"{total - len(rows):,} more of {total:,} findings: raise --limit, or filter.", err=True)

@@ -259,4 +259,4 @@ def detect_catapult(
     )
 
 
-METHOD: Final = Method("catapult", MethodKind.SERIES, detect_catapult)
+METHOD: Final = Method("catapult", MethodKind.SERIES, detect_catapult, fewest=lambda found: 2 * int(found["segment"]))

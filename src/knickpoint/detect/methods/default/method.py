@@ -28,6 +28,7 @@ from knickpoint.detect.steps import build_steps
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Candidate, Detection, Step
 from knickpoint.native.segmentation import Segmentation, segment
+from knickpoint.native.segmentation.constants import SHORTEST
 
 __all__ = ["METHOD", "detect_default"]
 
@@ -129,4 +130,6 @@ def _candidates_of(
     )
 
 
-METHOD: Final = Method("default", MethodKind.SERIES, detect_default, releases_gil=True)
+METHOD: Final = Method(
+    "default", MethodKind.SERIES, detect_default, releases_gil=True, fewest=lambda _found: 2 * SHORTEST
+)

@@ -246,4 +246,10 @@ def detect_e_divisive_joint(
     ]
 
 
-METHOD: Final = Method("e_divisive_joint", MethodKind.JOINT, detect_e_divisive_joint, presets=PRESETS)
+METHOD: Final = Method(
+    "e_divisive_joint",
+    MethodKind.JOINT,
+    detect_e_divisive_joint,
+    presets=PRESETS,
+    fewest=lambda found: 2 * int(found["minimum_segment"]),
+)

@@ -226,4 +226,11 @@ def _detection(
     return Detection(_NAME, {}, steps, describe_splits(examined, rows.tolist()) if candidates else (), facts)
 
 
-METHOD: Final = Method("e_divisive", MethodKind.SERIES, detect_e_divisive, presets=PRESETS, releases_gil=True)
+METHOD: Final = Method(
+    "e_divisive",
+    MethodKind.SERIES,
+    detect_e_divisive,
+    presets=PRESETS,
+    releases_gil=True,
+    fewest=lambda found: 2 * int(found["minimum_segment"]),
+)

@@ -286,4 +286,4 @@ def detect_modes(
     )
 
 
-METHOD: Final = Method("modes", MethodKind.SERIES, detect_modes)
+METHOD: Final = Method("modes", MethodKind.SERIES, detect_modes, fewest=lambda found: 2 * int(found["window"]))

@@ -283,5 +283,10 @@ def detect_step_fit_many(
 
 
 METHOD: Final = Method(
-    "step_fit", MethodKind.SERIES, detect_step_fit, presets=PRESETS, detect_many=detect_step_fit_many
+    "step_fit",
+    MethodKind.SERIES,
+    detect_step_fit,
+    presets=PRESETS,
+    detect_many=detect_step_fit_many,
+    fewest=lambda found: 2 * int(found["radius"]),
 )

@@ -214,4 +214,10 @@ def detect_t_test(
     )
 
 
-METHOD: Final = Method("t_test", MethodKind.SERIES, detect_t_test, presets=PRESETS)
+METHOD: Final = Method(
+    "t_test",
+    MethodKind.SERIES,
+    detect_t_test,
+    presets=PRESETS,
+    fewest=lambda found: int(found["fore"]) + int(found["back"]),
+)

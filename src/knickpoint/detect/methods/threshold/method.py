@@ -297,4 +297,4 @@ def detect_threshold(
     )
 
 
-METHOD: Final = Method("threshold", MethodKind.SERIES, detect_threshold, presets=PRESETS)
+METHOD: Final = Method("threshold", MethodKind.SERIES, detect_threshold, presets=PRESETS, fewest=lambda _found: 2)
