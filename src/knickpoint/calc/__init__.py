@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from knickpoint.calc.evaluate import FUNCTIONS, Source, evaluate, queries_of
 from knickpoint.calc.folds import FOLDS
+from knickpoint.calc.formula_units import unit_of
 from knickpoint.calc.grammar import parse
 from knickpoint.calc.pivot import Pivot, pivot
 from knickpoint.calc.traces import FORMULA_SIGN, Traces, formula_id
@@ -29,4 +30,5 @@ __all__ = [
     "parse",
     "pivot",
     "queries_of",
+    "unit_of",
 ]

@@ -30,6 +30,8 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "compare": ("compare", "Build and measure two commits in turns on this machine, and judge what changed."),
     },
     "Results": {
+        "traces": ("traces", "List the traces that a query matches, with how often and when each was measured."),
+        "query": ("query", "Print the values of traces, or of a formula over them."),
         "plot": ("plot", "Draw a trace with its findings as a picture."),
         "export": ("export", "Write the points, one row each."),
         "detect": ("detect", "Find steps in series from a file or a pipe, without an instance."),

@@ -25,29 +25,36 @@ __all__ = ["command"]
 
 @dataclass(frozen=True, slots=True)
 class _Points:
-    """Which points to write: repositories (None for all), traces, and line."""
+    """Which points to write: repositories (None for all), traces, line, and whether params have columns."""
 
     repositories: Sequence[Repository] | None
     query: Query
     line: str
+    params: bool
+
+
+def _param_names(store: Store, chosen: _Points) -> set[str]:
+    """Return the names of the params of the traces to write."""
+    repositories = store.commits.repositories() if chosen.repositories is None else chosen.repositories
+    return {name for repository in repositories for name in store.traces.facets(repository, chosen.query)}
 
 
 def _write(store: Store, chosen: _Points, output: str, path: Path | None) -> int:
     from knickpoint.store import export
 
+    batches = export.batches(store, chosen.repositories, line=chosen.line, query=chosen.query)
+    layout = export.param_layout(_param_names(store, chosen)) if chosen.params else export.POINTS
     if output == "parquet":
         if path is None:
             raise InputError("Parquet is not text", where="--format parquet", remedy="Name a file with --output.")
-        return export.write_parquet(
-            export.batches(store, chosen.repositories, line=chosen.line, query=chosen.query), path
-        )
+        return export.write_parquet(batches, path, layout)
     write = export.write_json if output == "json" else export.write_csv
-    points = export.rows(store, chosen.repositories, line=chosen.line, query=chosen.query)
+    points = export.table_rows(batches, layout)
     if path is None:
-        return write(points, sys.stdout)
+        return write(points, sys.stdout, layout.names)
     try:
         with path.open("w", encoding="utf-8", newline="") as file:
-            return write(points, file)
+            return write(points, file, layout.names)
     except OSError as error:
         raise StoreError(
             f"the file cannot be written: {error.strerror}", where=str(path), remedy="Choose another with --output."
@@ -73,20 +80,26 @@ def _write(store: Store, chosen: _Points, output: str, path: Path | None) -> int
 @click.option("--query", "query_text", default="", help="Only traces that match, such as 'benchmark=parse os=linux'.")
 @click.option("--repository", default="", metavar="NAME", help="Only this repository.")
 @click.option("--line", default="", help="The line (branch). Default: the default line of each repository.")
+@click.option(
+    "--params",
+    is_flag=True,
+    help="One column for each param, with commit time and author, for data frames and spreadsheets.",
+)
 @instance_option
 def command(
-    *, output: str, path: Path | None, query_text: str, repository: str, line: str, instance: str | None
+    *, output: str, path: Path | None, query_text: str, repository: str, line: str, params: bool, instance: str | None
 ) -> None:
     """Write the points, one row each: repository, line, trace key, unit, position, commit, value, direction, time.
 
     The time is that of the commit. Order and columns are stable, without ids or times of this instance: two instances
     with the same results write the same text. `knick detect` reads it. `knick import` makes the same points from it,
-    one repository a file, without their runs and samples; `knick backup` keeps those.
+    one repository a file, without their runs and samples; `knick backup` keeps those. With --params
+    the rows are for data frames and spreadsheets: a param that has the name of another column is called param_NAME there.
     """
     from knickpoint.model.query import parse_query
 
     with open_chosen_instance(instance) as opened:
         repositories = [opened.store.commits.repository(repository)] if repository else None
-        count = _write(opened.store, _Points(repositories, parse_query(query_text), line), output, path)
+        count = _write(opened.store, _Points(repositories, parse_query(query_text), line, params), output, path)
     if path is not None:
         note(f"Wrote {count:,} points to {path}.")
