@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -14,9 +14,9 @@ from knickpoint.bisect.search.answers import evidence_of_answers
 from knickpoint.bisect.search.evidence import Evidence, Predictions, log_sum
 from knickpoint.bisect.search.gaps import Gaps, prior_of
 from knickpoint.bisect.search.problem import Observation, Posterior, Problem
-from knickpoint.bisect.search.values import evidence_of_values
+from knickpoint.bisect.search.values import cautious_evidence, evidence_of_values
 
-__all__ = ["Belief", "believe", "posterior"]
+__all__ = ["Belief", "believe", "believe_cautiously", "posterior"]
 
 _REVERSED: Final = 0.1
 """Share of "no commit made the change" in which a commit made one in the other direction."""
@@ -31,6 +31,7 @@ class Belief:
         none_before: part of ``posterior.none`` in which all places have the level of the good end.
         none_after: part in which all places have the level of the bad end.
         reversed: part in which the levels change in the other direction.
+        negligible: probability of one change that is too small to be the one in question: not part of ``posterior.none``.
         change: log Bayes factor of "a commit made the change" against "no commit did"; 0 without observations.
         second: log Bayes factor of several changes against one.
         between: probability of each place to lie between two changes; shape (candidates + 1,).
@@ -42,6 +43,7 @@ class Belief:
     none_before: float
     none_after: float
     reversed: float
+    negligible: float
     change: float
     second: float
     between: NDArray[np.float64]
@@ -56,7 +58,15 @@ def posterior(problem: Problem, observations: Sequence[Observation]) -> Posterio
 
 def believe(problem: Problem, observations: Sequence[Observation]) -> Belief:
     """Weigh all hypotheses; the order of the observations does not matter."""
-    evidence = _evidence(problem, observations)
+    return _weigh(problem, _evidence(problem, observations))
+
+
+def believe_cautiously(problem: Problem, observations: Sequence[Observation]) -> Belief:
+    """Weigh one change and none by values whose noise may have heavy tails, or another deviation on each side."""
+    return _weigh(replace(problem, several=0.0), cautious_evidence(problem, observations))
+
+
+def _weigh(problem: Problem, evidence: Evidence) -> Belief:
     gaps = Gaps(evidence.places, prior_of(problem))
     with np.errstate(divide="ignore"):
         mass, pair_mass = np.log(gaps.mass), np.log(gaps.pair_mass)
@@ -90,6 +100,7 @@ def believe(problem: Problem, observations: Sequence[Observation]) -> Belief:
         none_before=float(of_none[0]),
         none_after=float(of_none[1]),
         reversed=float(of_none[2]) if len(of_none) == 3 else 0.0,
+        negligible=0.0 if evidence.negligible is None else float((of_gaps * evidence.negligible).sum()),
         change=change,
         second=pair_total - single_total,
         between=gaps.between_pairs(of_pairs),

@@ -26,7 +26,7 @@ def conclude_of(standing: Standing, budget: Budget) -> Conclusion | None:
     posterior = standing.belief.posterior
     if standing.not_reproducible:
         return Conclusion(
-            ConclusionKind.NOT_REPRODUCIBLE, (), posterior.none, posterior, _open_without_change(standing)
+            ConclusionKind.NOT_REPRODUCIBLE, (), standing.without_change, posterior, _open_without_change(standing)
         )
     if standing.verified:
         return _found(standing)
@@ -42,7 +42,7 @@ def conclude_of(standing: Standing, budget: Budget) -> Conclusion | None:
 def _found(standing: Standing) -> Conclusion:
     posterior = standing.belief.posterior
     groups = [standing.candidates_of(number) for number in standing.culprits]
-    probability = float(min(standing.class_probability[list(standing.culprits)]))
+    probability = standing.stated_probability
     places = tuple(place for group in groups for place in group)
     if len(groups) > 1:
         unclear = "" if all(len(group) == 1 for group in groups) else "some of the commits cannot be measured"
@@ -58,6 +58,9 @@ def _open_without_change(standing: Standing) -> str:
     if belief.reversed > belief.none_before + belief.none_after:
         return "the ends differ in the other direction"
     problem = standing.problem
+    if belief.negligible > belief.posterior.none:
+        known = problem.before.count and problem.after.count
+        return f"the ends differ by less than {'half of what the history shows' if known else 'the noise of one probe'}"
     unmeasured = problem.candidates + 1 - len({o.place for o in standing.observations})
     if problem.before.count and problem.after.count and unmeasured:
         return "the ends do not differ when they are measured again; changes between them may cancel each other"

@@ -14,7 +14,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Estimate", "LevelPrior", "Segments", "fit"]
+__all__ = ["Estimate", "LevelPrior", "Segments", "fit", "inverted"]
 
 Array = NDArray[np.float64]
 
@@ -138,7 +138,7 @@ def fit(segments: Segments, prior: LevelPrior) -> Estimate:
     matrix[..., diagonal, diagonal] += count.sum(axis=2)
     right = prior.pull[:, None] + total.sum(axis=2) - (by_device @ pulled[:, :, None])[..., 0]
     # Solve for the levels.
-    inverse, determinant = _invert(matrix)
+    inverse, determinant = inverted(matrix)
     levels = (inverse @ right[..., None])[..., 0]
     explained = (right * levels).sum(axis=2) + (pulled**2 / held).sum(axis=2)
     shape = prior.shape + float(count[0].sum()) / 2
@@ -149,7 +149,7 @@ def fit(segments: Segments, prior: LevelPrior) -> Estimate:
     return Estimate(evidence, levels, inverse, scale / shape, count, pulled, held)
 
 
-def _invert(matrix: Array) -> tuple[Array, Array]:
+def inverted(matrix: Array) -> tuple[Array, Array]:
     """Return inverses and determinants of symmetric matrices; shape (..., k, k) with k of 1, 2 or 3."""
     size = matrix.shape[-1]
     if size == 1:

@@ -28,6 +28,9 @@ _ENDS_DIFFER: Final = 0.2
 """The ends are measured again while "no commit made the change" has at least this probability."""
 
 
+_LEAST_GAIN: Final = 1e-3
+"""What a value of an end says at least, in nats; ends that say as much are measured as often."""
+
 _ENDS_AGREE: Final = 0.02
 """And while one change has at least this probability; below it, only two that cancel each other are left to look for."""
 
@@ -116,15 +119,16 @@ def _verify(standing: Standing, under_way: Sequence[PlannedProbe], free: Sequenc
 
 
 def _confirm(standing: Standing, under_way: Sequence[PlannedProbe], free: Sequence[str]) -> tuple[PlannedProbe, ...]:
-    """Measure culprit and parent where the culprit is sure, but not yet that there was a change at all.
+    """Measure culprit and parent again, until it is sure that there was a change, and that other noise explains none of it.
 
-    Each denies one half of "none": the parent that all is at the level of the bad end, the culprit that all is at that of
-    the good end. Values are compared on one device, so that the side with fewer values there is next.
+    The parent denies that the change was earlier, or that all is at the level of the bad end; the culprit that it is later, or that
+    all is at that of the good end. The side that is more open has more probes. Values are compared on one device.
     """
     numbers = standing.likely_culprits
     parents = {place for number in numbers for place in standing.sides_of(number)[:1]}
     culprits = {place for number in numbers for place in standing.sides_of(number)[1:]}
-    denying = parents if standing.belief.none_after > standing.belief.none_before else culprits
+    earlier, later = standing.beside_the_culprit
+    denying = parents if earlier > later else culprits
     answers = standing.problem.error is not None
     made = [(o.place, o.device) for o in standing.observations] + [(probe.place, probe.device) for probe in under_way]
     counts = Counter((place, "" if answers else device) for place, device in made)
@@ -133,12 +137,13 @@ def _confirm(standing: Standing, under_way: Sequence[PlannedProbe], free: Sequen
         on = "" if answers else device
 
         def price(place: int, on: str = on) -> tuple[int, int]:
-            return (counts[place, on] + 1) * (1 if answers and place in denying else _DENIES), place
+            return (counts[place, on] + 1) * (1 if place in denying else _DENIES), place
 
         place = min(parents | culprits, key=price, default=None)
         if place is not None:
             counts[place, on] += 1
-            planned.append(PlannedProbe(place, device, _purpose(standing, place)))
+            purpose = ProbePurpose.VERIFY if standing.change_is_sure else _purpose(standing, place)
+            planned.append(PlannedProbe(place, device, purpose))
     return tuple(planned)
 
 
@@ -161,7 +166,9 @@ def _ends(standing: Standing, under_way: Sequence[PlannedProbe], free: Sequence[
         return ()  # the device of the ends is busy, and goes on with them when it is free
     device = usual if usual in free else free[0]
     own = Counter(o.place for o in standing.observations if o.device == device)
-    return (PlannedProbe(min(wanted, key=lambda place: own[place]), device, ProbePurpose.END),)
+    gains = standing.gain(device, wanted) if len(own) > 1 else np.zeros(len(wanted))
+    place = min(zip(wanted, gains, strict=True), key=lambda end: (own[end[0]] + 1) / (end[1] + _LEAST_GAIN))[0]
+    return (PlannedProbe(place, device, ProbePurpose.END),)
 
 
 def _wanted_ends(standing: Standing, running: Sequence[int]) -> list[int]:
@@ -175,9 +182,12 @@ def _wanted_ends(standing: Standing, running: Sequence[int]) -> list[int]:
     least = 1 if known else 2
     posterior = standing.belief.posterior
     changed = float(posterior.single.sum())
-    unclear = not standing.exact and posterior.none > _ENDS_DIFFER and changed > _ENDS_AGREE
+    open_ends = _ENDS_DIFFER < standing.without_change < problem.probability
+    unclear = not standing.exact and open_ends and changed > _ENDS_AGREE
     if unclear and problem.error is not None and not standing.unseen_ends:
         return _denying_end(standing, counts)
+    if unclear and min(counts.values(), default=0) >= least:
+        return sorted(ends, key=lambda place: counts[place])
     enough = max(least, min(counts.values(), default=0) + 1 if unclear else 0)
     return sorted((place for place in ends if counts[place] < enough), key=lambda place: counts[place])
 
@@ -200,8 +210,11 @@ def _search(standing: Standing, under_way: Sequence[PlannedProbe], free: Sequenc
         targets.remove(min(targets, key=lambda target: abs(target - position)))
     usable = (before >= _OPEN) & (before <= 1 - _OPEN)
     usable[[place for place in problem.skipped if place <= problem.candidates]] = False
-    if standing.exact or (_between(standing) and standing.unseen_between):
-        usable[[o.place for o in standing.observations] + [probe.place for probe in under_way]] = False
+    made = [o.place for o in standing.observations] + [probe.place for probe in under_way]
+    if standing.exact:
+        usable[made] = False
+    elif _between(standing):
+        usable &= _least_measured(standing, made)
     places = _at_quantiles(before, targets, usable, problem.costs, repeats=not standing.exact)
     if not places and not under_way and not standing.exact:
         places = _around_the_likeliest(standing)
@@ -210,6 +223,13 @@ def _search(standing: Standing, under_way: Sequence[PlannedProbe], free: Sequenc
     return tuple(
         PlannedProbe(place, device, _purpose(standing, place)) for place, device in zip(places, ordered, strict=False)
     )
+
+
+def _least_measured(standing: Standing, made: Sequence[int]) -> NDArray[np.bool_]:
+    """Return the places between the ends with the fewest probes: where two changes may cancel each other, none is known best."""
+    counts = np.bincount(made, minlength=standing.problem.candidates + 1).astype(np.float64)
+    counts[[0, -1, *(place for place in standing.problem.skipped if place < len(counts))]] = np.inf
+    return np.asarray(counts == counts.min())
 
 
 def _with_open_answers(standing: Standing, places: Sequence[int]) -> list[int]:
@@ -263,7 +283,7 @@ def _between(standing: Standing) -> bool:
     """Return whether the ends agree, so that only changes that cancel each other are left to look for."""
     posterior = standing.belief.posterior
     agree = posterior.none > _ENDS_DIFFER and float(posterior.single.sum()) <= _ENDS_AGREE
-    return agree or (posterior.none >= standing.problem.probability and standing.unseen_between > 0)
+    return agree or (standing.without_change >= standing.problem.probability and standing.unseen_between > 0)
 
 
 def _at_quantiles(

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.bisect.search.belief import Belief, believe
+from knickpoint.bisect.search.belief import Belief, believe, believe_cautiously
 from knickpoint.bisect.search.gaps import Gaps, inseparable_before, prior_of
 from knickpoint.bisect.search.problem import Observation, Problem
 
@@ -63,10 +63,41 @@ class Standing:
 
     @cached_property
     def culprits(self) -> tuple[int, ...]:
-        """The classes that are sure enough to be stated, ascending; not yet verified."""
-        if not self.ends_are_certain and self.belief.change < _CHANGE_AGAINST_NONE:
+        """The classes that are sure enough to be stated, whatever the noise; ascending, and not yet verified."""
+        if not self.likely_culprits or not self.change_is_sure or not self._is_sure(self.cautious or self.belief):
             return ()
-        return self.likely_culprits
+        return self.likely_culprits if self.stated_probability >= self.problem.probability else ()
+
+    @property
+    def change_is_sure(self) -> bool:
+        """Whether the values exclude "none" as normal noise; whatever the noise, the culprit and its parent have to show."""
+        return self._is_sure(self.belief)
+
+    def _is_sure(self, belief: Belief) -> bool:
+        return self.ends_are_certain or belief.change >= _CHANGE_AGAINST_NONE
+
+    @property
+    def beside_the_culprit(self) -> tuple[float, float]:
+        """The probabilities that the change was before the likely culprit, or is after it; "none" counts on both sides."""
+        belief, first = self.cautious or self.belief, min(self.likely_culprits)
+        alone = np.bincount(self.classes, belief.posterior.single)
+        return float(alone[:first].sum()) + belief.none_after, float(alone[first + 1 :].sum()) + belief.none_before
+
+    @cached_property
+    def cautious(self) -> Belief | None:
+        """The belief that the likely culprit has to stand; None for answers, and where several are likely."""
+        if self.problem.error is not None or len(self.likely_culprits) != 1:
+            return None
+        return believe_cautiously(self.problem, self.observations)
+
+    @cached_property
+    def stated_probability(self) -> float:
+        """The least probability of the likely culprits."""
+        numbers = list(self.likely_culprits)
+        least = min((float(self.class_probability[number]) for number in numbers), default=0.0)
+        if self.cautious is None:
+            return least
+        return min(least, float(self.cautious.posterior.marginal[self.classes == numbers[0]].sum()))
 
     @cached_property
     def likely_culprits(self) -> tuple[int, ...]:
@@ -76,13 +107,18 @@ class Standing:
         return tuple(int(number) for number in sure) if len(sure) >= expected else ()
 
     @property
+    def without_change(self) -> float:
+        """The probability that no commit made the change: none made any, or it is too small to be the one in question."""
+        return self.belief.posterior.none + (0.0 if self.ends_are_certain else self.belief.negligible)
+
+    @property
     def not_reproducible(self) -> bool:
         """Whether it is sure enough that no commit of the range made the change, and enough places were measured.
 
         Changes of values that cancel each other are seen only between the ends. Answers of both ends say which of them
         contradicts the range.
         """
-        if self.belief.posterior.none < self.problem.probability:
+        if self.without_change < self.problem.probability:
             return False
         return not (self.unseen_ends if self.problem.error is not None else self.unseen_between)
 

@@ -9,12 +9,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from knickpoint.bisect.search.cautious import CautiousFit, fit_cautiously
 from knickpoint.bisect.search.evidence import Evidence, Predictions, log_sum
 from knickpoint.bisect.search.knowledge import Knowledge, Scale, knowledge_of, scale_of
-from knickpoint.bisect.search.linear_model import Estimate, Segments, fit
+from knickpoint.bisect.search.linear_model import Estimate, LevelPrior, Segments, fit
 from knickpoint.bisect.search.problem import Observation, Problem
 
-__all__ = ["Fit", "Values", "best_fit", "evidence_of_values"]
+__all__ = ["Fit", "Values", "best_fit", "cautious_evidence", "evidence_of_values"]
 
 Array = NDArray[np.float64]
 
@@ -41,6 +42,10 @@ _LEFT_OUT: Final = 12.0
 
 _TAKEN_BACK: Final = 0.02
 """Share of the pairs of changes in which the second takes the first one back."""
+
+
+_NEGLIGIBLE: Final = 0.5
+"""A movement of less than this share of that of the history is not the change in question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +193,57 @@ def evidence_of_values(problem: Problem, observations: Sequence[Observation]) ->
         reversed=log_sum(turned, axis=0),
         pair=pair,
         predictions=_predictions(values, fitted, single),
+        negligible=_negligible(problem, values.scale, fitted.single, single),
     )
+
+
+def _negligible(problem: Problem, scale: Scale, fitted: Estimate, evidence: Array) -> Array:
+    """Return the probability of each single change to be smaller than half that of the history, or than the noise without one."""
+    shares = np.exp(evidence - log_sum(evidence, axis=0))
+    deviation = np.sqrt(fitted.movement_variance * fitted.variance)
+    if problem.before.count and problem.after.count:
+        expected = (problem.after.mean - problem.before.mean) / scale.unit
+        movement, least = fitted.movement * np.sign(expected), np.full_like(deviation, abs(expected) * _NEGLIGIBLE)
+    else:
+        movement, least = np.abs(fitted.movement), np.sqrt(fitted.variance)
+    return np.asarray((shares * np.exp(_log_positive((least - movement) / deviation))).sum(axis=0))
+
+
+def cautious_evidence(problem: Problem, observations: Sequence[Observation]) -> Evidence:
+    """Return the evidence of one change at most, under several shapes of noise."""
+    values = Values.of(problem, observations)
+    known = _knowledge(problem, values)
+    prior = known.single
+    gaps = len(values.places) + 1
+    after = values.index >= np.arange(gaps)[:, None]
+    device = np.eye(len(values.devices))[values.device]
+    found = fit_cautiously(values.value, device, np.concatenate([after, ~after]), prior, known.moves)
+    forward, turned = _parts(found, slice(None, gaps)), _parts(found, slice(gaps, None))
+    moved = forward.log_evidence + _moved(found.moves, forward)
+    backwards = np.full_like(moved, -np.inf)
+    if problem.movement:
+        shapes = len(found.moves) // len(prior.mean)
+        likely = np.tile(_expected_direction(problem.movement, prior), (shapes, 1))
+        vague = moved + _log_positive(-problem.movement * _standard(forward)) - likely
+        exchanged = turned.log_evidence + _log_positive(problem.movement * _standard(turned)) - likely
+        backwards = np.where(found.moves > 0, vague, exchanged)
+        moved = moved + _log_positive(problem.movement * _standard(forward)) - likely
+    return Evidence(
+        places=values.places,
+        none_before=float(log_sum(forward.log_evidence[:, -1])),
+        none_after=float(log_sum(forward.log_evidence[:, 0])),
+        single=log_sum(moved, axis=0),
+        reversed=log_sum(backwards, axis=0),
+        pair=np.full((gaps, gaps), -np.inf),
+    )
+
+
+def _parts(found: CautiousFit, part: slice) -> CautiousFit:
+    """Return the fit of some of the hypotheses."""
+    evidence, movement, spread, variance = (
+        each[:, part] for each in (found.log_evidence, found.movement, found.movement_variance, found.variance)
+    )
+    return CautiousFit(evidence, movement, spread, variance, found.moves)
 
 
 def _predictions(values: Values, fitted: _Fitted, single: Array) -> Predictions:
@@ -222,9 +277,7 @@ def _directed(movement: int, known: Knowledge, fitted: _Fitted) -> tuple[Array, 
     if movement == 0:
         return evidence, np.full_like(evidence, -np.inf)
     prior = known.single
-    covariance = np.linalg.inv(prior.precision)
-    spread = np.sqrt(covariance[:, 0, 0] + covariance[:, 1, 1] - 2 * covariance[:, 0, 1])
-    likely = _log_positive(movement * (prior.mean[:, 1] - prior.mean[:, 0]) / spread)[:, None]
+    likely = _expected_direction(movement, prior)
     forward = evidence + _log_positive(movement * _standard(fitted.single)) - likely
     # Where the levels are known, the other direction has them exchanged; else the same fit serves both.
     other = fit(fitted.sums.single().turned(), prior)
@@ -233,7 +286,14 @@ def _directed(movement: int, known: Knowledge, fitted: _Fitted) -> tuple[Array, 
     return forward, np.where(known.moves > 0, vague, exchanged)
 
 
-def _standard(estimate: Estimate) -> Array:
+def _expected_direction(movement: int, prior: LevelPrior) -> Array:
+    """Return the log probability that each account gives the movement its direction; shape (a, 1)."""
+    covariance = np.linalg.inv(prior.precision)
+    spread = np.sqrt(covariance[:, 0, 0] + covariance[:, 1, 1] - 2 * covariance[:, 0, 1])
+    return _log_positive(movement * (prior.mean[:, 1] - prior.mean[:, 0]) / spread)[:, None]
+
+
+def _standard(estimate: Estimate | CautiousFit) -> Array:
     """Return the estimated movement in standard deviations."""
     return np.asarray(estimate.movement / np.sqrt(estimate.movement_variance * estimate.variance))
 
@@ -243,7 +303,7 @@ def _log_positive(standard: Array) -> Array:
     return np.asarray(-np.logaddexp(0.0, -1.702 * standard))
 
 
-def _moved(moves: Array, estimate: Estimate) -> Array:
+def _moved(moves: Array, estimate: Estimate | CautiousFit) -> Array:
     """Weigh a vague prior of the movement by its square, so that a movement near zero is not one.
 
     Without it, "no change" could never gain much on "a very small change" (the moment prior of Johnson and Rossell, 2010).
