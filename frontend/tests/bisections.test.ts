@@ -62,7 +62,7 @@ describe("a bisection in words", () => {
   });
 
   it("is stopping until its worker has ended it", () => {
-    expect(stateText({ state: "running", stopping: true })).toBe("Stopping");
+    expect(stateText({ state: "running", stopping: true, culprits: [] })).toBe("Stopping");
     expect([hasEnded({ state: "running" }), hasEnded({ state: "gave up" })]).toEqual([false, true]);
   });
 

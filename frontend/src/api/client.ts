@@ -50,6 +50,8 @@ export type Permission = Schemas["Permission"];
 export type Token = Schemas["TokenAnswer"];
 export type TokenRequest = Schemas["TokenRequest"];
 export type NeverMeasured = Schemas["NeverMeasuredAnswer"];
+export type RemeasuredValue = Schemas["RemeasuredAnswer"];
+export type BisectionStanding = Schemas["BisectionStandingAnswer"];
 export type QuarantinedValue = Schemas["QuarantinedValueAnswer"];
 export type WithoutValue = Schemas["WithoutValueAnswer"];
 export type Version = Schemas["VersionAnswer"];
@@ -220,6 +222,8 @@ export const api = {
   trackers: (signal?: AbortSignal) => get<Tracker[]>(apiUrl("trackers"), signal),
   withoutValue: (id: number, line: string, signal?: AbortSignal) =>
     get<WithoutValue[]>(apiUrl(`traces/${id}/without-value`, { line }), signal),
+  remeasured: (id: number, line: string, signal?: AbortSignal) =>
+    get<RemeasuredValue[]>(apiUrl(`traces/${id}/remeasured`, { line }), signal),
   quarantined: (id: number, line: string, signal?: AbortSignal) =>
     get<QuarantinedValue[]>(apiUrl(`traces/${id}/quarantined`, { line }), signal),
   neverMeasured: (repository: string, signal?: AbortSignal) =>

@@ -1137,6 +1137,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/traces/{key}/remeasured": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Remeasured
+         * @description List the values of a trace that probes of bisections measured, in the order of the line.
+         */
+        get: operations["get_remeasured"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/traces/{key}/runs": {
         parameters: {
             query?: never;
@@ -1841,7 +1861,7 @@ export interface components {
             commits: number;
             /**
              * Culprits
-             * @description The commits that made the change; empty where none was found.
+             * @description The commits that made the change: one in the state `culprit`; several, each of its own change, in the state `range`; empty where none was found.
              */
             culprits: components["schemas"]["CommitAnswer"][];
             /** Ended */
@@ -1918,7 +1938,7 @@ export interface components {
             commits: number;
             /**
              * Culprits
-             * @description The commits that made the change; empty where none was found.
+             * @description The commits that made the change: one in the state `culprit`; several, each of its own change, in the state `range`; empty where none was found.
              */
             culprits: components["schemas"]["CommitAnswer"][];
             /**
@@ -2021,6 +2041,33 @@ export interface components {
              * @default
              */
             profile: string;
+        };
+        /**
+         * BisectionStandingAnswer
+         * @description How the newest bisection of a regression stands, for lists.
+         */
+        BisectionStandingAnswer: {
+            /**
+             * Culprits
+             * @description As in a bisection.
+             */
+            culprits: components["schemas"]["CommitAnswer"][];
+            /**
+             * Id
+             * @description People write it as `B12`.
+             */
+            id: number;
+            /**
+             * Probability
+             * @description Of what is stated; 0 while it is not known.
+             */
+            probability: number;
+            state: components["schemas"]["BisectionState"];
+            /**
+             * Stopping
+             * @description Whether a person stopped it, and its worker has not ended it yet.
+             */
+            stopping: boolean;
         };
         /**
          * BisectionState
@@ -2682,6 +2729,8 @@ export interface components {
         GroupAnswer: {
             /** @description The highest severity of the alerts of the members that match. */
             alert_severity: components["schemas"]["AlertSeverity"];
+            /** @description Its newest bisection; null without one. */
+            bisection: components["schemas"]["BisectionStandingAnswer"] | null;
             /** @description `provisional` where all of its live members are, whatever the filter. */
             certainty: components["schemas"]["Certainty"];
             commit: components["schemas"]["CommitAnswer"];
@@ -3888,6 +3937,33 @@ export interface components {
             without?: number[];
         };
         /**
+         * RemeasuredAnswer
+         * @description A value of a trace that a probe of a bisection measured.
+         */
+        RemeasuredAnswer: {
+            /**
+             * Bisections
+             * @description The bisections that the probe served.
+             */
+            bisections: number[];
+            /**
+             * Counts
+             * @description Whether it is one of the values of its commit, whose point is the median of them all. Values of a device that measures unlike the machine of the trace do not count.
+             */
+            counts: boolean;
+            /** Device */
+            device: string;
+            /** Position */
+            position: number;
+            /** Time */
+            time: string | null;
+            /**
+             * Value
+             * @description In the unit of the trace.
+             */
+            value: number;
+        };
+        /**
          * RenameRequest
          * @description A rename: the trace `new` continues `old`.
          */
@@ -4510,7 +4586,7 @@ export interface components {
             commit: components["schemas"]["CommitAnswer"];
             /**
              * Probability
-             * @description Probability that this commit alone made the change; null for the good end, and before the first probe.
+             * @description Probability that this commit made a change, alone or with others; null for the good end, and before the first probe.
              */
             probability: number | null;
         };
@@ -10826,6 +10902,113 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["QuarantinedValueAnswer"][];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_remeasured: {
+        parameters: {
+            query?: {
+                /** @description Name of the line. Default: the default line. */
+                line?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Id of the trace. */
+                key: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RemeasuredAnswer"][];
                 };
             };
             /** @description The request cannot be used. */

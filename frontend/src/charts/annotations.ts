@@ -12,6 +12,8 @@ export const FAILURE_OFFSET = 8;
 export const TICKET_OFFSET = 24;
 /** Radius of the ring of a quarantined value, in pixels. */
 const QUARANTINED_RADIUS = 4.5;
+/** Half the diagonal of the diamond of a value that a probe measured, in pixels. */
+const REMEASURED_RADIUS = 5;
 /** uPlot's number for logarithmic scales. */
 const LOGARITHMIC = 3;
 /** How far stable regions reach beyond their first and last commit, in commits. */
@@ -61,6 +63,7 @@ export function drawAboveValues(view: ChartView, plot: uPlot, colours: Palette):
   drawNotes(drawing);
   drawCandidates(drawing);
   drawFailures(drawing);
+  drawRemeasured(drawing);
   drawQuarantined(drawing);
   drawTickets(drawing);
   drawing.canvas.restore();
@@ -173,6 +176,25 @@ function drawFailures({ view, canvas, ratio, colours, x, plot: { bbox } }: Drawi
       canvas.arc(x(position), y, 3.5 * ratio, 0, 2 * Math.PI);
       canvas.stroke();
     }
+  }
+}
+
+/** Values that probes of bisections measured: diamonds, filled where they count in the points of the trace. */
+function drawRemeasured({ view, canvas, ratio, colours, x, y }: Drawing): void {
+  const radius = REMEASURED_RADIUS * ratio;
+  canvas.strokeStyle = colours.pin;
+  canvas.lineWidth = 1.5 * ratio;
+  for (const { position, value, counts } of view.remeasured) {
+    canvas.fillStyle = counts ? colours.pin : colours.paper;
+    const [centre, height] = [x(position), y(value)];
+    canvas.beginPath();
+    canvas.moveTo(centre, height - radius);
+    canvas.lineTo(centre + radius, height);
+    canvas.lineTo(centre, height + radius);
+    canvas.lineTo(centre - radius, height);
+    canvas.closePath();
+    canvas.fill();
+    canvas.stroke();
   }
 }
 

@@ -58,6 +58,14 @@ export interface ChartQuarantined {
   value: number | null;
 }
 
+/** A value that a probe of a bisection measured. */
+export interface ChartRemeasured {
+  position: number;
+  value: number;
+  /** Whether the point of its commit is the median of this value and others. */
+  counts: boolean;
+}
+
 /** A ticket about a commit. */
 export interface ChartTicket {
   position: number;
@@ -86,6 +94,7 @@ export interface ChartView {
   candidates: readonly ChartCandidate[];
   failures: readonly ChartFailure[];
   quarantined: readonly ChartQuarantined[];
+  remeasured: readonly ChartRemeasured[];
   tickets: readonly ChartTicket[];
   times: Float64Array;
   total: number;

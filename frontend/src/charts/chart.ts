@@ -11,6 +11,7 @@ import type {
   ChartCandidate,
   ChartFailure,
   ChartQuarantined,
+  ChartRemeasured,
   ChartLevel,
   ChartLine,
   ChartMark,
@@ -27,7 +28,7 @@ import { alignedData, uplotOptions } from "./uplot-options";
 /** Properties that uPlot knows nothing about: a redraw is enough when they change. */
 const DRAWN = ["levels", "marks", "notes", "candidates", "failures", "tickets", "pinned"] as const;
 /** Properties that are part of uPlot's options or data: it has to be built again. */
-const BUILT = ["lines", "quarantined", "scale", "times", "total", "range"] as const;
+const BUILT = ["lines", "quarantined", "remeasured", "scale", "times", "total", "range"] as const;
 
 /** A press that moves less than this, in pixels, is a click and no drag. */
 const MIN_DRAG = 4;
@@ -47,6 +48,7 @@ export class Chart extends PageElement implements ChartView {
   @property({ attribute: false }) candidates: readonly ChartCandidate[] = [];
   @property({ attribute: false }) failures: readonly ChartFailure[] = [];
   @property({ attribute: false }) quarantined: readonly ChartQuarantined[] = [];
+  @property({ attribute: false }) remeasured: readonly ChartRemeasured[] = [];
   @property({ attribute: false }) tickets: readonly ChartTicket[] = [];
   @property({ attribute: false }) times = new Float64Array();
   @property({ type: Number }) total = 0;

@@ -177,12 +177,12 @@ function visibleValues(view: ChartView, line: ChartLine): number {
 function valueRange(view: ChartView, counted: { low: number; high: number; logarithmic: boolean }): uPlot.Range.MinMax {
   const { min, max } = positionBounds(view);
   const base = view.lines[0] ? relativeBase(view, view.lines[0]) : 1;
-  // Quarantined values belong to no line, and are drawn as well.
-  const quarantined = view.quarantined
+  // Quarantined values and those of probes belong to no line, and are drawn as well.
+  const beside = [...view.quarantined, ...view.remeasured]
     .filter(({ position, value }) => value !== null && position >= min && position <= max)
     .map(({ value }) => (value ?? 0) / base);
-  const low = Math.min(counted.low, ...quarantined);
-  const high = Math.max(counted.high, ...quarantined);
+  const low = Math.min(counted.low, ...beside);
+  const high = Math.max(counted.high, ...beside);
   if (!Number.isFinite(low) || !Number.isFinite(high)) return [0, 1];
   if (counted.logarithmic) return uPlot.rangeLog(low, Math.max(high, low), 10, false);
   if (view.scale === "zero") {

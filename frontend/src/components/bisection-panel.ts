@@ -127,11 +127,13 @@ export class BisectionPanel extends PageElement {
   // ---- What is known
 
   private renderFound(found: BisectionDetail) {
-    const [culprit] = found.culprits;
     return html`<p class="bisection-state" aria-live="polite">
         <strong>${stateText(found)}.</strong> ${summaryText(found)}
       </p>
-      ${culprit ? html`<p>${commitHash(culprit)} ${culprit.subject} <span class="faint">${culprit.author}</span></p>` : nothing}
+      ${found.culprits.map(
+        (culprit) =>
+          html`<p>${commitHash(culprit)} ${culprit.subject} <span class="faint">${culprit.author}</span></p>`,
+      )}
       <p class="faint">
         B${found.id}: ${countText(found.commits, "commit")}, profile ${found.profile}, asked for by
         ${found.by_rule ? "rule" : found.who} on

@@ -1,6 +1,6 @@
 /** Bisections in words, and the places of their probes on a plot. */
 
-import type { Bisection, BisectionDetail, Probe } from "../api/client";
+import type { Bisection, BisectionDetail, BisectionStanding, Probe } from "../api/client";
 import { countText, percentText } from "./numbers";
 
 const STATES: Record<Bisection["state"], string> = {
@@ -13,8 +13,32 @@ const STATES: Record<Bisection["state"], string> = {
   stopped: "Stopped",
 };
 
-export function stateText({ state, stopping }: Pick<Bisection, "state" | "stopping">): string {
-  return stopping ? "Stopping" : STATES[state];
+export function stateText({ state, stopping, culprits }: Pick<Bisection, "state" | "stopping" | "culprits">): string {
+  if (stopping) return "Stopping";
+  return state === "range" && culprits.length > 1 ? "Several commits found" : STATES[state];
+}
+
+/** The state in lists, in a word or three. */
+const STANDINGS: Record<BisectionStanding["state"], string> = {
+  waiting: "search waits",
+  running: "searching",
+  culprit: "commit found",
+  range: "range found",
+  "not reproducible": "not reproducible",
+  "gave up": "search gave up",
+  stopped: "search stopped",
+};
+
+export function standingWord({ state, stopping, culprits }: BisectionStanding): string {
+  if (stopping) return "search stops";
+  return state === "range" && culprits.length > 1 ? `${culprits.length} commits found` : STANDINGS[state];
+}
+
+/** The state in one line, with what was found. */
+export function standingTitle(standing: BisectionStanding): string {
+  const { id, culprits, probability } = standing;
+  const found = culprits.map(({ short, subject }) => `${short} ${subject}`).join(", ");
+  return `Bisection B${id}: ${standingWord(standing)}${found ? `: ${found}, with a probability of ${certaintyText(probability)}` : ""}`;
 }
 
 export function hasEnded({ state }: Pick<Bisection, "state">): boolean {
@@ -34,6 +58,10 @@ export function summaryText(found: BisectionDetail): string {
     case "culprit":
       return culprit
         ? `${culprit.short} made the change, with a probability of ${certaintyText(found.probability)}.`
+        : found.reason;
+    case "range":
+      return found.culprits.length > 1
+        ? `Each of ${found.culprits.map(({ short }) => short).join(", ")} made a change, with a probability of ${certaintyText(found.probability)}.`
         : found.reason;
     case "not reproducible":
       return "The first and the last commit of the range do not differ when they are measured again. The machine may have changed, and not the code.";

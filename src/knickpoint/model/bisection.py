@@ -13,7 +13,9 @@ from typing import Final
 from knickpoint.model.better import Better
 
 __all__ = [
+    "GATE_FACT",
     "PROBE_FACT",
+    "PROBE_RUN",
     "BisectionState",
     "Measured",
     "ProbeOutcome",
@@ -25,6 +27,12 @@ __all__ = [
 
 PROBE_FACT: Final = "bisection"
 """The fact of a run that names the bisections for which a probe measured it."""
+
+GATE_FACT: Final = "gate"
+"""The fact of a run that names the gate which had it measured."""
+
+PROBE_RUN: Final = "bisection B"
+"""How the names of the runs begin that probes of bisections become, as in ``bisection B12 probe 3``."""
 
 
 class BisectionState(Enum):

@@ -33,9 +33,11 @@ from knickpoint.watch.detection.settlement import evidence_of, settle_steps
 from knickpoint.watch.detection.sightings import sightings_of
 from knickpoint.watch.identity.point_matching import REACH
 from knickpoint.watch.lines import Lines
+from knickpoint.watch.regressions.bisection_text import bisection_text
 
 __all__ = [
     "AlertExplanation",
+    "ExplainedBisection",
     "ExplainedCandidate",
     "ExplainedQuarantine",
     "ExplainedStep",
@@ -103,12 +105,20 @@ class ExplainedQuarantine:
 
 
 @dataclass(frozen=True, slots=True)
+class ExplainedBisection:
+    """How the newest bisection of a regression of the trace stands, in words."""
+
+    regression_id: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """Everything that was decided about one trace.
 
     ``measured`` counts its values on the line. ``at`` is the commit that was asked for. ``points`` are its
     change points near there, those that are gone included. ``quarantines`` are about results of the trace that take no part
-    in its levels, near there.
+    in its levels, near there. ``bisections`` are the newest of the regressions of ``points``.
     """
 
     trace: Trace
@@ -118,6 +128,7 @@ class Explanation:
     alerts: tuple[AlertExplanation, ...]
     points: tuple[ChangePoint, ...]
     quarantines: tuple[ExplainedQuarantine, ...] = ()
+    bisections: tuple[ExplainedBisection, ...] = ()
 
 
 def find_trace_in(store: Store, trace: int | str) -> tuple[Repository, Trace]:
@@ -346,7 +357,17 @@ def explain_trace(
         )
     )
     quarantines = _quarantines(store, lines, found, measured, position)
-    return Explanation(found, repository.name, int(measured.size), commit, explained, near, quarantines)
+    bisections = _bisections(store, repository, near)
+    return Explanation(found, repository.name, int(measured.size), commit, explained, near, quarantines, bisections)
+
+
+def _bisections(store: Store, repository: Repository, points: Sequence[ChangePoint]) -> tuple[ExplainedBisection, ...]:
+    """Return how the newest bisection of each regression of ``points`` stands, by regression."""
+    regressions = {point.regression_id for point in points if point.regression_id}
+    newest = store.bisections.of_regressions(regressions)
+    return tuple(
+        ExplainedBisection(key, bisection_text(store, repository, found)) for key, found in sorted(newest.items())
+    )
 
 
 def _quarantines(

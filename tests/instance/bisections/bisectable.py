@@ -107,11 +107,16 @@ def bisectable(template: Path, directory: Path) -> Iterator[Bisectable]:
         yield Bisectable(instance, World(instance.store, instance.store.commits.repository("project")))
 
 
+def slower_at_the_culprit(place: int) -> float:
+    """Return the level of the commit number ``place``."""
+    return 100.0 if place < CULPRIT else 130.0
+
+
 @dataclass
 class QuickPool:
     """A device that answers at once with what the measure command of :func:`profile` would write.
 
-    ``before`` is called with each job before it has a result. While it is ``silent``, there are no results.
+    ``level`` is the level of each commit. ``before`` is called with each job before it has a result. While it is ``silent``, there are no results.
     """
 
     commits: Sequence[str]
@@ -119,6 +124,7 @@ class QuickPool:
     jobs: list[ProbeJob] = field(default_factory=list)
     waiting: list[ProbeJob] = field(default_factory=list)
     silent: threading.Event = field(default_factory=threading.Event)
+    level: Callable[[int], float] = slower_at_the_culprit
 
     def devices(self) -> tuple[Device, ...]:
         return (Device("lab-1"),)
@@ -137,7 +143,7 @@ class QuickPool:
         job = self.waiting.pop(0)
         self.before(job)
         place = self.commits.index(job.target.commit)
-        value = (100.0 if place < CULPRIT else 130.0) + (place * 7 + len(self.jobs) * 3) % 5 * 0.1
+        value = self.level(place) + (place * 7 + len(self.jobs) * 3) % 5 * 0.1
         content = f"benchmark,kind,unit,value\nparse,p,ms,{value}\n".encode()
         files = (ResultsFile("out.csv", content),)
         measured = {PARSE: Measured(value, (value,), "ms")}

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 from tests.instance.bisections.bisectable import BAD, CULPRIT, GOOD, PARSE, Bisectable, QuickPool, profile
+from tests.server.client import Client
+from tests.watch.conftest import QUICK
 
 from knickpoint.bisect.job import ProbeJob
 from knickpoint.history import Git
@@ -19,8 +21,11 @@ from knickpoint.model.bisection import BisectionState
 from knickpoint.model.query import parse_query
 from knickpoint.model.regression import SuspectRange
 from knickpoint.model.report import Result, ResultTable, RunReport
+from knickpoint.server import create_app
 from knickpoint.store import RunWrite
 from knickpoint.store.bisections import StoredBisection
+from knickpoint.watch.explanation import explain_trace
+from knickpoint.watch.regressions.bisection_text import bisection_text
 
 FOUND = SuspectRange("main", CULPRIT - 1, CULPRIT)
 
@@ -74,6 +79,70 @@ def test_one_announcement_names_the_commit_and_none_contradicts_it(
     rows = store.findings.announcements.of_regression(key)
     assert [each.kind for each in rows] == [AnnouncementKind.REGRESSED, AnnouncementKind.LOCATED]
     assert rows[-1].suspect_range == FOUND
+
+
+def test_several_culprits_are_kept_and_named(slowed: Bisectable, pool: QuickPool) -> None:
+    store, key = slowed.instance.store, slowed.regression
+    pool.level = lambda place: 100.0 + 30.0 * (place >= CULPRIT) + 30.0 * (place >= CULPRIT + 2)
+    done = run(slowed.with_profiles(profile()), pool)
+    assert (done.state, done.answer.culprits) == (BisectionState.RANGE, (CULPRIT, CULPRIT + 2))
+    first, second = pool.commits[CULPRIT][:10], pool.commits[CULPRIT + 2][:10]
+    repository = store.commits.repository("project")
+    assert bisection_text(store, repository, done).startswith(f"B1 several culprits {first} {second} ")
+    assert store.findings.regression(key).suspect_range == SuspectRange("main", CULPRIT - 1, CULPRIT + 2)
+    rank_new_suspects(slowed.instance, everything=True)
+    suspects = store.findings.suspects.get(key)
+    assert suspects is not None
+    assert [each.slot for each in suspects.suspects[:2]] == [CULPRIT, CULPRIT + 2]
+
+
+def test_the_log_says_what_was_measured_why_and_what_was_left(slowed: Bisectable, pool: QuickPool) -> None:
+    done = run(slowed.with_profiles(profile()), pool)
+    lines = [line.text for line in slowed.instance.store.bisections.journal(done.id).lines()]
+    good, culprit = pool.commits[GOOD][:10], pool.commits[CULPRIT][:10]
+    assert lines[0] == f"Searches 5 commits after {good} with the profile quick."
+    assert f"Measures {good} on lab-1: the good end." in lines
+    assert any(line.startswith(f"{culprit} on lab-1: 13") and " of 5 commits left, " in line for line in lines)
+    assert lines[-1] == f"Ends: {culprit} made the change, with a probability of more than 99 %."
+
+
+def test_the_explanation_of_a_trace_says_how_the_search_stands(slowed: Bisectable, pool: QuickPool) -> None:
+    done = run(slowed.with_profiles(profile()), pool)
+    (found,) = explain_trace(slowed.instance.store, PARSE, (QUICK,)).bisections
+    assert found.regression_id == slowed.regression
+    assert found.text == f"{done.name} culprit {pool.commits[CULPRIT][:10]} more than 99 %"
+
+
+@pytest.mark.parametrize("same_machine", [[False], [True]])
+def test_values_of_probes_are_listed_beside_the_points_of_the_trace(
+    slowed: Bisectable, pool: QuickPool, same_machine: list[bool]
+) -> None:
+    instance = slowed.with_profiles(profile(same_machine=same_machine[0]))
+    run(instance, pool)
+    client = Client(create_app(instance))
+    found = client.get(f"/api/v1/traces/{slowed.world.trace('parse')}/remeasured").json()
+    assert len(found) == len(pool.jobs)
+    assert {each["counts"] for each in found} == set(same_machine)
+    assert {(each["device"], *each["bisections"]) for each in found} == {("lab-1", 1)}
+    measured = {pool.commits.index(job.target.commit) for job in pool.jobs}
+    assert {each["position"] for each in found if each["value"] > 120} == {each for each in measured if each >= CULPRIT}
+    environments = client.get(f"/api/v1/traces/{slowed.world.trace('parse')}/environments").json()
+    assert not {fact["name"] for change in environments for fact in change["facts"]} & {"bisection"}
+
+
+def test_the_list_of_regressions_says_how_the_search_stands(slowed: Bisectable, pool: QuickPool) -> None:
+    instance = slowed.with_profiles(profile())
+    client = Client(create_app(instance))
+
+    def standing() -> object:
+        (group,) = client.get("/api/v1/regressions").json()["groups"]
+        return group["bisection"] and (group["bisection"]["state"], len(group["bisection"]["culprits"]))
+
+    before = standing()
+    request_bisection(instance, slowed.regression, who="ann")
+    asked = standing()
+    run(instance, pool)
+    assert [before, asked, standing()] == [None, ("waiting", 0), ("culprit", 1)]
 
 
 def test_results_of_an_unknown_machine_become_a_trace_of_their_own(slowed: Bisectable, pool: QuickPool) -> None:

@@ -8,6 +8,7 @@ import type {
   Explanation,
   Finding,
   QuarantinedValue,
+  RemeasuredValue,
   Repository,
   Run,
   TicketMark,
@@ -44,6 +45,8 @@ export interface TraceContext {
   readonly failures: readonly FailureMark[];
   /** Values that take no part in levels. */
   readonly quarantined: readonly QuarantinedValue[];
+  /** Values that probes of bisections measured. */
+  readonly remeasured: readonly RemeasuredValue[];
   /** The tickets about this trace, also where no change is. */
   readonly tickets: readonly TicketMark[];
   readonly commits: CommitCache | undefined;

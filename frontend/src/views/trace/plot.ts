@@ -38,6 +38,7 @@ function renderChart(context: TraceContext, changes: Changes) {
     .candidates=${context.candidates}
     .failures=${context.failures}
     .quarantined=${context.quarantined}
+    .remeasured=${context.remeasured}
     .tickets=${context.tickets}
     .times=${context.times}
     .total=${changes.commits}
@@ -80,7 +81,7 @@ function renderTools(context: TraceContext, { commits: total }: Changes) {
 
 /** A key for each kind of mark that the plot has. */
 function renderLegend(context: TraceContext, changes: Changes) {
-  const { marks, environments, failures, quarantined, tickets, candidates, route } = context;
+  const { marks, environments, failures, quarantined, remeasured, tickets, candidates, route } = context;
   const present = marks.filter((mark) => !mark.gone);
   const processed = changes.changes.filter((finding) => !finding.history || finding.status !== "new");
   const statuses = [...new Set(processed.map((finding) => finding.status))];
@@ -111,6 +112,16 @@ function renderLegend(context: TraceContext, changes: Changes) {
         "skipped",
       )}
       ${entry(quarantined.length > 0, "quarantined", "quarantined, in no level")}
+      ${entry(
+        remeasured.some(({ counts }) => counts),
+        "remeasured counts",
+        "re-measured by a bisection",
+      )}
+      ${entry(
+        remeasured.some(({ counts }) => !counts),
+        "remeasured",
+        "re-measured on another device, in no level",
+      )}
       ${entry(tickets.length > 0, "ticket", "ticket")} ${entry(candidates.length > 0, "candidate", "candidate")}
     </div>
     ${
@@ -127,7 +138,8 @@ function renderLegend(context: TraceContext, changes: Changes) {
 }
 
 /** The plot in words, for screen readers. */
-function plotText({ findings, environments, failures, quarantined, tickets }: TraceContext, changes: Changes): string {
+function plotText(context: TraceContext, changes: Changes): string {
+  const { findings, environments, failures, quarantined, remeasured, tickets } = context;
   const values = `Values of ${traceText(changes.trace.params)} over ${countText(changes.measured, "measured commit")}.`;
   const texts = findings.map(
     (finding) => `${changeText(finding)} at ${finding.commit.short}, ${standingText(finding)}`,
@@ -138,6 +150,7 @@ function plotText({ findings, environments, failures, quarantined, tickets }: Tr
     ...(environments.length > 0 ? [`${countText(environments.length, "change")} of environment.`] : []),
     ...(failures.length > 0 ? [`${countText(failures.length, "run")} failed or skipped.`] : []),
     ...(quarantined.length > 0 ? [`${countText(quarantined.length, "value")} quarantined.`] : []),
+    ...(remeasured.length > 0 ? [`${countText(remeasured.length, "value")} re-measured by a bisection.`] : []),
     ...(tickets.length > 0 ? [`Tickets: ${tickets.map(({ name }) => name).join(", ")}.`] : []),
   ].join(" ");
 }

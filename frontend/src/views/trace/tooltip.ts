@@ -11,6 +11,7 @@ import { comparisonText } from "../../text/findings";
 import { grouped, percentText, ratioText } from "../../text/numbers";
 import { valueText } from "../../text/units";
 import { quarantinedTips } from "./quarantined";
+import { remeasuredTips } from "./remeasured";
 import { changeAt, environmentsAt, type Regions, type TraceContext } from "./context";
 
 export function renderTooltip(context: TraceContext, changes: Changes, { position, value, line }: Hovered) {
@@ -26,7 +27,8 @@ export function renderTooltip(context: TraceContext, changes: Changes, { positio
   ${environmentsAt(context, position).map(
     (environment) => html`<div class="tip-note">Environment changed: ${renderEnvironmentFacts(environment)}</div>`,
   )}
-  ${quarantinedTips(context.quarantined, position)} ${ticketTips(context.tickets, position)}
+  ${remeasuredTips(context.remeasured, position, line.unit)} ${quarantinedTips(context.quarantined, position)}
+  ${ticketTips(context.tickets, position)}
   ${pinned ? nothing : html`<div class="tip-hint">Click for its runs and links</div>`}`;
 }
 

@@ -17,6 +17,7 @@ import {
   type TicketMark,
   type Trace,
   type QuarantinedValue,
+  type RemeasuredValue,
   type WithoutValue,
 } from "../../api/client";
 import type { Series } from "../../api/series";
@@ -84,6 +85,10 @@ export class TraceView extends PageElement implements TraceContext {
     args: () => [this.route.id, this.route.line] as const,
     load: ([id, line], signal) => api.quarantined(id, line, signal),
   });
+  private readonly remeasuredResource = new Resource(this, {
+    args: () => [this.route.id, this.route.line] as const,
+    load: ([id, line], signal) => api.remeasured(id, line, signal),
+  });
   private readonly ticketsResource = new Resource(this, {
     args: () => [this.route.id, this.route.line] as const,
     load: ([id, line], signal) => api.tickets([id], line, signal),
@@ -121,6 +126,7 @@ export class TraceView extends PageElement implements TraceContext {
     this.environmentsResource,
     this.withoutValueResource,
     this.quarantinedResource,
+    this.remeasuredResource,
     this.ticketsResource,
     this.commitResource,
     this.runsResource,
@@ -155,6 +161,10 @@ export class TraceView extends PageElement implements TraceContext {
     (values: readonly QuarantinedValue[] | undefined): readonly QuarantinedValue[] => values ?? [],
   );
 
+  private readonly remeasuredOf = memoizeLast(
+    (values: readonly RemeasuredValue[] | undefined): readonly RemeasuredValue[] => values ?? [],
+  );
+
   private readonly ticketsOf = memoizeLast(
     (tickets: readonly TicketMark[] | undefined): readonly TicketMark[] => tickets ?? [],
   );
@@ -162,6 +172,7 @@ export class TraceView extends PageElement implements TraceContext {
   private unregisterShortcuts: (() => void) | undefined;
   private readonly onDecided = (): void => {
     this.changesResource.reload();
+    this.remeasuredResource.reload();
     this.ticketsResource.reload();
   };
 
@@ -222,6 +233,10 @@ export class TraceView extends PageElement implements TraceContext {
 
   get quarantined(): readonly QuarantinedValue[] {
     return this.quarantinedOf(this.quarantinedResource.value);
+  }
+
+  get remeasured(): readonly RemeasuredValue[] {
+    return this.remeasuredOf(this.remeasuredResource.value);
   }
 
   get tickets(): readonly TicketMark[] {

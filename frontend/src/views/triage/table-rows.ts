@@ -8,6 +8,7 @@ import { routeUrl } from "../../routes/routes";
 import type { Tab } from "../../routes/triage";
 import { checkState, selectionOfRow, type FindingRow, type RegressionRow, type Row } from "../../state/triage/rows";
 import { FINDINGS_PER_REQUEST } from "../../state/triage/triage-list";
+import { bisectionTag } from "../../templates/bisection";
 import { commitHash, date } from "../../templates/commit";
 import {
   change,
@@ -130,6 +131,7 @@ function renderSubject(context: TriageContext, row: RegressionRow, lead: Finding
       }
       ${regression.history && tab !== "history" ? historyTag() : nothing} ${alertTags(lead, regression.alert_severity)}
       ${kindTag(lead)}${regression.certainty === "provisional" ? provisionalTag(lead) : nothing}
+      ${regression.bisection ? bisectionTag(regression.bisection, routeUrl(findingRoute(lead))) : nothing}
       ${showsDecisions(tab) ? renderStatuses(regression) : nothing}
     </div>
     ${heldLine(regression.held)}

@@ -17,6 +17,13 @@ from knickpoint.bisect.coordinator.bisection import Bisection, BisectionAnswer, 
 from knickpoint.bisect.coordinator.evidence import read_evidence
 from knickpoint.bisect.coordinator.journal import Journal
 from knickpoint.bisect.coordinator.levels import estimate_levels
+from knickpoint.bisect.coordinator.narration import (
+    begin_line,
+    end_line,
+    moot_line,
+    planned_line,
+    result_line,
+)
 from knickpoint.bisect.device_pool import DevicePool
 from knickpoint.bisect.job import ProbeJob
 from knickpoint.bisect.search.conclusion import conclude_of
@@ -72,6 +79,7 @@ def coordinate(
     run = _Run(bisection, pool, journal, {entry.probe: entry for entry in journal.load()})
     try:
         run.submit_unfinished()
+        run.say(begin_line(bisection, len(run.entries) - len(run.under_way)))
         while (answer := run.answer(stopped=stop())) is None:
             run.cancel_moot()
             run.start_planned()
@@ -84,6 +92,7 @@ def coordinate(
     finally:
         for probe in run.under_way:
             pool.cancel(probe)
+    run.say(end_line(bisection, answer))
     run.show(progress)
     return answer
 
@@ -160,6 +169,7 @@ class _Run:
         for probe, entry in running.items():
             if left[entry.planned] > 0:
                 left[entry.planned] -= 1
+                self.say(moot_line(entry))
                 self._drop(probe)
 
     def start_planned(self) -> None:
@@ -171,9 +181,14 @@ class _Run:
                 f"{self.bisection.id}-{next(self.numbers)}", planned, self.bisection.target(planned.place)
             )
             self.journal.begin(entry.probe, planned, entry.target)
+            self.say(planned_line(self.bisection, planned))
             self.entries[entry.probe] = entry
             self.changed = True
             self.pool.submit(self.bisection.job(entry))
+
+    def say(self, line: str) -> None:
+        """Keep a line of the log, for people who want to know what the search decides."""
+        self.journal.log(line)
 
     @property
     def at_a_loss(self) -> bool:
@@ -216,6 +231,7 @@ class _Run:
         self.entries[result.probe] = replace(entry, result=result)
         self.changed = True
         self._evaluate()
+        self.say(result_line(self.bisection, self.entries[result.probe], self.evidence.trace, self.posterior))
 
     def _drop(self, probe: str) -> None:
         self.pool.cancel(probe)

@@ -298,7 +298,8 @@ def _stored_answer(stored: StoredBisection, answer: BisectionAnswer) -> StoredAn
     if state in {BisectionState.CULPRIT, BisectionState.RANGE} and answer.places:
         first, last = min(answer.places), max(answer.places)
         found = SuspectRange(stored.request.line, slots[max(0, first - 1)], slots[last])
-    culprits = tuple(slots[place] for place in answer.places) if state is BisectionState.CULPRIT else ()
+    named = state is BisectionState.CULPRIT or answer.several
+    culprits = tuple(slots[place] for place in answer.places) if named else ()
     reason = f"{stored.stopped_by} stopped it." if state is BisectionState.STOPPED else answer.reason
     return StoredAnswer(state, reason, culprits, found, answer.probability)
 

@@ -20,7 +20,7 @@ from knickpoint.instance.gates.planning import plan_fills, plan_new
 from knickpoint.instance.instance import Instance
 from knickpoint.instance.probe_pool import absolute_profile, git_location, open_probe_pool
 from knickpoint.instance.probe_results import import_probe_results
-from knickpoint.model.bisection import ProbeOutcome, ProbeResult, Target
+from knickpoint.model.bisection import GATE_FACT, ProbeOutcome, ProbeResult, Target
 from knickpoint.model.errors import ConfigError, HistoryError, KnickpointError
 from knickpoint.model.plain_text import plain_line
 from knickpoint.store.gates import ChosenCommit, GateProbe, GateProbeState
@@ -240,7 +240,7 @@ class GateRounds:
             execution=f"gate {probe.gate} {probe.id}",
             format=profile.format,
             branch=settings.branch,
-            environment={"gate": probe.gate},
+            environment={GATE_FACT: probe.gate},
         )
         if summary.failed:
             lines = [line for file in summary.files for line in file.lines()]

@@ -269,9 +269,11 @@ def _with_culprit(change: ChangeFacts, repository: RepositoryFacts, bisection: S
     culprits = bisection.answer.culprits if bisection is not None else ()
     if bisection is None or not culprits:
         return change
-    commit = repository.commits(culprits).get(culprits[0])
-    if commit is None:
+    commits, probability = repository.commits(culprits), bisection.answer.probability
+    found = tuple(
+        SuspectCommit(commits[slot], probability, percent_text(probability)) for slot in culprits if slot in commits
+    )
+    if len(found) < len(culprits):
         return change
-    probability = bisection.answer.probability
-    culprit = SuspectCommit(commit, probability, percent_text(probability))
-    return replace(change, culprit=culprit, bisection=bisection.name)
+    culprit = found[0] if len(found) == 1 else None
+    return replace(change, culprit=culprit, culprits=found, bisection=bisection.name)

@@ -151,7 +151,8 @@ class ChangeFacts:
         suspects_omitted: commits of the ranking that are left out here.
         no_suspect_percent: probability that no commit of the ranking is the cause, as in `8 %`, "" without a ranking.
         suspects_note: what limits the ranking, "" if nothing does.
-        culprit: the commit that made the change, as a bisection measured it; none without one.
+        culprit: the commit that made the change, as a bisection measured it; none without one, and of several.
+        culprits: the commits that made the change, as a bisection measured them: of several, each made one of its own.
         bisection: the bisection that found it, as in `B12`, "" without one.
         cause: number of the regression whose change brought the earlier level back, 0 without one.
         cause_commit: the commit where the earlier level came back; none where it is unknown.
@@ -190,6 +191,7 @@ class ChangeFacts:
     no_suspect_percent: str = ""
     suspects_note: str = ""
     culprit: SuspectCommit | None = None
+    culprits: tuple[SuspectCommit, ...] = ()
     bisection: str = ""
     cause: int = 0
     cause_commit: CommitFacts | None = None

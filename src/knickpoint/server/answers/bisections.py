@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from knickpoint.instance import Instance
 from knickpoint.instance.bisections import fitting_profiles, request_bisection, stop_bisection
 from knickpoint.model.access import Permission
-from knickpoint.model.bisection import BisectionState, ProbeOutcome
+from knickpoint.model.bisection import PROBE_FACT, BisectionState, ProbeOutcome
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import AbsentError
+from knickpoint.model.unit import conversion, read_unit
 from knickpoint.server.answers.commits import commit_answer
 from knickpoint.server.errors import UnknownError
 from knickpoint.server.schemas.bisections import (
@@ -18,12 +19,21 @@ from knickpoint.server.schemas.bisections import (
     CandidateAnswer,
     LogLineAnswer,
     ProbeAnswer,
+    RemeasuredAnswer,
 )
 from knickpoint.server.schemas.commits import CommitAnswer
 from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.store.bisections import JournalProbe, StoredBisection
+from knickpoint.store.points.remeasured import remeasured_points
 
-__all__ = ["ask", "find_bisection", "list_bisections", "list_profiles", "stop"]
+__all__ = [
+    "ask",
+    "find_bisection",
+    "list_bisections",
+    "list_profiles",
+    "list_remeasured",
+    "stop",
+]
 
 _MOST_LINES = 200
 _MOST_SAMPLES = 50
@@ -38,6 +48,53 @@ def list_bisections(
     found = visible.store.bisections.newest(repositories, states=states, of=regression, limit=limit)
     known = {each.id: each for each in repositories}
     return [_answer(visible, known[each.request.repository_id], each) for each in found]
+
+
+def list_remeasured(visible: VisibleRepositories, key: int, line_name: str) -> list[RemeasuredAnswer]:
+    """List the values of the trace ``key`` that probes of bisections measured, in the order of a line.
+
+    Raises:
+        UnknownError: there is no such trace.
+        HistoryError: there is no such line.
+    """
+    store = visible.store
+    repository, trace = visible.trace(key)
+    line = store.commits.line(repository, line_name)
+    points = remeasured_points(store.runs, line, key)
+    counting = [
+        RemeasuredAnswer(
+            position=line.positions[point.run.slot],
+            value=point.value,
+            bisections=[int(name.removeprefix("B")) for name in point.run.environment[PROBE_FACT].split()],
+            device=point.run.environment.get("device", ""),
+            time=point.run.time,
+            counts=True,
+        )
+        for point in points
+    ]
+    beside = [
+        RemeasuredAnswer(
+            position=line.positions[found.slot],
+            value=found.value * factor,
+            bisections=list(found.bisections),
+            device=found.device,
+            time=found.started,
+            counts=False,
+        )
+        for found in store.bisections.values_of(key)
+        if found.slot in line.positions
+        and not any(point.run.identity.startswith(f"id:{found.run} ") for point in points)
+        and (factor := _factor(found.unit, trace.unit)) is not None
+    ]
+    return sorted([*counting, *beside], key=lambda each: each.position)
+
+
+def _factor(unit: str, wanted: str) -> float | None:
+    """Return what turns values of one unit into another, None for units of other dimensions."""
+    if unit == wanted or not unit:
+        return 1.0
+    source, target = read_unit(unit), read_unit(wanted)
+    return conversion(source, target) if source.dimension == target.dimension else None
 
 
 def find_bisection(visible: VisibleRepositories, key: int) -> BisectionDetailAnswer:
@@ -129,7 +186,7 @@ def _answer(visible: VisibleRepositories, repository: Repository, found: StoredB
         asked=asked.asked,
         started=found.started,
         ended=found.ended,
-        stopping=bool(found.stopped_by) and not found.state.ended,
+        stopping=found.stopping,
     )
 
 
@@ -138,7 +195,7 @@ def _detail(visible: VisibleRepositories, repository: Repository, found: StoredB
     probes = journal.probes()
     commits = _commits(visible, repository, found)
     known = found.posterior
-    shares = [None, *(known.single.tolist() if known is not None else [None] * (len(found.request.slots) - 1))]
+    shares = [None, *(known.marginal.tolist() if known is not None else [None] * (len(found.request.slots) - 1))]
     before = visible.store.bisections.newest(states=_OPEN, before=found.id, limit=1000)
     return BisectionDetailAnswer(
         **_answer(visible, repository, found).model_dump(),

@@ -9,8 +9,10 @@ from typing import Final
 
 from knickpoint.model.commit import Repository
 from knickpoint.model.regression import Regression
+from knickpoint.server.answers.bisection_standings import read_standings
 from knickpoint.server.answers.filters import matching_members, members_on_list, tab_of
 from knickpoint.server.answers.members import RepositoryReader, member_answers, read_members
+from knickpoint.server.schemas.bisections import BisectionStandingAnswer
 from knickpoint.server.schemas.filters import ListFilter
 from knickpoint.server.schemas.members import MemberAnswer, MembersAnswer
 from knickpoint.server.schemas.regressions import GroupAnswer, RegressionsAnswer
@@ -148,16 +150,27 @@ def _group_answers(store: Store, rows: Sequence[tuple[Repository, Regression]]) 
     """Build the answers in the order of ``rows``; what they need is read once a repository."""
     readers: dict[int, RepositoryReader] = {}
     members: dict[int, MemberAnswer] = {}
+    standings: dict[int, BisectionStandingAnswer] = {}
     for repository in {each.id: each for each, _ in rows}.values():
         regressions = [regression for owner, regression in rows if owner.id == repository.id]
         points = [point for regression in regressions for point in regression.members]
         reader = readers[repository.id] = RepositoryReader(store, repository)
         reader.load([*(each.suspect_range for each in regressions), *(each.suspect_range for each in points)])
         members |= {member.id: member for member in read_members(store, reader, points)}
-    return [_group_answer(readers[repository.id], regression, members) for repository, regression in rows]
+        ids = [regression.id for regression in regressions]
+        standings |= read_standings(store, repository, reader.lines.default, ids)
+    return [
+        _group_answer(readers[repository.id], regression, members, standings.get(regression.id))
+        for repository, regression in rows
+    ]
 
 
-def _group_answer(reader: RepositoryReader, regression: Regression, members: Mapping[int, MemberAnswer]) -> GroupAnswer:
+def _group_answer(
+    reader: RepositoryReader,
+    regression: Regression,
+    members: Mapping[int, MemberAnswer],
+    bisection: BisectionStandingAnswer | None,
+) -> GroupAnswer:
     points = regression.members
     return GroupAnswer.of(
         regression,
@@ -169,5 +182,6 @@ def _group_answer(reader: RepositoryReader, regression: Regression, members: Map
         traces=sum(regression.matching.values()),
         directions=regression.matching,
         statuses=regression.counts or regression.gone,
+        bisection=bisection,
         members=[members[point.id] for point in points],
     )

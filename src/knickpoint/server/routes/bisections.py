@@ -7,10 +7,22 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query
 
 from knickpoint.model.bisection import BisectionState
-from knickpoint.server.answers.bisections import ask, find_bisection, list_bisections, list_profiles, stop
+from knickpoint.server.answers.bisections import (
+    ask,
+    find_bisection,
+    list_bisections,
+    list_profiles,
+    list_remeasured,
+    stop,
+)
 from knickpoint.server.callers import Editor
-from knickpoint.server.routes.dependencies import MOST, RepositoryName, RequestInstance, Visible
-from knickpoint.server.schemas.bisections import BisectionAnswer, BisectionDetailAnswer, BisectionRequest
+from knickpoint.server.routes.dependencies import MOST, LineName, RepositoryName, RequestInstance, TraceKey, Visible
+from knickpoint.server.schemas.bisections import (
+    BisectionAnswer,
+    BisectionDetailAnswer,
+    BisectionRequest,
+    RemeasuredAnswer,
+)
 
 __all__ = ["router"]
 
@@ -65,3 +77,9 @@ def post_bisection(
     Only commands of the configuration are run: the request names one of its profiles.
     """
     return ask(visible, instance, regression, request.profile)
+
+
+@router.get("/traces/{key}/remeasured")
+def get_remeasured(visible: Visible, key: TraceKey, line: LineName = "") -> list[RemeasuredAnswer]:
+    """List the values of a trace that probes of bisections measured, in the order of the line."""
+    return list_remeasured(visible, key, line)

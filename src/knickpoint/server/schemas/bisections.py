@@ -14,10 +14,36 @@ __all__ = [
     "BisectionAnswer",
     "BisectionDetailAnswer",
     "BisectionRequest",
+    "BisectionStandingAnswer",
     "CandidateAnswer",
     "LogLineAnswer",
     "ProbeAnswer",
+    "RemeasuredAnswer",
 ]
+
+
+class BisectionStandingAnswer(Answer):
+    """How the newest bisection of a regression stands, for lists."""
+
+    id: int = Field(description="People write it as `B12`.")
+    state: BisectionState
+    stopping: bool = Field(description="Whether a person stopped it, and its worker has not ended it yet.")
+    culprits: list[CommitAnswer] = Field(description="As in a bisection.")
+    probability: float = Field(description="Of what is stated; 0 while it is not known.")
+
+
+class RemeasuredAnswer(Answer):
+    """A value of a trace that a probe of a bisection measured."""
+
+    position: int
+    value: float = Field(description="In the unit of the trace.")
+    bisections: list[int] = Field(description="The bisections that the probe served.")
+    device: str
+    time: datetime | None
+    counts: bool = Field(
+        description="Whether it is one of the values of its commit, whose point is the median of them all. Values of a "
+        "device that measures unlike the machine of the trace do not count."
+    )
 
 
 class BisectionAnswer(Answer):
@@ -30,7 +56,10 @@ class BisectionAnswer(Answer):
     profile: str
     state: BisectionState
     reason: str = Field(description="What is not decided, or why there is no culprit, in one line.")
-    culprits: list[CommitAnswer] = Field(description="The commits that made the change; empty where none was found.")
+    culprits: list[CommitAnswer] = Field(
+        description="The commits that made the change: one in the state `culprit`; several, each of its own change, in the "
+        "state `range`; empty where none was found."
+    )
     probability: float = Field(description="Of what is stated; 0 while it is not known.")
     commits: int = Field(description="Number of commits of which one is searched.")
     probes: int = Field(description="Probes that ended.")
@@ -47,7 +76,8 @@ class CandidateAnswer(Answer):
 
     commit: CommitAnswer
     probability: FiniteOrNull = Field(
-        description="Probability that this commit alone made the change; null for the good end, and before the first probe."
+        description="Probability that this commit made a change, alone or with others; null for the good end, and before "
+        "the first probe."
     )
 
 

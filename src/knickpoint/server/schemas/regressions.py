@@ -10,6 +10,7 @@ from knickpoint.model.alert import AlertSeverity
 from knickpoint.model.regression import Direction, Status
 from knickpoint.model.settlement import Certainty
 from knickpoint.server.schemas.base import Answer
+from knickpoint.server.schemas.bisections import BisectionStandingAnswer
 from knickpoint.server.schemas.commits import CommitAnswer
 from knickpoint.server.schemas.members import MemberAnswer, PlaceAnswer
 
@@ -42,6 +43,7 @@ class GroupAnswer(Answer):
         description="Number of all its traces, by status. Traces that no longer show the change count only in the "
         "list `gone`."
     )
+    bisection: BisectionStandingAnswer | None = Field(description="Its newest bisection; null without one.")
     members: list[MemberAnswer] = Field(
         description="The lead first; at most as many as `members` in the request. `/api/v1/members` has the others."
     )

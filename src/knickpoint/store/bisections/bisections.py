@@ -18,8 +18,14 @@ from knickpoint.model.bisection import BisectionState
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import AbsentError, InputError
 from knickpoint.store.bisections.journal import Journal, check_holder
-from knickpoint.store.bisections.records import BisectionAnswer, BisectionRequest, StoredBisection, WaitingResults
-from knickpoint.store.bisections.results import finish_import, waiting_results
+from knickpoint.store.bisections.records import (
+    BisectionAnswer,
+    BisectionRequest,
+    ProbeValue,
+    StoredBisection,
+    WaitingResults,
+)
+from knickpoint.store.bisections.results import finish_import, values_of_trace, waiting_results
 from knickpoint.store.bisections.rows import bounded, request_values, stored_of
 from knickpoint.store.database import Database
 from knickpoint.store.tables.bisections import bisection as table
@@ -240,6 +246,11 @@ class Bisections:
         """Return results of probes that are not imported yet, the oldest first."""
         with self._database.reading() as connection:
             return waiting_results(connection, limit)
+
+    def values_of(self, trace_id: int) -> list[ProbeValue]:
+        """Return what probes measured of a trace for bisections of it, the oldest first."""
+        with self._database.reading() as connection:
+            return values_of_trace(connection, trace_id)
 
     def finish_import(self, probe_id: int, problem: str = "") -> None:
         """Delete the results files of a probe, which are imported now, or cannot be for the reason ``problem``."""

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, and_, func, select, update
 
-from knickpoint.model.bisection import BisectionState, ProbePurpose, ProbeResult, Target
+from knickpoint.model.bisection import PROBE_RUN, BisectionState, ProbePurpose, ProbeResult, Target
 from knickpoint.model.errors import BusyError
 from knickpoint.store.bisections.records import JournalProbe, LogLine, StoredPosterior
 from knickpoint.store.bisections.results import keep_files, merged
@@ -111,7 +111,7 @@ class Journal:
                 request.repository_id,
                 request.slots[planned.place],
                 key,
-                f"bisection B{self._key} probe {planned.number}",
+                f"{PROBE_RUN}{self._key} probe {planned.number}",
             )
             probe_id = self._shared(connection, values) or self._written(connection, values, result)
             connection.execute(update(planned_probe).where(ours).values(probe_id=probe_id))

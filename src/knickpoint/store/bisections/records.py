@@ -17,6 +17,7 @@ __all__ = [
     "BisectionRequest",
     "JournalProbe",
     "LogLine",
+    "ProbeValue",
     "StoredBisection",
     "StoredPosterior",
     "WaitingResults",
@@ -107,6 +108,11 @@ class StoredBisection:
         """The id as people write it, as in ``B12``."""
         return f"B{self.id}"
 
+    @property
+    def stopping(self) -> bool:
+        """Whether a person stopped it, and its worker has not ended it yet."""
+        return bool(self.stopped_by) and not self.state.ended
+
 
 @dataclass(frozen=True, slots=True)
 class JournalProbe:
@@ -148,3 +154,19 @@ class WaitingResults:
     pins: tuple[tuple[str, str], ...]
     bisections: Sequence[str]
     files: tuple[ResultsFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeValue:
+    """What a probe measured of the trace that its bisections follow, in the unit of its results.
+
+    ``run`` is the name of the run that its results become, and ``bisections`` are the ids of those that it served.
+    """
+
+    slot: int
+    run: str
+    device: str
+    started: datetime
+    value: float
+    unit: str
+    bisections: tuple[int, ...]

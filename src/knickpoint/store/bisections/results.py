@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, select, update
 
 from knickpoint.model.bisection import ResultsFile
-from knickpoint.store.bisections.records import WaitingResults
+from knickpoint.store.bisections.records import ProbeValue, WaitingResults
 from knickpoint.store.bisections.rows import target_of
-from knickpoint.store.tables.bisections import planned_probe, probe, probe_file
+from knickpoint.store.tables.bisections import bisection, planned_probe, probe, probe_file
 from knickpoint.store.timestamps import moment
 
-__all__ = ["finish_import", "keep_files", "merged", "waiting_results"]
+__all__ = ["finish_import", "keep_files", "merged", "values_of_trace", "waiting_results"]
 
 _LEVEL = 6
 
@@ -68,3 +68,24 @@ def finish_import(connection: Connection, probe_id: int, problem: str) -> None:
 def merged(kept: str, new: str) -> str:
     """Return the values of two readings of the same results, as JSON by trace key."""
     return json.dumps({**json.loads(kept), **json.loads(new)}, ensure_ascii=False, sort_keys=True)
+
+
+def values_of_trace(connection: Connection, trace_id: int) -> list[ProbeValue]:
+    """Return what probes measured of a trace for bisections of it, by probe."""
+    query = (
+        select(probe, bisection.c.trace_key, bisection.c.id.label("bisection_id"))
+        .join(planned_probe, planned_probe.c.probe_id == probe.c.id)
+        .join(bisection, bisection.c.id == planned_probe.c.bisection_id)
+        .where(bisection.c.trace_id == trace_id)
+        .order_by(probe.c.id, bisection.c.id)
+    )
+    found: dict[int, ProbeValue] = {}
+    for row in connection.execute(query):
+        value, _, unit = json.loads(row.measured).get(row.trace_key, (None, (), ""))
+        if value is None:
+            continue
+        before = found[row.id].bisections if row.id in found else ()
+        found[row.id] = ProbeValue(
+            row.slot, row.identity, row.device, moment(row.started), value, unit, (*before, row.bisection_id)
+        )
+    return list(found.values())

@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from knickpoint.model.bisection import GATE_FACT, PROBE_FACT
 from knickpoint.model.commit import Line
 from knickpoint.store.points.frames import Frames
 from knickpoint.store.points.runs import Runs
@@ -23,6 +24,9 @@ _OFTEN: Final = 4
 _SHARE: Final = 3
 """A fact that changed at least four times, and more often than at every third commit, describes the execution and
 not the machine (the name of a hosted runner, the time of boot). Its changes are left out."""
+
+_REQUESTERS: Final = frozenset({PROBE_FACT, GATE_FACT})
+"""Facts that name who asked for a measurement; they say nothing of the machine."""
 
 _SEVERAL: Final = " | "
 
@@ -85,7 +89,7 @@ def _facts(runs: Runs, line: Line, trace_id: int, slots: Sequence[int]) -> dict[
         measured = known if len(known) == 1 else [point.run.environment for point in runs.points(trace_id, slot)]
         joined: dict[str, set[str]] = {}
         for facts in measured:
-            for name, value in facts.items():
-                joined.setdefault(name, set()).add(value)
+            for name in facts.keys() - _REQUESTERS:
+                joined.setdefault(name, set()).add(facts[name])
         found[slot] = {name: _SEVERAL.join(sorted(values)) for name, values in joined.items()}
     return found

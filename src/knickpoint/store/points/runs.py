@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, func, select
 
+from knickpoint.model.bisection import PROBE_RUN
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import StoreError
 from knickpoint.model.params import encode_key
@@ -269,6 +270,13 @@ class Runs:
     def slots(self, repository: Repository) -> set[int]:
         """Return the slots of the commits that have a run."""
         query = select(table.c.slot).where(table.c.repository_id == repository.id).distinct()
+        with self._database.reading() as connection:
+            return set(connection.execute(query).scalars())
+
+    def probed(self, repository: Repository) -> set[int]:
+        """Return the slots of the commits that probes of bisections measured."""
+        named = table.c.identity.startswith(f"id:{PROBE_RUN}", autoescape=True)
+        query = select(table.c.slot).where(table.c.repository_id == repository.id, named).distinct()
         with self._database.reading() as connection:
             return set(connection.execute(query).scalars())
 

@@ -21,7 +21,9 @@ def measured_suspects(ranked: Suspects, bisection: StoredBisection) -> Suspects:
         return ranked
     reasons = {each.slot: each.reasons for each in ranked.suspects}
     slots = bisection.request.slots[1:]
-    shares = dict(zip(slots, (float(share) for share in known.single), strict=True))
+    # Of several culprits, none made the change alone.
+    likely = known.marginal if len(bisection.answer.culprits) > 1 else known.single
+    shares = dict(zip(slots, (float(share) for share in likely), strict=True))
     culprits = set(bisection.answer.culprits)
     suspects = [
         Suspect(slot, share, (_reason(bisection, found=slot in culprits), *reasons.get(slot, ())))

@@ -10,18 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, TextIO
 
-import numpy as np
-
 from knickpoint.bisect.coordinator import BisectionProgress
+from knickpoint.bisect.coordinator.narration import standing_text
 from knickpoint.cli.commands.bisect.answer import shown_value
 from knickpoint.cli.terminal import TerminalText, without_control
 from knickpoint.model.commit import Commit
-from knickpoint.model.plain_text import counted
 
 __all__ = ["LiveView"]
 
 _SHORT: Final = 10
-_LIKELY: Final = 0.95
 _CLEAR: Final = "\r\x1b[K"
 
 
@@ -93,16 +90,7 @@ class LiveView:
 
     def _left(self, progress: BisectionProgress) -> str:
         """Say how far the posterior has narrowed."""
-        marginal = progress.posterior.marginal
-        if progress.posterior.none > 1 - _LIKELY / 2:
-            return f"no change with {100 * progress.posterior.none:.0f} %"
-        order = np.sort(marginal / (marginal.sum() or 1.0))[::-1]
-        left = int(np.searchsorted(np.cumsum(order), _LIKELY)) + 1
-        best = int(np.argmax(marginal))
-        return (
-            f"{min(left, len(order))} of {counted(len(order), 'commit')} left,"
-            f" {self.commits[best + 1].hash[:_SHORT]} {100 * float(marginal[best]):.0f} %"
-        )
+        return standing_text(progress.posterior, [commit.hash for commit in self.commits])
 
     def _summary(self, progress: BisectionProgress) -> str:
         running = [entry for entry in progress.entries if entry.result is None]

@@ -137,6 +137,7 @@ def _answer(instance: Instance, ended: StoredBisection) -> BisectionAnswer:
         before,
         after,
         entries,
+        several=ended.state is BisectionState.RANGE and bool(ended.answer.culprits),
     )
 
 

@@ -7,15 +7,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from knickpoint.cli.output import Column, Row, percent
-from knickpoint.model.quantity_text import percent_text
 
 if TYPE_CHECKING:
     from knickpoint.model.commit import Repository
     from knickpoint.model.regression import ChangePoint, Regression, SuspectRange
     from knickpoint.store import Store
-    from knickpoint.store.bisections import StoredBisection
 
-__all__ = ["COLUMNS", "DETAILS", "TEXT_COLUMNS", "bisection_text", "regression_rows"]
+__all__ = ["COLUMNS", "DETAILS", "TEXT_COLUMNS", "regression_rows"]
 
 _MOST_AUTHORS: Final = 3
 """Authors of a suspect range that text names."""
@@ -128,6 +126,8 @@ class _Suspects:
 
 def regression_rows(store: Store, found: Sequence[tuple[Repository, Regression]]) -> Iterator[Row]:
     """Yield a row for each member of the regressions, in their order."""
+    from knickpoint.watch.regressions.bisection_text import bisection_text
+
     suspects = {
         repository.id: _Suspects(
             store,
@@ -141,15 +141,6 @@ def regression_rows(store: Store, found: Sequence[tuple[Repository, Regression]]
         bisection = bisection_text(store, repository, bisections.get(regression.id))
         for point in regression.members:
             yield {**_row(repository, regression, point, suspects[repository.id]), "bisection": bisection}
-
-
-def bisection_text(store: Store, repository: Repository, bisection: StoredBisection | None) -> str:
-    """Return how the search for the commit of a regression stands: "B12 culprit 1a2b3c4d5e 97 %", "" without one."""
-    if bisection is None:
-        return ""
-    culprits = store.commits.get(repository, list(bisection.answer.culprits))
-    named = [f"{each.commit.hash[:10]} {percent_text(bisection.answer.probability)}" for each in culprits]
-    return " ".join([bisection.name, bisection.state.value, *named])
 
 
 def _row(repository: Repository, regression: Regression, point: ChangePoint, known: _Suspects) -> Row:

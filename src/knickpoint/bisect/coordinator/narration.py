@@ -1,0 +1,96 @@
+"""Say in words what a search decides: what it measures and why, what came of it, what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from knickpoint.bisect.coordinator.bisection import Bisection, BisectionAnswer, JournalEntry
+from knickpoint.bisect.search.problem import PlannedProbe, Posterior
+from knickpoint.model.bisection import BisectionState, ProbePurpose
+from knickpoint.model.plain_text import counted
+
+__all__ = ["begin_line", "end_line", "moot_line", "planned_line", "result_line", "standing_text"]
+
+_SHORT: Final = 10
+"""Digits of a hash."""
+
+_LIKELY: Final = 0.95
+"""The commits that are left are those that hold this share of the probability."""
+
+
+def begin_line(bisection: Bisection, finished: int) -> str:
+    """Say what is searched; ``finished`` probes of an earlier process count already."""
+    commits = counted(len(bisection.commits), "commit")
+    if finished:
+        return f"Goes on with the search of {commits}; {counted(finished, 'probe')} ended before."
+    return f"Searches {commits} after {bisection.good[:_SHORT]} with the profile {bisection.profile.name}."
+
+
+def planned_line(bisection: Bisection, planned: PlannedProbe) -> str:
+    """Say which commit is measured next, where, and why."""
+    return f"Measures {bisection.places[planned.place][:_SHORT]} on {planned.device}: {_why(bisection, planned)}."
+
+
+def result_line(bisection: Bisection, entry: JournalEntry, trace: str, posterior: Posterior) -> str:
+    """Say what came of a probe, and what is left after it."""
+    result = entry.result
+    assert result is not None
+    measured = result.measured.get(trace)
+    value = f"{measured.value:.5g} {measured.unit}".strip() if measured else result.outcome.value
+    reason = f", since {result.reason}" if result.reason and not measured else ""
+    left = standing_text(posterior, bisection.places)
+    return f"{entry.target.commit[:_SHORT]} on {result.device}: {value}{reason}. Now {left}."
+
+
+def moot_line(entry: JournalEntry) -> str:
+    """Say that a probe under way is cancelled."""
+    return f"Cancels the probe of {entry.target.commit[:_SHORT]} on {entry.planned.device}: its answer decides nothing any more."
+
+
+def end_line(bisection: Bisection, answer: BisectionAnswer) -> str:
+    """Say how the search ends."""
+    names = ", ".join(bisection.places[place][:_SHORT] for place in answer.places[:_SHORT])
+    share = f"with a probability of {_percent(answer.probability)}"
+    reason = f": {answer.reason}" if answer.reason else ""
+    match answer.state:
+        case BisectionState.CULPRIT:
+            return f"Ends: {names} made the change, {share}."
+        case BisectionState.RANGE if answer.several:
+            return f"Ends: each of {names} made a change, {share}."
+        case BisectionState.RANGE:
+            return f"Ends with {counted(len(answer.places), 'commit')} that no measurement separates, {share}{reason}."
+        case _:
+            return f"Ends: {answer.state.value}{reason}."
+
+
+def standing_text(posterior: Posterior, places: Sequence[str]) -> str:
+    """Say how far the search has narrowed; ``places`` are the hashes by place, the good end first."""
+    marginal = posterior.marginal
+    if posterior.none > 1 - _LIKELY / 2:
+        return f"no change with {_percent(posterior.none)}"
+    order = np.sort(marginal / (marginal.sum() or 1.0))[::-1]
+    left = int(np.searchsorted(np.cumsum(order), _LIKELY)) + 1
+    best = int(np.argmax(marginal))
+    return (
+        f"{min(left, len(order))} of {counted(len(order), 'commit')} left,"
+        f" {places[best + 1][:_SHORT]} {_percent(float(marginal[best]))}"
+    )
+
+
+def _why(bisection: Bisection, planned: PlannedProbe) -> str:
+    match planned.purpose:
+        case ProbePurpose.END:
+            return "the good end" if planned.place == 0 else "the bad end"
+        case ProbePurpose.VERIFY:
+            return "the likely culprit beside its parent"
+        case _ if planned.place in {0, len(bisection.commits)}:
+            return "an end again, since the levels are not sure enough"
+        case _:
+            return "where the answer says most about the commits that are left"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %" if share < 0.995 else "more than 99 %"

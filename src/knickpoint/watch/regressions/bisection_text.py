@@ -1,0 +1,37 @@
+"""How the search for the commit of a regression stands, in a few words."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from knickpoint.model.bisection import BisectionState
+from knickpoint.model.commit import Repository
+from knickpoint.model.quantity_text import percent_text
+from knickpoint.store import Store
+from knickpoint.store.bisections import StoredBisection
+
+__all__ = ["bisection_text"]
+
+_SHORT: Final = 10
+_CERTAIN: Final = 0.995
+"""A probability above this is "more than 99 %": no measurement is certain."""
+
+
+def bisection_text(store: Store, repository: Repository, bisection: StoredBisection | None) -> str:
+    """Return how a bisection stands, as in "B12 culprit 1a2b3c4d5e 97 %"; "" without one.
+
+    Where several commits each made a change, it names all of them.
+    """
+    if bisection is None:
+        return ""
+    answer = bisection.answer
+    words = [bisection.name, "stopping" if bisection.stopping else _state(bisection)]
+    words += [each.commit.hash[:_SHORT] for each in store.commits.get(repository, list(answer.culprits))]
+    if answer.culprits:
+        words.append("more than 99 %" if answer.probability > _CERTAIN else percent_text(answer.probability))
+    return " ".join(words)
+
+
+def _state(bisection: StoredBisection) -> str:
+    several = bisection.state is BisectionState.RANGE and bisection.answer.culprits
+    return "several culprits" if several else bisection.state.value

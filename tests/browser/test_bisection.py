@@ -1,0 +1,155 @@
+"""The panel "Find the commit" in a real browser, beside a worker that searches."""
+
+from __future__ import annotations
+
+import getpass
+import re
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+from tests.browser.conftest import violations
+from tests.instance.bisections.bisectable import (
+    BAD,
+    CULPRIT,
+    Bisectable,
+    QuickPool,
+    bisectable,
+    make_instance,
+    make_repository,
+)
+
+from knickpoint.bisect.job import ProbeJob
+from knickpoint.history import Git
+from knickpoint.instance import Instance, open_instance
+from knickpoint.instance.bisections import run_bisection
+from knickpoint.server import serving
+
+pytestmark = pytest.mark.browser
+
+_PROFILE = """
+[bisect.quick]
+measure = ["./bench"]
+results = ["out.csv"]
+query = "benchmark=parse"
+same_machine = true
+"""
+_POLL_MS = 2_000
+
+
+class Searched:
+    """An instance that is served, its regression, and the device on which its bisections run."""
+
+    def __init__(self, made: Bisectable, instance: Instance, address: str, commits: list[str]) -> None:
+        self.made = made
+        self.instance = instance
+        self.address = address
+        self.pool = QuickPool(commits)
+
+    def path(self) -> str:
+        """Return the page of the change."""
+        return f"{self.address}/trace/{self.made.world.trace('parse')}?commit={BAD}"
+
+    @contextmanager
+    def worker(self, pause_after: int = 0) -> Iterator[None]:
+        """Run the bisection that waits, beside the block; the device falls silent after some probes."""
+
+        def count(_job: ProbeJob) -> None:
+            if pause_after and len(self.pool.jobs) >= pause_after:
+                self.pool.silent.set()
+
+        self.pool.before = count
+        (waiting,) = self.instance.store.bisections.newest(limit=1)
+        thread = threading.Thread(
+            target=run_bisection, args=(self.instance, waiting, self.pool), kwargs={"worker": "test"}, daemon=True
+        )
+        thread.start()
+        yield
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Searched]:
+    base = tmp_path_factory.mktemp("searched")
+    project = make_repository(base / "project")
+    make_instance(base / "template", project)
+    commits = [each.hash for each in Git.at(project.directory).first_parents("main")]
+    with bisectable(base / "template", base / "instance") as made:
+        with Path(base / "instance" / "knickpoint.toml").open("a") as file:
+            file.write(_PROFILE)
+        with open_instance(base / "instance") as instance, serving(instance) as found:
+            yield Searched(made, instance, found.rstrip("/"), commits)
+
+
+@pytest.fixture
+def panel(page: Page, searched: Searched) -> Callable[[int], Locator]:
+    """Open the page of the change in a window of some width; the clock of the page is in the test's hand."""
+
+    def go(width: int) -> Locator:
+        page.set_viewport_size({"width": width, "height": 900})
+        page.clock.install()
+        page.goto(searched.path())
+        return page.get_by_role("region", name="Find the commit")
+
+    return go
+
+
+def asks_again(panel: Locator) -> Locator:
+    """Let the page ask the server for what is new, and return the line with the state."""
+    panel.page.clock.run_for(_POLL_MS)
+    return panel.locator(".bisection-state")
+
+
+def test_a_person_starts_a_search_watches_it_and_stops_it(panel: Callable[[int], Locator], searched: Searched) -> None:
+    find = panel(1440)
+    find.get_by_role("button", name="Find the commit").click()
+    expect(find.locator(".bisection-state")).to_have_text("Waiting. It begins as soon as a worker is free.")
+    with searched.worker(pause_after=3):
+        searched.pool.silent.wait()
+        expect(asks_again(find)).to_contain_text("Running.")
+        expect(find.locator("svg.bars rect")).to_have_count(BAD - CULPRIT + 3)
+        expect(find.locator("svg.dots circle")).to_have_count(3)
+        find.get_by_role("button", name="Stop").click()
+        searched.pool.silent.clear()
+    expect(asks_again(find)).to_have_text(f"Stopped. {getpass.getuser()} stopped it.")
+    expect(find.get_by_role("button", name="Stop")).to_have_count(0)
+
+
+def test_the_commit_is_named_with_bars_log_and_values_on_the_plot(
+    panel: Callable[[int], Locator], searched: Searched
+) -> None:
+    find = panel(390)
+    searched.pool.silent.clear()
+    find.get_by_role("button", name="again").or_(find.get_by_role("button", name="Find the commit")).last.click()
+    expect(find.locator(".bisection-state")).to_contain_text("Waiting.")
+    with searched.worker():
+        pass
+    expect(asks_again(find)).to_contain_text("Commit found.")
+    expect(find.locator("svg.bars rect.culprit")).to_have_count(1)
+    find.get_by_text("Log", exact=True).click()
+    expect(find.locator(".bisection-log li").last).to_contain_text("Ends: ")
+    page = find.page
+    expect(page.locator(".legend").get_by_text("re-measured by a bisection")).to_be_visible()
+    assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+    assert violations(page) == []
+    page.goto(f"{searched.address}/triage")
+    names = re.compile(
+        f"^Bisection B[0-9]+: commit found: {searched.pool.commits[CULPRIT][:9]} Change number {CULPRIT},"
+    )
+    expect(page.get_by_role("link", name="commit found")).to_have_attribute("title", names)
+
+
+def searched_by(searched: Searched) -> str:
+    """Return who stopped the newest bisection."""
+    (newest,) = searched.instance.store.bisections.newest(limit=1)
+    return newest.stopped_by
+
+
+def compile_culprit(searched: Searched) -> re.Pattern[str]:
+    """Return what the title of the badge says: the commit and its subject."""
+    return re.compile(
+        f"^Bisection B[0-9]+: commit found: {searched.pool.commits[CULPRIT][:9]} Change number {CULPRIT},"
+    )
