@@ -78,6 +78,14 @@ def _stores_do_not_wait_for_the_disk() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Give this process a cache of its own: in that of the user, its probes would wait for those of other processes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture
 def new_repository(tmp_path: Path) -> Callable[[str], GitRepository]:
     """Make real git repositories under the test's own directory, by name."""

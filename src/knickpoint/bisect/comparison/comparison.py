@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -13,6 +14,7 @@ from knickpoint.bisect.comparison.judgement import ComparedBenchmark, Comparison
 from knickpoint.bisect.comparison.paired_values import COMMAND_KEY, MeasuredValue
 from knickpoint.bisect.job import ProbeJob
 from knickpoint.bisect.runner import Workspace, run_probe
+from knickpoint.bisect.runner.machine_slots import machine_slot
 from knickpoint.bisect.settings import ProfileSettings
 from knickpoint.ingest.settings import IngestSettings
 from knickpoint.model.bisection import ProbeOutcome, ProbeResult, Target
@@ -99,7 +101,8 @@ class Comparison:
         """
         rules, started = self.request.rules, self.clock()
         # Build both first, so that no build disturbs a measurement; the warm-up is a round whose values do not count.
-        warm = {side: self._measure(side) for side in _SIDES}
+        with self._slot():
+            warm = {side: self._measure(side) for side in _SIDES}
         for side, result in warm.items():
             self._check_first(side, result)
         self.judge.warm_up(*(_values(warm[side]) for side in _SIDES))
@@ -110,8 +113,16 @@ class Comparison:
                 return self.end("no more are made (--most-rounds)")
             if self.request.minutes and self.clock() - started > 60 * self.request.minutes:
                 return self.end(f"the time of {self.request.minutes:g} minutes is used up")
-            self._round()
+            with self._slot():
+                self._round()
         return self.end("every benchmark is decided")
+
+    @contextmanager
+    def _slot(self) -> Iterator[None]:
+        """Keep probes of bisections and gates from this machine; between two rounds, one that waits goes first."""
+        line = "waits for a probe of another program on this machine"
+        with machine_slot(self.workspace.directory, waits=lambda: self.progress(line)):
+            yield
 
     def _round(self) -> None:
         """Measure both sides once, in random order, and judge; a run that fails costs the round."""

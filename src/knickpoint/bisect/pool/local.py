@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import platform
 import queue
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
 from knickpoint.bisect.job import Device, ProbeJob
 from knickpoint.bisect.pool.job_table import JobTable, Run, time_limit
 from knickpoint.bisect.pool.probe_run import RUN_PROBE, ProbeRun, WorkspacePlace, lost
+from knickpoint.bisect.runner.machine_slots import machine_slot
 from knickpoint.model.bisection import ProbeResult
 
 __all__ = ["LocalPool", "machine_name"]
 
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _CLOSE_SECONDS: Final = 15.0
-_SLOT_SECONDS: Final = 0.2
-"""How often a probe looks whether a slot that another program holds is free."""
 
 
 def machine_name() -> str:
@@ -45,8 +40,8 @@ class _Thread:
 class LocalPool:
     """Makes probes in processes of this machine; see :class:`~knickpoint.bisect.device_pool.DevicePool`.
 
-    At most ``at_once`` probes run at a time, those of other pools and programs over the same workspace included: each of
-    these slots has a lock there. Without ``devices`` there is one device, with the name of the machine. ``progress`` hears, from other
+    At most ``at_once`` probes run at a time, those of other pools and programs of the user on this machine included: they
+    share its slots. Without ``devices`` there is one device, with the name of the machine. ``progress`` hears, from other
     threads, what a probe does: its id and a line.
     """
 
@@ -146,37 +141,14 @@ class LocalPool:
             self._progress(run.job.probe, text)
 
         try:
-            with _slot(self._workspace.directory, self._at_once, lambda: probe.cancelled, progress) as lock:
+            with machine_slot(
+                self._workspace.directory,
+                self._at_once,
+                given_up=lambda: probe.cancelled,
+                waits=lambda: progress("waits for a probe of another program on this machine"),
+            ) as lock:
                 if lock is None:
                     return lost(run.job, run.device, "the probe was cancelled")
                 return probe.make(progress, slot_lock=lock)
         except OSError as error:
             return lost(run.job, run.device, f"the workspace cannot be used: {error}")
-
-
-@contextmanager
-def _slot(
-    directory: Path, slots: int, given_up: Callable[[], bool], progress: Callable[[str], None]
-) -> Iterator[int | None]:
-    """Hold one of the slots of a workspace for a ``with``: an open file with a lock, None when ``given_up()`` comes first."""
-    place = directory / "slots"
-    place.mkdir(parents=True, exist_ok=True)
-    pause = threading.Event()
-    waits = False
-    while not given_up():
-        for number in range(slots):
-            opened = os.open(place / f"{number}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            try:
-                try:
-                    fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    continue
-                yield opened
-                return
-            finally:
-                os.close(opened)
-        if not waits:
-            progress("waits for a probe of another program on this machine")
-            waits = True
-        pause.wait(_SLOT_SECONDS)
-    yield None

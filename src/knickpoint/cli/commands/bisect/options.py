@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -277,5 +276,6 @@ _OPTIONS: Final = (
 
 def default_workspace() -> Path:
     """Return the directory below the user's cache in which commits are checked out."""
-    cache = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(cache) if cache.startswith("/") else Path.home() / ".cache") / "knickpoint" / "bisect"
+    from knickpoint.bisect.runner.machine_slots import user_cache
+
+    return user_cache() / "bisect"
