@@ -12,6 +12,7 @@ from setuptools.command.build_py import build_py
 from setuptools.command.sdist import sdist
 from setuptools.errors import SetupError
 
+from archives import build_time, write_reproducibly
 from dashboard import DashboardError, build_dashboard
 
 __all__ = ["BuildKernels", "BuildPackage", "BuildSource", "BuildWheel"]
@@ -41,6 +42,9 @@ class BuildSource(sdist):
         """Build the dashboard where it is not there, then pack the sources."""
         _build_dashboard()
         super().run()
+        for archive in self.archive_files or ():
+            if archive.endswith(".tar.gz"):
+                write_reproducibly(Path(archive), build_time())
 
 
 class BuildKernels(build_ext):

@@ -16,8 +16,11 @@ _NATIVE: Final = Path("src/knickpoint/native")
 
 _BINDING: Final = Path("build/kernels/_kernels.c")
 
-_FLAGS: Final = ["-O3", "-std=gnu11", "-ffp-contract=off", "-fno-math-errno", "-Wno-psabi"]
-"""Nothing is fused into one rounding, so that every machine computes the same bits; ``vectors.h`` has the exception."""
+_FLAGS: Final = ["-O3", "-std=gnu11", "-ffp-contract=off", "-fno-math-errno", "-Wno-psabi", "-g0"]
+"""Nothing is fused into one rounding, so that every machine computes the same bits; ``vectors.h`` has the exception.
+
+Without symbols for debuggers the binary does not depend on the directory that it was built in.
+"""
 
 
 def kernels() -> Extension:

@@ -9,6 +9,7 @@ export default defineConfig({
     cssTarget: ["chrome123", "firefox120", "safari17.5"],
     modulePreload: { polyfill: false },
     assetsInlineLimit: 0,
+    license: { fileName: "third-party-licenses.md" },
     reportCompressedSize: true,
   },
   server: { proxy: { "/api": "http://127.0.0.1:8917" } },

@@ -7,4 +7,11 @@ them, and ``server`` and ``cli`` show it. The numeric core is usable on its own:
     from knickpoint.detect import find_steps
 """
 
-__version__ = "0.1.0"
+from typing import TYPE_CHECKING
+
+from knickpoint.model.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from knickpoint.version import __version__ as __version__
+
+__getattr__ = lazy_names(__name__, {"__version__": "knickpoint.version"})

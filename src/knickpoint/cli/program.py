@@ -10,7 +10,6 @@ from typing import Final, NoReturn
 
 import click
 
-from knickpoint import __version__
 from knickpoint.cli.exit_codes import FAILED, INTERRUPTED, UNREAD
 from knickpoint.cli.failures import print_failure, print_refusal
 from knickpoint.cli.missing_package import explain_missing
@@ -119,8 +118,25 @@ def _with_verbosity(command: click.Command, context: click.Context) -> click.Com
     return add_verbosity(command)
 
 
+def _print_version(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:  # noqa: FBT001
+    """Print the version and exit; reading the metadata of packages takes time that other commands save."""
+    if wanted and not context.resilient_parsing:
+        from knickpoint.version import __version__
+
+        click.echo(f"knick {__version__}")
+        context.exit()
+
+
 @click.command(cls=_Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(__version__, "-V", "--version", message="knick %(version)s")
+@click.option(
+    "-V",
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_print_version,
+    help="Show the version.",
+)
 def knick() -> None:
     """Find the commits that changed your benchmarks.
 

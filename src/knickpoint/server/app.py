@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from datetime import UTC, datetime
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Depends, FastAPI
@@ -47,7 +46,7 @@ def _operation_id(route: APIRoute) -> str:
 def _build() -> FastAPI:
     app = FastAPI(
         title="Knickpoint",
-        version=version("knickpoint"),
+        version="1",  # of the API; the description stays the same where only the program changed,
         description=_ABOUT,
         openapi_url="/api/v1/openapi.json",
         docs_url=None,

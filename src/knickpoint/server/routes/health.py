@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Request
@@ -14,6 +13,7 @@ from knickpoint.server.callers import RequestCaller
 from knickpoint.server.routes.dependencies import RequestInstance, Visible
 from knickpoint.server.schemas.health import AlertAnswer, HealthAnswer, NoticeAnswer, VersionAnswer
 from knickpoint.server.visible_repositories import VisibleRepositories
+from knickpoint.version import __version__
 
 __all__ = ["router"]
 
@@ -57,7 +57,7 @@ def get_metrics(visible: Visible, request: Request, instance: RequestInstance) -
 @router.get("/version")
 def read_version(_caller: RequestCaller) -> VersionAnswer:
     """Return the name and version of the program, and the version of the API."""
-    return VersionAnswer(name="knickpoint", version=version("knickpoint"), api="v1")
+    return VersionAnswer(name="knickpoint", version=__version__, api="v1")
 
 
 @router.get("/reference", response_class=PlainTextResponse)

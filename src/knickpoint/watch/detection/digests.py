@@ -15,13 +15,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint import __version__
 from knickpoint.detect import judges_groups, package_of
 from knickpoint.model.alert import Alert
 from knickpoint.model.alert_settings import judging_settings
 from knickpoint.model.commit import Line
 from knickpoint.model.frame import Frame, Trace
 from knickpoint.store import Store
+from knickpoint.version import __version__
 from knickpoint.watch.detection.alert_groups import GroupKey, depends_on_group, group_key
 from knickpoint.watch.detection.alert_window import known_columns, window_columns
 from knickpoint.watch.lines import Lines

@@ -10,9 +10,9 @@ from typing import Final
 
 import click
 
-from knickpoint import __version__
 from knickpoint.model.errors import InputError
 from knickpoint.reports import GateReport, html_page, junit, markdown_comment, sarif, workflow_commands
+from knickpoint.version import __version__
 
 __all__ = ["ReportTarget", "read_targets", "write_reports"]
 
