@@ -101,7 +101,7 @@ def test_restoring_from_something_else_is_refused_and_leaves_nothing(knick: Knic
 
 @pytest.mark.usefixtures("judged")
 def test_explain_names_the_step_and_its_finding(knick: Knick) -> None:
-    output = knick("explain", "benchmark=parse_csv").output
+    output = knick("explain", "benchmark=parse_csv", "--verbose").output
     assert "step at 55af290088 Allow commas inside quoted fields" in output
 
 

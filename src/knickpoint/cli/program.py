@@ -9,7 +9,9 @@ from importlib import import_module
 from typing import Final, NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
+from knickpoint.cli.completions import VARIABLE, add_completion, register_shells
 from knickpoint.cli.exit_codes import FAILED, INTERRUPTED, UNREAD
 from knickpoint.cli.failures import print_failure, print_refusal
 from knickpoint.cli.missing_package import explain_missing
@@ -48,6 +50,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         ),
         "triage": ("triage", "Decide about findings."),
         "tickets": ("tickets", "Import tickets of an issue tracker."),
+        "open": ("open_page", "Show the page of a regression or trace in the browser."),
         "history": ("history", "Show and move the history boundary, and keep the history of a CI on a branch."),
     },
     "Locating the commit": {
@@ -79,6 +82,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "backup": ("backup", "Copy the whole instance into one file while it is in use."),
         "restore": ("restore", "Restore an instance from a backup."),
         "tokens": ("tokens", "Create, list and revoke tokens for machines."),
+        "completion": ("completion", "Print or install the completion of commands, options and names for a shell."),
         "audit": ("audit", "List the audit log: sign-ins, tokens, the configuration, decisions."),
     },
 }
@@ -99,7 +103,12 @@ class _Program(click.Group):
             return None
         command = import_module(f"knickpoint.cli.commands.{COMMANDS[cmd_name][0]}").command
         assert isinstance(command, click.Command)
-        return _with_verbosity(command, ctx)
+        return _with_manners(command, ctx)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return commands and options; no command is imported for its help."""
+        found = [CompletionItem(name, help=text) for name, (_, text) in COMMANDS.items() if name.startswith(incomplete)]
+        return found + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         longest = max(map(len, COMMANDS))
@@ -108,14 +117,14 @@ class _Program(click.Group):
                 formatter.write_dl([(f"{name:<{longest}}", help_text) for name, (_, help_text) in commands.items()])
 
 
-def _with_verbosity(command: click.Command, context: click.Context) -> click.Command:
-    """Add ``--quiet`` and ``--verbose`` to a command and to the commands within it."""
+def _with_manners(command: click.Command, context: click.Context) -> click.Command:
+    """Add what all commands share to a command and to the commands within it: verbosity and completion."""
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
             inner = command.get_command(context, name)
             assert inner is not None
-            _with_verbosity(inner, context)
-    return add_verbosity(command)
+            _with_manners(inner, context)
+    return add_completion(add_verbosity(command))
 
 
 def _print_version(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:  # noqa: FBT001
@@ -151,6 +160,8 @@ def main() -> NoReturn:
     """Run ``knick`` with the arguments of the process and exit."""
     sys.stdout, sys.stderr = TerminalText.over(sys.stdout), TerminalText.over(sys.stderr)
     set_verbosity(Verbosity.NORMAL)
+    if VARIABLE in os.environ:
+        register_shells()
     try:
         code = knick.main(prog_name="knick", standalone_mode=False)
         sys.stdout.flush()

@@ -10,10 +10,11 @@ from knickpoint.model.errors import HistoryError, InputError, QueryError
 
 if TYPE_CHECKING:
     from knickpoint.model.commit import Repository
+    from knickpoint.model.frame import Trace
     from knickpoint.model.query import Query
     from knickpoint.store import Store
 
-__all__ = ["chosen_repositories", "find_trace", "parse_terms"]
+__all__ = ["chosen_repositories", "find_trace", "owned_trace", "parse_terms"]
 
 _MOST_NAMED: Final = 8
 """Traces that the error about an ambiguous query names."""
@@ -73,3 +74,20 @@ def parse_terms(store: Store, repositories: Sequence[Repository], text: str) -> 
         if not meant:
             raise
         raise QueryError(error.message, where=error.where, remedy=f"Did you mean {meant}?") from error
+
+
+def owned_trace(store: Store, text: str) -> tuple[Repository, Trace]:
+    """Return the trace that ``text`` means, and its repository.
+
+    Raises:
+        InputError: there is no such trace, or a query matches several.
+    """
+    found = find_trace(store, text)
+    for repository in store.commits.repositories():
+        if isinstance(found, str):
+            traces = store.traces.find(repository, found)
+            if traces:
+                return repository, traces[0]
+        elif store.traces.owners([found]).get(found) == repository.id:
+            return repository, store.traces.get([found])[0]
+    raise InputError(f"there is no trace {text!r}", remedy="List the traces with knick traces.")

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from knickpoint.cli.commands.explain import find_trace
 from knickpoint.cli.options import instance_option, open_chosen_instance
+from knickpoint.cli.trace_argument import owned_trace
 from knickpoint.cli.verbosity import note
 from knickpoint.model.errors import HistoryError, InputError
 
 if TYPE_CHECKING:
-    from knickpoint.model.commit import Line, Repository
-    from knickpoint.model.frame import Trace
+    from knickpoint.model.commit import Line
     from knickpoint.store import Store
 
 __all__ = ["command"]
@@ -50,7 +49,7 @@ def command(
         raise InputError("is neither SVG nor PNG", where=str(output), remedy="Let the name end in .svg or .png.")
     with open_chosen_instance(instance) as opened:
         store = opened.store
-        repository, found = _owned_trace(store, trace)
+        repository, found = owned_trace(store, trace)
         lines = Lines(store, repository)
         chosen = store.commits.line(repository, line)
         slot = _slot(store, chosen, at) if at else None
@@ -65,19 +64,6 @@ def command(
             f"cannot be written: {error.strerror}", where=str(output), remedy="Choose another place."
         ) from error
     note(f"Wrote {output}.")
-
-
-def _owned_trace(store: Store, text: str) -> tuple[Repository, Trace]:
-    """Return a trace by key, id or query, and its repository."""
-    found = find_trace(store, text)
-    for repository in store.commits.repositories():
-        if isinstance(found, str):
-            traces = store.traces.find(repository, found)
-            if traces:
-                return repository, traces[0]
-        elif store.traces.owners([found]).get(found) == repository.id:
-            return repository, store.traces.get([found])[0]
-    raise InputError(f"there is no trace {text!r}", remedy="List the traces with knick export, or give a query.")
 
 
 def _slot(store: Store, line: Line, revision: str) -> int:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
-from urllib.parse import urlencode
 
 from knickpoint.model.commit import Commit, Repository
 from knickpoint.model.errors import AbsentError
@@ -19,6 +18,7 @@ from knickpoint.notify.messages.headlines import shorten_all
 from knickpoint.plots import draw_trend, png
 from knickpoint.store import Store
 from knickpoint.watch.lines import Lines
+from knickpoint.watch.trace_pages import change_page
 from knickpoint.watch.trend import NEAR, commit_day, read_trend, short_name
 
 __all__ = ["RepositoryFacts", "message_line"]
@@ -116,13 +116,7 @@ class RepositoryFacts:
 
     def address_of(self, lead: ChangePoint, address: str) -> str:
         """Return the page of the dashboard that shows the change in its trace."""
-        if not address:
-            return ""
-        line = self.lines.line(lead.suspect_range.line)
-        position = line.positions.get(lead.suspect_range.slot)
-        query = {"line": line.name} if line.name != self.lines.default.name else {}
-        query |= {"commit": str(position)} if position is not None else {}
-        return f"{address.rstrip('/')}/trace/{lead.trace_id}" + (f"?{urlencode(query)}" if query else "")
+        return address.rstrip("/") + change_page(self.lines, lead) if address else ""
 
 
 def _trace_facts(point: ChangePoint, name: str, params: str, address: str) -> TraceFacts:

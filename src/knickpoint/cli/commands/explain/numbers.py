@@ -1,24 +1,18 @@
-"""``knick explain``: explain why there is, or is not, a finding in a trace."""
+"""Print everything that was decided about a trace: every step, every candidate, every check; ``knick explain --verbose``."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import click
-
-from knickpoint.cli.evidence import check_lines, detection_lines, json_ready, outcome_of
-from knickpoint.cli.options import instance_option, open_chosen_instance
+from knickpoint.cli.evidence import check_lines, detection_lines, outcome_of
 from knickpoint.cli.output import percent
-from knickpoint.cli.terminal import plain_json
-from knickpoint.cli.trace_argument import find_trace
 
 if TYPE_CHECKING:
     from knickpoint.model.commit import SlottedCommit
     from knickpoint.watch.explanation import AlertExplanation, ExplainedStep, Explanation
 
-__all__ = ["command", "find_trace"]
+__all__ = ["cluster_lines", "number_lines"]
 
 
 def _commit(slotted: SlottedCommit) -> str:
@@ -45,7 +39,7 @@ def _alert_lines(explained: AlertExplanation, *, at: bool) -> Iterator[str]:
         yield f"  does not judge this trace: {explained.reason}"
         return
     if explained.detection is None:
-        yield from _cluster_lines(explained)
+        yield from cluster_lines(explained)
         return
     yield from (f"  {line}" for line in detection_lines(explained.detection))
     yield f"  steps: {len(explained.steps)}" + (" near the commit" if at else "")
@@ -62,7 +56,7 @@ def _alert_lines(explained: AlertExplanation, *, at: bool) -> Iterator[str]:
         yield f"  {explained.omitted} candidates elsewhere are left out"
 
 
-def _cluster_lines(explained: AlertExplanation) -> Iterator[str]:
+def cluster_lines(explained: AlertExplanation) -> Iterator[str]:
     """Yield the clusters that the trace was judged for, and the checks that say why it belongs, or does not."""
     yield f"  clusters that step with this trace or near it: {len(explained.candidates)}"
     for each in explained.candidates:
@@ -73,7 +67,8 @@ def _cluster_lines(explained: AlertExplanation) -> Iterator[str]:
         yield f"  {explained.omitted} clusters elsewhere are left out"
 
 
-def _lines(explanation: Explanation) -> Iterator[str]:
+def number_lines(explanation: Explanation) -> Iterator[str]:
+    """Yield the decisions of every alert about a trace, with every number."""
     yield f"{explanation.trace.key} in {explanation.repository}: {explanation.measured} measured commits"
     if explanation.at is not None:
         yield f"at {_commit(explanation.at)}"
@@ -85,33 +80,3 @@ def _lines(explanation: Explanation) -> Iterator[str]:
         yield f"search for the commit of R{bisection.regression_id}: bisection {bisection.text}"
     for alert in explanation.alerts:
         yield from _alert_lines(alert, at=explanation.at is not None)
-
-
-@click.command("explain")
-@click.argument("trace")
-@click.option(
-    "--at", default=None, metavar="COMMIT", help="Only steps and candidates near this commit, with every number."
-)
-@click.option(
-    "--format",
-    "output",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="How to print the explanation.",
-)
-@instance_option
-def command(trace: str, at: str | None, output: str, instance: str | None) -> None:
-    """Explain why there is, or is not, a finding in TRACE: every candidate, every check, every filter.
-
-    TRACE is a trace key, or a query that matches one trace, such as benchmark=parse.
-    """
-    from knickpoint.watch.explanation import explain_trace
-
-    with open_chosen_instance(instance) as opened:
-        explanation = explain_trace(opened.store, find_trace(opened.store, trace), opened.alerts, at=at)
-    if output == "json":
-        click.echo(plain_json(json.dumps([json_ready(explanation)], indent=2, ensure_ascii=False)))
-        return
-    for line in _lines(explanation):
-        click.echo(line)

@@ -1,0 +1,5 @@
+"""``knick explain``: why there is, or is not, a finding in a trace."""
+
+from knickpoint.cli.commands.explain.command import command
+
+__all__ = ["command"]

@@ -1,0 +1,53 @@
+"""``knick explain``: explain why there is, or is not, a finding in a trace."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from knickpoint.cli.commands.explain.numbers import number_lines
+from knickpoint.cli.commands.explain.sentences import explanation_lines
+from knickpoint.cli.evidence import json_ready
+from knickpoint.cli.options import instance_option, open_chosen_instance
+from knickpoint.cli.terminal import plain_json
+from knickpoint.cli.trace_argument import find_trace
+from knickpoint.cli.verbosity import Verbosity, note, verbosity
+
+__all__ = ["command"]
+
+
+@click.command("explain")
+@click.argument("trace")
+@click.option(
+    "--at", default=None, metavar="COMMIT", help="Only steps and candidates near this commit, with every number."
+)
+@click.option(
+    "--format",
+    "output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="How to print the explanation.",
+)
+@instance_option
+def command(trace: str, at: str | None, output: str, instance: str | None) -> None:
+    """Explain in five sentences why there is, or is not, a finding in TRACE.
+
+    They say what changed, how it compares with the noise, what was compared, why it is a finding or none, and what would change
+    that. With --verbose or --format json you get every candidate, every check and every filter. Without --at the sentences are
+    about the newest change, and about the most likely place where there is none. TRACE is a trace key, or a query that matches
+    one trace, such as benchmark=parse.
+    """
+    from knickpoint.watch.explanation import explain_trace
+
+    with open_chosen_instance(instance) as opened:
+        explanation = explain_trace(opened.store, find_trace(opened.store, trace), opened.alerts, at=at)
+    if output == "json":
+        click.echo(plain_json(json.dumps([json_ready(explanation)], indent=2, ensure_ascii=False)))
+        return
+    every = verbosity() is Verbosity.VERBOSE
+    for line in number_lines(explanation) if every else explanation_lines(explanation):
+        click.echo(line)
+    if not every:
+        note("Every number: the same command with --verbose.", err=True)

@@ -1,0 +1,189 @@
+"""Explain in five sentences why there is, or is not, a finding: what changed, its noise, what was compared, why, what if."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final
+
+from knickpoint.cli.commands.explain.numbers import cluster_lines
+from knickpoint.cli.output import percent
+from knickpoint.model.params import decode_key
+from knickpoint.model.plain_text import counted
+from knickpoint.model.quantity_text import change_text, levels_text, number_text, trace_name, value_text
+
+if TYPE_CHECKING:
+    from knickpoint.model.commit import SlottedCommit
+    from knickpoint.model.step import Check
+    from knickpoint.watch.explanation import AlertExplanation, ExplainedCandidate, ExplainedStep, Explanation
+
+__all__ = ["explanation_lines"]
+
+_NOISE: Final = "noise (standard deviation)"
+"""The fact of a detection that the sentence about the noise uses where there is no step."""
+
+_RELATIONS: Final[Mapping[str, str]] = {">=": "at least", ">": "more than", "<=": "at most", "<": "less than"}
+
+
+def explanation_lines(explanation: Explanation) -> Iterator[str]:
+    """Yield a heading, and a paragraph for each alert."""
+    yield f"{explanation.trace.key} in {explanation.repository}: {counted(explanation.measured, 'measured commit')}"
+    for each in explanation.quarantines:
+        quarantine = each.quarantine
+        yield (
+            f"The result at {_commit(each.commit)} takes no part in levels (Q{quarantine.id}, {quarantine.state.value}):"
+            f" {quarantine.reason}."
+        )
+    for explained in explanation.alerts:
+        yield ""
+        yield f"alert {explained.alert.name}:"
+        yield from (f"  {line}" for line in _alert(explanation, explained))
+
+
+def _alert(explanation: Explanation, explained: AlertExplanation) -> Iterator[str]:
+    if explained.reason:
+        yield f"This alert does not judge the trace: {explained.reason}."
+        return
+    if explained.detection is None:
+        yield from cluster_lines(explained)
+        return
+    reported = [step for step in explained.steps if not step.reason]
+    chosen = (reported or list(explained.steps))[-1:]
+    rejected = [each for each in explained.candidates if not each.candidate.accepted]
+    if chosen:
+        yield from _of_step(explanation, explained, chosen[0])
+        yield from _others(explained, chosen[0])
+    elif rejected:
+        yield from _of_candidate(explanation, explained, max(rejected, key=_nearness))
+    else:
+        yield from _of_nothing(explanation, explained)
+
+
+def _commit(slotted: SlottedCommit) -> str:
+    return (
+        f"{slotted.commit.hash[:10]} ({slotted.commit.subject})" if slotted.commit.subject else slotted.commit.hash[:10]
+    )
+
+
+def _name(explanation: Explanation) -> str:
+    return trace_name(decode_key(explanation.trace.key))[0] or explanation.trace.key
+
+
+# A step
+
+
+def _of_step(explanation: Explanation, explained: AlertExplanation, step: ExplainedStep) -> Iterator[str]:
+    numbers, unit = step.sighting.numbers, explanation.trace.unit
+    moved = change_text(numbers.size, numbers.relative_size, unit)
+    levels = levels_text(numbers.before_level, numbers.after_level, unit)
+    yield f"{_name(explanation)} is {moved} since {_commit(step.commit)}: {levels} ({percent(numbers.relative_size)})."
+    if numbers.deviation > 0:
+        ratio = number_text(abs(numbers.size) / numbers.deviation, 2)
+        yield (
+            f"Single values stray by {value_text(numbers.deviation, unit)} around these levels (one standard deviation), so"
+            f" the change is {ratio} times the noise."
+        )
+    else:
+        yield "Most values lie exactly on these levels, so there is no noise to compare the change with."
+    before, after = counted(numbers.before.count, "value"), counted(numbers.after.count, "value")
+    yield (
+        f"The method {explained.alert.method} compared the {before} before, back to the previous change, with the {after}"
+        f" from there on, up to the next one, on the line {explained.line}."
+    )
+    yield _why(explained, step)
+    yield _what_if(explained, step, value_text(numbers.before_level, unit))
+
+
+def _why(explained: AlertExplanation, step: ExplainedStep) -> str:
+    """Return why the step is a finding, or none."""
+    if step.point is None and step.reason:
+        return f"It is no finding, because the alert refused it: {step.reason}."
+    index = step.commit.slot
+    checks = next((each.candidate.checks for each in explained.candidates if each.commit.slot == index), ())
+    decisive = next((check for check in checks if check.bound is not None and check.passed), None)
+    because = f", because {_check(decisive)}" if decisive else ""
+    if step.point is None:
+        return f"The method accepted it{because}; it becomes a finding with the next knick run."
+    return f"It is the finding P{step.point.id} of R{step.point.regression_id} ({step.point.effective_status.value}){because}."
+
+
+def _what_if(explained: AlertExplanation, step: ExplainedStep, before: str) -> str:
+    """Return what would make the answer another one."""
+    settlement = step.sighting.settlement
+    if step.reason:
+        alert = explained.alert
+        return (
+            f"Other settings of the alert would report it: minimum_effect is {alert.minimum_effect:g}, direction is"
+            f" {alert.direction.value}, minimum_traces is {alert.minimum_traces}."
+        )
+    if not settlement.settled:
+        return (
+            f"It is provisional, found with {settlement.found_with} of the {settlement.needed} newest values that settle it:"
+            f" values near {before} would take it back."
+        )
+    return f"Values near {before} again would mark it as recovered; only other results before or at the change take it back."
+
+
+def _others(explained: AlertExplanation, chosen: ExplainedStep) -> Iterator[str]:
+    others = [step for step in explained.steps if step is not chosen]
+    if others:
+        yield "Other changes, each explained with --at COMMIT:"
+    for step in others:
+        known = f"P{step.point.id}" if step.point else f"refused: {step.reason}" if step.reason else "new"
+        yield f"  {percent(step.sighting.numbers.relative_size)} at {_commit(step.commit)} ({known})"
+
+
+# No step
+
+
+def _nearness(explained: ExplainedCandidate) -> float:
+    """Return how near a rejected candidate came: by the first check that it failed, relative to its bound."""
+    failed = next((check for check in explained.candidate.checks if not check.passed), None)
+    if failed is None or failed.bound is None:
+        return float("-inf")
+    missing = failed.value - failed.bound if failed.relation in {">", ">="} else failed.bound - failed.value
+    return missing / (abs(failed.bound) or 1.0)
+
+
+def _of_candidate(explanation: Explanation, explained: AlertExplanation, best: ExplainedCandidate) -> Iterator[str]:
+    assert explained.detection is not None
+    yield f"No change was found in {_name(explanation)}; the most likely place is {_commit(best.commit)}."
+    noise = explained.detection.facts.get(_NOISE)
+    if noise is not None:
+        yield f"Single values stray by {value_text(noise, explanation.trace.unit)} (one standard deviation)."
+    considered = len(explained.detection.candidates)
+    yield (
+        f"The method {explained.alert.method} considered {counted(considered, 'place')} among {explanation.measured:,} values"
+        f" on the line {explained.line}."
+    )
+    yield f"It rejected this one: {best.candidate.reason}."
+    failed = next((check for check in best.candidate.checks if not check.passed), None)
+    if failed is not None:
+        yield f"It would count if this held: {_wanted(failed)}; more values at the new level make it clearer."
+
+
+def _of_nothing(explanation: Explanation, explained: AlertExplanation) -> Iterator[str]:
+    from knickpoint.detect import load_method
+
+    fewest = load_method(explained.alert.method).fewest_values(explained.alert.parameters)
+    if explanation.measured < fewest:
+        yield (
+            f"There are too few values: {explanation.measured}; the method {explained.alert.method} needs at least {fewest}"
+            " to find a change."
+        )
+        return
+    near = " near this commit" if explanation.at is not None else ""
+    yield (
+        f"The method {explained.alert.method} considered no place{near} among {explanation.measured:,} values on the line"
+        f" {explained.line}: nowhere do the values before and after differ enough to be looked at."
+    )
+
+
+def _check(check: Check) -> str:
+    assert check.bound is not None
+    return f"{check.name} is {check.value:.4g}, and {_RELATIONS.get(check.relation, check.relation)} {check.bound:.4g} is asked for"
+
+
+def _wanted(check: Check) -> str:
+    assert check.bound is not None
+    wanted = f"{_RELATIONS.get(check.relation, check.relation)} {check.bound:.4g}"
+    return f"{check.name} is {wanted} (it is {check.value:.4g})"

@@ -1,0 +1,61 @@
+"""``knick explain``: five sentences about a change, about a place that is none, and about too few values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .conftest import Knick
+
+
+def sentences(text: str) -> list[str]:
+    """Return the lines about the first alert."""
+    return [line.strip() for line in text.split("alert default:\n")[1].split("\n\n", maxsplit=1)[0].splitlines()]
+
+
+@pytest.mark.usefixtures("judged")
+def test_five_sentences_explain_a_finding(knick: Knick) -> None:
+    what, noise, compared, why, otherwise = sentences(knick("explain", "benchmark=parse_csv").output)
+    assert what.startswith("parse_csv is 29 % slower since 55af290088 (Allow commas inside quoted fields): ")
+    assert noise.endswith("so the change is 8 times the noise.")
+    assert compared.startswith("The method default compared the 17 values before")
+    assert why.startswith("It is the finding P")
+    assert "log-odds of a change" in why
+    assert otherwise.startswith("Values near 58.84 µs again would mark it as recovered")
+
+
+@pytest.mark.usefixtures("judged")
+def test_a_rejected_place_is_explained_by_the_check_that_it_failed(knick: Knick) -> None:
+    found = sentences(knick("explain", "benchmark=parse_csv", "--at", "2228a6b49f").output)
+    assert found[0] == (
+        "No change was found in parse_csv; the most likely place is 2228a6b49f (Draw how the words share their beginnings)."
+    )
+    assert found[3].startswith("It rejected this one: the chance of a change is ")
+    assert found[4].startswith("It would count if this held: log-odds of a change is at least -0.3059 (it is ")
+    assert len(found) == 5
+
+
+@pytest.mark.usefixtures("judged")
+def test_a_step_that_the_alert_refuses_is_no_finding(knick: Knick, judged: Path) -> None:
+    with (judged / "knickpoint.toml").open("a") as file:
+        file.write("\n[alerts.default]\nminimum_effect = 0.5\n")
+    found = sentences(knick("explain", "benchmark=parse_csv").output)
+    assert found[3].startswith("It is no finding, because the alert refused it: ")
+    assert found[4].startswith("Other settings of the alert would report it: minimum_effect is 0.5,")
+
+
+def test_too_few_values_are_counted(knick: Knick, instance: Path) -> None:
+    (instance / "few.csv").write_text(
+        "commit,benchmark,value\n" + "".join(f"{number + 16:040x},parse,1\n" for number in range(3))
+    )
+    assert knick("import", "few.csv", "--order", "given").code == 0
+    assert sentences(knick("explain", "benchmark=parse").output) == [
+        "There are too few values: 3; the method default needs at least 6 to find a change."
+    ]
+
+
+@pytest.mark.usefixtures("judged")
+def test_verbose_prints_every_check(knick: Knick) -> None:
+    assert "values of the shorter level that agree" in knick("explain", "benchmark=parse_csv", "-v").output
+    assert "values of the shorter level that agree" not in knick("explain", "benchmark=parse_csv").output
