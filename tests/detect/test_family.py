@@ -110,6 +110,23 @@ def test_an_enormous_change_is_found_with_five_values() -> None:
     assert judge_family(histories, list(samples), better=Better.LOWER).judgements[7].verdict is Verdict.REGRESSED
 
 
+def test_an_enormous_change_is_found_whatever_the_noise_of_the_history() -> None:
+    histories, samples = suite(1, commits=14)
+    histories[7, 3] *= 5
+    found = judge_family(histories[7:8], [samples[7] * 8], better=Better.LOWER).judgements[0]
+    assert found.verdict is Verdict.UNSTABLE
+    found = judge_family(histories[7:8], [samples[7] * 30], better=Better.LOWER).judgements[0]
+    assert found.verdict is Verdict.REGRESSED
+    assert "times worse than each of the 14 values" in found.reason
+
+
+def test_noise_that_hides_everything_is_not_stated_as_a_size() -> None:
+    histories, samples = suite(1, commits=14)
+    histories[7, 3] *= 50
+    found = judge_family(histories[7:8], [samples[7]], better=Better.LOWER).judgements[0]
+    assert (found.verdict, found.reason) == (Verdict.UNSTABLE, "the noise of the history is too large to find a change")
+
+
 def test_a_base_that_moved_already_is_not_blamed_on_the_new_values() -> None:
     histories, samples = suite(1)
     histories[7, -1:] *= 1.5

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from knickpoint.detect.family import HOPELESS
 from knickpoint.model.plain_text import counted, plain_line
 from knickpoint.model.quantity_text import levels_text, percent_text
 from knickpoint.reports.gate_report import GateReport, GateRow, RowKind
 
-__all__ = ["LONGEST_REASON", "answer", "change", "counts", "headline", "levels", "reason", "title"]
+__all__ = ["LONGEST_REASON", "answer", "change", "counts", "found_from", "headline", "levels", "reason", "title"]
 
 LONGEST_REASON = 300
 """Characters of a reason from outside, such as the output of a failed benchmark."""
@@ -104,6 +105,11 @@ def reason(row: GateRow) -> str:
     return plain_line(text, LONGEST_REASON)
 
 
+def found_from(row: GateRow) -> str:
+    """Return the smallest change that would be found, "" where it is unknown or the noise hides everything."""
+    return percent_text(row.detectable) if row.detectable < HOPELESS else ""
+
+
 def _signed(share: float) -> str:
     return f"{share * 100:+.1f}".replace("-", "−")
 
@@ -114,7 +120,7 @@ def _visible(report: GateReport) -> str:
     if not known:
         return ""
     middle, most = known[len(known) // 2], known[min(len(known) - 1, math.ceil(0.9 * len(known)) - 1)]
-    if not math.isfinite(middle):
+    if not middle < HOPELESS:
         return "The noise is too large to find changes in half of the benchmarks."
     text = f"Changes are found from {percent_text(middle)} on in half of the benchmarks"
-    return f"{text}, from {percent_text(most)} on in nine of ten." if math.isfinite(most) else f"{text}."
+    return f"{text}, from {percent_text(most)} on in nine of ten." if most < HOPELESS else f"{text}."

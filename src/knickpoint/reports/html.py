@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Final
 
-from knickpoint.model.quantity_text import percent_text
-from knickpoint.reports.answer import answer, change, headline, levels, reason, title
+from knickpoint.reports.answer import answer, change, found_from, headline, levels, reason, title
 from knickpoint.reports.gate_report import GateReport, GateRow, RowKind
 
 __all__ = ["html_page"]
@@ -60,7 +59,7 @@ def _table(rows: Sequence[GateRow]) -> str:
 def _row(row: GateRow) -> str:
     name = escape(title(row))
     linked = f'<a href="{escape(row.address)}">{name}</a>' if row.address else name
-    found = percent_text(row.detectable) if row.detectable < float("inf") else ""
+    found = found_from(row)
     kind = row.kind.value
     cells = (levels(row), change(row), found, reason(row))
     others = "".join(f"<td>{escape(cell)}</td>" for cell in cells)

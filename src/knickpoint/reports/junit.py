@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from knickpoint.model.plain_text import plain_line
 from knickpoint.model.step import Verdict
-from knickpoint.reports.answer import change, headline, levels, reason
+from knickpoint.reports.answer import change, found_from, headline, levels, reason
 from knickpoint.reports.gate_report import GateReport, GateRow
 
 __all__ = ["junit"]
@@ -52,5 +51,5 @@ def _is_skipped(row: GateRow) -> bool:
 
 
 def _detail(row: GateRow) -> str:
-    found = "" if not math.isfinite(row.detectable) else f"\nChanges are found from {row.detectable:.2%} on."
+    found = f"\nChanges are found from {found_from(row)} on." if found_from(row) else ""
     return f"{plain_line(row.key, _LONGEST)}{found}"

@@ -12,8 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from knickpoint.model.plain_text import counted, plain_line
-from knickpoint.model.quantity_text import percent_text
-from knickpoint.reports.answer import answer, change, levels, reason, title
+from knickpoint.reports.answer import answer, change, found_from, levels, reason, title
 from knickpoint.reports.gate_report import GateReport, GateRow, RowKind
 
 __all__ = ["markdown_comment", "marker"]
@@ -66,7 +65,7 @@ def _table(rows: Sequence[GateRow]) -> list[str]:
     for row in rows[:MOST_ROWS]:
         name = _code(title(row))
         linked = f"[{name}]({row.address})" if row.address else name
-        found = percent_text(row.detectable) if row.detectable < float("inf") else ""
+        found = found_from(row)
         cells = (
             f"{_SIGNS[row.kind]} {row.kind.value}",
             linked,

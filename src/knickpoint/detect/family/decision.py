@@ -38,7 +38,10 @@ NEWEST: Final = 200
 """Commits of the history that count."""
 
 ENORMOUS: Final = 5.0
-"""Factor over the worst value of a history too short for noise, from which on a change is certain."""
+"""Factor over the worst value of a history, whatever its noise, from which on a change is certain."""
+
+HOPELESS: Final = 10.0
+"""Share of the level from which on a detectable change is not stated as a number."""
 
 DEPTHS: Final[Mapping[int, int]] = {5: 60, 3: 12, 2: 0}
 """Samples of a side that count → values that a history needs for that, to have enough blocks of as many."""
@@ -101,8 +104,8 @@ def judge_family(
     its level away. The bars are set from the deviations of all benchmarks at the past commits, so that at most
     ``false_positives`` of unchanged commits have any regression. A verdict from one sample is conditional. It is
     *unstable* when the change that would be found is more than ``largest_effect`` of the level, or the newest value of the
-    history lies beyond the bar, too; *no data* when the history has fewer than 5 values, unless all samples are 5 times
-    worse than the worst of them.
+    history lies beyond the bar, too; *no data* when the history has fewer than 5 values. Whatever the noise, it is
+    *regressed* when all samples are 5 times worse than the worst value of the history.
 
     Raises:
         SeriesError: histories or samples are not finite or missing numbers.
@@ -138,7 +141,8 @@ def judge_family(
     )
     for place, (row, unit) in enumerate(zip(judged, units, strict=True)):
         found, margin = family.judgement(place, minimum_effect, largest_effect)
-        judgements[row], margins[row] = _in_unit(found, float(unit), frame[row]), margin * float(unit)
+        found = _in_unit(found, float(unit), frame[row])
+        judgements[row], margins[row] = _enormous(found, frame[row], new[row], directions[row]), margin * float(unit)
     return FamilyJudgement(
         tuple(judgements), tuple(margins), false_positives, family.commits, family.phi, family.resemblance
     )
@@ -313,6 +317,8 @@ def _decide(
             text += "; the better direction is unknown, so a change counts as a regression"
         return (Verdict.REGRESSED if for_worse else Verdict.IMPROVED), text
     if not checks[2].passed:
+        if not checks[2].value < HOPELESS:
+            return Verdict.UNSTABLE, "the noise of the history is too large to find a change"
         return (
             Verdict.UNSTABLE,
             f"the noise is so large that only changes from {_percent(checks[2].value)} on are found",
@@ -357,10 +363,9 @@ def _short(history: Array, samples: Array, direction: Better) -> Judgement:
             Verdict.NO_DATA, reason, region=region, samples=int(samples.size), evidence=enough
         )
     centre, level = float(np.median(past)), float(np.median(samples))
-    times = f"{factor:.3g} times" if math.isfinite(factor) else "infinitely"
     plain = Judgement.without_numbers(
         Verdict.REGRESSED,
-        f"{times} worse than each of the {past.size} values of the history, which are too few to know the noise",
+        f"{_times(factor)} worse than each of the {past.size} values of the history, which are too few to know the noise",
         region=region,
         samples=int(samples.size),
         evidence=(*enough, Check("factor over the worst value", factor, ">=", ENORMOUS)),
@@ -368,6 +373,26 @@ def _short(history: Array, samples: Array, direction: Better) -> Judgement:
     size = level - centre
     return replace(plain, conditional=samples.size == 1, level=level, centre=centre, size=size,
                    relative_size=_relative(size, centre))  # fmt: skip
+
+
+def _enormous(found: Judgement, history: Array, samples: Array, direction: Better) -> Judgement:
+    """Return the verdict on a change that is beyond doubt without any estimate of the noise, else ``found`` itself."""
+    past = history[~np.isnan(history)]
+    factor = _least_factor(past, samples, direction)
+    matters = found.evidence[1].passed
+    if found.verdict is Verdict.REGRESSED or not (factor >= ENORMOUS and matters):
+        return found
+    return replace(
+        found,
+        verdict=Verdict.REGRESSED,
+        conditional=samples.size == 1,
+        reason=f"{_times(factor)} worse than each of the {past.size} values of the history",
+        evidence=(*found.evidence, Check("factor over the worst value", factor, ">=", ENORMOUS)),
+    )
+
+
+def _times(factor: float) -> str:
+    return f"{factor:.3g} times" if math.isfinite(factor) else "infinitely"
 
 
 def _least_factor(past: Array, samples: Array, direction: Better) -> float:

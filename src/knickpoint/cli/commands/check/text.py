@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
-from knickpoint.cli.output import Column, OutputFormat, Row, percent, render
+from knickpoint.cli.output import Column, OutputFormat, Row, render
 from knickpoint.cli.terminal import without_control
-from knickpoint.reports.answer import answer, change, levels, reason
+from knickpoint.reports.answer import answer, change, found_from, levels, reason
 from knickpoint.reports.gate_report import GateReport, GateRow, RowKind
 
 __all__ = ["text_report"]
@@ -17,7 +16,7 @@ _COLUMNS = (
     Column("trace"),
     Column("levels", "before → after", right=True),
     Column("change", "change (95 %)", right=True),
-    Column("detectable", "found from", lambda size: "" if math.isnan(size) else percent(size).lstrip("+"), right=True),
+    Column("detectable", "found from", right=True),
     Column("reason"),
 )
 
@@ -45,6 +44,6 @@ def _cells(row: GateRow) -> Row:
         "trace": row.key,
         "levels": levels(row),
         "change": change(row),
-        "detectable": row.detectable,
+        "detectable": found_from(row),
         "reason": reason(row),
     }
