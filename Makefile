@@ -88,8 +88,14 @@ test-python: setup-dev ## The tests of the package, the browser included
 test-frontend: $(DASHBOARD) ## Lint, types and tests of the dashboard
 	@export PATH="$$(cat $(STAMPS)/node)$$PATH" && cd frontend && npm run --silent lint && npm test --silent
 
-docs: setup-dev ## Check that the reference pages agree with the code
+docs: setup-dev ## Check that the reference pages agree with the code, and that every link of the site leads somewhere
 	@$(BIN)/python docs/reference.py --check
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+site: docs ## Build the site of the documentation into build/site
+
+docs-pictures: setup-dev ## Take the pictures of the documentation from the demonstration
+	@$(BIN)/python docs/pictures.py
 
 docs-write: setup-dev ## Write the reference pages anew from the code
 	@$(BIN)/python docs/reference.py
@@ -146,7 +152,7 @@ train-default: $(STAMPS)/train setup ## Learn the trees of the default method an
 lock: setup-dev ## Resolve the dependencies anew and write requirements/
 	@$(PIP) install --quiet uv
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --extra server --group build pyproject.toml -o requirements/runtime.txt
-	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --all-extras --group build --group test --group lint pyproject.toml -o requirements/dev.txt
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --all-extras --group build --group test --group lint --group docs pyproject.toml -o requirements/dev.txt
 
 format: $(STAMPS)/dev $(DASHBOARD) ## Format the Python code, the C code and the dashboard
 	@$(BIN)/ruff format --quiet src tests benchmarks building docs setup.py
@@ -157,4 +163,4 @@ format: $(STAMPS)/dev $(DASHBOARD) ## Format the Python code, the C code and the
 clean: ## Remove what was built; .venv stays
 	@rm -rf build src/knickpoint/server/static src/*.egg-info frontend/node_modules
 
-.PHONY: help setup setup-dev demo test lint types imports test-python test-frontend docs docs-write test-long test-kills bench-detect bench-accuracy bench-store bench-dashboard bench-watch bench-gate bench-formats bench-bisect train-default fuzz-formats lock format clean
+.PHONY: help setup setup-dev demo test lint types imports test-python test-frontend docs site docs-pictures docs-write test-long test-kills bench-detect bench-accuracy bench-store bench-dashboard bench-watch bench-gate bench-formats bench-bisect train-default fuzz-formats lock format clean

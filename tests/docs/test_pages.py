@@ -9,28 +9,38 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
+from tests.bisect.pool.programs import free_port
 
 _TOP = Path(__file__).parent.parent.parent
 _PAGES = sorted([*_TOP.glob("*.md"), *_TOP.glob("docs/**/*.md")])
-_RUN = [_TOP / "docs" / "quick-start.md"]
+_RUN = [_TOP / "docs" / "quick-start.md", _TOP / "docs" / "install.md"]
 _LINK = re.compile(r"\]\(([^)#\s]+)(#[^)]*)?\)")
 
 
 @dataclass(frozen=True)
 class _Step:
+    """A command of a page with the lines that the page shows below it, or a file that the page has the reader write."""
+
     command: str
-    output: tuple[str, ...]
+    output: tuple[str, ...] = ()
 
 
 def _steps(page: Path) -> Iterator[_Step]:
-    """Yield the commands of a page's console blocks with the lines that follow them."""
-    for block in re.findall(r"^```console\n(.*?)^```", page.read_text(), flags=re.MULTILINE | re.DOTALL):
-        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-            command, *output = part.rstrip("\n").split("\n")
-            yield _Step(command, tuple(output))
+    """Yield what a reader of a page types: the commands of its console blocks, and the files of blocks with a title."""
+    blocks = r"^```(\w+)(?: title=\"([^\"]+)\")?\n(.*?)^```"
+    for kind, title, block in re.findall(blocks, page.read_text(), flags=re.MULTILINE | re.DOTALL):
+        if title:
+            yield _Step(f"cat > {title} <<'END OF FILE'\n{block}END OF FILE")
+        elif kind == "console":
+            for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+                first, *lines = part.rstrip("\n").split("\n")
+                more = list(takewhile(lambda line: line.startswith(">"), lines))
+                command = "\n".join([first, *(line[1:].removeprefix(" ") for line in more)])
+                yield _Step(command, tuple(lines[len(more) :]))
 
 
 def _fits(expected: tuple[str, ...], printed: str) -> bool:
@@ -43,17 +53,40 @@ def _narrow(text: str) -> str:
     return re.sub(" +", " ", text)
 
 
+def _run_page(page: Path, directory: Path) -> None:
+    """Type what a page says into one shell in ``directory``, and compare what it prints."""
+    steps = list(_steps(page))
+    script = "set -m\n" + "".join(f"{step.command}\nprintf '\\n@@ %s @@\\n' $?\n" for step in steps)
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("CI", "GITHUB_", "PYTEST_"))
+    }
+    environment |= {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "200"}
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=directory, env=environment, capture_output=True, text=True, check=False
+    )
+    answers = re.findall(r"(.*?)\n@@ (\d+) @@\n", done.stdout, flags=re.DOTALL)
+    for step, (printed, code) in zip(steps, answers, strict=True):
+        assert code == "0", f"$ {step.command}\n{printed}{done.stderr}"
+        assert _fits(step.output, printed), f"$ {step.command}\n{printed}"
+
+
 @pytest.mark.parametrize("page", _RUN, ids=lambda page: page.stem)
 def test_the_commands_of_a_page_print_what_it_shows(page: Path, tmp_path: Path) -> None:
     shutil.copytree(_TOP / "docs" / "example", tmp_path / "docs" / "example")
-    bin_directory = Path(sys.executable).parent
-    environment = {**os.environ, "PATH": f"{bin_directory}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "200"}
-    for step in _steps(page):
-        done = subprocess.run(
-            ["bash", "-c", step.command], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, f"$ {step.command}\n{done.stdout}{done.stderr}"
-        assert _fits(step.output, done.stdout), f"$ {step.command}\n{done.stdout}"
+    _run_page(page, tmp_path)
+
+
+@pytest.mark.long
+def test_the_commands_of_the_tutorial_on_a_library_print_what_it_shows(tmp_path: Path) -> None:
+    _run_page(_TOP / "docs" / "tutorials" / "library.md", tmp_path)
+
+
+@pytest.mark.long
+def test_the_commands_of_the_tutorial_on_devices_print_what_it_shows(tmp_path: Path) -> None:
+    page = tmp_path / "devices.md"
+    text = (_TOP / "docs" / "tutorials" / "devices.md").read_text()
+    page.write_text(text.replace(":8786", f":{free_port()}"))
+    _run_page(page, tmp_path)
 
 
 @pytest.mark.parametrize("page", _PAGES, ids=lambda page: str(page.relative_to(_TOP)))

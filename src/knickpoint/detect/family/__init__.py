@@ -5,6 +5,6 @@ resemble each other. ``past_deviations`` replays the past commits, ``bar`` turns
 below, and ``decision`` gives the verdicts.
 """
 
-from knickpoint.detect.family.decision import HOPELESS, FamilyJudgement, judge_family
+from knickpoint.detect.family.decision import FamilyJudgement, judge_family
 
-__all__ = ["HOPELESS", "FamilyJudgement", "judge_family"]
+__all__ = ["FamilyJudgement", "judge_family"]
