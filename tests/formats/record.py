@@ -232,8 +232,82 @@ def record_redis_benchmark() -> None:
         write(f"redis-benchmark-{found}.csv", run(*client, "--csv"))
 
 
+_ASV_CONFIGURATION: Final = """\
+{
+    // asv takes comments
+    "version": 1,
+    "project": "sorts",
+    "repo": ".",
+    "branches": ["main"],
+    "environment_type": "virtualenv",
+    "pythons": ["%s"],
+    "build_command": [],
+    "install_command": [],
+    "uninstall_command": [],
+    "results_dir": ".asv/results",
+    "html_dir": ".asv/html",
+    "regressions_thresholds": {"^time": 0.1},
+}
+"""
+_ASV_BENCHMARKS: Final = """\
+class Sorts:
+    params = [[10, 100], ["up", "down"]]
+    param_names = ["size", "order"]
+
+    def setup(self, size, order):
+        if size == 10 and order == "down":
+            raise NotImplementedError
+        self.values = list(range(size))[:: 1 if order == "up" else -1]
+
+    def time_sort(self, size, order):
+        sorted(self.values)
+
+
+def track_length():
+    return SIZE
+
+
+track_length.unit = "items"
+
+
+def peakmem_list():
+    return [0] * 1000
+"""
+
+
+def record_asv() -> None:
+    """Record the results of four commits, and the site that asv publishes of them; asv and virtualenv come from PyPI."""
+    with tempfile.TemporaryDirectory() as directory:
+        project = Path(directory)
+        (project / "asv.conf.json").write_text(
+            _ASV_CONFIGURATION % f"{sys.version_info.major}.{sys.version_info.minor}"
+        )
+        (project / "benchmarks").mkdir()
+        (project / "benchmarks" / "__init__.py").touch()
+        git = ("git", "-c", "user.name=A", "-c", "user.email=a@example.com", "-C", project)
+        run("git", "init", "-q", "-b", "main", project)
+        run("asv", "machine", "--yes", "--machine", "box", directory=project)
+        for month in range(1, 5):
+            benchmarks = _ASV_BENCHMARKS.replace("SIZE", str(month)) + "\n" * month
+            (project / "benchmarks" / "sorts.py").write_text(benchmarks)
+            run(*git, "add", "benchmarks")
+            date = f"2026-0{month}-01T10:00:00Z"
+            run("env", f"GIT_COMMITTER_DATE={date}", *git, "commit", "-q", "-m", f"Change {month}", "--date", date)
+        run("asv", "run", "--quick", "--machine", "box", "ALL", directory=project, fails=True)
+        run("asv", "publish", directory=project)
+        kept = GOLDEN.parent.parent / "instance" / "asv_project"
+        shutil.rmtree(kept, ignore_errors=True)
+        shutil.copytree(project / ".asv" / "results", kept / "results")
+        shutil.copytree(
+            project / ".asv" / "html" / "graphs", kept / "html" / "graphs", ignore=shutil.ignore_patterns("summary*")
+        )
+        shutil.copy(project / ".asv" / "html" / "index.json", kept / "html")
+        shutil.copy(project / "asv.conf.json", kept)
+
+
 RECORDERS: Final[dict[str, Callable[[], None]]] = {
     "ab": record_apache_bench,
+    "asv": record_asv,
     "fio": record_fio,
     "hey": record_hey,
     "iperf3": record_iperf3,

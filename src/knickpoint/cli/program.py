@@ -26,6 +26,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "demo": ("demo", "Show everything on a repository that it creates and benchmarks."),
         "init": ("init", "Create an instance: knickpoint.toml and an embedded store."),
         "import": ("import_results", "Import results or whole histories into the store, exactly once."),
+        "move-in": ("move_in", "Take the whole history of asv or github-action-benchmark, and find changes in it."),
         "check": ("check", "Judge new results against the history."),
         "comment": ("comment", "Post the report of a check as the one comment of a pull request."),
         "compare": ("compare", "Build and measure two commits in turns on this machine, and judge what changed."),
