@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import shlex
@@ -162,6 +163,33 @@ def test_a_dry_run_names_the_commits_and_runs_nothing(knick: Knick, repository: 
     assert 3 <= cost["expected_probes"] <= cost["most_probes"]
     assert not (tmp_path / "ran").exists()
     assert not (tmp_path / "cache").exists()
+
+
+def test_a_dry_run_is_one_row_of_csv(
+    knick: Knick, three_commits: GitRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(three_commits.directory)
+    (row,) = csv.DictReader(
+        knick("bisect", "HEAD~2..HEAD", "--dry-run", "--format=csv", "--", "true").output.splitlines()
+    )
+    assert (row["bad"], row["commits"]) == (three_commits.git("rev-parse", "HEAD").strip(), "2")
+
+
+def test_a_missing_command_is_an_error_and_no_answer(
+    knick: Knick, three_commits: GitRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(three_commits.directory)
+    ran = knick("bisect", "HEAD~2..HEAD", "--", "./missing")
+    assert (ran.code, ran.output) == (2, "")
+    last = ran.errors.splitlines()[-1]
+    assert "the good end cannot be measured: the test command './missing' cannot be started: No such file" in last
+
+
+def test_a_long_subject_is_shortened(knick: Knick, repository: GitRepository) -> None:
+    project(repository, ["1"])
+    repository.commit("x" * 500)
+    line = knick("bisect", "HEAD~1..HEAD", "--dry-run", "--", "true").output.splitlines()[1]
+    assert line.endswith(f"Ada: {'x' * 71}…")
 
 
 def test_a_profile_fills_what_the_command_line_leaves_open(knick: Knick, repository: GitRepository) -> None:

@@ -16,7 +16,7 @@ from knickpoint.model.errors import ConfigError
 if TYPE_CHECKING:
     from knickpoint.bisect.device_pool import DevicePool
 
-__all__ = ["absolute_profile", "git_location", "open_probe_pool"]
+__all__ = ["WORKSPACE", "absolute_profile", "git_location", "open_probe_pool"]
 
 _LOG: Final = logging.getLogger("knickpoint.instance")
 WORKSPACE: Final = "probes"

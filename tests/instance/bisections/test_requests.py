@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from tests.instance.bisections.bisectable import BAD, GOOD, PARSE, Bisectable, profile
 
-from knickpoint.instance.bisections import fitting_profiles, request_bisection, stop_bisection
+from knickpoint.bisect.coordinator import Bisection
+from knickpoint.history import Git
+from knickpoint.instance import Instance
+from knickpoint.instance.bisections import fitting_profiles, plan_bisection, request_bisection, stop_bisection
+from knickpoint.instance.bisections.known_changes import known_change
 from knickpoint.instance.bisections.requests import bisectable_members
 from knickpoint.model.alert import AlertKind
 from knickpoint.model.audit import AuditKind
@@ -29,6 +34,48 @@ def test_levels_of_the_history_count_only_where_the_machine_is_the_same(slowed: 
     facts = request_bisection(instance, slowed.regression, who="ann").request.facts
     assert facts["before"][0] == pytest.approx(100, rel=0.01)  # type: ignore[index]
     assert facts["after"][0] == pytest.approx(130, rel=0.01)  # type: ignore[index]
+
+
+def ranged(instance: Instance, first: int, last: int, key: str = ",benchmark=parse,") -> Bisection:
+    """Return a search that a person makes for commits of the repository."""
+    location = instance.repositories["project"].location
+    hashes = [each.hash for each in Git.at(Path(location)).first_parents("main")]
+    settings = instance.config.bisect["quick"]
+    return Bisection("search", {"": location}, hashes[first], tuple(hashes[first + 1 : last + 1]), settings, key)
+
+
+def test_a_search_of_a_range_takes_the_levels_of_the_only_change_in_it(slowed: Bisectable) -> None:
+    instance = slowed.with_profiles(profile(same_machine=True))
+    location = instance.repositories["project"].location
+    found = known_change(instance, location, ranged(instance, GOOD - 2, BAD + 3))
+    assert found is not None
+    assert (round(found.before.mean), round(found.after.mean), found.movement) == (100, 130, 1)
+    assert found.text == "the levels before and after are those of P1 of instance"
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "key", "elsewhere"),
+    [
+        (GOOD + 1, BAD + 3, ",benchmark=parse,", ""),  # the change began before the good end
+        (GOOD - 9, GOOD, ",benchmark=parse,", ""),
+        (GOOD, BAD, ",benchmark=render,", ""),
+        (GOOD, BAD, ",benchmark=parse,kind=q,", ""),
+        (GOOD, BAD, ",benchmark=parse,", "/another/repository"),
+    ],
+)
+def test_a_search_of_a_range_knows_nothing_where_the_store_has_no_such_change(
+    slowed: Bisectable, *, first: int, last: int, key: str, elsewhere: str
+) -> None:
+    instance = slowed.with_profiles(profile(same_machine=True))
+    location = elsewhere or instance.repositories["project"].location
+    assert known_change(instance, location, ranged(instance, first, last, key)) is None
+
+
+def test_a_plan_of_a_bisection_writes_nothing(slowed: Bisectable) -> None:
+    instance = slowed.with_profiles(profile())
+    planned = plan_bisection(instance, slowed.regression, who="ann")
+    assert planned.slots == tuple(range(GOOD, BAD + 1))
+    assert instance.store.bisections.newest() == []
 
 
 def test_a_request_and_a_stop_are_in_the_audit_log(slowed: Bisectable) -> None:

@@ -24,10 +24,13 @@ if TYPE_CHECKING:
     from knickpoint.bisect.runner.results import RunResults
     from knickpoint.model.bisection import Measured
 
-__all__ = ["SKIP_CODE", "run_probe"]
+__all__ = ["CANNOT_START", "SKIP_CODE", "run_probe"]
 
 SKIP_CODE: Final = 125
 """The exit code of a step that says that this commit cannot be judged, as in ``git bisect run``."""
+
+CANNOT_START: Final = "cannot be started"
+"""In the reason of a probe whose command is missing, or no program."""
 
 _KEPT_VARIABLES: Final = ("PATH", "HOME", "LANG", "TZ")
 _LONGEST_REASON: Final = 400
@@ -235,7 +238,7 @@ def _run(probe: _Probe, step: _Step, tree: Path, run: int = 0, *, overrun_fails:
             reason = f"the {step.name} command filled the disk, and was ended"
             raise _EndedError(ProbeOutcome.SKIPPED, reason, end.output)
         case Ending.NOT_STARTED:
-            reason = f"the {step.name} command {step.command[0]!r} cannot be started: {end.output}"
+            reason = f"the {step.name} command {step.command[0]!r} {CANNOT_START}: {end.output}"
             raise _EndedError(ProbeOutcome.SKIPPED, reason)
         case Ending.EXITED if end.code == SKIP_CODE:
             probe.declined = True

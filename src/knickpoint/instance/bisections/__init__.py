@@ -1,6 +1,6 @@
 """The bisections of an instance: asked for by people or by rule, coordinated by workers, put onto their findings."""
 
-from knickpoint.instance.bisections.requests import fitting_profiles, request_bisection, stop_bisection
+from knickpoint.instance.bisections.requests import fitting_profiles, plan_bisection, request_bisection, stop_bisection
 from knickpoint.instance.bisections.runs import (
     LEASE_SECONDS,
     import_waiting_results,
@@ -14,6 +14,7 @@ __all__ = [
     "StoreJournal",
     "fitting_profiles",
     "import_waiting_results",
+    "plan_bisection",
     "request_bisection",
     "run_bisection",
     "run_claimed_bisection",

@@ -21,13 +21,16 @@ if TYPE_CHECKING:
     from knickpoint.bisect.settings import ProfileSettings
     from knickpoint.model.commit import Repository
     from knickpoint.model.regression import ChangePoint, Regression, StepNumbers
-    from knickpoint.store.bisections import StoredBisection
+    from knickpoint.store.bisections import BisectionRequest, StoredBisection
 
 __all__ = [
     "added_params",
     "bisectable_members",
     "fitting_profiles",
+    "known_levels",
     "member_for",
+    "movement_of",
+    "plan_bisection",
     "request_bisection",
     "stop_bisection",
 ]
@@ -60,6 +63,24 @@ def request_bisection(
     Raises:
         InputError: there is no such regression or profile, the profile does not measure it, or it cannot be bisected.
     """
+    store = instance.store
+    request = plan_bisection(instance, regression_id, profile, who=who, by_rule=by_rule)
+    with store.transaction():
+        asked = store.bisections.ask(request)
+        if asked.request.asked == request.asked:
+            about = f"{asked.name}: R{regression_id} with the profile {request.profile}{', by rule' if by_rule else ''}"
+            store.audit.append(AuditKind.BISECTION_ASKED, who, about)
+    return asked
+
+
+def plan_bisection(
+    instance: Instance, regression_id: int, profile: str = "", *, who: str, by_rule: bool = False
+) -> BisectionRequest:
+    """Return what :func:`request_bisection` would ask for, and write nothing.
+
+    Raises:
+        InputError: as :func:`request_bisection`.
+    """
     from knickpoint.store.bisections import BisectionRequest
 
     store = instance.store
@@ -67,7 +88,7 @@ def request_bisection(
     regression = store.findings.regression(regression_id)
     settings, lead = _chosen(instance, repository, regression_id, profile)
     slots = _searched_slots(instance, repository, regression, lead)
-    request = BisectionRequest(
+    return BisectionRequest(
         repository_id=repository.id,
         line=regression.suspect_range.line,
         slots=slots,
@@ -81,12 +102,6 @@ def request_bisection(
         facts=_facts(instance, regression_id, lead, settings, slots),
         by_rule=by_rule,
     )
-    with store.transaction():
-        asked = store.bisections.ask(request)
-        if asked.request.asked == request.asked:
-            about = f"{asked.name}: R{regression_id} with the profile {settings.name}{', by rule' if by_rule else ''}"
-            store.audit.append(AuditKind.BISECTION_ASKED, who, about)
-    return asked
 
 
 def stop_bisection(instance: Instance, key: int, *, who: str) -> StoredBisection:
@@ -199,11 +214,14 @@ def _facts(
     The levels of the history count only where the devices measure like the machines whose results the traces have.
     """
     facts: dict[str, object] = {
-        "movement": 0 if not lead.numbers.size else int(math.copysign(1, lead.numbers.size)),
+        "movement": movement_of(lead.numbers),
         "added_params": dict(added_params(profile, lead.key) or {}),
     }
     if profile.same_machine:
-        facts |= {"before": _level(lead.numbers, after=False), "after": _level(lead.numbers, after=True)}
+        facts |= {
+            "before": list(known_levels(lead.numbers, after=False)),
+            "after": list(known_levels(lead.numbers, after=True)),
+        }
     suspects = instance.store.findings.suspects.get(regression_id)
     if suspects is not None and suspects.suspects:
         shares = {each.slot: each.probability for each in suspects.suspects}
@@ -211,9 +229,14 @@ def _facts(
     return facts
 
 
-def _level(numbers: StepNumbers, *, after: bool) -> list[float]:
+def movement_of(numbers: StepNumbers) -> int:
+    """Return +1 where the values of a step rose, -1 where they fell, 0 where neither is known."""
+    return 0 if not numbers.size else int(math.copysign(1, numbers.size))
+
+
+def known_levels(numbers: StepNumbers, *, after: bool) -> tuple[float, float, int]:
     """Return the mean, the deviation and the count of the values on one side of a step; count 0 where they say little."""
     region = numbers.after if after else numbers.before
     level = numbers.after_level if after else numbers.before_level
     count = region.count if region.count >= _LEAST_VALUES and math.isfinite(numbers.deviation + level) else 0
-    return [level, numbers.deviation, count] if count else [0.0, 0.0, 0]
+    return (level, numbers.deviation, count) if count else (0.0, 0.0, 0)

@@ -26,9 +26,16 @@ if TYPE_CHECKING:
     from knickpoint.bisect.device_pool import DevicePool
     from knickpoint.bisect.search.problem import Level
     from knickpoint.model.commit import Repository
-    from knickpoint.store.bisections import StoredBisection, WaitingResults
+    from knickpoint.store.bisections import BisectionRequest, StoredBisection, WaitingResults
 
-__all__ = ["LEASE_SECONDS", "bisection_of", "import_waiting_results", "run_bisection", "run_claimed_bisection"]
+__all__ = [
+    "LEASE_SECONDS",
+    "bisection_from",
+    "bisection_of",
+    "import_waiting_results",
+    "run_bisection",
+    "run_claimed_bisection",
+]
 
 LEASE_SECONDS: Final = 60.0
 """How long a bisection stays with a worker that is silent."""
@@ -129,13 +136,21 @@ def bisection_of(instance: Instance, stored: StoredBisection) -> Bisection:
     """Return the request of a stored bisection, as a coordinator takes it.
 
     Raises:
+        InputError: as :func:`bisection_from`.
+    """
+    return bisection_from(instance, stored.name, stored.request)
+
+
+def bisection_from(instance: Instance, name: str, asked: BisectionRequest) -> Bisection:
+    """Return a request under a name, as a coordinator takes it.
+
+    Raises:
         InputError: the profile is gone or does something else than when it was asked for, or a commit is unknown.
     """
     from knickpoint.bisect.coordinator import Bisection
     from knickpoint.bisect.coordinator.priors import capped
     from knickpoint.instance.probe_pool import absolute_profile, git_location
 
-    asked = stored.request
     profile = instance.config.bisect.get(asked.profile)
     if profile is None or profile.digest != asked.digest:
         raise InputError(
@@ -152,7 +167,7 @@ def bisection_of(instance: Instance, stored: StoredBisection) -> Bisection:
     locations |= {name: git_location(instance, name) for name in profile.also}
     shares = cast("Sequence[float] | None", asked.facts.get("shares"))
     return Bisection(
-        id=stored.name,
+        id=name,
         locations=locations,
         good=good,
         commits=tuple(rest),

@@ -15,11 +15,14 @@ from knickpoint.model.commit import Commit
 from knickpoint.model.params import key_text
 from knickpoint.model.plain_text import counted
 
-__all__ = ["render_answer", "shown_value"]
+__all__ = ["render_answer", "short_subject", "shown_value"]
 
 _SHORT: Final = 10
 _OUTPUT: Final = 10
 """Lines of output that are shown where an end cannot be measured."""
+
+_LONGEST_SUBJECT: Final = 72
+"""Characters of a subject; git asks for less."""
 
 _LEFT: Final = 20
 """Commits of a range that are listed for people."""
@@ -212,7 +215,13 @@ def _listed(found: Sequence[Commit]) -> Iterator[str]:
 
 
 def _about(commit: Commit) -> str:
-    return f"{commit.author}, {commit.time:%Y-%m-%d}: {commit.subject}"
+    return f"{commit.author}, {commit.time:%Y-%m-%d}: {short_subject(commit)}"
+
+
+def short_subject(commit: Commit) -> str:
+    """Return the subject of a commit, shortened where it is longer than git asks for."""
+    subject = commit.subject
+    return subject if len(subject) <= _LONGEST_SUBJECT else f"{subject[: _LONGEST_SUBJECT - 1]}…"
 
 
 def _shown(level: LevelEstimate) -> str:

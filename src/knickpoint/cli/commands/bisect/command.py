@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from knickpoint.bisect.runner.probe import CANNOT_START
 from knickpoint.cli.commands.bisect.options import SearchOptions, search_options
 from knickpoint.cli.commands.bisect.signals import interrupted_by_end
 from knickpoint.cli.commands.bisect.simulate import WithSimulation
@@ -56,17 +56,14 @@ def command(
     The exit code is 0 with a culprit, 1 without, 2 when the command failed.
     """
     if _REGRESSION.fullmatch(search):
-        if resume or dry_run:
-            raise InputError(
-                "a regression goes on by itself where it was interrupted, and has no estimate",
-                where=search,
-                remedy=f"Run: knick bisect {search}",
-            )
         if options.also:
             raise InputError("--also needs a range", where=search, remedy="Run: knick bisect GOOD..BAD --also …")
-        from knickpoint.cli.commands.bisect.regression import bisect_regression
+        from knickpoint.cli.commands.bisect.regression import bisect_regression, regression_cost
 
-        bisect_regression(search, options, instance, output)
+        if dry_run:
+            click.echo(regression_cost(search, options, instance, output), nl=False)
+            return
+        bisect_regression(search, options, instance, output, resume=resume)
     _bisect_range(search, options, instance, output, resume=resume, dry_run=dry_run)
 
 
@@ -78,30 +75,39 @@ def _bisect_range(
 
     search = prepare_search(text, options, instance)
     if dry_run:
-        _show_cost(search, output)
+        from knickpoint.cli.commands.bisect.dry_run import render_dry_run
+
+        click.echo(render_dry_run(search.planned, output), nl=False)
         return
     if options.also:
         from knickpoint.cli.commands.bisect.two_repositories import bisect_two
 
         bisect_two(search, output, resume=resume)
     answer = _run(search, resume=resume)
+    _check_command(answer)
     commits = (search.range.good, *search.range.commits)
     found = answer.state is BisectionState.CULPRIT
     reproduce = search.check_line(answer.places[0]) if found else ""
     inside = search.inside_line(answer.places[0]) if found else ""
-    note = search.range.note
+    note = "; ".join(filter(None, (search.range.note, search.known)))
     click.echo(render_answer(answer, commits, output, reproduce=reproduce, inside=inside, note=note), nl=False)
     raise click.exceptions.Exit(0 if found else 1)
 
 
-def _show_cost(search: Search, output: OutputFormat) -> None:
-    from knickpoint.cli.commands.bisect.dry_run import dry_run_lines, dry_run_object
+def _check_command(answer: BisectionAnswer) -> None:
+    """Refuse an answer that only says that the command cannot be started.
 
-    if output is OutputFormat.TEXT:
-        for line in dry_run_lines(search):
-            click.echo(line)
-    else:
-        click.echo(json.dumps(dry_run_object(search), indent=2))
+    Raises:
+        InputError: it cannot; no commit can be judged then.
+    """
+    results = [entry.result for entry in answer.entries if entry.result is not None]
+    reason = results[-1].reason if results else ""
+    if answer.state is BisectionState.GAVE_UP and not answer.places and CANNOT_START in reason:
+        raise InputError(
+            f"{answer.reason}",
+            where=results[-1].target.commit[:10],
+            remedy="Check the command: it runs without a shell, at the top of a worktree of the commit.",
+        )
 
 
 def _run(search: Search, *, resume: bool) -> BisectionAnswer:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from knickpoint.bisect.coordinator import Bisection
 from knickpoint.bisect.search import conclude, plan
 from knickpoint.bisect.search.problem import Budget, Observation, Problem
-from knickpoint.cli.commands.bisect.search import Search
-from knickpoint.model.errors import KnickpointError
+from knickpoint.cli.commands.bisect.answer import short_subject
+from knickpoint.cli.output import Column, OutputFormat, render
+from knickpoint.model.commit import Commit
 from knickpoint.model.plain_text import counted
 
-__all__ = ["dry_run_lines", "dry_run_object", "expected_probes"]
+__all__ = ["PlannedSearch", "expected_probes", "render_dry_run"]
 
 _SIGMAS: Final = 4.0
 """Size of the change that is assumed, in standard deviations of a probe."""
@@ -27,6 +30,34 @@ _MOST: Final = 400
 _MOST_LISTED: Final = 8
 
 
+_COLUMNS: Final = tuple(
+    Column(name)
+    for name in (
+        "good",
+        "bad",
+        "commits",
+        "expected_probes",
+        "most_probes",
+        "longest_probe_seconds",
+        "measured_probe_seconds",
+        "workspace",
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedSearch:
+    """A search that could begin: what is searched, its commits by place, and where they would be measured.
+
+    ``probe_seconds`` is the median time of the probes of an earlier run of this search, None where there was none.
+    """
+
+    bisection: Bisection
+    commits: Sequence[Commit]
+    workspace: str
+    probe_seconds: float | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class _Cost:
     """How many probes played searches took: the median and the largest number."""
@@ -35,12 +66,11 @@ class _Cost:
     most: int
 
 
-def expected_probes(search: Search) -> _Cost:
+def expected_probes(bisection: Bisection) -> _Cost:
     """Play the search with culprits all over the range, and return how many probes it takes.
 
     Values have a change of :data:`_SIGMAS` standard deviations; answers of a test are as wrong as the options say.
     """
-    bisection = search.bisection
     count = len(bisection.commits)
     problem = Problem(
         count,
@@ -75,66 +105,56 @@ def _play(problem: Problem, culprit: int) -> int:
     return len(observations)
 
 
-def _seconds(search: Search) -> float:
+def _seconds(bisection: Bisection) -> float:
     """Return how long one probe may take at most, by the time limits."""
-    profile = search.bisection.profile
+    profile = bisection.profile
     seconds = profile.repeats * profile.measure_seconds
     seconds += profile.build_seconds if profile.build else 0
     return seconds + (profile.prepare_seconds if profile.prepare else 0)
 
 
-def _measured_seconds(search: Search) -> float | None:
-    """Return the median duration of the probes of an earlier run of the same search, None where there was none."""
-    from knickpoint.bisect.coordinator import FileJournal
-
-    if not search.journal.exists():
-        return None
-    try:
-        with FileJournal(search.journal, search.about, resume=True) as journal:
-            seconds = [entry.result.seconds for entry in journal.load() if entry.result is not None]
-    except KnickpointError:
-        return None
-    return statistics.median(seconds) if seconds else None
-
-
-def dry_run_object(search: Search) -> dict[str, object]:
-    """Return the cost of a search as plain values."""
-    cost = expected_probes(search)
-    return {
-        "good": search.range.good.hash,
-        "bad": search.range.commits[-1].hash,
-        "commits": [commit.hash for commit in search.range.commits],
+def render_dry_run(planned: PlannedSearch, output: OutputFormat) -> str:
+    """Return what a search would do: in words, as one object of JSON, or as one row of CSV."""
+    cost = expected_probes(planned.bisection)
+    if output is OutputFormat.TEXT:
+        return "".join(f"{line}\n" for line in _lines(planned, cost))
+    profile = planned.bisection.profile
+    found = {
+        "good": planned.commits[0].hash,
+        "bad": planned.commits[-1].hash,
+        "commits": [commit.hash for commit in planned.commits[1:]],
         "expected_probes": cost.usual,
         "most_probes": cost.most,
-        "longest_probe_seconds": _seconds(search),
-        "measured_probe_seconds": _measured_seconds(search),
-        "prepare": list(search.bisection.profile.prepare),
-        "build": list(search.bisection.profile.build),
-        "measure": list(search.bisection.profile.measure),
-        "workspace": str(search.workspace),
+        "longest_probe_seconds": _seconds(planned.bisection),
+        "measured_probe_seconds": planned.probe_seconds,
+        "workspace": planned.workspace,
     }
+    if output is OutputFormat.CSV:
+        return render(_COLUMNS, [{**found, "commits": len(planned.commits) - 1}], output)  # type: ignore[dict-item]
+    commands = {name: list(getattr(profile, name)) for name in ("prepare", "build", "measure")}
+    return json.dumps({**found, **commands}, indent=2) + "\n"
 
 
-def dry_run_lines(search: Search) -> Iterator[str]:
+def _lines(planned: PlannedSearch, cost: _Cost) -> Iterator[str]:
     """Yield what the search would do, in words."""
-    profile, found, cost = search.bisection.profile, search.range, expected_probes(search)
-    yield f"{counted(len(found.commits), 'commit')} after the good end {found.good.hash[:10]} {found.good.subject}:"
-    listed = found.commits if len(found.commits) <= _MOST_LISTED else (*found.commits[:4], None, *found.commits[-3:])
+    profile, (good, *commits) = planned.bisection.profile, planned.commits
+    yield f"{counted(len(commits), 'commit')} after the good end {good.hash[:10]} {short_subject(good)}:"
+    listed = commits if len(commits) <= _MOST_LISTED else (*commits[:4], None, *commits[-3:])
     for commit in listed:
-        yield "  …" if commit is None else f"  {commit.hash[:10]} {commit.author}: {commit.subject}"
+        yield "  …" if commit is None else f"  {commit.hash[:10]} {commit.author}: {short_subject(commit)}"
     for name, command in (("prepare", profile.prepare), ("build", profile.build), ("measure", profile.measure)):
         if command:
             yield f"{name:8} {' '.join(command)}"
     yield f"results  {' '.join(profile.results) or 'none: the exit code is the answer'}"
     shape = f"for a change of {_SIGMAS:g} standard deviations of a probe" if profile.results else "for a test"
     yield f"About {counted(cost.usual, 'probe')} {shape}, at most {cost.most} in the searches that were played."
-    measured = _measured_seconds(search)
-    if measured is not None:
-        yield f"A probe took {measured:.1f} s in the earlier run of this search: about {_hours(cost.usual * measured)} in all."
+    if planned.probe_seconds is not None:
+        seconds = planned.probe_seconds
+        yield f"A probe took {seconds:.1f} s in the earlier run of this search: about {_hours(cost.usual * seconds)} in all."
     else:
-        longest = _seconds(search)
+        longest = _seconds(planned.bisection)
         yield f"The time limits end a probe after {longest:,.0f} s, so that this takes {_hours(cost.usual * longest)} at most."
-    yield f"Commits are checked out below {search.workspace}. Nothing was run."
+    yield f"Commits are checked out below {planned.workspace}. Nothing was run."
 
 
 def _hours(seconds: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import statistics
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -24,34 +25,34 @@ if TYPE_CHECKING:
     from knickpoint.cli.output import OutputFormat
     from knickpoint.instance import Instance
     from knickpoint.model.commit import Commit, Repository
-    from knickpoint.store.bisections import StoredBisection
+    from knickpoint.store.bisections import BisectionRequest, StoredBisection
 
-__all__ = ["bisect_regression"]
+__all__ = ["bisect_regression", "regression_cost"]
 
 _WAIT_SECONDS: Final = 1.0
 
 
-def bisect_regression(text: str, options: SearchOptions, instance: str | None, output: OutputFormat) -> None:
+def bisect_regression(
+    text: str, options: SearchOptions, instance: str | None, output: OutputFormat, *, resume: bool = False
+) -> None:
     """Search the commit of a regression to the end, show it, and end with the exit code.
 
     The bisection is that of the instance: the dashboard shows it, and its results become points. A worker that has it
-    already goes on with it, and this command waits for its end.
+    already goes on with it, and this command waits for its end. It also goes on where it was interrupted without ``resume``,
+    which says where there is nothing to go on with.
 
     Raises:
         InputError: the regression cannot be bisected, or an option is given that the profile decides.
     """
-    if options != SearchOptions(profile=options.profile):
-        raise InputError(
-            "a regression is searched with a profile of the configuration",
-            where=text,
-            remedy="Give --profile NAME and no other option; knick bisect GOOD..BAD takes them all.",
-        )
+    _check_options(text, options)
     from knickpoint.access.local_user import local_caller
     from knickpoint.instance.bisections import request_bisection
 
     with open_chosen_instance(instance) as opened:
         asked = request_bisection(opened, read_regression(text), options.profile, who=local_caller().name)
-        commits = _commits(opened, asked)
+        if resume and not opened.store.bisections.journal(asked.id).probes():
+            click.echo("There is nothing to resume: the search begins.", err=True)
+        commits = _commits(opened, asked.request)
         view = LiveView(commits)
         try:
             with interrupted_by_end():
@@ -65,6 +66,44 @@ def bisect_regression(text: str, options: SearchOptions, instance: str | None, o
         reproduce = _reproduce(opened, ended, answer, commits) if answer.state is BisectionState.CULPRIT else ""
         click.echo(render_answer(answer, commits, output, reproduce=reproduce), nl=False)
     raise click.exceptions.Exit(0 if ended.state is BisectionState.CULPRIT else 1)
+
+
+def regression_cost(text: str, options: SearchOptions, instance: str | None, output: OutputFormat) -> str:
+    """Return what the search of a regression would cost; nothing is run or written.
+
+    Raises:
+        InputError: as :func:`bisect_regression`.
+    """
+    from knickpoint.access.local_user import local_caller
+    from knickpoint.cli.commands.bisect.dry_run import PlannedSearch, render_dry_run
+    from knickpoint.instance.bisections import plan_bisection
+    from knickpoint.instance.bisections.runs import bisection_from
+    from knickpoint.instance.probe_pool import WORKSPACE
+
+    _check_options(text, options)
+    with open_chosen_instance(instance) as opened:
+        regression = read_regression(text)
+        request = plan_bisection(opened, regression, options.profile, who=local_caller().name)
+        before = next(iter(opened.store.bisections.newest(of=regression, limit=1)), None)
+        probes = opened.store.bisections.journal(before.id).probes() if before else []
+        seconds = [each.result.seconds for each in probes if each.result is not None]
+        address = opened.config.pool.address
+        planned = PlannedSearch(
+            bisection_from(opened, text, request),
+            _commits(opened, request),
+            f"the devices of {address}" if address else str(opened.directory / WORKSPACE),
+            statistics.median(seconds) if seconds else None,
+        )
+        return render_dry_run(planned, output)
+
+
+def _check_options(text: str, options: SearchOptions) -> None:
+    if options != SearchOptions(profile=options.profile):
+        raise InputError(
+            "a regression is searched with a profile of the configuration",
+            where=text,
+            remedy="Give --profile NAME and no other option; knick bisect GOOD..BAD takes them all.",
+        )
 
 
 def _run(instance: Instance, asked: StoredBisection, view: LiveView) -> StoredBisection:
@@ -85,16 +124,15 @@ def _run(instance: Instance, asked: StoredBisection, view: LiveView) -> StoredBi
         pool.close()
 
 
-def _repository(instance: Instance, asked: StoredBisection) -> Repository:
-    return next(each for each in instance.store.commits.repositories() if each.id == asked.request.repository_id)
+def _repository(instance: Instance, request: BisectionRequest) -> Repository:
+    return next(each for each in instance.store.commits.repositories() if each.id == request.repository_id)
 
 
-def _commits(instance: Instance, asked: StoredBisection) -> Sequence[Commit]:
+def _commits(instance: Instance, request: BisectionRequest) -> Sequence[Commit]:
     """Return the commits of the range by place."""
-    store = instance.store
-    repository = _repository(instance, asked)
-    known = {each.slot: each.commit for each in store.commits.get(repository, asked.request.slots)}
-    return [known[slot] for slot in asked.request.slots]
+    repository = _repository(instance, request)
+    known = {each.slot: each.commit for each in instance.store.commits.get(repository, request.slots)}
+    return [known[slot] for slot in request.slots]
 
 
 def _reproduce(instance: Instance, ended: StoredBisection, answer: BisectionAnswer, commits: Sequence[Commit]) -> str:
@@ -102,7 +140,7 @@ def _reproduce(instance: Instance, ended: StoredBisection, answer: BisectionAnsw
     from knickpoint.history import is_url
     from knickpoint.instance.probe_pool import git_location
 
-    location = git_location(instance, _repository(instance, ended).name)
+    location = git_location(instance, _repository(instance, ended.request).name)
     if is_url(location):
         return ""
     options = SearchOptions(Path(location), trace=answer.trace, profile=ended.request.profile)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+import statistics
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,11 +13,13 @@ from knickpoint.bisect.coordinator import Bisection, RevisionRange, priors_of, r
 from knickpoint.cli.commands.bisect.options import SearchOptions, default_workspace
 from knickpoint.history import Git, find_work_tree
 from knickpoint.ingest.settings import IngestSettings
-from knickpoint.model.errors import ConfigError, InputError
+from knickpoint.model.errors import ConfigError, InputError, KnickpointError
 from knickpoint.model.params import decode_key, encode_key
 
 if TYPE_CHECKING:
+    from knickpoint.cli.commands.bisect.dry_run import PlannedSearch
     from knickpoint.instance import Config
+    from knickpoint.instance.bisections.known_changes import KnownChange
 
 __all__ = ["Search", "naming_of", "nearest_configuration", "prepare_search", "trace_key_of"]
 
@@ -27,7 +30,8 @@ _ID: Final = "search"
 class Search:
     """A search that can begin.
 
-    ``about`` says what is searched, as plain values: a journal of other values is another search.
+    ``about`` says what is searched, as plain values: a journal of other values is another search. ``known`` says in words
+    what the store of the instance knows of the change, "" for nothing.
     """
 
     bisection: Bisection
@@ -38,12 +42,34 @@ class Search:
     workspace: Path
     space_megabytes: int
     about: dict[str, Any]
+    known: str = ""
 
     @property
     def journal(self) -> Path:
         """The file of its journal."""
         name = hashlib.sha256(json.dumps(self.about, sort_keys=True).encode()).hexdigest()[:16]
         return self.workspace / "journals" / f"{name}.jsonl"
+
+    @property
+    def planned(self) -> PlannedSearch:
+        """The search as a dry run shows it."""
+        from knickpoint.cli.commands.bisect.dry_run import PlannedSearch
+
+        commits = (self.range.good, *self.range.commits)
+        return PlannedSearch(self.bisection, commits, str(self.workspace), self._probe_seconds())
+
+    def _probe_seconds(self) -> float | None:
+        """Return the median time of the probes of an earlier run of the same search, None where there was none."""
+        from knickpoint.bisect.coordinator import FileJournal
+
+        if not self.journal.exists():
+            return None
+        try:
+            with FileJournal(self.journal, self.about, resume=True) as journal:
+                seconds = [entry.result.seconds for entry in journal.load() if entry.result is not None]
+        except KnickpointError:
+            return None
+        return statistics.median(seconds) if seconds else None
 
     def command_line(self, *, resume: bool = False) -> str:
         """Return the command that makes this search again, with the hashes of its ends."""
@@ -94,6 +120,9 @@ def prepare_search(text: str, options: SearchOptions, instance: str | None) -> S
         ingest=naming_of(config),
         added_params=options.added_params,
     )
+    known = _known_change(instance, top, bisection) if instance and trace else None
+    if known is not None:
+        bisection = replace(bisection, before=known.before, after=known.after, movement=known.movement)
     about = {
         "repository": str(top),
         "good": found.good.hash,
@@ -107,7 +136,17 @@ def prepare_search(text: str, options: SearchOptions, instance: str | None) -> S
     }
     workspace = (options.workspace or default_workspace()).expanduser().absolute()
     space = config.pool.space_megabytes if config else 20_000
-    return Search(bisection, found, git, options, instance or "", workspace, space, about)
+    about_change = known.text if known is not None else ""
+    return Search(bisection, found, git, options, instance or "", workspace, space, about, about_change)
+
+
+def _known_change(instance: str | None, top: Path, bisection: Bisection) -> KnownChange | None:
+    """Return the change of the trace within the range that the store of the instance has, None where it has none."""
+    from knickpoint.cli.options import open_chosen_instance
+    from knickpoint.instance.bisections.known_changes import known_change
+
+    with open_chosen_instance(instance) as opened:
+        return known_change(opened, str(top.resolve()), bisection)
 
 
 def nearest_configuration(instance: str | None, repository: Path) -> Config | None:
@@ -126,8 +165,6 @@ def nearest_configuration(instance: str | None, repository: Path) -> Config | No
 
 def naming_of(config: Config | None) -> IngestSettings:
     """Return how results are named, without the sources of the instance."""
-    from dataclasses import replace
-
     return replace(config.ingest, sources={}) if config else IngestSettings()
 
 
