@@ -24,7 +24,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from accuracy_noise import INDEPENDENT, Known, bump, noise, step
+from accuracy_noise import INDEPENDENT, Known, bump, flip, noise, step
 from accuracy_score import (
     REPEATS,
     Counts,
@@ -135,6 +135,28 @@ def generated(detect: Detector, peer: Peer | None) -> list[Row]:
         steps = [step("normal", size, seed) for seed in seeds]
         measured, other = both(_located_share, steps, 5)
         rows.append(Row(f"normal: step of {size:g} sigma found", "%", measured, other, name))
+    return rows + flipping(detect)
+
+
+def flipping(detect: Detector) -> list[Row]:
+    """Measure on series that flip between levels 5 % apart: flips are no findings, a shift of all levels is one."""
+    two, three, four = (100.0, 105.0), (100.0, 105.0, 110.0), (100.0, 105.0, 110.0, 115.0)
+    unequal = (0.9, 0.1)
+    rows = []
+    for title, levels, shares, bound in (
+        ("two levels", two, (), 95.0),
+        ("three levels", three, (), 90.0),
+        ("four levels", four, (), 85.0),
+        ("two levels, one a tenth of the time", two, unequal, 90.0),
+    ):
+        still = [flip(levels, seed, shares=shares) for seed in range(PEER_SERIES)]
+        quiet = 100 - _found_share(detect, still)
+        rows.append(Row(f"flips between {title}: no finding", "%", quiet, None, "", Reach.AT_LEAST, bound))
+    for title, levels, shift in (("two levels", two, 0.03), ("two levels", two, 0.01), ("three levels", three, 0.03)):
+        shifted = [flip(levels, seed, shift=shift) for seed in range(PEER_SERIES)]
+        found = _located_share(detect, shifted, 5)
+        measure = f"flips between {title}, all shift by {100 * shift:g} %: found within 5"
+        rows.append(Row(measure, "%", found, None, "", Reach.AT_LEAST, 90.0))
     return rows
 
 

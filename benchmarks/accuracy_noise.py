@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FAMILIES", "INDEPENDENT", "Known", "autocorrelated", "bump", "noise", "step"]
+__all__ = ["FAMILIES", "INDEPENDENT", "Known", "autocorrelated", "bump", "flip", "noise", "step"]
 
 Array = NDArray[np.float64]
 
@@ -112,3 +112,22 @@ def bump(family: str, size: float, width: int, seed: int, n: int = 200) -> Known
     place = int(rng.integers(n // 5, 4 * n // 5 - width))
     values[place : place + width] += size * rng.choice([-1.0, 1.0])
     return Known(LEVEL + DEVIATION * values, (place, place + width))
+
+
+def flip(
+    levels: tuple[float, ...], seed: int, n: int = 300, *, shares: tuple[float, ...] = (), shift: float = 0.0
+) -> Known:
+    """Return a series that flips between ``levels``, with noise of 0.5 %; in its middle all levels shift by ``shift``.
+
+    It stays at its level with a probability of 0.9 in the mean; ``shares`` of the time are equal unless given.
+    """
+    rng = _rng("flip", levels, shares, n, seed)
+    weights = np.array(shares or [1 / len(levels)] * len(levels))
+    draws = rng.random(n) < 0.1 / (1 - float(np.square(weights).sum()))
+    draws[0] = True
+    chosen = rng.choice(len(levels), int(draws.sum()), p=weights)
+    values = np.array(levels)[chosen[np.cumsum(draws) - 1]] * (1 + 0.005 * rng.standard_normal(n))
+    if not shift:
+        return Known(values, ())
+    values[n // 2 :] *= 1 + shift
+    return Known(values, (n // 2,))

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { axisTexts, levelsText, scaleFor, unitText, valueText } from "../src/text/units";
+import { axisTexts, flippingText, levelsText, scaleFor, unitText, valueText } from "../src/text/units";
 
 const plain = (text: string): string => text.replaceAll("\u00a0", " ");
 
@@ -42,4 +42,10 @@ test("an axis has one scale, unless it spans many", () => {
 
 test("a unit that is a sentence is cut short", () => {
   expect(plain(valueText(1, "x".repeat(400)))).toBe(`1 ${"x".repeat(23)}…`);
+});
+
+test("a trace that flips names its levels in one scale, with their shares", () => {
+  expect(plain(flippingText([10_200_000, 10_700_000], [0.62, 0.38], "ns"))).toBe(
+    "flips between 2 levels: 10.2 ms (62 % of the time) and 10.7 ms (38 %)",
+  );
 });

@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from tests.detect.flipping import flip
 
 from knickpoint.model.alert import Alert, AlertDirection
 from knickpoint.model.errors import HistoryError, InputError
@@ -104,3 +105,12 @@ def test_an_unknown_trace_is_refused(stepped: World, trace: int | str) -> None:
 def test_an_unknown_commit_is_refused(stepped: World) -> None:
     with pytest.raises(HistoryError, match="there is no commit"):
         explain_trace(stepped.store, stepped.trace("parse"), [QUICK], at="feedfacefeed")
+
+
+def test_a_trace_that_flips_is_explained_by_its_levels_and_commits(world: World) -> None:
+    world.measure({"parse": flip(3, 80).tolist()})
+    (alert,) = explain_trace(world.store, world.trace("parse"), [default_alert()]).alerts
+    (flipping,) = alert.flipping
+    assert alert.steps == ()
+    assert flipping.stretch.levels == pytest.approx((100, 105), rel=0.002)
+    assert (flipping.first.slot, flipping.last.slot) == (0, 79)

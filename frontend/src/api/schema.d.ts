@@ -2594,6 +2594,8 @@ export interface components {
             facts: {
                 [key: string]: number | null;
             };
+            /** Flipping */
+            flipping: components["schemas"]["FlippingAnswer"][];
             /** Line */
             line: string;
             /** Method */
@@ -2672,6 +2674,32 @@ export interface components {
          * @enum {string}
          */
         FixVerdict: "" | "not-measured" | "fixed" | "not-fixed";
+        /**
+         * FlippingAnswer
+         * @description A stretch of the trace that flips between levels: its jumps are no changes.
+         */
+        FlippingAnswer: {
+            /**
+             * First
+             * @description Position of its first commit.
+             */
+            first: number;
+            /**
+             * Last
+             * @description Position of its last commit.
+             */
+            last: number;
+            /**
+             * Levels
+             * @description The levels, ascending, in the unit of the trace.
+             */
+            levels: number[];
+            /**
+             * Shares
+             * @description The share of the values at each level.
+             */
+            shares: number[];
+        };
         /**
          * FormulaAnswer
          * @description The traces that a formula gives.

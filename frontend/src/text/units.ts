@@ -1,6 +1,6 @@
 /** Values with their units, in the scale that reads best. */
 
-import { numberText } from "./numbers";
+import { numberText, percentText } from "./numbers";
 
 const SECONDS = { ps: 1e-12, ns: 1e-9, us: 1e-6, ms: 1e-3, s: 1 } as const;
 type TimeUnit = keyof typeof SECONDS;
@@ -97,6 +97,16 @@ export function valueText(value: number, unit: string, scale: Scale = scaleFor(v
 export function axisTexts(ticks: readonly (number | null)[], unit: string, scaleEach: boolean): string[] {
   const scale = scaleFor(Math.max(0, ...ticks.map((tick) => Math.abs(tick ?? 0))), unit);
   return ticks.map((tick) => (tick === null ? "" : valueText(tick, unit, scaleEach ? undefined : scale)));
+}
+
+/** "flips between 2 levels: 10.2 ms (62 % of the time) and 10.7 ms (38 %)". */
+export function flippingText(levels: readonly number[], shares: readonly number[], unit: string): string {
+  const scale = scaleFor(Math.max(...levels.map(Math.abs)), unit);
+  const parts = levels.map((level, number) => {
+    const share = `${percentText(shares[number] ?? 0)}${number === 0 ? " of the time" : ""}`;
+    return `${valueText(level, unit, scale)} (${share})`;
+  });
+  return `flips between ${parts.length} levels: ${parts.slice(0, -1).join(", ")} and ${parts.at(-1)}`;
 }
 
 /** Levels with a larger ratio are written in different scales. */

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from knickpoint.model.quantity_text import flipping_text
 from knickpoint.model.regression import StepNumbers
 
 if TYPE_CHECKING:
     from knickpoint.model.step import Candidate, Check, Detection
 
-__all__ = ["check_lines", "detection_lines", "json_ready", "outcome_of"]
+__all__ = ["check_lines", "detection_lines", "flipping_lines", "json_ready", "outcome_of"]
 
 
 _JSON_NAMES: Final[Mapping[str, str]] = {"suspect_range": "place"}
@@ -58,6 +59,12 @@ def check_lines(checks: Iterable[Check]) -> Iterator[str]:
         else:
             mark = "passes" if check.passed else "FAILS"
             yield f"{check.name}: {value} {check.relation} {check.bound:.6g}: {mark}"
+
+
+def flipping_lines(detection: Detection, positions: Sequence[str]) -> Iterator[str]:
+    """Yield a line for each stretch that flips between levels; ``positions`` name the values of the series."""
+    for stretch in detection.flipping:
+        yield f"{flipping_text(stretch, '')}, from pos {positions[stretch.first]} to {positions[stretch.last]}"
 
 
 def detection_lines(detection: Detection) -> Iterator[str]:

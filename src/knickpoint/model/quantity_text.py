@@ -8,12 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from knickpoint.model.step import Flipping
 from knickpoint.model.unit import read_unit
 
 __all__ = [
     "MovementWords",
     "Scale",
     "change_text",
+    "flipping_text",
     "levels_text",
     "movement_words",
     "number_text",
@@ -127,6 +129,16 @@ def levels_text(before: float, after: float, unit: str) -> str:
         if texts[0] != texts[1] or before == after:
             break
     return " → ".join(texts)
+
+
+def flipping_text(flipping: Flipping, unit: str) -> str:
+    """Return "flips between 2 levels: 10.2 ms (62 % of the time) and 10.7 ms (38 %)"."""
+    scale = scale_for(max(abs(level) for level in flipping.levels), unit)
+    parts = [
+        f"{value_text(level, unit, scale)} ({percent_text(share)}{'' if number else ' of the time'})"
+        for number, (level, share) in enumerate(zip(flipping.levels, flipping.shares, strict=True))
+    ]
+    return f"flips between {len(parts)} levels: {', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def percent_text(fraction: float) -> str:

@@ -24,7 +24,7 @@ from knickpoint.model.params import decode_key
 from knickpoint.model.quarantine import Quarantine, QuarantineState
 from knickpoint.model.query import parse_query
 from knickpoint.model.regression import ChangePoint, Sighting
-from knickpoint.model.step import Candidate, Check, Detection, Step
+from knickpoint.model.step import Candidate, Check, Detection, Flipping, Step
 from knickpoint.store import Store
 from knickpoint.watch.alert_validation import reason_against
 from knickpoint.watch.detection.alert_window import blank_before_window, known_columns, window_columns
@@ -39,6 +39,7 @@ __all__ = [
     "AlertExplanation",
     "ExplainedBisection",
     "ExplainedCandidate",
+    "ExplainedFlipping",
     "ExplainedQuarantine",
     "ExplainedStep",
     "Explanation",
@@ -78,13 +79,22 @@ class ExplainedStep:
 
 
 @dataclass(frozen=True, slots=True)
+class ExplainedFlipping:
+    """A stretch of the trace that flips between levels, from the commit ``first`` to ``last``, both inclusive."""
+
+    first: SlottedCommit
+    last: SlottedCommit
+    stretch: Flipping
+
+
+@dataclass(frozen=True, slots=True)
 class AlertExplanation:
     """What one alert finds in the trace.
 
     ``reason`` says why the alert does not detect in it, "" where it does; then ``detection`` is None and there are no
     candidates and no steps. Where the method judges traces together, ``detection`` is None as well, and the candidates are
     the clusters that the trace was judged for in the last run. ``omitted`` counts the candidates left out because they are not near
-    the commit that was asked for.
+    the commit that was asked for. ``flipping`` are the stretches that flip between levels, wherever they are.
     """
 
     alert: Alert
@@ -94,6 +104,7 @@ class AlertExplanation:
     candidates: tuple[ExplainedCandidate, ...] = ()
     steps: tuple[ExplainedStep, ...] = ()
     omitted: int = 0
+    flipping: tuple[ExplainedFlipping, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +241,16 @@ class _Subject:
             tuple(candidates),
             self._steps(alert, frame, detection, measured, at, values=values, reported=int(window.reported[0])),
             len(detection.candidates) - len(candidates),
+            self._flipping(detection, frame),
+        )
+
+    def _flipping(self, detection: Detection, frame: Frame) -> tuple[ExplainedFlipping, ...]:
+        slots = [(int(frame.slots[each.first]), int(frame.slots[each.last])) for each in detection.flipping]
+        commits = self.commits([slot for pair in slots for slot in pair])
+        return tuple(
+            ExplainedFlipping(commits[first], commits[last], stretch)
+            for (first, last), stretch in zip(slots, detection.flipping, strict=True)
+            if first in commits and last in commits
         )
 
     def _explain_clusters(self, alert: Alert, line: Line) -> AlertExplanation:

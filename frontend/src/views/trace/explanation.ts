@@ -6,6 +6,7 @@ import { commitHash, date } from "../../templates/commit";
 import { errorNotice, loadingNotice } from "../../templates/notice";
 import { param } from "../../templates/trace-name";
 import { countText, grouped, numberText } from "../../text/numbers";
+import { flippingText } from "../../text/units";
 import type { TraceContext } from "./context";
 
 type Candidate = Explanation["candidates"][number];
@@ -40,7 +41,7 @@ function renderContent(context: TraceContext) {
   }`;
 }
 
-function renderMethod({ method, alert, parameters, facts }: Explanation) {
+function renderMethod({ method, alert, parameters, facts, flipping, trace }: Explanation) {
   const factPairs = Object.entries(facts);
   return html`<p>
       Method <strong>${method}</strong>${alert ? html`, alert <strong>${alert}</strong>` : nothing}.
@@ -53,7 +54,14 @@ function renderMethod({ method, alert, parameters, facts }: Explanation) {
             ${factPairs.map(([name, value]) => html`${param(name, value === null ? "none" : numberText(value))} `)}
           </p>`
         : nothing
-    }`;
+    }
+    ${flipping.map(
+      ({ first, last, levels, shares }) =>
+        html`<p>
+          From commit ${grouped(first + 1)} to ${grouped(last + 1)} it
+          <strong>${flippingText(levels, shares, trace.unit)}</strong>; its jumps are no changes.
+        </p>`,
+    )}`;
 }
 
 function renderTable(context: TraceContext, { candidates, omitted }: Explanation) {

@@ -13,9 +13,15 @@ from knickpoint.server.answers.alerts import visible_alerts
 from knickpoint.server.answers.commits import commit_answer
 from knickpoint.server.answers.traces import trace_answer
 from knickpoint.server.errors import UnknownError
-from knickpoint.server.schemas.explanations import CandidateAnswer, ExplanationAnswer
+from knickpoint.server.schemas.explanations import CandidateAnswer, ExplanationAnswer, FlippingAnswer
 from knickpoint.server.visible_repositories import VisibleRepositories
-from knickpoint.watch.explanation import AlertExplanation, ExplainedCandidate, ExplainedStep, explain_trace
+from knickpoint.watch.explanation import (
+    AlertExplanation,
+    ExplainedCandidate,
+    ExplainedFlipping,
+    ExplainedStep,
+    explain_trace,
+)
 
 __all__ = ["explain"]
 
@@ -62,6 +68,7 @@ def explain(
         reason=explanation.reason,
         parameters=_parameters(explanation),
         facts=dict(detection.facts) if detection else {},
+        flipping=[_flipping_answer(each, line) for each in explanation.flipping],
         candidates=[_candidate_answer(each, line, steps.get(each.commit.slot)) for each in candidates],
         omitted=explanation.omitted + len(explanation.candidates) - len(candidates),
     )
@@ -71,6 +78,16 @@ def _parameters(explanation: AlertExplanation) -> dict[str, float | int | str | 
     """Return the parameters that the method used; without a detection, those of the alert."""
     used = explanation.detection.parameters if explanation.detection else explanation.alert.parameters
     return {name: value for name, value in used.items() if value is not None}
+
+
+def _flipping_answer(explained: ExplainedFlipping, line: Line) -> FlippingAnswer:
+    stretch = explained.stretch
+    return FlippingAnswer(
+        first=line.positions[explained.first.slot],
+        last=line.positions[explained.last.slot],
+        levels=list(stretch.levels),
+        shares=list(stretch.shares),
+    )
 
 
 def _without_most_rejected(candidates: Sequence[ExplainedCandidate]) -> list[ExplainedCandidate]:

@@ -12,6 +12,7 @@ __all__ = [
     "CandidateAnswer",
     "CheckAnswer",
     "ExplanationAnswer",
+    "FlippingAnswer",
 ]
 
 
@@ -40,6 +41,15 @@ class CandidateAnswer(Answer):
     checks: list[CheckAnswer]
 
 
+class FlippingAnswer(Answer):
+    """A stretch of the trace that flips between levels: its jumps are no changes."""
+
+    first: int = Field(description="Position of its first commit.")
+    last: int = Field(description="Position of its last commit.")
+    levels: list[float] = Field(description="The levels, ascending, in the unit of the trace.")
+    shares: list[float] = Field(description="The share of the values at each level.")
+
+
 class ExplanationAnswer(Answer):
     """Why there is, or is not, a finding."""
 
@@ -50,6 +60,7 @@ class ExplanationAnswer(Answer):
     reason: str = Field(description="Why the alert does not judge the trace; empty where it does.")
     parameters: dict[str, float | int | str | bool | None]
     facts: dict[str, FiniteOrNull]
+    flipping: list[FlippingAnswer]
     candidates: list[CandidateAnswer]
     omitted: int = Field(
         description="Number of candidates that are left out: too many, or not near the commit of the request."

@@ -13,7 +13,7 @@ from knickpoint.cli.commands.detect.joint import detect_together
 from knickpoint.cli.commands.detect.positions import in_rows
 from knickpoint.cli.commands.detect.series_csv import NamedSeries
 from knickpoint.cli.commands.detect.short_series import too_few_values
-from knickpoint.cli.evidence import check_lines, detection_lines, json_ready, outcome_of
+from knickpoint.cli.evidence import check_lines, detection_lines, flipping_lines, json_ready, outcome_of
 from knickpoint.cli.output import Column, OutputFormat, Row, percent, show
 from knickpoint.cli.terminal import plain_json
 from knickpoint.cli.verbosity import note
@@ -34,6 +34,7 @@ def _lines(series: NamedSeries, detection: Detection) -> Iterator[str]:
     name = f"series {series.id}" if series.id else "the series"
     yield f"{name}: {measured} measured values, method {detection.method}"
     yield from (f"  {line}" for line in detection_lines(detection))
+    yield from (f"  {line}" for line in flipping_lines(detection, series.positions))
     yield f"  steps: {len(detection.steps)}"
     shown_below = {candidate.index: candidate.checks for candidate in detection.candidates}
     for step in detection.steps:
@@ -69,6 +70,8 @@ def _with_positions(series: NamedSeries, detection: Detection) -> dict[str, Any]
     found: dict[str, Any] = {"id": series.id, **json_ready(detection)}
     for entry in (*found["steps"], *found["candidates"]):
         entry["pos"] = series.positions[entry["index"]]
+    for entry in found["flipping"]:
+        entry |= {f"{end}_pos": series.positions[entry[end]] for end in ("first", "last")}
     return found
 
 

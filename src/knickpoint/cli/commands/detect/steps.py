@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import click
 import numpy as np
 
 from knickpoint.cli.commands.detect.joint import detect_together
 from knickpoint.cli.commands.detect.positions import in_rows, names_positions
 from knickpoint.cli.commands.detect.series_csv import NamedSeries
 from knickpoint.cli.commands.detect.short_series import too_few_values
+from knickpoint.cli.evidence import flipping_lines
 from knickpoint.cli.output import Column, OutputFormat, Row, percent, show
 from knickpoint.cli.progress import Progress
 from knickpoint.cli.verbosity import note
@@ -21,6 +23,9 @@ __all__ = ["show_steps"]
 
 _VALUES_AT_ONCE: Final = 1_000_000
 """Values that are judged together: enough to occupy all cores, and few enough to report progress every second or two."""
+
+_MOST_DESCRIBED: Final = 100
+"""Series of which the table also says that they flip between levels."""
 
 
 def _short(value: float) -> str:
@@ -120,5 +125,19 @@ def show_steps(series: list[NamedSeries], method: str, parameters: dict[str, str
     rows = [_row(each, step) for each, steps in found for step in steps]
     columns = _COLUMNS if output is OutputFormat.TEXT else _COLUMNS + _DETAILS
     show(columns, rows, output, empty="No steps.")
+    if output is OutputFormat.TEXT and len(series) <= _MOST_DESCRIBED:
+        _show_flipping(series, method, parameters)
     for line in too_few_values(series, method, parameters):
         note(line, err=True)
+
+
+def _show_flipping(series: list[NamedSeries], method: str, parameters: dict[str, str]) -> None:
+    """Print which of the series flip between levels, where the method recognises that."""
+    from knickpoint.detect import MethodKind, explain, load_method
+
+    if not (load_method(method).kind is MethodKind.SERIES and "modes" in load_method(method).parameters):
+        return
+    for each in series:
+        detection = explain(each.values, method=method, **in_rows(each, parameters)) if each.positions else None
+        for line in flipping_lines(detection, each.positions) if detection else ():
+            click.echo(f"series {each.id} {line}" if each.id else f"the series {line}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from knickpoint.cli.evidence import check_lines, detection_lines, outcome_of
 from knickpoint.cli.output import percent
+from knickpoint.model.quantity_text import flipping_text
 
 if TYPE_CHECKING:
     from knickpoint.model.commit import SlottedCommit
@@ -33,7 +34,7 @@ def _step(step: ExplainedStep) -> str:
     return f"    step at {_commit(step.commit)}: {percent(step.sighting.numbers.relative_size)} ({status})"
 
 
-def _alert_lines(explained: AlertExplanation, *, at: bool) -> Iterator[str]:
+def _alert_lines(explained: AlertExplanation, unit: str, *, at: bool) -> Iterator[str]:
     yield f"alert {explained.alert.name} (method {explained.alert.method}, line {explained.line})"
     if explained.reason:
         yield f"  does not judge this trace: {explained.reason}"
@@ -42,6 +43,9 @@ def _alert_lines(explained: AlertExplanation, *, at: bool) -> Iterator[str]:
         yield from cluster_lines(explained)
         return
     yield from (f"  {line}" for line in detection_lines(explained.detection))
+    for flipping in explained.flipping:
+        where = f"{flipping.first.commit.hash[:10]} to {flipping.last.commit.hash[:10]}"
+        yield f"  {flipping_text(flipping.stretch, unit)}, from {where}"
     yield f"  steps: {len(explained.steps)}" + (" near the commit" if at else "")
     for step in explained.steps:
         yield _step(step)
@@ -79,4 +83,4 @@ def number_lines(explanation: Explanation) -> Iterator[str]:
     for bisection in explanation.bisections:
         yield f"search for the commit of R{bisection.regression_id}: bisection {bisection.text}"
     for alert in explanation.alerts:
-        yield from _alert_lines(alert, at=explanation.at is not None)
+        yield from _alert_lines(alert, explanation.trace.unit, at=explanation.at is not None)

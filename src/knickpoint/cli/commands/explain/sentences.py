@@ -9,7 +9,7 @@ from knickpoint.cli.commands.explain.numbers import cluster_lines
 from knickpoint.cli.output import percent
 from knickpoint.model.params import decode_key
 from knickpoint.model.plain_text import counted
-from knickpoint.model.quantity_text import change_text, levels_text, number_text, trace_name, value_text
+from knickpoint.model.quantity_text import change_text, flipping_text, levels_text, number_text, trace_name, value_text
 
 if TYPE_CHECKING:
     from knickpoint.model.commit import SlottedCommit
@@ -56,6 +56,11 @@ def _alert(explanation: Explanation, explained: AlertExplanation) -> Iterator[st
         yield from _of_candidate(explanation, explained, max(rejected, key=_nearness))
     else:
         yield from _of_nothing(explanation, explained)
+    for flipping in explained.flipping:
+        yield (
+            f"From {_commit(flipping.first)} to {_commit(flipping.last)} it"
+            f" {flipping_text(flipping.stretch, explanation.trace.unit)}; its jumps are no changes."
+        )
 
 
 def _commit(slotted: SlottedCommit) -> str:

@@ -36,8 +36,8 @@ _FEWEST_RETURNS: Final = 2
 _CLEAR: Final = 6.0
 """Distance of the levels, in noise within them, from which visits that the search did not find count as returns."""
 
-_CLEAR_VISIT: Final = 3
-"""Values in such a visit, as few as in a level that the search finds."""
+_CLEAR_RETURNS: Final = ((3, 2), (2, 6))
+"""The shortest visits that count then, and how many returns there have to be: two outliers in a row may look like a visit."""
 
 _FEW_STEPS: Final = 3
 _LONG_VISIT: Final = 60
@@ -123,10 +123,14 @@ def _may_flip(visits: Visits, steps: int) -> bool:
         return False
     if steps > _FEWEST_RETURNS:
         return True
-    # Two outliers in a row may be a visit; three are none.
-    long = visits.modes[visits.lengths >= _CLEAR_VISIT]
-    returns = 1 + int(np.count_nonzero(np.diff(long))) - np.unique(long).size
-    return returns >= _FEWEST_RETURNS and float(np.diff(visits.levels).min()) >= _CLEAR * visits.noise
+    enough = any(_returns(visits, length) >= returns for length, returns in _CLEAR_RETURNS)
+    return enough and float(np.diff(visits.levels).min()) >= _CLEAR * visits.noise
+
+
+def _returns(visits: Visits, shortest: int) -> int:
+    """Return the number of returns, if visits of fewer values than ``shortest`` had not been."""
+    modes = visits.modes[visits.lengths >= shortest]
+    return 1 + int(np.count_nonzero(np.diff(modes))) - np.unique(modes).size
 
 
 def levels_recur(steps: Sequence[Step]) -> bool:
