@@ -23,6 +23,7 @@ from knickpoint.detect.region_noise import RegionNoise, estimate_noise, rare_sha
 from knickpoint.detect.steps import stable_region
 from knickpoint.model.errors import InputError
 from knickpoint.model.judgement import Judgement
+from knickpoint.model.settlement import FindingKind
 from knickpoint.model.step import Check, StableRegion, Verdict
 from knickpoint.model.unit import Better
 from knickpoint.native.student import student_p_value
@@ -41,12 +42,23 @@ POWER: Final = 0.8
 _Relation = Literal[">", "<=", ">="]
 
 
-def _current_region(history: NDArray[np.float64], false_alarms: float, *, ordered: bool) -> StableRegion | None:
-    """Return the stable region after the last step of ``history``, None where no value is measured."""
+def _current_region(
+    history: NDArray[np.float64], false_alarms: float, *, ordered: bool
+) -> tuple[StableRegion | None, float]:
+    """Return the stable region after the last step of ``history``, None where no value is measured, and its slope.
+
+    The slope is what the level still moves by from value to value, because the history ends in a drift.
+    """
     if np.isnan(history).all():
-        return None
-    steps = detect_default(history, false_alarms=false_alarms).steps if ordered else ()
-    return steps[-1].after if steps else stable_region(history, 0, history.size - 1)
+        return None, 0.0
+    steps = detect_default(history, false_alarms=false_alarms, candidates=False).steps if ordered else ()
+    if not steps:
+        return stable_region(history, 0, history.size - 1), 0.0
+    last, ends = steps[-1], [step.after.last for step in steps if step.kind is FindingKind.DRIFT]
+    later = max(ends, default=-1) + 1
+    if last.index < later < history.size and np.count_nonzero(~np.isnan(history[later:])) >= FEWEST:
+        return stable_region(history, later, history.size - 1), 0.0  # the drift is over
+    return last.after, last.estimate.slope if last.estimate else 0.0
 
 
 def _measured_samples(new: ArrayLike) -> NDArray[np.float64]:
@@ -196,7 +208,7 @@ def judge(
     """Judge new samples against the current stable region of a history.
 
     ``history`` is 1-D in the order of the commits, ``nan`` for missing; the region is what follows its last step by
-    the default method at ``false_alarms``. ``new`` is one value or a 1-D array of samples. ``better`` is "lower",
+    the default method at ``false_alarms``, and goes along with a drift. ``new`` is one value or a 1-D array of samples. ``better`` is "lower",
     "higher" or "unknown". Where ``ordered`` is false the history is one level whose samples have no order, such as
     those of another build: it has no steps, and any order of them gives the same verdict. The verdict is
 
@@ -221,7 +233,7 @@ def judge(
     new_samples = _measured_samples(new)
     if not ordered:
         past = np.random.default_rng(0).permutation(np.sort(past))
-    region = _current_region(past, false_alarms, ordered=ordered)
+    region, slope = _current_region(past, false_alarms, ordered=ordered)
     enough = (
         _check("values in the region", float(region.count if region else 0), ">=", FEWEST),
         _check("new samples", float(new_samples.size), ">=", 1),
@@ -234,6 +246,8 @@ def judge(
     # Its noise, in units near 1 so that no square overflows, and the difference of the new samples from its level.
     part = past[region.first : region.last + 1]
     measured = part[~np.isnan(part)][-NEWEST:]
+    if slope:
+        measured = measured + slope * np.arange(measured.size, 0, -1)  # where the drift has led by now
     unit = safe_unit(measured)
     noise = estimate_noise(measured / unit, ordered=ordered)
     with np.errstate(over="ignore"):

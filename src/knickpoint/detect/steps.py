@@ -11,7 +11,8 @@ import numpy as np
 
 from knickpoint.detect.measured_series import safe_unit
 from knickpoint.model.errors import SeriesError
-from knickpoint.model.step import Check, StableRegion, Step
+from knickpoint.model.settlement import FindingKind
+from knickpoint.model.step import Check, SizeEstimate, StableRegion, Step
 from knickpoint.native.regions import describe_regions
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["build_step", "build_steps", "stable_region"]
+__all__ = ["build_estimated_step", "build_step", "build_steps", "stable_region", "stable_regions"]
 
 
 def stable_region(values: NDArray[np.float64], first: int, last: int) -> StableRegion:
@@ -31,11 +32,11 @@ def stable_region(values: NDArray[np.float64], first: int, last: int) -> StableR
     Raises:
         SeriesError: the bounds lie outside the series, or no value is measured between them.
     """
-    return _regions(values, (first, last + 1))[0]
+    return stable_regions(values, (first, last + 1))[0]
 
 
-def _regions(values: NDArray[np.float64], bounds: Sequence[int]) -> list[StableRegion]:
-    """Describe the values from each bound to the next; errors are those of :func:`stable_region`."""
+def stable_regions(values: NDArray[np.float64], bounds: Sequence[int]) -> list[StableRegion]:
+    """Describe the values from each of the ascending ``bounds`` to the next; errors are those of :func:`stable_region`."""
     for first, stop in pairwise(bounds):
         if not 0 <= first < stop <= values.size:
             raise SeriesError(
@@ -125,7 +126,7 @@ def build_step(
         SeriesError: one of the two levels has no measured value.
     """
     end = values.size - 1 if last is None else last
-    before, after = _regions(values, (first, index, end + 1))
+    before, after = stable_regions(values, (first, index, end + 1))
     return _step_between(
         before,
         after,
@@ -134,6 +135,37 @@ def build_step(
         order=order,
         method=method,
         evidence=evidence,
+    )
+
+
+def build_estimated_step(
+    before: StableRegion,
+    after: StableRegion,
+    estimate: SizeEstimate,
+    *,
+    kind: FindingKind,
+    score: float,
+    order: int,
+    method: str,
+    evidence: tuple[Check, ...],
+) -> Step:
+    """Build the finding between two regions whose size is that of ``estimate``."""
+    size = estimate.after - estimate.before
+    return Step(
+        index=after.first,
+        previous=before.last,
+        before=before,
+        after=after,
+        size=size,
+        relative_size=_relative(size, estimate.before),
+        hazard=_hazard(estimate.before, estimate.after),
+        score=score,
+        p_value=None,
+        order=order,
+        method=method,
+        evidence=evidence,
+        kind=kind,
+        estimate=estimate,
     )
 
 
@@ -162,7 +194,7 @@ def build_steps(
         return ()
     by_index = sorted(range(count), key=lambda k: int(indices[k]))
     bounds = [first, *(int(indices[k]) for k in by_index), values.size]
-    regions = _regions(values, bounds)
+    regions = stable_regions(values, bounds)
     return tuple(
         _step_between(
             before,

@@ -9,7 +9,17 @@ from typing import Self
 
 from knickpoint.model.settlement import FindingKind
 
-__all__ = ["Candidate", "Check", "Detection", "Flipping", "Movement", "StableRegion", "Step", "Verdict"]
+__all__ = [
+    "Candidate",
+    "Check",
+    "Detection",
+    "Flipping",
+    "Movement",
+    "SizeEstimate",
+    "StableRegion",
+    "Step",
+    "Verdict",
+]
 
 
 class Movement(Enum):
@@ -64,6 +74,25 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
+class SizeEstimate:
+    """How large a change is, from robust levels on both sides, and how well that is known.
+
+    ``before`` and ``after`` are the levels right before and right after a step, or at the start and at the end of a drift.
+    The size is their difference; it lies between ``low`` and ``high`` with 95 %. ``sign`` is the chance that it has the
+    right sign. ``slope`` is how much the level moves from one measured value to the next around a step, or along a drift.
+    ``deviation`` is that of single values around the levels.
+    """
+
+    before: float
+    after: float
+    low: float
+    high: float
+    sign: float
+    slope: float
+    deviation: float
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """An index at which a method considered a step, with its checks in the order in which they were made.
 
@@ -78,12 +107,15 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A change of level.
+    """A change of level, or what ``kind`` names.
 
     ``index`` is the 0-based first point of the new level and ``previous`` the last measured point before
     it: the change lies in (previous, index]. ``size`` is mean after - mean before, ``relative_size`` is
     size / |mean before| (``inf`` or ``-inf`` where that is 0), ``hazard`` = log(mean before / mean after)
-    is ``nan`` where a mean is not positive. ``score`` is the strength by the method, larger is stronger;
+    is ``nan`` where a mean is not positive. Where there is an ``estimate``, its levels take the place of the means: a step
+    on top of a drift is as large as its jump.
+
+    A drift begins at ``index`` and goes on to the last point of ``after``; its size is what it moved in all. ``score`` is the strength by the method, larger is stronger;
     ``p_value`` is None for a method without a probability. ``order`` counts from 0 in the order of detection.
     """
 
@@ -100,6 +132,7 @@ class Step:
     method: str
     evidence: tuple[Check, ...] = ()
     kind: FindingKind = FindingKind.STEP
+    estimate: SizeEstimate | None = None
 
     @property
     def movement(self) -> Movement:

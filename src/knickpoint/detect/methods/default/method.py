@@ -12,6 +12,7 @@ score. The guide page ``docs/guide/detect/default.md`` describes the method in f
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
@@ -22,19 +23,30 @@ from knickpoint.detect.measured_series import MeasuredSeries, drop_missing
 from knickpoint.detect.method import Method, MethodKind
 from knickpoint.detect.methods.default.evidence import candidate_checks, rejection_reason
 from knickpoint.detect.methods.default.model import FALSE_ALARMS, default_bound, load_model
+from knickpoint.detect.patterns.drift.exact import recognise_exact
+from knickpoint.detect.patterns.drift.noisy import recognise_drift
 from knickpoint.detect.patterns.modes.recognition import find_modes
-from knickpoint.detect.patterns.pattern import Subject, candidates_after, recognise
+from knickpoint.detect.patterns.pattern import Recogniser, Subject, candidates_after, recognise
 from knickpoint.detect.steps import build_steps
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Candidate, Detection, Step
 from knickpoint.native.segmentation import Segmentation, segment
 from knickpoint.native.segmentation.constants import SHORTEST
 
-__all__ = ["METHOD", "detect_default"]
+__all__ = ["DRIFT_EFFECT", "METHOD", "detect_default"]
+
+DRIFT_EFFECT: Final = 0.01
+"""Share of the level that a drift moves it by until it is reported."""
 
 
 def detect_default(
-    values: NDArray[np.float64], *, false_alarms: float = FALSE_ALARMS, modes: bool = True, candidates: bool = True
+    values: NDArray[np.float64],
+    *,
+    false_alarms: float = FALSE_ALARMS,
+    modes: bool = True,
+    drift: bool = True,
+    drift_effect: float = DRIFT_EFFECT,
+    candidates: bool = True,
 ) -> Detection:
     """Find changes of level in a series; this is the method to use when in doubt.
 
@@ -45,18 +57,23 @@ def detect_default(
     levels again and again, flips are no steps, but changes of the levels and of their shares are; without ``modes`` each flip
     is a step. ``candidates`` says whether to return the candidates, which takes more time.
 
+    With ``drift``, a slow change is one finding of the kind DRIFT instead of a staircase of steps. It is reported when it
+    has moved the level by the share ``drift_effect`` of it. Exact values, such as sizes, are judged by their usual changes.
+
     The score of a step is the log-odds that it is a change; it is no p-value. The check "interval of location" is the
     half width of the interval in which the step lies, in measured values. Time is linear in the length.
 
     Raises:
         SeriesError: the values are not one series of finite or missing numbers.
-        InputError: ``false_alarms`` is not above 0 and at most 1,000.
+        InputError: ``false_alarms`` is not above 0 and at most 1,000, or ``drift_effect`` is negative.
     """
     if not 0 < false_alarms <= 1000:
         raise InputError(
             f"false_alarms is {false_alarms}",
             remedy=f"Give how many false alarms per 1,000 commits are bearable, above 0 and at most 1,000, such as {FALSE_ALARMS:g}.",
         )
+    if not drift_effect >= 0:
+        raise InputError(f"drift_effect is {drift_effect}", remedy="Give a share of the level, 0 or more; 0.01 is 1 %.")
     # Search: candidates, pruned until all that are left reach the bound.
     series = drop_missing(values)
     bound = default_bound(false_alarms)
@@ -65,7 +82,7 @@ def detect_default(
     scale, phi, square, tail = found.facts
     # Patterns: what the steps together describe better than each by itself.
     subject = Subject(values, series, steps, scale, phi, partial(_search_again, values, series, bound))
-    pattern = recognise(subject, (find_modes,) if modes else ())
+    pattern = recognise(subject, _recognisers(modes=modes, drift=drift, drift_effect=drift_effect))
     listed = _candidates_of(series, found, bound, false_alarms) if candidates else ()
     return Detection(
         method="default",
@@ -128,6 +145,15 @@ def _candidates_of(
         )
         for number, (row, score, accepted) in enumerate(numbered)
     )
+
+
+def _recognisers(*, modes: bool, drift: bool, drift_effect: float) -> Iterator[Recogniser]:
+    """Yield what recognises patterns, in the order in which it is asked."""
+    if modes:
+        yield find_modes
+    if drift:
+        yield partial(recognise_exact, effect=drift_effect)
+        yield partial(recognise_drift, effect=drift_effect)
 
 
 METHOD: Final = Method(

@@ -1,0 +1,205 @@
+"""Recognise the drift of noisy values: slopes explain them better than steps alone.
+
+A cheap look decides whether a series needs the search at all: its levels still rise or fall by themselves, or its steps form
+a staircase. Then the model with slopes has to be better than the one with steps by the Bayesian information criterion, with
+the noise that neighbours share taken into account. The record is ``docs/decisions/0270-drift-is-one-finding.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.detect.measured_series import safe_unit
+from knickpoint.detect.patterns.drift.findings import Found, build_findings, estimate_size, interval_checks
+from knickpoint.detect.patterns.drift.hinges import SHORTEST, start_interval
+from knickpoint.detect.patterns.drift.trend import Slope, Trend, fit_trend
+from knickpoint.detect.patterns.drift.trend_search import SearchedTrend, search_trend
+from knickpoint.detect.patterns.pattern import Pattern, Subject
+from knickpoint.model.settlement import FindingKind
+from knickpoint.model.step import Check, Movement, Step
+
+__all__ = ["recognise_drift"]
+
+Floats = NDArray[np.float64]
+
+BETTER: Final = 6.0
+"""By how much slopes have to be better than steps alone, as twice the logarithm of odds; 6 is 20 to 1."""
+
+_SUSPICIOUS: Final = 4.0
+"""Standard errors of the slope inside of the levels from which a series is searched for drift."""
+
+_SUSPICIOUS_STAIRS: Final = 1.5
+"""The same where two steps follow each other in the direction of the slope; three are searched in any case."""
+
+_LIKELIHOOD: Final = 2 * math.log(20)
+"""A start is possible when it is at most 20 times less likely than the best one."""
+
+
+def recognise_drift(subject: Subject, effect: float) -> Pattern | None:
+    """Return the findings of a series that drifts, None where steps describe it as well.
+
+    A drift that moves the level by less than ``effect`` of it is no finding, and the steps that it explains are none either.
+    """
+    values = subject.series.values
+    places = _places_of(subject, subject.steps)
+    if values.size <= SHORTEST or not _may_drift(subject, places):
+        return None
+    unit = safe_unit(values)
+    found = search_trend(values / unit, places, lambda other: _places_of(subject, subject.search(other)))
+    if found is None or found.advantage < BETTER:
+        return None
+    trend = found.trend
+    beside = subject.search(values - trend.moved() * unit)
+    if _places_of(subject, beside) != trend.places:
+        trend = fit_trend(values / unit, _places_of(subject, beside), trend.slopes)
+    return _pattern(subject, replace(found, trend=trend), beside, unit, effect)
+
+
+def _places_of(subject: Subject, steps: tuple[Step, ...]) -> tuple[int, ...]:
+    """Return the measured values that the new levels begin with."""
+    return tuple(np.searchsorted(subject.series.rows, [step.index for step in steps]).tolist()) if steps else ()
+
+
+def _may_drift(subject: Subject, places: tuple[int, ...]) -> bool:
+    """Return whether levels rise or fall by themselves, or steps form a staircase."""
+    if not subject.noise > 0:
+        return False
+    up, down = (_longest_staircase(subject.steps, way) for way in Movement)
+    if max(up, down) > 2:
+        return True
+    values = subject.series.values
+    unit = safe_unit(values)
+    scaled = values / unit if unit != 1 else values
+    share = (1 + subject.autocorrelation) / max(1 - subject.autocorrelation, 0.1)
+    error = math.sqrt(share) * (subject.noise / unit)
+    # The slope of each level, and that of all levels together, in standard errors: a sum over values times places.
+    together = spread = 0.0
+    indices = np.arange(values.size, dtype=np.float64)
+    for first, end in pairwise((0, *places, values.size)):
+        level, count = scaled[first:end], end - first
+        rising = float(level @ indices[:count]) - (count - 1) / 2 * float(level.sum())
+        squares = count * (count * count - 1) / 12
+        if abs(rising) > _SUSPICIOUS * error * math.sqrt(squares):
+            return True
+        together, spread = together + rising, spread + squares
+    bound = _SUSPICIOUS_STAIRS if (up if together > 0 else down) > 1 else _SUSPICIOUS
+    return abs(together) > bound * error * math.sqrt(spread)
+
+
+def _longest_staircase(steps: tuple[Step, ...], way: Movement) -> int:
+    """Return how many steps follow each other in one direction at most."""
+    longest = run = 0
+    for step in steps:
+        run = run + 1 if step.movement is way else 0
+        longest = max(longest, run)
+    return longest
+
+
+@dataclass(frozen=True, slots=True)
+class _Rise:
+    """A stretch of slopes in one direction, from the value ``start`` to the value ``end``."""
+
+    start: int
+    end: int
+    size: float
+    error: float
+
+
+def _rises(trend: Trend) -> list[_Rise]:
+    """Return the stretches of a trend in which the level moves in one direction, in order.
+
+    A rest in between that is shorter than a drift belongs to the stretch.
+    """
+    knots = sorted({knot for slope in trend.slopes for knot in (slope.start, slope.end)})
+    slopes = list(zip(trend.slopes, trend.rates.tolist(), strict=True))
+    stretches: list[tuple[int, int, bool]] = []
+    for start, end in pairwise(knots):
+        rate = sum(rate for slope, rate in slopes if slope.start <= start and end <= slope.end)
+        if not rate:
+            continue
+        goes_on = stretches and stretches[-1][2] is (rate > 0) and start - stretches[-1][1] < SHORTEST
+        stretches.append((stretches.pop()[0] if goes_on else start, end, rate > 0))
+    return [_rise(trend, start, end) for start, end, _ in stretches]
+
+
+def _rise(trend: Trend, start: int, end: int) -> _Rise:
+    overlaps = [max(0, min(end, slope.end) - max(start, slope.start)) for slope in trend.slopes]
+    weights = np.concatenate([np.zeros(1 + len(trend.places)), overlaps])
+    variance = float(weights @ trend.covariance @ weights) * trend.noise**2 * trend.inflation
+    return _Rise(start, end, float(weights @ trend.coefficients), math.sqrt(max(variance, 0.0)))
+
+
+def _pattern(
+    subject: Subject, searched: SearchedTrend, beside: tuple[Step, ...], unit: float, effect: float
+) -> Pattern:
+    """Return the drifts and the steps ``beside`` them."""
+    trend, better = searched.trend, searched.advantage
+    drifts = [
+        found for rise in _rises(trend) if (found := _drift(subject, trend, rise, better, unit, effect)) is not None
+    ]
+    steps = [_step_beside(trend, number, step, unit) for number, step in enumerate(beside, start=1)]
+    rows = subject.series.rows
+    facts = {
+        "drift: better than steps alone, twice the log-odds": better,
+        "drift: noise around it": trend.noise * unit,
+        "drift: variance of means by neighbours alike": trend.inflation,
+    }
+    reason = "a slow change explains the values better than steps do"
+    if drifts:
+        first = drifts[0]
+        share = (first.estimate.after - first.estimate.before) / abs(first.estimate.before)
+        reason = f"it is part of a drift by {share:+.2%} from {rows[first.first - 1]} to {rows[first.last]}"
+    return Pattern(build_findings(subject, [*steps, *drifts], method="default"), facts, reason)
+
+
+def _drift(subject: Subject, trend: Trend, rise: _Rise, better: float, unit: float, effect: float) -> Found | None:
+    """Return a rise as a finding, None where it is smaller than ``effect`` of the level before it."""
+    before = float(trend.fitted[rise.start])
+    relative = abs(rise.size) / abs(before) if before else math.inf
+    if not relative >= effect:
+        return None
+    slope = Slope(rise.start, rise.end)
+    worth = _LIKELIHOOD * trend.noise**2 * trend.inflation
+    rate = rise.size / (rise.end - rise.start)
+    interval = start_interval(trend.clipped, trend.places, slope, worth)
+    estimate = estimate_size(
+        before * unit, rise.size * unit, rise.error * unit, slope=rate * unit, deviation=trend.noise * unit
+    )
+    commits = int(subject.series.rows[rise.end] - subject.series.rows[rise.start])
+    evidence = (
+        Check("better than steps alone, twice the log-odds", better, ">=", BETTER, better >= BETTER),
+        Check("drift over the level before it", relative, ">=", effect, passed=True),
+        Check("commits from its start to its end", commits),
+        Check("slope a commit", rise.size * unit / commits),
+        Check("slope a commit, at least (95 %)", estimate.low / commits),
+        Check("slope a commit, at most (95 %)", estimate.high / commits),
+        *interval_checks(estimate),
+        Check("noise around it (standard deviation)", trend.noise * unit),
+        Check("variance of means by neighbours alike", trend.inflation),
+        Check("interval of location", float(interval)),
+    )
+    return Found(FindingKind.DRIFT, rise.start + 1, rise.end, estimate, better / 2, evidence)
+
+
+def _step_beside(trend: Trend, number: int, step: Step, unit: float) -> Found:
+    """Return a step that is left where the slopes are taken out, the ``number``-th of the model; its size is its jump."""
+    place, jump = trend.places[number - 1], float(trend.coefficients[number])
+    moved = trend.moved()
+    rate = float(moved[min(place + 1, moved.size - 1)] - moved[place])
+    error = math.sqrt(float(trend.covariance[number, number]) * trend.inflation) * trend.noise
+    estimate = estimate_size(
+        (float(trend.fitted[place]) - jump) * unit,
+        jump * unit,
+        error * unit,
+        slope=rate * unit,
+        deviation=trend.noise * unit,
+    )
+    slope = Check("slope of the drift around it, by value", rate * unit)
+    evidence = (*step.evidence, slope, *interval_checks(estimate))
+    return Found(FindingKind.STEP, place, place, estimate, step.score, evidence)

@@ -1,0 +1,176 @@
+"""Levels, steps and slow changes of a series: a model that is fitted robustly, and what it costs.
+
+A *slope* leads in a straight line from one place to another; before and after it the level stands still. The model of a
+series is a sum: a first level, a jump at each step, a rise along each slope. Values further than three deviations from the
+model count as if they were three away, so no outlier bends it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Slope", "Trend", "advantage", "fit_trend"]
+
+Floats = NDArray[np.float64]
+
+_FARTHEST: Final = 3.0
+"""Deviations beyond which a value counts as if it were no further away."""
+
+_ROUNDS: Final = 3
+"""How often outliers are set aside and the model is fitted again."""
+
+_MAD: Final = 1.4826
+"""Factor from the median absolute deviation to the standard deviation of normal noise."""
+
+_STEP_COSTS: Final = 2
+_SLOPE_COSTS: Final = 3
+"""Numbers that describe a step (place, jump) and a slope (start, end, rise)."""
+
+_MOST_PHI: Final = 0.9
+_BLOCKS: Final = 5
+_CLEARLY: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Slope:
+    """A slow change between two places, given as indices of measured values: the last value before it, and its last."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """A fitted model.
+
+    Attributes:
+        places: first values of the levels after each step, ascending.
+        slopes: the slow changes.
+        coefficients: the first level, then the jump at each place, then the rise by value of each slope.
+        covariance: that of the coefficients, for independent noise of variance 1.
+        fitted: the model at each value.
+        residuals: the values less the model.
+        noise: robust standard deviation of the residuals.
+        inflation: how much more a mean of many residuals varies than one of independent ones.
+    """
+
+    places: tuple[int, ...]
+    slopes: tuple[Slope, ...]
+    coefficients: Floats
+    covariance: Floats
+    fitted: Floats
+    residuals: Floats
+    noise: float
+    inflation: float
+
+    @property
+    def jumps(self) -> Floats:
+        """The jump at each place."""
+        return self.coefficients[1 : 1 + len(self.places)]
+
+    @property
+    def rates(self) -> Floats:
+        """The rise by value of each slope."""
+        return self.coefficients[1 + len(self.places) :]
+
+    @property
+    def clipped(self) -> Floats:
+        """The values, with outliers brought near."""
+        return self.fitted + _clipped(self.residuals, self.noise)
+
+    def moved(self, *, without: int | None = None) -> Floats:
+        """Return how far the slopes have moved each value, perhaps ``without`` one of them."""
+        kept = [number for number in range(len(self.slopes)) if number != without]
+        columns = _slope_columns(self.fitted.size, [self.slopes[number] for number in kept])
+        return np.asarray(self.rates[kept] @ columns, dtype=np.float64)
+
+    def price(self) -> float:
+        """Return what the steps and slopes cost by the Bayesian information criterion."""
+        described = _STEP_COSTS * len(self.places) + _SLOPE_COSTS * len(self.slopes)
+        return described * math.log(self.fitted.size)
+
+    def cost(self, noise: float, inflation: float) -> float:
+        """Return misfit and price together, for noise of this deviation."""
+        return float(np.square(_clipped(self.residuals, noise)).sum()) / (noise**2 * inflation) + self.price()
+
+
+def _clipped(residuals: Floats, noise: float) -> Floats:
+    return np.clip(residuals, -_FARTHEST * noise, _FARTHEST * noise)
+
+
+def _slope_columns(size: int, slopes: list[Slope]) -> Floats:
+    """Return how many values of each slope lie up to each value: slopes x values."""
+    places = np.arange(size, dtype=np.float64)
+    columns = [np.clip(places, slope.start, slope.end) - slope.start for slope in slopes]
+    return np.array(columns).reshape(len(slopes), size)
+
+
+def _inflation(residuals: Floats, noise: float) -> float:
+    """Return how much neighbours that resemble each other raise the variance of a mean of many residuals.
+
+    It is the larger one of what the autocorrelation at lag 1 says, and of what the means of blocks say where they vary at
+    least twice as much as those of independent values.
+    """
+    kept = _clipped(residuals, noise)
+    total = float(kept @ kept)
+    if total <= 0:
+        return 1.0
+    first = float(kept[1:] @ kept[:-1]) / total
+    phi = min(max(first + (1 + 3 * first) / kept.size, 0.0), _MOST_PHI)
+    by_lag = (1 + phi) / (1 - phi)
+    length = max(8, math.isqrt(kept.size))
+    count = kept.size // length
+    if count < _BLOCKS:
+        return by_lag
+    means = kept[: count * length].reshape(count, length).mean(axis=1)
+    by_blocks = length * float(means.var(ddof=1)) / (total / kept.size)
+    return max(by_lag, min(by_blocks, 3 * by_lag)) if by_blocks > _CLEARLY else by_lag
+
+
+def fit_trend(values: Floats, places: tuple[int, ...], slopes: tuple[Slope, ...]) -> Trend:
+    """Fit the model with these places and slopes to ``values`` (finite, 1-D); O(n k^2) for k steps and slopes."""
+    size = values.size
+    indices = np.arange(size)
+    columns = [np.ones(size), *((indices >= place).astype(np.float64) for place in places)]
+    design = np.concatenate([np.array(columns), _slope_columns(size, list(slopes))]).T
+    q, r = np.linalg.qr(design)
+    # Fit, bring outliers near, and fit again.
+    target = values
+    fitted = q @ (q.T @ target)
+    for _ in range(_ROUNDS):
+        target = fitted + _clipped(values - fitted, _deviation(values - fitted))
+        fitted = q @ (q.T @ target)
+    inverse = np.linalg.inv(r)
+    residuals = values - fitted
+    noise = _deviation(residuals)
+    return Trend(
+        places=places,
+        slopes=slopes,
+        coefficients=inverse @ (q.T @ target),
+        covariance=inverse @ inverse.T,
+        fitted=fitted,
+        residuals=residuals,
+        noise=noise,
+        inflation=_inflation(residuals, noise),
+    )
+
+
+def _deviation(residuals: Floats) -> float:
+    """Return a robust standard deviation; where most residuals are 0 it is the ordinary one, and never 0."""
+    robust = _MAD * float(np.median(np.abs(residuals)))
+    smallest = 1e-12 * float(np.abs(residuals).max(initial=0.0)) + 1e-300
+    return max(robust, 1e-6 * float(residuals.std()), smallest)
+
+
+def advantage(steps: Trend, sloped: Trend) -> float:
+    """Return by how much the model with slopes is better than the one with ``steps`` alone: twice the logarithm of odds.
+
+    Both are judged by the smaller noise, and by the smaller inflation: a model that does not fit makes noise of its misfit.
+    """
+    noise, inflation = min(steps.noise, sloped.noise), min(steps.inflation, sloped.inflation)
+    return steps.cost(noise, inflation) - sloped.cost(noise, inflation)

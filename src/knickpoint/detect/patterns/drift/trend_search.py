@@ -1,0 +1,178 @@
+"""Find the steps and slopes of a series together: slopes are fitted beside steps, steps are found in what slopes leave.
+
+A staircase of steps hides a slope, and a large step looks like a steep one. So the search begins from several sets of steps:
+none, those of the first search, and those of them that stand out. From each it goes to and fro between slopes and steps until
+neither changes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.detect.patterns.drift.hinges import best_slope
+from knickpoint.detect.patterns.drift.trend import Slope, Trend, advantage, fit_trend
+
+__all__ = ["PlaceSearch", "SearchedTrend", "search_trend"]
+
+Floats = NDArray[np.float64]
+Places = tuple[int, ...]
+
+PlaceSearch = Callable[[Floats], Places]
+"""Finds the first values of the levels after each step, as indices of measured values."""
+
+_MOST_SLOPES: Final = 3
+_MOST_OF_A_CURVE: Final = 6
+_MOST_ROUNDS: Final = 4
+_MOST_STAIRS: Final = 4
+_SHORTEST_LEVEL: Final = 3
+_WORTH_A_SLOPE: Final = 3.0
+"""What a further slope has to explain, in logarithms of the number of values."""
+
+_LIKE_NOISE: Final = 1.5
+"""Inflation of the residuals up to which they are like noise without a trend."""
+
+_STANDS_OUT: Final = 3.0
+"""Robust deviations from the usual jump of the staircase beyond which a step stands out."""
+
+_MAD: Final = 1.4826
+
+
+@dataclass(frozen=True, slots=True)
+class SearchedTrend:
+    """The best model with slopes, and by how much it is better than steps alone: twice the logarithm of odds."""
+
+    trend: Trend
+    advantage: float
+
+
+def search_trend(values: Floats, places: Places, search: PlaceSearch) -> SearchedTrend | None:
+    """Return the best model with slopes of ``values`` (finite, 1-D), None where none is better than steps.
+
+    ``places`` are the steps of the first search, ``search`` finds the steps of other values.
+    """
+    steps = fit_trend(values, places, ())
+    sloped: list[Trend] = []
+    for start in _starts(values, places):
+        sloped += _sloped_from(values, start, search)
+        if sloped and _fits(sloped[-1], steps):
+            break
+    else:
+        sloped += _curved(values, search)
+    if not sloped:
+        return None
+    noise, inflation = (min(getattr(trend, name) for trend in [steps, *sloped]) for name in ("noise", "inflation"))
+    best = min(sloped, key=lambda trend: trend.cost(noise, inflation))
+    better = advantage(steps, best)
+    if better <= 0:
+        return None
+    # What the search of steps rejects may still describe the values better than a slope does.
+    stairs = [*_stairs(values, steps), *_stairs(values, fit_trend(values, best.places, ()))]
+    return SearchedTrend(best, min([better, *(advantage(each, best) for each in stairs)]))
+
+
+def _stairs(values: Floats, trend: Trend) -> Iterator[Trend]:
+    """Yield models with one step more, two and so on: each time the one that explains most."""
+    for _ in range(_MOST_STAIRS):
+        place = _further_step(trend)
+        if place is None:
+            return
+        trend = fit_trend(values, tuple(sorted({*trend.places, place})), ())
+        yield trend
+
+
+def _further_step(trend: Trend) -> int | None:
+    """Return the place between the steps of ``trend`` that divides a level best, None where all levels are too short."""
+    values = trend.clipped
+    best: tuple[float, int] | None = None
+    for first, end in pairwise((0, *trend.places, values.size)):
+        level = values[first:end] - values[first:end].mean()
+        if level.size < 2 * _SHORTEST_LEVEL:
+            continue
+        before = np.arange(_SHORTEST_LEVEL, level.size - _SHORTEST_LEVEL + 1)
+        explained = np.square(np.cumsum(level)[before - 1]) * level.size / (before * (level.size - before))
+        place = int(np.argmax(explained))
+        best = max(best or (0.0, 0), (float(explained[place]), first + int(before[place])))
+    return best[1] if best else None
+
+
+def _fits(sloped: Trend, steps: Trend) -> bool:
+    """Return whether slopes alone leave no step, nothing but noise, and are better than ``steps``."""
+    return not sloped.places and sloped.inflation < _LIKE_NOISE and advantage(steps, sloped) > 0
+
+
+def _starts(values: Floats, places: Places) -> list[Places]:
+    """Return the sets of steps to begin with."""
+    if not places:
+        return [()]
+    jumps = np.diff([float(np.median(part)) for part in np.split(values, places)])
+    largest = places[int(np.argmax(np.abs(jumps)))]
+    distances = np.abs(jumps - np.median(jumps))
+    bound = _STANDS_OUT * _MAD * float(np.median(distances))
+    standing = tuple(place for place, far in zip(places, (distances > bound).tolist(), strict=True) if far)
+    return list(dict.fromkeys([(), (largest,), standing, places]))
+
+
+def _sloped_from(values: Floats, places: Places, search: PlaceSearch) -> list[Trend]:
+    """Return models with one slope, two and so on, as long as a further one explains enough."""
+    found: list[Trend] = []
+    trend = fit_trend(values, places, ())
+    for _ in range(_MOST_SLOPES):
+        longer = _with_further_slope(values, trend)
+        if longer is None:
+            break
+        trend = _alternated(values, longer, search)
+        found.append(trend)
+    return found
+
+
+def _curved(values: Floats, search: PlaceSearch) -> list[Trend]:
+    """Return a model with as many slopes as a curve needs, and with the steps that these leave."""
+    trend = fit_trend(values, (), ())
+    for _ in range(_MOST_OF_A_CURVE):
+        longer = _with_further_slope(values, trend)
+        if longer is None:
+            break
+        trend = fit_trend(values, (), _fitted_slopes(longer, ()))
+    return [_alternated(values, trend, search)] if trend.slopes else []
+
+
+def _with_further_slope(values: Floats, trend: Trend) -> Trend | None:
+    """Return the model with one slope more, None where no further one explains enough."""
+    further = best_slope(trend.clipped - trend.moved(), trend.places)
+    worth = _WORTH_A_SLOPE * math.log(values.size) * trend.noise**2 if trend.slopes else 0.0
+    if further is None or further[1] <= worth:
+        return None
+    return fit_trend(values, trend.places, (*trend.slopes, further[0]))
+
+
+def _alternated(values: Floats, trend: Trend, search: PlaceSearch) -> Trend:
+    """Find steps in what the slopes leave and fit the slopes beside them, in turn until nothing changes."""
+    seen: set[tuple[Places, tuple[Slope, ...]]] = set()
+    for _ in range(_MOST_ROUNDS):
+        places = search(values - trend.moved())
+        slopes = _fitted_slopes(trend, places)
+        if (places, slopes) in seen:
+            break
+        seen.add((places, slopes))
+        done = not places and not trend.places
+        trend = fit_trend(values, places, slopes)
+        if done:
+            break
+    return trend
+
+
+def _fitted_slopes(trend: Trend, places: Places) -> tuple[Slope, ...]:
+    """Return the best start and end of each slope beside the steps at ``places``, the others as they are."""
+    clipped = trend.clipped
+    fitted = (
+        (best_slope(clipped - trend.moved(without=number), places) or (slope, 0.0))[0]
+        for number, slope in enumerate(trend.slopes)
+    )
+    return tuple(fitted)
