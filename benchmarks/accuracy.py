@@ -5,6 +5,7 @@
     python benchmarks/accuracy.py             # everything: generated noise, labelled series, peers
     python benchmarks/accuracy.py generated   # only what needs no reference data
     python benchmarks/accuracy.py labelled
+    python benchmarks/accuracy.py drift       # generated slow changes
     python benchmarks/accuracy.py --forests F # labelled series, each by the forest that never saw its repository
 
 The labelled series are in the directory that ``KNICKPOINT_REFERENCE`` names; without it their rows are not measured.
@@ -18,12 +19,14 @@ import json
 import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from accuracy_drift import drift_rows
 from accuracy_noise import INDEPENDENT, Known, bump, flip, noise, step
 from accuracy_score import (
     REPEATS,
@@ -282,11 +285,11 @@ def held_back(path: Path) -> Detector:
 def main() -> None:
     """Measure, print and write the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
-    parser.add_argument("parts", nargs="*", metavar="PART", help="generated, labelled; both unless named")
+    parser.add_argument("parts", nargs="*", metavar="PART", help="generated, drift, labelled; all unless named")
     parser.add_argument("--forests", type=Path, help="labelled series by held-back forests, from train_default.py")
     chosen = parser.parse_args()
-    if unknown := set(chosen.parts) - {"generated", "labelled"}:
-        parser.error(f"no such part: {', '.join(sorted(unknown))}; there are generated and labelled")
+    if unknown := set(chosen.parts) - {"generated", "drift", "labelled"}:
+        parser.error(f"no such part: {', '.join(sorted(unknown))}; there are generated, drift and labelled")
     if chosen.forests:
         place = place_of_series()
         if place is None:
@@ -294,11 +297,13 @@ def main() -> None:
         labels = score(held_back(chosen.forests), read_labelled(place, "injected"), read_labelled(place, "null"))
         finish("accuracy", labelled_rows(labels, None, ""), only=["held-back forests"])
         return
-    parts = chosen.parts or ["generated", "labelled"]
+    parts = chosen.parts or ["generated", "drift", "labelled"]
     rows: list[Row] = []
     peer = start_peer("sklearn", "pelt", "PELT rbf, tuned")
     if "generated" in parts:
         rows += generated(ours, peer)
+    if "drift" in parts:
+        rows += drift_rows(partial(peer.detect, _="drift"), peer.name) if peer else drift_rows(None, "")
     if "labelled" in parts:
         place = place_of_series()
         measured = other = None

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.model.step import Step
+from knickpoint.model.step import SizeEstimate, Step
 
 __all__ = ["NEAR", "LocalChange", "LocalLevel", "local_changes"]
 
@@ -94,9 +94,15 @@ def _local_change(before: Sequence[float], after: Sequence[float]) -> LocalChang
     return LocalChange(levels[0], levels[1], _deviation(distances[0] + distances[1]))
 
 
+def _estimated_change(estimate: SizeEstimate) -> LocalChange:
+    before, after = (LocalLevel(level, estimate.deviation) for level in (estimate.before, estimate.after))
+    return LocalChange(before, after, estimate.deviation)
+
+
 def local_changes(values: NDArray[np.floating[Any]], steps: Sequence[Step]) -> list[LocalChange]:
     """Measure each of the ``steps`` of one series by the values next to it, inside of its stable regions.
 
+    A step that has an estimate of its levels is measured by that: the values beside it drift.
     ``values`` is 1-D with ``nan`` for missing; the indices of the steps are its rows. O(measured values) for all steps.
     """
     if not steps:
@@ -106,6 +112,8 @@ def local_changes(values: NDArray[np.floating[Any]], steps: Sequence[Step]) -> l
     bounds = [(step.before.first, step.index, step.after.last + 1) for step in steps]
     ranks = np.searchsorted(measured, np.array(bounds, dtype=np.int64)).tolist()
     return [
-        _local_change(held[max(begin, at - NEAR) : at].tolist(), held[at : min(end, at + NEAR)].tolist())
-        for begin, at, end in ranks
+        _estimated_change(step.estimate)
+        if step.estimate
+        else _local_change(held[max(begin, at - NEAR) : at].tolist(), held[at : min(end, at + NEAR)].tolist())
+        for step, (begin, at, end) in zip(steps, ranks, strict=True)
     ]

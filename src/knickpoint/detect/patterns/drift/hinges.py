@@ -26,6 +26,9 @@ _GRID: Final = 40
 _NEAR: Final = 12
 """Places of the coarse grid, and of the fine one to each side of what the coarse one found."""
 
+_PART: Final = 80
+"""Values that are multiplied at a time."""
+
 _EXPLAINABLE: Final = 1e-9
 """Slopes of which the levels leave a smaller share are set aside."""
 
@@ -53,8 +56,18 @@ def _ramps(values: Floats, places: tuple[int, ...], starts: NDArray[np.int64]) -
     counts = np.diff(np.array([0, *places, values.size]))
     ramps = np.maximum(np.arange(values.size) - starts[:, None], 0.0)
     ramps -= np.repeat(np.add.reduceat(ramps, firsts, axis=1) / counts, counts, axis=1)
-    # The ramps have no mean on any level, so the values need not be centred.
-    return _Ramps(starts, ramps @ (values - values.mean()), ramps @ ramps.T)
+    # The ramps have no mean on any level, so the values need not be free of levels, only of a large offset.
+    products = _products(np.vstack([ramps, values - values.mean()]))
+    return _Ramps(starts, products[-1, :-1], products[:-1, :-1])
+
+
+def _products(rows: Floats) -> Floats:
+    """Return the products of all pairs of ``rows``, from parts so small that a linear algebra library starts no threads.
+
+    Its threads wait for each other actively, which costs many times the work where other processes keep the cores busy.
+    """
+    parts = (rows[:, first : first + _PART] for first in range(0, rows.shape[1], _PART))
+    return np.asarray(sum((part @ part.T for part in parts), np.zeros((len(rows), len(rows)))))
 
 
 def _best_on(values: Floats, places: tuple[int, ...], starts: NDArray[np.int64]) -> tuple[Slope, float]:

@@ -141,7 +141,9 @@ def _pattern(
     """Return the drifts and the steps ``beside`` them."""
     trend, better = searched.trend, searched.advantage
     drifts = [
-        found for rise in _rises(trend) if (found := _drift(subject, trend, rise, better, unit, effect)) is not None
+        found
+        for rise in _rises(trend)
+        if (found := _drift(subject, searched, rise, unit=unit, effect=effect)) is not None
     ]
     steps = [_step_beside(trend, number, step, unit) for number, step in enumerate(beside, start=1)]
     rows = subject.series.rows
@@ -158,8 +160,9 @@ def _pattern(
     return Pattern(build_findings(subject, [*steps, *drifts], method="default"), facts, reason)
 
 
-def _drift(subject: Subject, trend: Trend, rise: _Rise, better: float, unit: float, effect: float) -> Found | None:
+def _drift(subject: Subject, searched: SearchedTrend, rise: _Rise, *, unit: float, effect: float) -> Found | None:
     """Return a rise as a finding, None where it is smaller than ``effect`` of the level before it."""
+    trend, better = searched.trend, searched.advantage
     before = float(trend.fitted[rise.start])
     relative = abs(rise.size) / abs(before) if before else math.inf
     if not relative >= effect:

@@ -103,8 +103,12 @@ def _further_step(trend: Trend) -> int | None:
 
 
 def _fits(sloped: Trend, steps: Trend) -> bool:
-    """Return whether slopes alone leave no step, nothing but noise, and are better than ``steps``."""
-    return not sloped.places and sloped.inflation < _LIKE_NOISE and advantage(steps, sloped) > 0
+    """Return whether one slope leaves no step, nothing but noise, and is better than ``steps``.
+
+    Of several slopes, a steep one may stand for a step.
+    """
+    simple = len(sloped.slopes) == 1 and not sloped.places
+    return simple and sloped.inflation < _LIKE_NOISE and advantage(steps, sloped) > 0
 
 
 def _starts(values: Floats, places: Places) -> list[Places]:
