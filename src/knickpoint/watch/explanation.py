@@ -29,6 +29,7 @@ from knickpoint.store import Store
 from knickpoint.watch.alert_validation import reason_against
 from knickpoint.watch.detection.alert_window import blank_before_window, known_columns, window_columns
 from knickpoint.watch.detection.filters import refusal
+from knickpoint.watch.detection.method_parameters import method_parameters
 from knickpoint.watch.detection.settlement import evidence_of, settle_steps
 from knickpoint.watch.detection.sightings import sightings_of
 from knickpoint.watch.identity.point_matching import REACH
@@ -221,7 +222,7 @@ class _Subject:
         known = known_columns(self.store, alert, line, [self.trace.id], first=frame.first)
         window = window_columns(~np.isnan(frame.values), alert.window, [known.get(self.trace.id, ())])
         values = np.asarray(blank_before_window(frame.values, window)[0], dtype=np.float64)
-        detection = explain(values, method=alert.method, **alert.parameters)
+        detection = explain(values, method=alert.method, **method_parameters(alert))
 
         # Keep what is near the commit that is asked for.
         measured = np.flatnonzero(~np.isnan(frame.values[0]))
@@ -302,7 +303,7 @@ class _Subject:
         """Return the steps that are asked for, each with what the alert does with it."""
 
         def detect(views: NDArray[np.floating[Any]]) -> list[list[Step]]:
-            return find_steps_many(views, method=alert.method, threads=1, **alert.parameters)
+            return find_steps_many(views, method=alert.method, threads=1, **method_parameters(alert))
 
         (settlements,) = settle_steps(values[None, :], [detection.steps], detect, alert.settle_rule)
         older = {int(frame.slots[step.index]) for step in detection.steps if alert.window and step.index <= reported}

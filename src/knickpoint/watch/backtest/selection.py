@@ -21,6 +21,7 @@ from knickpoint.model.commit import Line
 from knickpoint.store import Store
 from knickpoint.watch.alert_run.run import Progress
 from knickpoint.watch.detection.alert_window import blank_before_window, window_columns
+from knickpoint.watch.detection.method_parameters import method_parameters
 
 __all__ = ["MOST_JUDGED", "Checkpoints", "Selection", "plan_checkpoints", "sample_traces", "traces_with_steps"]
 
@@ -119,7 +120,7 @@ def _rows_with_steps(
             continue
         view = values[fresh, : position + 1]
         view = blank_before_window(view, window_columns(~np.isnan(view), alert.window))
-        steps = find_steps_many(view, method=alert.method, threads=None, **alert.parameters)
+        steps = find_steps_many(view, method=alert.method, threads=None, **method_parameters(alert))
         hits = [
             row for row, several in zip(fresh.tolist(), steps, strict=True) if any(s.index > start for s in several)
         ]

@@ -31,6 +31,7 @@ from knickpoint.watch.detection.alert_window import (
 )
 from knickpoint.watch.detection.clusters import GroupClusters, GroupDetection, detect_groups
 from knickpoint.watch.detection.digests import Digester, content_digests, group_digests
+from knickpoint.watch.detection.method_parameters import method_parameters
 from knickpoint.watch.detection.settlement import settle_by_count, settle_steps
 from knickpoint.watch.detection.sightings import sightings_of
 from knickpoint.watch.lines import Lines
@@ -155,7 +156,7 @@ def detection_key(alert: Alert) -> Hashable:
     """
     if judges_groups(alert.method) or alert.window:
         return alert.name
-    return (alert.method, tuple(sorted(alert.parameters.items())), alert.settle_rule)
+    return (alert.method, tuple(sorted(method_parameters(alert).items())), alert.settle_rule)
 
 
 def detect_traces(
@@ -188,7 +189,9 @@ def detect_traces(
             for rows in _cut(context, frame, runner):
                 under_way.append(rows)
                 values = blank_before_window(rows.values, rows.window)
-                yield Shard(values, alert.method, dict(alert.parameters), runner.cores or None, alert.settle_rule)
+                yield Shard(
+                    values, alert.method, dict(method_parameters(alert)), runner.cores or None, alert.settle_rule
+                )
 
     # The runner takes shards ahead of the results that it gives back, and keeps their order.
     for detected in runner.map(detect_shard, shards()):

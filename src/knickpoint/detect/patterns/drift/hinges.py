@@ -13,14 +13,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.detect.patterns.drift.trend import Slope
+from knickpoint.detect.patterns.drift.trend import SHORTEST, Slope
 
-__all__ = ["SHORTEST", "best_slope", "start_interval"]
+__all__ = ["best_slope", "start_interval"]
 
 Floats = NDArray[np.float64]
-
-SHORTEST: Final = 30
-"""Measured values that a slow change takes at least: what takes fewer is a step."""
 
 _GRID: Final = 40
 _NEAR: Final = 12

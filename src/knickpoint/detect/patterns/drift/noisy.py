@@ -8,7 +8,7 @@ the noise that neighbours share taken into account. The record is ``docs/decisio
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from knickpoint.detect.measured_series import safe_unit
 from knickpoint.detect.patterns.drift.findings import Found, build_findings, estimate_size, interval_checks
-from knickpoint.detect.patterns.drift.hinges import SHORTEST, start_interval
-from knickpoint.detect.patterns.drift.trend import Slope, Trend, fit_trend
+from knickpoint.detect.patterns.drift.hinges import start_interval
+from knickpoint.detect.patterns.drift.trend import SHORTEST, Rise, Slope, Trend, fit_trend, rises_of
 from knickpoint.detect.patterns.drift.trend_search import SearchedTrend, search_trend
 from knickpoint.detect.patterns.pattern import Pattern, Subject
 from knickpoint.model.settlement import FindingKind
@@ -37,6 +37,9 @@ _SUSPICIOUS: Final = 4.0
 _SUSPICIOUS_STAIRS: Final = 1.5
 """The same where two steps follow each other in the direction of the slope; three are searched in any case."""
 
+_NEGLIGIBLE: Final = 1e-3
+"""Share of a drift below which a step beside it is none: values without noise show every digit in which the model is off."""
+
 _LIKELIHOOD: Final = 2 * math.log(20)
 """A start is possible when it is at most 20 times less likely than the best one."""
 
@@ -51,14 +54,22 @@ def recognise_drift(subject: Subject, effect: float) -> Pattern | None:
     if values.size <= SHORTEST or not _may_drift(subject, places):
         return None
     unit = safe_unit(values)
-    found = search_trend(values / unit, places, lambda other: _places_of(subject, subject.search(other)))
+    found = search_trend(
+        values / unit, places, lambda scaled, moved: _places_of(subject, _steps_beside(subject, scaled, moved))
+    )
     if found is None or found.advantage < BETTER:
         return None
     trend = found.trend
-    beside = subject.search(values - trend.moved() * unit)
+    beside = _steps_beside(subject, values / unit, trend.moved())
     if _places_of(subject, beside) != trend.places:
         trend = fit_trend(values / unit, _places_of(subject, beside), trend.slopes)
     return _pattern(subject, replace(found, trend=trend), beside, unit, effect)
+
+
+def _steps_beside(subject: Subject, scaled: Floats, moved: Floats) -> tuple[Step, ...]:
+    """Return the steps in values less what slopes have ``moved`` them by, without those that rounding or its misfit make."""
+    smallest = _NEGLIGIBLE * float(np.abs(moved).max(initial=0.0))
+    return tuple(step for step in subject.search(scaled - moved) if abs(step.size) > smallest)
 
 
 def _places_of(subject: Subject, steps: tuple[Step, ...]) -> tuple[int, ...]:
@@ -101,40 +112,6 @@ def _longest_staircase(steps: tuple[Step, ...], way: Movement) -> int:
     return longest
 
 
-@dataclass(frozen=True, slots=True)
-class _Rise:
-    """A stretch of slopes in one direction, from the value ``start`` to the value ``end``."""
-
-    start: int
-    end: int
-    size: float
-    error: float
-
-
-def _rises(trend: Trend) -> list[_Rise]:
-    """Return the stretches of a trend in which the level moves in one direction, in order.
-
-    A rest in between that is shorter than a drift belongs to the stretch.
-    """
-    knots = sorted({knot for slope in trend.slopes for knot in (slope.start, slope.end)})
-    slopes = list(zip(trend.slopes, trend.rates.tolist(), strict=True))
-    stretches: list[tuple[int, int, bool]] = []
-    for start, end in pairwise(knots):
-        rate = sum(rate for slope, rate in slopes if slope.start <= start and end <= slope.end)
-        if not rate:
-            continue
-        goes_on = stretches and stretches[-1][2] is (rate > 0) and start - stretches[-1][1] < SHORTEST
-        stretches.append((stretches.pop()[0] if goes_on else start, end, rate > 0))
-    return [_rise(trend, start, end) for start, end, _ in stretches]
-
-
-def _rise(trend: Trend, start: int, end: int) -> _Rise:
-    overlaps = [max(0, min(end, slope.end) - max(start, slope.start)) for slope in trend.slopes]
-    weights = np.concatenate([np.zeros(1 + len(trend.places)), overlaps])
-    variance = float(weights @ trend.covariance @ weights) * trend.noise**2 * trend.inflation
-    return _Rise(start, end, float(weights @ trend.coefficients), math.sqrt(max(variance, 0.0)))
-
-
 def _pattern(
     subject: Subject, searched: SearchedTrend, beside: tuple[Step, ...], unit: float, effect: float
 ) -> Pattern:
@@ -142,7 +119,7 @@ def _pattern(
     trend, better = searched.trend, searched.advantage
     drifts = [
         found
-        for rise in _rises(trend)
+        for rise in rises_of(trend)
         if (found := _drift(subject, searched, rise, unit=unit, effect=effect)) is not None
     ]
     steps = [_step_beside(trend, number, step, unit) for number, step in enumerate(beside, start=1)]
@@ -160,7 +137,7 @@ def _pattern(
     return Pattern(build_findings(subject, [*steps, *drifts], method="default"), facts, reason)
 
 
-def _drift(subject: Subject, searched: SearchedTrend, rise: _Rise, *, unit: float, effect: float) -> Found | None:
+def _drift(subject: Subject, searched: SearchedTrend, rise: Rise, *, unit: float, effect: float) -> Found | None:
     """Return a rise as a finding, None where it is smaller than ``effect`` of the level before it."""
     trend, better = searched.trend, searched.advantage
     before = float(trend.fitted[rise.start])

@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Slope", "Trend", "advantage", "fit_trend"]
+__all__ = ["SHORTEST", "Rise", "Slope", "Trend", "advantage", "fit_trend", "rises_of"]
 
 Floats = NDArray[np.float64]
+
+SHORTEST: Final = 30
+"""Measured values that a slow change takes at least: what takes fewer is a step."""
 
 _FARTHEST: Final = 3.0
 """Deviations beyond which a value counts as if it were no further away."""
@@ -174,3 +178,42 @@ def advantage(steps: Trend, sloped: Trend) -> float:
     """
     noise, inflation = min(steps.noise, sloped.noise), min(steps.inflation, sloped.inflation)
     return steps.cost(noise, inflation) - sloped.cost(noise, inflation)
+
+
+@dataclass(frozen=True, slots=True)
+class Rise:
+    """A stretch of slopes in one direction, from the value ``start`` to the value ``end``; ``error`` is that of the size."""
+
+    start: int
+    end: int
+    size: float
+    error: float
+
+    @property
+    def slow(self) -> bool:
+        """Whether it takes as many values as a slow change does."""
+        return self.end - self.start >= SHORTEST
+
+
+def rises_of(trend: Trend) -> list[Rise]:
+    """Return the stretches of a trend in which the level moves in one direction, in order.
+
+    A rest in between that is shorter than a slow change belongs to the stretch.
+    """
+    knots = sorted({knot for slope in trend.slopes for knot in (slope.start, slope.end)})
+    slopes = list(zip(trend.slopes, trend.rates.tolist(), strict=True))
+    stretches: list[tuple[int, int, bool]] = []
+    for start, end in pairwise(knots):
+        rate = sum(rate for slope, rate in slopes if slope.start <= start and end <= slope.end)
+        if not rate:
+            continue
+        goes_on = stretches and stretches[-1][2] is (rate > 0) and start - stretches[-1][1] < SHORTEST
+        stretches.append((stretches.pop()[0] if goes_on else start, end, rate > 0))
+    return [_rise(trend, start, end) for start, end, _ in stretches]
+
+
+def _rise(trend: Trend, start: int, end: int) -> Rise:
+    overlaps = [max(0, min(end, slope.end) - max(start, slope.start)) for slope in trend.slopes]
+    weights = np.concatenate([np.zeros(1 + len(trend.places)), overlaps])
+    variance = float(weights @ trend.covariance @ weights) * trend.noise**2 * trend.inflation
+    return Rise(start, end, float(weights @ trend.coefficients), math.sqrt(max(variance, 0.0)))

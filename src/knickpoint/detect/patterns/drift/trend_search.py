@@ -17,15 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.detect.patterns.drift.hinges import best_slope
-from knickpoint.detect.patterns.drift.trend import Slope, Trend, advantage, fit_trend
+from knickpoint.detect.patterns.drift.trend import Slope, Trend, advantage, fit_trend, rises_of
 
 __all__ = ["PlaceSearch", "SearchedTrend", "search_trend"]
 
 Floats = NDArray[np.float64]
 Places = tuple[int, ...]
 
-PlaceSearch = Callable[[Floats], Places]
-"""Finds the first values of the levels after each step, as indices of measured values."""
+PlaceSearch = Callable[[Floats, Floats], Places]
+"""Finds the first values of the levels after each step, in values less what slopes have moved them by."""
 
 _MOST_SLOPES: Final = 3
 _MOST_OF_A_CURVE: Final = 6
@@ -55,7 +55,7 @@ class SearchedTrend:
 def search_trend(values: Floats, places: Places, search: PlaceSearch) -> SearchedTrend | None:
     """Return the best model with slopes of ``values`` (finite, 1-D), None where none is better than steps.
 
-    ``places`` are the steps of the first search, ``search`` finds the steps of other values.
+    ``places`` are the steps of the first search, ``search`` finds steps beside slopes.
     """
     steps = fit_trend(values, places, ())
     sloped: list[Trend] = []
@@ -65,6 +65,8 @@ def search_trend(values: Floats, places: Places, search: PlaceSearch) -> Searche
             break
     else:
         sloped += _curved(values, search)
+    # Where slopes overlap, the level may move fast, or to and fro: such a model is none of slow changes.
+    sloped = [trend for trend in sloped if all(rise.slow for rise in rises_of(trend))]
     if not sloped:
         return None
     noise, inflation = (min(getattr(trend, name) for trend in [steps, *sloped]) for name in ("noise", "inflation"))
@@ -160,7 +162,7 @@ def _alternated(values: Floats, trend: Trend, search: PlaceSearch) -> Trend:
     """Find steps in what the slopes leave and fit the slopes beside them, in turn until nothing changes."""
     seen: set[tuple[Places, tuple[Slope, ...]]] = set()
     for _ in range(_MOST_ROUNDS):
-        places = search(values - trend.moved())
+        places = search(values, trend.moved())
         slopes = _fitted_slopes(trend, places)
         if (places, slopes) in seen:
             break

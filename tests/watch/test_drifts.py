@@ -1,0 +1,56 @@
+"""A slow change in an instance: one finding of the kind drift, with the sum that it moved the level by."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from knickpoint.model.alert import Alert
+from knickpoint.model.regression import Condition
+from knickpoint.model.settlement import FindingKind
+
+from .conftest import World, levels
+
+SLOW = Alert("slow")
+
+GROWING = [*levels((24, 100.0)), *(np.array(levels((44, 100.0))) + 0.5 * np.arange(1, 45)).tolist()]
+"""A level, then a growth by 0.5 with every commit."""
+
+
+def test_a_drift_is_one_finding_with_its_sum(world: World) -> None:
+    world.measure({"parse": GROWING})
+    world.run(SLOW)
+    (point,) = world.points("parse")
+    assert point.kind is FindingKind.DRIFT
+    assert point.numbers.relative_size == pytest.approx(0.22, abs=0.02)
+    assert point.numbers.before_level == pytest.approx(100, abs=1)
+
+
+def test_a_drift_keeps_its_identity_as_it_goes_on(world: World) -> None:
+    world.measure({"parse": GROWING[:60]})
+    world.run(SLOW)
+    (before,) = world.points("parse")
+    world.measure({"parse": GROWING[60:]}, first=60)
+    world.run(SLOW)
+    (after,) = world.points("parse")
+    assert after.id == before.id
+    assert after.numbers.size > before.numbers.size + 2
+
+
+def test_a_drift_that_a_step_takes_back_has_recovered(world: World) -> None:
+    world.measure({"parse": [*GROWING, *levels((12, 100.0))]})
+    world.run(SLOW)
+    drift, step = world.points("parse")
+    assert (drift.kind, drift.condition) == (FindingKind.DRIFT, Condition.RECOVERED)
+    assert step.numbers.size < -10
+
+
+def test_an_alert_with_a_small_effect_reports_drifts_from_there_on(world: World) -> None:
+    world.measure({"parse": (100_000 + np.cumsum(np.tile([3, 5, 2, 6], 20))).tolist()})
+    world.run(SLOW)
+    assert not world.points("parse")
+    world.run(replace(SLOW, minimum_effect=0.002))
+    (point,) = world.points("parse")
+    assert point.kind is FindingKind.DRIFT
