@@ -51,3 +51,20 @@ def test_what_names_no_second_range_is_refused(
     monkeypatch.chdir(tmp_path / "app")
     ran = knick("bisect", f"{app[0]}..{app[-1]}", "--also", also, "--", "python3", "check.py")
     assert (ran.code, "DIR=LOCATION@GOOD..BAD" in ran.errors) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("named", "message"),
+    [("engine", "the repository has no commit 'nowhere'"), ("other", "the profile takes no repository 'other' along")],
+)
+def test_a_repository_of_the_configuration_needs_no_location(
+    knick: Knick, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, named: str, message: str
+) -> None:
+    app, _ = filled(tmp_path / "app", culprit=1), filled(tmp_path / "engine", culprit=2)
+    (tmp_path / "app" / "knickpoint.toml").write_text(
+        '[repositories.engine]\nlocation = "../engine"\n'
+        '[bisect.quick]\nmeasure = ["python3", "check.py"]\nalso = { engine = "engine" }\n'
+    )
+    monkeypatch.chdir(tmp_path / "app")
+    ran = knick("bisect", f"{app[0]}..{app[-1]}", "--also", f"{named}@HEAD~2..nowhere")
+    assert (ran.code, message in ran.errors) == (2, True)

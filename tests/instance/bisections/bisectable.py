@@ -116,7 +116,7 @@ def slower_at_the_culprit(place: int) -> float:
 class QuickPool:
     """A device that answers at once with what the measure command of :func:`profile` would write.
 
-    ``level`` is the level of each commit. ``before`` is called with each job before it has a result. While it is ``silent``, there are no results.
+    ``level`` is the level of each commit, ``level_of`` that of a job, where other repositories count as well. ``before`` is called with each job before it has a result. While it is ``silent``, there are no results.
     """
 
     commits: Sequence[str]
@@ -125,6 +125,7 @@ class QuickPool:
     waiting: list[ProbeJob] = field(default_factory=list)
     silent: threading.Event = field(default_factory=threading.Event)
     level: Callable[[int], float] = slower_at_the_culprit
+    level_of: Callable[[ProbeJob], float] | None = None
 
     def devices(self) -> tuple[Device, ...]:
         return (Device("lab-1"),)
@@ -143,7 +144,8 @@ class QuickPool:
         job = self.waiting.pop(0)
         self.before(job)
         place = self.commits.index(job.target.commit)
-        value = self.level(place) + (place * 7 + len(self.jobs) * 3) % 5 * 0.1
+        level = self.level_of(job) if self.level_of is not None else self.level(place)
+        value = level + (place * 7 + len(self.jobs) * 3) % 5 * 0.1
         content = f"benchmark,kind,unit,value\nparse,p,ms,{value}\n".encode()
         files = (ResultsFile("out.csv", content),)
         measured = {PARSE: Measured(value, (value,), "ms")}

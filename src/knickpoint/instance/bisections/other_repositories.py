@@ -11,7 +11,7 @@ from knickpoint.model.bisection import PROBE_FACT
 if TYPE_CHECKING:
     from knickpoint.model.commit import Repository
 
-__all__ = ["moved_beside", "pins_of"]
+__all__ = ["moved_beside", "moved_text", "pins_of"]
 
 _SHORT: Final = 10
 
@@ -24,18 +24,19 @@ def pins_of(
     return tuple(sorted((name, revision) for name, revision in named.items() if name in also))
 
 
-def moved_beside(instance: Instance, repository: Repository, ends: tuple[int, int]) -> str:
-    """Say which other repositories moved between the runs at the ends of a range, "" for none.
+def moved_beside(instance: Instance, repository: Repository, ends: tuple[int, int]) -> Mapping[str, tuple[str, str]]:
+    """Return the other repositories that moved between the runs at the ends of a range, each with its two commits."""
+    before, after = (_revisions(instance, repository, slot) for slot in ends)
+    moved = {name: (before[name], after[name]) for name in sorted(before.keys() & after.keys())}
+    return {name: (old, new) for name, (old, new) in moved.items() if old != new and name != repository.name}
+
+
+def moved_text(moved: Mapping[str, tuple[str, str]]) -> str:
+    """Say which other repositories moved and are not searched, "" for none.
 
     A search follows one repository, and pins the others: a change that another one made does not show there.
     """
-    before, after = (_revisions(instance, repository, slot) for slot in ends)
-    moved = {name: (before[name], after[name]) for name in sorted(before.keys() & after.keys())}
-    shown = [
-        f"{name}: {old[:_SHORT]}..{new[:_SHORT]}"
-        for name, (old, new) in moved.items()
-        if old != new and name != repository.name
-    ]
+    shown = [f"{name}: {old[:_SHORT]}..{new[:_SHORT]}" for name, (old, new) in moved.items()]
     if not shown:
         return ""
     return f"the runs at the ends also differ in {', '.join(shown)}; knick bisect GOOD..BAD --also searches both"

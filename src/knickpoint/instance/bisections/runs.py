@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, cast
 
-from knickpoint.instance.bisections.other_repositories import moved_beside, pins_of
+from knickpoint.instance.bisections.other_repositories import moved_beside, moved_text, pins_of
 from knickpoint.instance.bisections.store_journal import StoreJournal, stored_posterior
 from knickpoint.instance.instance import Instance
 from knickpoint.instance.probe_results import DEVICE_PARAM, import_probe_results, measured_elsewhere
@@ -102,6 +102,7 @@ def _run(
     progress: Callable[[BisectionProgress], None],
 ) -> StoredBisection:
     from knickpoint.bisect.coordinator.coordinate import coordinate
+    from knickpoint.instance.bisections.second_repository import coordinate_both, other_range
     from knickpoint.store.bisections import BisectionAnswer as StoredAnswer
     from knickpoint.watch.bisections.outcome import put_on_finding
 
@@ -116,18 +117,27 @@ def _run(
     )
     slots = claimed.request.slots
     moved = moved_beside(instance, _repository(instance, claimed.request.repository_id), (slots[0], slots[-1]))
+    other = other_range(request, moved)
+    beside = "" if other is not None else moved_text(moved)
     try:
-        if moved:
-            journal.log(moved)
+        if beside:
+            journal.log(beside)
         with _Lease(instance, claimed.id, worker).kept() as lease:
-            answer = coordinate(request, pool, journal, stop=lambda: lease.check(ends=stop()), progress=progress)
+
+            def stopped() -> bool:
+                return lease.check(ends=stop())
+
+            if other is None:
+                answer = coordinate(request, pool, journal, stop=stopped, progress=progress)
+            else:
+                answer = coordinate_both(request, other, pool, journal, stop=stopped, progress=progress)
     except (_ReleasedError, BusyError):
         bisections.release(claimed.id, worker)
         return bisections.get(claimed.id)
     import_waiting_results(instance)
     bisections.renew(claimed.id, worker, datetime.now(UTC) + timedelta(seconds=LEASE_SECONDS))
     journal.journal.state(stored_posterior(answer.posterior), bisections.get(claimed.id).devices, None)
-    reason = "; ".join(filter(None, (_reason(answer, request.places), moved)))
+    reason = "; ".join(filter(None, (_reason(answer, request.places), beside)))
     stored_answer = _stored_answer(bisections.get(claimed.id), replace(answer, reason=reason))
     return put_on_finding(instance.store, claimed, stored_answer, worker)
 

@@ -71,12 +71,16 @@ def merged(kept: str, new: str) -> str:
 
 
 def values_of_trace(connection: Connection, trace_id: int) -> list[ProbeValue]:
-    """Return what probes measured of a trace for bisections of it, by probe."""
+    """Return what probes measured of a trace for bisections of it, by probe.
+
+    Values of combinations of old and new commits of two repositories are none of the trace, and left out.
+    """
     query = (
         select(probe, bisection.c.trace_key, bisection.c.id.label("bisection_id"))
         .join(planned_probe, planned_probe.c.probe_id == probe.c.id)
         .join(bisection, bisection.c.id == planned_probe.c.bisection_id)
         .where(bisection.c.trace_id == trace_id)
+        .where(*(planned_probe.c.name.not_like(f"%-{part}-%") for part in ("cells", "other")))
         .order_by(probe.c.id, bisection.c.id)
     )
     found: dict[int, ProbeValue] = {}

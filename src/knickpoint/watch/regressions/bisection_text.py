@@ -33,5 +33,7 @@ def bisection_text(store: Store, repository: Repository, bisection: StoredBisect
 
 
 def _state(bisection: StoredBisection) -> str:
+    if bisection.state is BisectionState.CULPRIT and not bisection.answer.culprits:
+        return "culprit in another repository"
     several = bisection.state is BisectionState.RANGE and bisection.answer.culprits
     return "several culprits" if several else bisection.state.value

@@ -135,7 +135,7 @@ def _rows(answer: BisectionAnswer) -> Iterator[Row]:
 
 def _document(answer: BisectionAnswer, commits: Sequence[Commit], rows: Sequence[Row]) -> dict[str, Any]:
     """Return the object of ``--format json``."""
-    culprit = commits[answer.places[0]] if answer.state is BisectionState.CULPRIT else None
+    culprit = commits[answer.places[0]] if answer.places and answer.state is BisectionState.CULPRIT else None
     stated = answer.places if culprit or answer.several else ()
     return {
         "state": answer.state.value,
@@ -178,6 +178,8 @@ def _headline(answer: BisectionAnswer, commits: Sequence[Commit]) -> Iterator[st
     share = f"{100 * answer.probability:.1f} %" if answer.probability < 0.999 else "more than 99.9 %"
     found = [commits[place] for place in answer.places]
     match answer.state:
+        case BisectionState.CULPRIT if not found:
+            yield f"Culprit in another repository, with a probability of {share}: {answer.reason}."
         case BisectionState.CULPRIT:
             yield f"Culprit: {found[0].hash}, with a probability of {share}"
             yield f"  {_about(found[0])}"
@@ -196,7 +198,7 @@ def _headline(answer: BisectionAnswer, commits: Sequence[Commit]) -> Iterator[st
             yield f"{answer.state.value.capitalize()}: {answer.reason.rstrip('.')}."
     if answer.before and answer.after:
         yield f"  {key_text(answer.trace)}: {_shown(answer.before)} → {_shown(answer.after)}{_change(answer)}"
-    if answer.state is BisectionState.CULPRIT and answer.reason:
+    if found and answer.state is BisectionState.CULPRIT and answer.reason:
         yield f"  Open: {answer.reason}."
 
 

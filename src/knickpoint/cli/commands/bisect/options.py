@@ -262,7 +262,8 @@ _OPTIONS: Final = (
         "--also",
         default="",
         metavar="DIR=LOCATION@GOOD..BAD",
-        help="A second repository that moved as well: where it is checked out below the worktree, its path, its range.",
+        help="A second repository that moved as well: where it is checked out below the worktree, its path, its range. "
+        "Of a repository that the profile takes along, NAME@GOOD..BAD is enough.",
     ),
     click.option(
         "--workspace",

@@ -63,7 +63,11 @@ def bisect_regression(
             raise click.exceptions.Exit(INTERRUPTED) from None
         view.close()
         answer = _answer(opened, ended)
-        reproduce = _reproduce(opened, ended, answer, commits) if answer.state is BisectionState.CULPRIT else ""
+        reproduce = (
+            _reproduce(opened, ended, answer, commits)
+            if answer.places and answer.state is BisectionState.CULPRIT
+            else ""
+        )
         click.echo(render_answer(answer, commits, output, reproduce=reproduce), nl=False)
     raise click.exceptions.Exit(0 if ended.state is BisectionState.CULPRIT else 1)
 
@@ -156,6 +160,7 @@ def _answer(instance: Instance, ended: StoredBisection) -> BisectionAnswer:
     from knickpoint.bisect.search.problem import Posterior
     from knickpoint.instance.bisections import StoreJournal
     from knickpoint.instance.bisections.runs import bisection_of
+    from knickpoint.instance.bisections.second_repository import of_main_search
 
     journal = StoreJournal(instance.store.bisections.journal(ended.id), ended.request.trace_key)
     entries: tuple[JournalEntry, ...] = tuple(journal.load())
@@ -163,8 +168,9 @@ def _answer(instance: Instance, ended: StoredBisection) -> BisectionAnswer:
     assert known is not None
     found = Posterior(known.single, known.none, known.several, known.marginal)
     places = _places(ended)
-    evidence = read_evidence(bisection_of(instance, ended), entries)
-    before, after = estimate_levels(evidence, entries, places) if places else (None, None)
+    searched = tuple(entry for entry in entries if of_main_search(entry.probe))
+    evidence = read_evidence(bisection_of(instance, ended), searched)
+    before, after = estimate_levels(evidence, searched, places) if places else (None, None)
     return BisectionAnswer(
         ended.state,
         places,

@@ -18,7 +18,7 @@ from knickpoint.cli.exit_codes import INTERRUPTED
 from knickpoint.cli.output import OutputFormat
 from knickpoint.history import Git, find_work_tree, is_url
 from knickpoint.model.bisection import BisectionState
-from knickpoint.model.errors import InputError
+from knickpoint.model.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
     from knickpoint.bisect.coordinator import BisectionAnswer, FileJournal, RevisionRange, TwoRepositoriesAnswer
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 __all__ = ["bisect_two"]
 
 _FORM: Final = re.compile(r"(?P<folder>[^=]+)=(?P<location>.+)@(?P<range>[^@]+)")
+_NAMED: Final = re.compile(r"(?P<name>[^=@]+)@(?P<range>[^@]+)")
+"""A repository of the configuration, which says where it lies and where it is checked out."""
+
 _NAMES: Final = ("old with old", "new with old", "old with new", "new with new")
 _SAID: Final = {
     "main": "the main repository made the change",
@@ -53,7 +56,7 @@ def bisect_two(search: Search, output: OutputFormat, *, resume: bool) -> NoRetur
         InputError: ``--also`` cannot be read, or its range cannot be searched.
         HistoryError: there is no such repository.
     """
-    also = _read(search.options.also)
+    also = _read(search)
     answer = _run(search, also, resume=resume)
     parts = [
         (name, found, (chosen.good, *chosen.commits))
@@ -71,9 +74,13 @@ def bisect_two(search: Search, output: OutputFormat, *, resume: bool) -> NoRetur
     raise click.exceptions.Exit(0 if culprit else 1)
 
 
-def _read(text: str) -> _Also:
+def _read(search: Search) -> _Also:
     from knickpoint.bisect.coordinator import read_range
 
+    text = search.options.also
+    named = _NAMED.fullmatch(text)
+    if named is not None:
+        text = f"{_of_configuration(search, named['name'])}@{named['range']}"
     found = _FORM.fullmatch(text)
     if found is None or is_url(found["location"]):
         raise InputError(
@@ -84,6 +91,33 @@ def _read(text: str) -> _Also:
     directory = Path(found["location"]).expanduser().absolute()
     top = find_work_tree(directory) or directory
     return _Also(found["folder"].strip("/"), top, read_range(Git.at(top), found["range"]))
+
+
+def _of_configuration(search: Search, name: str) -> str:
+    """Return ``DIR=LOCATION`` of a repository that the profile takes along.
+
+    Raises:
+        InputError: the configuration has no such repository, or the profile does not take it along.
+    """
+    from knickpoint.cli.commands.bisect.search import nearest_configuration
+    from knickpoint.instance import find_instance
+
+    config = nearest_configuration(search.instance or None, search.options.repository)
+    folder = search.bisection.profile.also.get(name)
+    settings = config.repositories.get(name) if config else None
+    if folder is None or settings is None or not settings.location:
+        taken = ", ".join(sorted(search.bisection.profile.also)) or "none"
+        raise InputError(
+            f"the profile takes no repository {name!r} along",
+            where="--also",
+            remedy=f"Repositories of the profile: {taken}. Others are named as DIR=LOCATION@GOOD..BAD.",
+        )
+    try:
+        base = Path(search.instance) if search.instance else find_instance()
+    except ConfigError:
+        base = Path(search.bisection.locations[""])
+    location = settings.location
+    return f"{folder}={location if is_url(location) else base / Path(location).expanduser()}"
 
 
 def _run(search: Search, also: _Also, *, resume: bool) -> TwoRepositoriesAnswer:
