@@ -42,6 +42,13 @@ def test_a_trailer_names_benchmarks_by_name_key_or_query(value: str, accepted: d
     assert names(value) == accepted
 
 
+def test_the_last_part_of_a_name_is_enough_where_no_other_benchmark_ends_so() -> None:
+    keys = [encode_key({"benchmark": name}) for name in ("a.py::test_x", "b.py::test_x", "b.py::test_y")]
+    accepted, warnings = match_accepted([(commit(2), "test_x, why"), (commit(1), "test_y, needed")], keys)
+    assert set(accepted) == {keys[2]}
+    assert len(warnings) == 1
+
+
 def test_the_newest_commit_counts() -> None:
     accepted, warnings = match_accepted([(commit(2), "parse, b"), (commit(1), "parse, a")], KEYS.values())
     assert (accepted[KEYS["parse"]].reason, accepted[KEYS["parse"]].author, warnings) == ("b", "Ada 2", [])

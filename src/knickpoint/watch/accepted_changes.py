@@ -1,11 +1,13 @@
 """Match what commits accept with benchmarks: ``Knickpoint-Accept: parse, the new grammar costs a tenth``.
 
-The benchmark is its name, its trace key, or a query; the reason follows after a comma.
+The benchmark is its name, what follows the last ``::`` of its name if no other benchmark ends so, its trace key, or a
+query; the reason follows after a comma.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
 from knickpoint.model.commit import Commit
 from knickpoint.model.errors import QueryError
@@ -40,13 +42,16 @@ def match_accepted(
     return accepted, warnings
 
 
-def _match(value: str, keys: Iterable[str]) -> tuple[list[str], str]:
+def _match(value: str, keys: Sequence[str]) -> tuple[list[str], str]:
     """Return the keys that a trailer names, and its reason: by the longest name or key before a comma, else by a query."""
+    benchmarks = {key: trace_name(decode_key(key))[0] for key in keys}
+    endings = Counter(name.rpartition("::")[2] for name in set(benchmarks.values()))
     found = [
         (len(name), key)
-        for key in keys
-        for name in (key, key.strip(","), trace_name(decode_key(key))[0])
+        for key, benchmark in benchmarks.items()
+        for name in (key, key.strip(","), benchmark, benchmark.rpartition("::")[2])
         if name and (value == name or value.startswith(f"{name},"))
+        if name in {key, key.strip(","), benchmark} or endings[name] == 1
     ]
     if found:
         length = max(size for size, _ in found)
