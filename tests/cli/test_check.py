@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from tests.cli.conftest import Knick
 from tests.repositories import GitRepository
 
 from knickpoint.ingest.context.ci import _SERVICES
+from knickpoint.server import dashboard
 
 _NAMES = tuple(f"b{number}" for number in range(10))
 
@@ -154,6 +156,17 @@ def test_reports_are_written_where_they_are_asked_for(
     assert json.loads(Path("a.json").read_text(encoding="utf-8")) == rows(knick, new)
     assert ET.parse("a.xml").getroot().get("failures") == "1"
     assert json.loads(Path("a.sarif").read_text(encoding="utf-8"))["runs"][0]["results"][0]["level"] == "error"
+
+
+def test_a_row_links_to_the_page_of_its_trace(knick: Knick, project: Project) -> None:
+    with Path(".knickpoint/knickpoint.toml").open("a", encoding="utf-8") as file:
+        file.write('\n[server]\naddress = "https://perf.example.org"\n')
+    new = project.write("new.csv", project.patch, {**values(400.0), "b3": 480.0})
+    knick("check", new, "--report", "markdown=a.md")
+    (path,) = re.findall(
+        r"\(https://perf\.example\.org(/[^/)]*/[^)]*)\)\s*\|", Path("a.md").read_text(encoding="utf-8")
+    )
+    assert any(re.fullmatch(view.replace("{number}", r"\d+"), path) for view in dashboard._VIEWS)
 
 
 @pytest.mark.parametrize("form", ["pdf=a.pdf", "markdown", "annotations=a", "summary"])

@@ -152,6 +152,18 @@ def test_a_level_that_was_left_and_visited_again_is_no_regression() -> None:
     assert [row.bounds for row in find_levels(histories)][7] == (0, 30)
 
 
+def test_leaving_a_level_that_has_just_begun_is_not_blamed_on_the_new_values() -> None:
+    histories, samples = suite(3)
+    histories[5, -3:] *= 0.6  # better for three commits, which may have been an excursion
+    found = judge_family(histories, list(samples), better=Better.LOWER).judgements[5]
+    assert (found.verdict, "too short to be believed" in found.reason) == (Verdict.UNSTABLE, True)
+    samples[5] *= 1.3  # worse than both levels
+    assert judge_family(histories, list(samples), better=Better.LOWER).judgements[5].verdict is Verdict.REGRESSED
+    samples[5] /= 1.3
+    histories[5, -8:-3] *= 0.6  # better for long enough
+    assert judge_family(histories, list(samples), better=Better.LOWER).judgements[5].verdict is Verdict.REGRESSED
+
+
 def test_missing_values_take_no_part() -> None:
     histories, samples = suite(1)
     histories[np.random.default_rng(3).random(histories.shape) < 0.3] = math.nan

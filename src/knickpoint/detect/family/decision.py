@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from knickpoint.detect.family.bar import Bar, find_bar
-from knickpoint.detect.family.levels import Levels, find_levels
+from knickpoint.detect.family.levels import ESTABLISHED, Levels, find_levels
 from knickpoint.detect.family.past_deviations import in_another_order, past_deviations
 from knickpoint.detect.family.scale import Scales, estimate_scales
 from knickpoint.detect.family.serial import (
@@ -22,6 +22,7 @@ from knickpoint.detect.family.serial import (
     normal_score,
     side_correlation,
 )
+from knickpoint.detect.family.short_history import FEWEST, judge_enormous, judge_short, relative_size
 from knickpoint.detect.measured_series import check_frame, check_series, safe_unit
 from knickpoint.detect.steps import stable_region
 from knickpoint.model.errors import InputError
@@ -31,14 +32,8 @@ from knickpoint.model.unit import Better
 
 __all__ = ["FamilyJudgement", "judge_family"]
 
-FEWEST: Final = 5
-"""Values that a history must have."""
-
 NEWEST: Final = 200
 """Commits of the history that count."""
-
-ENORMOUS: Final = 5.0
-"""Factor over the worst value of a history, whatever its noise, from which on a change is certain."""
 
 HOPELESS: Final = 10.0
 """Share of the level from which on a detectable change is not stated as a number."""
@@ -103,9 +98,10 @@ def judge_family(
     A benchmark is *regressed* or *improved* when the median of its samples lies beyond its bar and ``minimum_effect`` times
     its level away. The bars are set from the deviations of all benchmarks at the past commits, so that at most
     ``false_positives`` of unchanged commits have any regression. A verdict from one sample is conditional. It is
-    *unstable* when the change that would be found is more than ``largest_effect`` of the level, or the newest value of the
-    history lies beyond the bar, too; *no data* when the history has fewer than 5 values. Whatever the noise, it is
-    *regressed* when all samples are 5 times worse than the worst value of the history.
+    *unstable* when the change that would be found is more than ``largest_effect`` of the level, when the newest value of the
+    history lies beyond the bar, too, or when the new values leave a level of fewer than 5 values and are no further than the
+    level before it; *no data* when the history has fewer than 5 values. Whatever the noise, it is *regressed* when all samples
+    are 5 times worse than the worst value of the history.
 
     Raises:
         SeriesError: histories or samples are not finite or missing numbers.
@@ -125,7 +121,7 @@ def judge_family(
         for row, (past, values) in enumerate(zip(frame, new, strict=True))
         if np.count_nonzero(~np.isnan(past)) >= FEWEST and values.size
     ]
-    judgements = [_short(past, values, way) for past, values, way in zip(frame, new, directions, strict=True)]
+    judgements = [judge_short(past, values, way) for past, values, way in zip(frame, new, directions, strict=True)]
     margins = [math.nan] * len(new)
     if not judged:
         return FamilyJudgement(tuple(judgements), tuple(margins), false_positives)
@@ -142,7 +138,10 @@ def judge_family(
     for place, (row, unit) in enumerate(zip(judged, units, strict=True)):
         found, margin = family.judgement(place, minimum_effect, largest_effect)
         found = _in_unit(found, float(unit), frame[row])
-        judgements[row], margins[row] = _enormous(found, frame[row], new[row], directions[row]), margin * float(unit)
+        judgements[row], margins[row] = (
+            judge_enormous(found, frame[row], new[row], directions[row]),
+            margin * float(unit),
+        )
     return FamilyJudgement(
         tuple(judgements), tuple(margins), false_positives, family.commits, family.phi, family.resemblance
     )
@@ -269,13 +268,13 @@ class _Family:
         beyond, matters = abs(size) > reach, abs(size) >= least and size != 0
         checks = (
             Check("distance from the level", abs(size), ">", reach, beyond),
-            Check("distance over the level", _relative(abs(size), centre), ">=", minimum_effect, matters),
-            Check("detectable change over the level", _relative(detectable, centre), "<=", largest_effect,
-                  _relative(detectable, centre) <= largest_effect),
+            Check("distance over the level", relative_size(abs(size), centre), ">=", minimum_effect, matters),
+            Check("detectable change over the level", relative_size(detectable, centre), "<=", largest_effect,
+                  relative_size(detectable, centre) <= largest_effect),
         )  # fmt: skip
         changed = beyond and matters
-        inherited = changed and for_worse and self._inherited(place, size, reach, bar)
-        verdict, reason = _decide(checks, direction, changed=changed, for_worse=for_worse, inherited=inherited)
+        doubt = self._doubt(place, level, reach, bar, for_worse=for_worse) if changed else ""
+        verdict, reason = _decide(checks, direction, changed=changed, for_worse=for_worse, doubt=doubt)
         score = float(normal_score(np.array([abs(size) / error]), freedom)[0]) if error > 0 else math.inf * bool(size)
         down, up = (better, worse) if math.isnan(sign) or sign > 0 else (worse, better)
         conditional = verdict in {Verdict.REGRESSED, Verdict.IMPROVED} and samples.size == 1
@@ -288,15 +287,36 @@ class _Family:
             level=level,
             centre=centre,
             size=size,
-            relative_size=_relative(size, centre),
+            relative_size=relative_size(size, centre),
             low=centre - down,
             high=centre + up,
             detectable=detectable,
-            detectable_relative=_relative(detectable, centre),
+            detectable_relative=relative_size(detectable, centre),
             p_value=law.family_rate(score) if law and size else 1.0,
             evidence=checks,
         )
         return found, margin
+
+    def _doubt(self, place: int, level: float, reach: float, bar: Bar | None, *, for_worse: bool) -> str:
+        """Return why a change may not be that of the new commit, "" where nothing speaks for that."""
+        size = level - float(self.scales.centre[place])
+        if for_worse and self._inherited(place, size, reach, bar):
+            return "the newest value of the history lies beyond the bar already: the base moved"
+        if self._returned(place, level, reach):
+            return "the newest level of the history is too short to be believed, and the new values are no further than the one before"
+        return ""
+
+    def _returned(self, place: int, level: float, reach: float) -> bool:
+        """Return whether the new values only leave a level that has just begun, and do not go beyond the one before it.
+
+        What lasted for a few values may have been an excursion, which ends with the next value, whoever commits that.
+        """
+        levels, centre = self.levels[place], float(self.scales.centre[place])
+        if levels.current.size >= ESTABLISHED:
+            return False
+        before = float(np.median(levels.established))
+        reach *= max(1.0, abs(before / centre)) if centre else 1.0
+        return (level - before) * math.copysign(1.0, level - centre) <= reach
 
     def _inherited(self, place: int, size: float, reach: float, bar: Bar | None) -> bool:
         """Return whether the newest value of the history lies as far off, and the new ones no further."""
@@ -306,11 +326,11 @@ class _Family:
 
 
 def _decide(
-    checks: tuple[Check, ...], direction: Better, *, changed: bool, for_worse: bool, inherited: bool
+    checks: tuple[Check, ...], direction: Better, *, changed: bool, for_worse: bool, doubt: str
 ) -> tuple[Verdict, str]:
-    """Return verdict and reason."""
-    if inherited:
-        return Verdict.UNSTABLE, "the newest value of the history lies beyond the bar already: the base moved"
+    """Return verdict and reason; ``doubt`` is why a change may not be that of the new commit."""
+    if doubt:
+        return Verdict.UNSTABLE, doubt
     if changed:
         text = "beyond what unchanged commits do"
         if direction is Better.UNKNOWN:
@@ -336,73 +356,10 @@ def _percent(share: float) -> str:
     return f"{share * 100:.3g} %" if math.isfinite(share) else "∞"
 
 
-def _relative(size: float, centre: float) -> float:
-    return size / abs(centre) if centre else math.copysign(math.inf, size) if size else 0.0
-
-
 def _measured(values: ArrayLike) -> Array:
     """Return the measured samples among one value or a list of values."""
     found = check_series(np.atleast_1d(np.asarray(values, dtype=np.float64)))
     return found[~np.isnan(found)]
-
-
-def _short(history: Array, samples: Array, direction: Better) -> Judgement:
-    """Return the verdict without knowing the noise: only what is enormous is a change."""
-    past = history[~np.isnan(history)]
-    enough = (
-        Check("values in the history", float(past.size), ">=", float(FEWEST), past.size >= FEWEST),
-        Check("new samples", float(samples.size), ">=", 1.0, samples.size >= 1),
-    )
-    region = stable_region(history, 0, history.size - 1) if past.size else None
-    if not samples.size:
-        return Judgement.without_numbers(Verdict.NO_DATA, "no new sample was given", region=region, evidence=enough)
-    factor = _least_factor(past, samples, direction)
-    if not factor >= ENORMOUS:
-        reason = f"the history has {past.size} of the {FEWEST} values that a verdict needs"
-        return Judgement.without_numbers(
-            Verdict.NO_DATA, reason, region=region, samples=int(samples.size), evidence=enough
-        )
-    centre, level = float(np.median(past)), float(np.median(samples))
-    plain = Judgement.without_numbers(
-        Verdict.REGRESSED,
-        f"{_times(factor)} worse than each of the {past.size} values of the history, which are too few to know the noise",
-        region=region,
-        samples=int(samples.size),
-        evidence=(*enough, Check("factor over the worst value", factor, ">=", ENORMOUS)),
-    )
-    size = level - centre
-    return replace(plain, conditional=samples.size == 1, level=level, centre=centre, size=size,
-                   relative_size=_relative(size, centre))  # fmt: skip
-
-
-def _enormous(found: Judgement, history: Array, samples: Array, direction: Better) -> Judgement:
-    """Return the verdict on a change that is beyond doubt without any estimate of the noise, else ``found`` itself."""
-    past = history[~np.isnan(history)]
-    factor = _least_factor(past, samples, direction)
-    matters = found.evidence[1].passed
-    if found.verdict is Verdict.REGRESSED or not (factor >= ENORMOUS and matters):
-        return found
-    return replace(
-        found,
-        verdict=Verdict.REGRESSED,
-        conditional=samples.size == 1,
-        reason=f"{_times(factor)} worse than each of the {past.size} values of the history",
-        evidence=(*found.evidence, Check("factor over the worst value", factor, ">=", ENORMOUS)),
-    )
-
-
-def _times(factor: float) -> str:
-    return f"{factor:.3g} times" if math.isfinite(factor) else "infinitely"
-
-
-def _least_factor(past: Array, samples: Array, direction: Better) -> float:
-    """Return how many times the best of the samples is worse than the worst value; nan where that means nothing."""
-    if not past.size or past.min() <= 0 or samples.min() < 0:
-        return math.nan
-    with np.errstate(divide="ignore", over="ignore"):
-        up = float(np.divide(samples.min(), past.max()))
-        down = float(np.divide(past.min(), samples.max()))
-    return {Better.LOWER: up, Better.HIGHER: down}.get(direction, max(up, down))
 
 
 def _in_unit(found: Judgement, unit: float, history: Array) -> Judgement:

@@ -23,6 +23,9 @@ FEWEST_PLACES: Final = 3
 SAME_LEVEL: Final = 2.0
 """Standard deviations within which the medians of two levels are the same level, visited again."""
 
+ESTABLISHED: Final = 5
+"""Values that a level must have lasted for: until then, it may be an excursion that ends with the next value."""
+
 Array = NDArray[np.float64]
 
 
@@ -42,6 +45,15 @@ class Levels:
     def current(self) -> Array:
         """The values of the current level."""
         return self.values[self.bounds[-2] :]
+
+    @property
+    def established(self) -> Array:
+        """The values of the level that is believed: the newest one that lasted for :data:`ESTABLISHED` values.
+
+        Without any such level, the current one.
+        """
+        lasting = [part for part, _ in self.parts if part.size >= ESTABLISHED]
+        return lasting[-1] if lasting else self.current
 
     @property
     def parts(self) -> list[tuple[Array, NDArray[np.intp]]]:

@@ -99,7 +99,7 @@ def _row(
         decides=trace.decides,
         canary=canary,
         accepted=accepted,
-        address=f"{address}/#/traces/{key}" if known else "",
+        address=f"{address}/trace/{trace.trace.id}" if known and trace.trace is not None else "",
         picture=f"{address}/api/v1/traces/{key}/plot.png" if known else "",
     )
 
