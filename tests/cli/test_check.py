@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,9 @@ import pytest
 from tests.cli.conftest import Knick
 from tests.repositories import GitRepository
 
+from knickpoint.ingest import import_files
 from knickpoint.ingest.context.ci import _SERVICES
+from knickpoint.instance import create_instance, open_instance
 from knickpoint.server import dashboard
 
 _NAMES = tuple(f"b{number}" for number in range(10))
@@ -41,23 +44,36 @@ def values(level: float, number: int = 0) -> dict[str, float]:
     return {name: level * (1 + 0.01 * wobble[(number + place) % 7]) for place, name in enumerate(_NAMES)}
 
 
-@pytest.fixture
-def project(knick: Knick, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    """Make the repository with its instance and go there, outside of any CI."""
-    for service in _SERVICES:
-        monkeypatch.delenv(service.sign, raising=False)
-    repository = GitRepository.make(tmp_path / "project")
-    monkeypatch.chdir(repository.directory)
-    assert knick("init", ".knickpoint", "--repository", "project=.").code == 0
-    monkeypatch.setenv("KNICKPOINT_INSTANCE", ".knickpoint")
-    made = Project(repository, "", "")
-    old = repository.commits(8)
-    new = repository.commits(8)
-    paths = [made.write(f"{place}.csv", name, values(400.0, place)) for place, name in enumerate(old)]
-    paths += [made.write(f"{place + 8}.csv", name, values(1.0, place)) for place, name in enumerate(new)]
-    assert knick("import", *paths).code == 0
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """Make the repository with its instance, once."""
+    repository = GitRepository.make(tmp_path_factory.mktemp("made") / "project")
+    project = Project(repository, "", "")
+    old, new = repository.commits(8), repository.commits(8)
+    paths = [project.write(f"{place}.csv", name, values(400.0, place)) for place, name in enumerate(old)]
+    paths += [project.write(f"{place + 8}.csv", name, values(1.0, place)) for place, name in enumerate(new)]
+    instance = repository.directory / ".knickpoint"
+    with create_instance(instance, repositories={"project": ".."}) as opened:
+        import_files(opened, paths)
     repository.git("switch", "--quiet", "--create", "patch", old[-1])
     return Project(repository, old[-1], repository.commit("Change what is slow"))
+
+
+def copy_of(project: Project, directory: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """Copy the project and go there, outside of any CI."""
+    for service in _SERVICES:
+        monkeypatch.delenv(service.sign, raising=False)
+    shutil.copytree(project.repository.directory, directory)
+    monkeypatch.chdir(directory)
+    monkeypatch.setenv("KNICKPOINT_INSTANCE", ".knickpoint")
+    repository = GitRepository(directory, project.repository.minutes)
+    return Project(repository, project.base, project.patch)
+
+
+@pytest.fixture
+def project(made: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """Go to a copy of the repository with its instance."""
+    return copy_of(made, tmp_path / "project", monkeypatch)
 
 
 def rows(knick: Knick, *arguments: str | Path) -> list[dict[str, Any]]:
@@ -66,13 +82,13 @@ def rows(knick: Knick, *arguments: str | Path) -> list[dict[str, Any]]:
 
 
 def test_an_unchanged_patch_passes_although_main_moved_on(knick: Knick, project: Project) -> None:
-    ran = knick("check", project.write("new.csv", project.patch, values(400.0)))
+    new = project.write("new.csv", project.patch, values(400.0))
+    ran = knick("check", new)
     lines = ran.output.splitlines()
     assert (ran.code, lines[0]) == (0, "May be merged: nothing regressed, of 10 benchmarks.")
     assert "0 regressed, 0 improved, 10 unchanged." in lines
     assert len(lines) <= 7
-    listed = knick("check", project.write("new.csv", project.patch, values(400.0)), "--all").output
-    assert listed.count("unchanged  ,benchmark=b") == 10
+    assert knick("check", new, "--all").output.count("unchanged  ,benchmark=b") == 10
 
 
 def test_the_base_is_named_with_its_subject_and_the_length_of_the_history(knick: Knick, project: Project) -> None:
@@ -211,13 +227,21 @@ def junit(path: Path, *failed: str) -> Path:
     return path
 
 
-@pytest.fixture
-def tested(knick: Knick, project: Project) -> Project:
-    """Import results of JUnit at the newest commits before the branch."""
-    commits = project.repository.git("rev-list", "--max-count=6", project.base).split()
-    for name in commits:
-        assert knick("import", junit(Path(f"{name}.xml")), "--commit", name).code == 0
+@pytest.fixture(scope="module")
+def made_with_tests(made: Project, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """Import results of JUnit at the newest commits before the branch, once."""
+    directory = tmp_path_factory.mktemp("tested") / "project"
+    shutil.copytree(made.repository.directory, directory)
+    project = Project(GitRepository(directory, made.repository.minutes), made.base, made.patch)
+    with open_instance(directory / ".knickpoint") as opened:
+        for name in project.repository.git("rev-list", "--max-count=6", project.base).split():
+            import_files(opened, [junit(directory / f"{name}.xml")], revision=name)
     return project
+
+
+@pytest.fixture
+def tested(made_with_tests: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    return copy_of(made_with_tests, tmp_path / "tested", monkeypatch)
 
 
 def check_tests(knick: Knick, project: Project, *failed: str) -> tuple[int, list[str]]:
