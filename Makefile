@@ -127,8 +127,11 @@ bench-dashboard: setup-dev ## Speed of the triage page of a large instance
 bench-watch: setup-dev ## Announcements of histories that are replayed commit by commit
 	@$(BIN)/python benchmarks/watch.py
 
-bench-gate: setup-dev ## Pull requests that a check fails without a reason, beside the rules of its peers
-	@$(BIN)/python benchmarks/gate.py
+bench-gate: setup-dev ## Pull requests that a check fails without a reason, beside its peers (GATE_ARGS=--quick)
+	@$(BIN)/python benchmarks/gate.py $(GATE_ARGS)
+
+bench-compare: setup-dev ## Comparisons of two commits that fail without a reason, and what they find
+	@$(BIN)/python benchmarks/compare.py $(COMPARE_ARGS)
 
 bench-formats: setup-dev ## Speed of reading results files beside the JSON parser alone
 	@$(BIN)/python benchmarks/formats.py
@@ -163,4 +166,4 @@ format: $(STAMPS)/dev $(DASHBOARD) ## Format the Python code, the C code and the
 clean: ## Remove what was built; .venv stays
 	@rm -rf build src/knickpoint/server/static src/*.egg-info frontend/node_modules
 
-.PHONY: help setup setup-dev demo test lint types imports test-python test-frontend docs site docs-pictures docs-write test-long test-kills bench-detect bench-accuracy bench-store bench-dashboard bench-watch bench-gate bench-formats bench-bisect train-default fuzz-formats lock format clean
+.PHONY: help setup setup-dev demo test lint types imports test-python test-frontend docs site docs-pictures docs-write test-long test-kills bench-detect bench-accuracy bench-store bench-dashboard bench-watch bench-gate bench-compare bench-formats bench-bisect train-default fuzz-formats lock format clean

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -23,10 +24,10 @@ def repository(new_repository: Make, tmp_path: Path, monkeypatch: pytest.MonkeyP
     return made
 
 
-def _compare(knick: Knick, *options: str, most: int = 8) -> Ran:
+def _compare(knick: Knick, *options: str, most: int = 4) -> Ran:
     """Compare the last two commits with a false-positive rate that few rounds can reach."""
     build = ("--results", "out.json", "--build", f"{sys.executable} build.py")
-    rules = ("--false-positives", "0.2", "--most-rounds", str(most), "--find", "0.5")
+    rules = ("--false-positives", "0.3", "--most-rounds", str(most), "--find", "0.5")
     return knick("compare", "HEAD~1", "HEAD", *build, *rules, *options, "--", sys.executable, "measure.py")
 
 
@@ -52,6 +53,40 @@ def test_equal_commits_may_be_merged(knick: Knick, repository: GitRepository) ->
     assert ran.output.startswith("May be merged: nothing regressed, of 2 benchmarks.\nBase ")
     assert "0 regressed, 0 improved, 2 unchanged." in ran.output
     assert "May be merged" in Path("comment.md").read_text()
+
+
+_PARTS = ("load", "render", "machine")
+_TESTS = """
+import os, pathlib
+render = float(pathlib.Path("render.txt").read_text())
+noise = 0.001 * (int(os.environ["KNICKPOINT_PROBE"].split("-")[1]) % 5)
+load = pathlib.Path("load.xml").read_text()
+cases = "".join(f'<testcase name="{name}" time="{value}"/>' for name, value in
+                (("render", render + noise), ("machine", render / 2 + noise)))
+pathlib.Path("out.json").write_text(f'<testsuite name="speed"><testcase name="load" time="3.5">{load}</testcase>{cases}</testsuite>')
+"""
+
+
+def test_what_failed_was_accepted_or_is_a_canary_is_shown_as_that(knick: Knick, repository: GitRepository) -> None:
+    config = '[canaries.machine]\nquery = "benchmark=machine"\n'
+    accepted = "Render with shadows\n\nKnickpoint-Accept: render, shadows cost a tenth\nKnickpoint-Accept: parse, gone"
+    files = {"measure.py": _TESTS, "build.py": "", "knickpoint.toml": config}
+    broken = "<error message='out of memory'/>"
+    repository.commit_files(
+        [
+            ("Render plainly", {**files, "load.xml": "", "render.txt": "10"}),
+            (accepted, {"load.xml": broken, "render.txt": "11"}),
+        ]
+    )
+    ran = _compare(knick, "--format", "json", "--report", "markdown=comment.md")
+    rows = {part: row for row in json.loads(ran.output) for part in _PARTS if part in row["trace"]}
+    assert ran.code == 1
+    assert rows["load"]["reason"] == "failed: out of memory"
+    assert (rows["render"]["verdict"], rows["render"]["accepted"]) == ("regressed", "shadows cost a tenth")
+    assert rows["machine"]["decides"] is False
+    assert re.search("the canary .*machine.* regressed", ran.errors)
+    assert "'parse, gone', which names no benchmark" in ran.errors
+    assert "Do not merge: 1 failed, of 2 benchmarks." in Path("comment.md").read_text(encoding="utf-8")
 
 
 def test_a_side_that_cannot_be_built_is_named(knick: Knick, repository: GitRepository) -> None:

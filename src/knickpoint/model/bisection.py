@@ -122,8 +122,8 @@ class ProbeResult:
     ``files`` are the results as the tool wrote them, to be imported like any others; ``measured`` are the values in them
     by trace key, as the configuration of the reader names the traces. ``reason`` says in one line why there is no value;
     ``output`` is the end of what the commands printed. ``built`` is false where an artefact of an earlier build was used.
-    ``better`` has the direction of each trace and ``command_seconds`` the time of each run of the measure command; both are
-    known on the device only, and do not travel. So is ``declined``: a step ended with exit code 125.
+    ``better`` has the direction of each trace, ``failed`` the message of each that failed, and ``command_seconds`` the time of
+    each run of the measure command; they are known on the device only, and do not travel. So is ``declined``: a step ended with exit code 125.
     """
 
     probe: str
@@ -138,5 +138,6 @@ class ProbeResult:
     output: str = field(default="", repr=False)
     built: bool = True
     better: Mapping[str, Better] = field(default_factory=dict)
+    failed: Mapping[str, str] = field(default_factory=dict)
     command_seconds: tuple[float, ...] = ()
     declined: bool = False

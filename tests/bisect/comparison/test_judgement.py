@@ -102,6 +102,25 @@ def test_a_vanished_benchmark_is_regressed_and_a_new_one_is_named() -> None:
     assert judge.finished
 
 
+@pytest.mark.parametrize(
+    ("base", "head", "verdict", "reason"),
+    [
+        (False, True, Verdict.REGRESSED, "failed: out of memory"),
+        (True, True, Verdict.NO_DATA, "failed on both sides: out of memory"),
+        (True, False, Verdict.NO_DATA, "failed at the base: out of memory"),
+    ],
+)
+def test_a_benchmark_that_failed_says_so(*, base: bool, head: bool, verdict: Verdict, reason: str) -> None:
+    judge = RoundsJudge(ComparisonRules())
+    value, failure = {KEY: MeasuredValue(10.0, "ms")}, {KEY: "out of memory"}
+    for take in (judge.warm_up, judge.add):
+        judge.note_failures(failure if base else {}, failure if head else {})
+        take({} if base else value, {} if head else value)
+    found = _only(judge)
+    assert (found.verdict, found.reason, found.decided) == (verdict, reason, True)
+    assert found.failed is (verdict is Verdict.REGRESSED)
+
+
 def test_units_that_convert_are_compared_and_others_are_regressed() -> None:
     judge = RoundsJudge(ComparisonRules())
     for _ in range(2):

@@ -105,6 +105,7 @@ class Comparison:
             warm = {side: self._measure(side) for side in _SIDES}
         for side, result in warm.items():
             self._check_first(side, result)
+        self.judge.note_failures(*(warm[side].failed for side in _SIDES))
         self.judge.warm_up(*(_values(warm[side]) for side in _SIDES))
         if not self.judge.benchmarks:
             raise SideFailedError("the results have no value")
@@ -136,6 +137,7 @@ class Comparison:
                 self._note_failure(side, name, result)
                 return
             results[side] = result
+        self.judge.note_failures(*(results[side].failed for side in _SIDES))
         self.judge.add(*(_values(results[side]) for side in _SIDES))
         decided = sum(each.decided for each in self.judge.benchmarks)
         self.progress(f"{name}: {decided:,} of {len(self.judge.benchmarks):,} benchmarks decided")

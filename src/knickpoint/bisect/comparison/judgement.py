@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from knickpoint.bisect.comparison.effect import Effect, estimate_effect
-from knickpoint.bisect.comparison.paired_values import MeasuredValue, PairedValues, pair_round
+from knickpoint.bisect.comparison.paired_values import (
+    MeasuredValue,
+    PairedValues,
+    note_failures,
+    pair_round,
+)
 from knickpoint.bisect.comparison.sign_flips import Look, SignFlipTest, fewest_rounds
 from knickpoint.model.errors import InputError
 from knickpoint.model.quantity_text import percent_text
@@ -60,7 +65,7 @@ class ComparedBenchmark:
 
     ``before`` and ``after`` are levels in ``unit``; ``relative`` is the change over the size of ``before``, ``low`` and ``high`` its 95 %
     interval, ``detectable`` the smallest one that would have been found in four cases of five. Unknown numbers are nan.
-    ``decided`` says that more rounds would not change the verdict, or need not.
+    ``decided`` says that more rounds would not change the verdict, or need not. ``failed`` says that only the head failed.
     """
 
     key: str
@@ -78,6 +83,7 @@ class ComparedBenchmark:
     detectable: float = math.nan
     p_value: float = math.nan
     vanished: bool = False
+    failed: bool = False
 
 
 class RoundsJudge:
@@ -105,6 +111,10 @@ class RoundsJudge:
         """Take the round that does not count: it says which benchmarks there are."""
         pair_round(self._values, base, head, 0, counted=False)
         self._judged = tuple(_without_numbers(values, 0) for values in self._values.values())
+
+    def note_failures(self, base: Mapping[str, str], head: Mapping[str, str]) -> None:
+        """Take the messages of the benchmarks that failed, before the round that they belong to."""
+        note_failures(self._values, base, head)
 
     def add(self, base: Mapping[str, MeasuredValue], head: Mapping[str, MeasuredValue]) -> None:
         """Take a round, and judge."""
@@ -199,6 +209,10 @@ def _without_numbers(values: PairedValues, rounds: int) -> ComparedBenchmark:
     if values.other_unit:
         reason = f"the unit changed from {values.unit or 'none'} to {values.other_unit or 'none'}"
         return ComparedBenchmark(values.key, values.unit, values.better, Verdict.REGRESSED, reason, decided)
+    if not values.has_head and values.head_failures:
+        return _failed(values, decided=decided)
+    if not values.has_base and values.base_failures:
+        return _undecidable(values, _with_message("failed at the base", values.base_failures), decided=decided)
     if values.has_base and not values.has_head:
         reason = "vanished: the base has it, and the head does not"
         return ComparedBenchmark(
@@ -213,7 +227,29 @@ def _without_numbers(values: PairedValues, rounds: int) -> ComparedBenchmark:
         )
     new = values.has_head and not values.has_base
     reason = "new: only the head has it" if new else "no round has a value of both sides yet"
-    return ComparedBenchmark(values.key, values.unit, values.better, Verdict.NO_DATA, reason, decided and new)
+    return _undecidable(values, reason, decided=decided and new)
+
+
+def _failed(values: PairedValues, *, decided: bool) -> ComparedBenchmark:
+    """Judge a benchmark that failed in every run of the head: that of a base that fails, too, is not the head's fault."""
+    if values.base_failures and not values.has_base:
+        return _undecidable(values, _with_message("failed on both sides", values.head_failures), decided=decided)
+    reason = _with_message("failed", values.head_failures)
+    if not values.has_base:
+        reason += "; the base does not have it"
+    return replace(
+        _undecidable(values, reason, decided=decided), verdict=Verdict.REGRESSED, before=values.centre(), failed=True
+    )
+
+
+def _undecidable(values: PairedValues, reason: str, *, decided: bool) -> ComparedBenchmark:
+    return ComparedBenchmark(values.key, values.unit, values.better, Verdict.NO_DATA, reason, decided)
+
+
+def _with_message(what: str, messages: Sequence[str]) -> str:
+    """Return what happened, with the first message that says something."""
+    message = next((text for text in messages if text), "")
+    return f"{what}: {message}" if message else what
 
 
 def _relative(values: PairedValues, difference: float) -> float:

@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 
 from knickpoint.model.unit import Better, conversion, read_unit
 
-__all__ = ["COMMAND_KEY", "EXACT_DIFFERENT", "EXACT_EQUAL", "MeasuredValue", "PairedValues", "pair_round"]
+__all__ = [
+    "COMMAND_KEY",
+    "EXACT_DIFFERENT",
+    "EXACT_EQUAL",
+    "MeasuredValue",
+    "PairedValues",
+    "note_failures",
+    "pair_round",
+]
 
 COMMAND_KEY: Final = ",benchmark=command,"
 """The trace key of the time of the command itself, where it writes no results."""
@@ -40,7 +48,10 @@ class MeasuredValue:
 
 @dataclass
 class PairedValues:
-    """The values of one benchmark by round, nan for missing; those of the head are in the unit of the base."""
+    """The values of one benchmark by round, nan for missing; those of the head are in the unit of the base.
+
+    The failures are the messages of the runs, the warm-up included, in which it failed.
+    """
 
     key: str
     unit: str = ""
@@ -49,6 +60,8 @@ class PairedValues:
     head: list[float] = field(default_factory=list)
     warm: tuple[float, float] = (math.nan, math.nan)
     other_unit: str = ""
+    base_failures: list[str] = field(default_factory=list)
+    head_failures: list[str] = field(default_factory=list)
 
     def add(self, base: MeasuredValue | None, head: MeasuredValue | None, rounds: int, *, counted: bool) -> None:
         """Add what a round measured; ``rounds`` were counted before."""
@@ -142,3 +155,13 @@ def pair_round(
         known.setdefault(key, PairedValues(key))
     for key, values in known.items():
         values.add(base.get(key), head.get(key), rounds, counted=counted)
+
+
+def note_failures(known: dict[str, PairedValues], base: Mapping[str, str], head: Mapping[str, str]) -> None:
+    """Add the messages of the benchmarks that failed in a round."""
+    for key in [*base, *head]:
+        values = known.setdefault(key, PairedValues(key))
+        if key in base:
+            values.base_failures.append(base[key])
+        if key in head:
+            values.head_failures.append(head[key])

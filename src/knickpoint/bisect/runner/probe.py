@@ -111,6 +111,7 @@ def run_probe(
         output=probe.output,
         built=probe.built,
         better={key: better for run in probe.runs for key, better in run.better.items()} if measured else {},
+        failed={key: text for run in probe.runs for key, text in run.failed.items()} if measured else {},
         command_seconds=tuple(probe.command_seconds),
         declined=probe.declined,
     )

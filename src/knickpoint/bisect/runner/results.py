@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -21,7 +21,7 @@ from knickpoint.ingest.stages.read import read_results
 from knickpoint.model.bisection import Measured, ResultsFile
 from knickpoint.model.errors import FormatError, KnickpointError
 from knickpoint.model.plain_text import plain_line
-from knickpoint.model.report import ResultTable
+from knickpoint.model.report import Outcome, ResultTable
 from knickpoint.model.unit import Better
 
 __all__ = ["RunResults", "find_files", "join_runs", "read_run"]
@@ -43,12 +43,16 @@ Signature = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class RunResults:
-    """What one run of the measure command wrote: the files, and the samples, unit and direction of each trace."""
+    """What one run of the measure command wrote: the files, and the samples, unit and direction of each trace.
+
+    ``failed`` has the message of each trace that failed and has no value.
+    """
 
     files: tuple[ResultsFile, ...]
     samples: Mapping[str, tuple[float, ...]]
     units: Mapping[str, str]
     better: Mapping[str, Better]
+    failed: Mapping[str, str] = field(default_factory=dict)
 
 
 def find_files(tree: Path, patterns: Sequence[str]) -> dict[str, Signature]:
@@ -96,6 +100,7 @@ def read_run(job: ProbeJob, tree: Path, before: Mapping[str, Signature]) -> RunR
     samples: dict[str, list[float]] = {}
     units: dict[str, str] = {}
     better: dict[str, Better] = {}
+    failed: dict[str, str] = {}
     for name in fresh:
         content = _read_below(tree, name)
         tables = _tables(job, tree, name, content, found=any(sign in pattern for pattern in patterns for sign in "*?["))
@@ -104,13 +109,15 @@ def read_run(job: ProbeJob, tree: Path, before: Mapping[str, Signature]) -> RunR
         files.append(ResultsFile(name, content))
         for table in tables:
             _add(table, samples, units, better)
+            failed |= _failures(table)
     if not files:
         raise FormatError(
             "no format fits what the measure command wrote",
             where=plain_line(", ".join(fresh), _LONGEST_NAME),
             remedy="knick import --list shows the formats.",
         )
-    return RunResults(tuple(files), {key: tuple(values) for key, values in samples.items()}, units, better)
+    failed = {key: message for key, message in failed.items() if key not in samples}
+    return RunResults(tuple(files), {key: tuple(values) for key, values in samples.items()}, units, better, failed)
 
 
 def join_runs(runs: Sequence[RunResults]) -> dict[str, Measured]:
@@ -191,3 +198,10 @@ def _add(table: ResultTable, samples: dict[str, list[float]], units: dict[str, s
             samples.setdefault(key, []).extend(values)
             units.setdefault(key, table.units[table.unit_codes[row]])
             better.setdefault(key, directions[table.better_codes[row]])
+
+
+def _failures(table: ResultTable) -> dict[str, str]:
+    """Return the first line of the message of each trace that failed."""
+    code = list(Outcome).index(Outcome.FAILED)
+    rows = np.flatnonzero(table.outcome_codes == code).tolist()
+    return {table.keys[row]: plain_line(table.messages.get(row, "").strip(), _LONGEST_NAME) for row in rows}

@@ -241,7 +241,7 @@ def command(
         )
         newest = store.commits.get(known, [report.newest])[0].commit.hash if known and report.newest is not None else ""
         # Say it: what the commits accept, what canaries say, and the plots of what fails.
-        canaries = canary_keys(opened.config.canaries.values(), read.repository, report)
+        canaries = canary_keys(opened.config.canaries.values(), read.repository, [trace.key for trace in report.traces])
         accepted, warnings = match_accepted(found.accepted if found else (), [trace.key for trace in report.traces])
         gate = gate_report(
             report,

@@ -43,14 +43,12 @@ def base_sentence(base: Base | None, report: CheckReport, newest: str) -> str:
     return f"Base: {commit.hash[:12]}{subject} of {commit.time:%Y-%m-%d %H:%M} UTC, {base.reason}. History: {history}."
 
 
-def canary_keys(settings: Iterable[CanarySettings], repository: str, report: CheckReport) -> frozenset[str]:
-    """Return the trace keys of canaries, which no commit should change."""
+def canary_keys(settings: Iterable[CanarySettings], repository: str, keys: Iterable[str]) -> frozenset[str]:
+    """Return those of ``keys`` that are canaries, which no commit should change."""
     queries = [parse_query(canary.query) for canary in settings if canary.repository in {"", repository}]
     if not queries:
         return frozenset()
-    return frozenset(
-        trace.key for trace in report.traces if any(query.matches(decode_key(trace.key)) for query in queries)
-    )
+    return frozenset(key for key in keys if any(query.matches(decode_key(key)) for query in queries))
 
 
 def gate_report(

@@ -12,7 +12,7 @@ from knickpoint.cli.commands.bisect.options import SearchOptions, default_worksp
 from knickpoint.cli.commands.bisect.signals import interrupted_by_end
 from knickpoint.cli.exit_codes import INTERRUPTED
 from knickpoint.cli.options import instance_option
-from knickpoint.cli.output import OutputFormat, echo_rendered, format_option, render, show
+from knickpoint.cli.output import OutputFormat, Row, echo_rendered, format_option, render, show
 from knickpoint.model.errors import InputError
 from knickpoint.model.plain_text import counted
 from knickpoint.model.step import Verdict
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from knickpoint.bisect.comparison import Comparison, ComparisonEnd, ComparisonRequest, ComparisonRules
     from knickpoint.cli.commands.check.report_files import ReportTarget
+    from knickpoint.instance import Config
     from knickpoint.model.commit import Commit
     from knickpoint.reports import GateReport
 
@@ -108,6 +109,7 @@ def command(
     """
     from knickpoint.bisect.comparison import ComparisonRules
     from knickpoint.cli.commands.check.report_files import read_targets
+    from knickpoint.cli.commands.compare.rows import comparison_rows
 
     targets = read_targets(reports)
     rules = ComparisonRules(
@@ -118,14 +120,23 @@ def command(
         most_rounds=most_rounds,
         seed=seed,
     )
-    request, space = _request(base, head, options, instance)
+    config = _configuration(instance, options)
+    request, space = _request(base, head, options, config)
     comparison, commits = _prepare(replace(request, rules=rules, minutes=minutes), options, space)
     end, interrupted = _run(comparison)
     verdicts = [Verdict(name) for name in fail_on]
-    gate = _report(end, commits, rules, verdicts, output=output, targets=targets, everything=everything)
+    gate = _judged(end, request, commits=commits, rules=rules, config=config, fail_on=verdicts)
+    _report(gate, comparison_rows(end, *commits, rules, gate), output=output, targets=targets, everything=everything)
+    _warn(end, gate)
     if interrupted:
         raise click.exceptions.Exit(INTERRUPTED)
     raise click.exceptions.Exit(_REGRESSED if gate.failures else 0 if gate.judged else _NO_DATA)
+
+
+def _configuration(instance: str | None, options: SearchOptions) -> Config | None:
+    from knickpoint.cli.commands.bisect.search import nearest_configuration
+
+    return nearest_configuration(instance, options.repository)
 
 
 def _prepare(
@@ -143,7 +154,7 @@ def _prepare(
     return comparison, (known[request.base], known[request.head])
 
 
-def _request(base: str, head: str, options: SearchOptions, instance: str | None) -> tuple[ComparisonRequest, int]:
+def _request(base: str, head: str, options: SearchOptions, config: Config | None) -> tuple[ComparisonRequest, int]:
     """Return what is compared, and the megabytes that the workspace may take.
 
     Raises:
@@ -153,10 +164,9 @@ def _request(base: str, head: str, options: SearchOptions, instance: str | None)
     """
     from knickpoint.bisect.comparison import ComparisonRequest
     from knickpoint.bisect.coordinator.revision_range import find_revision
-    from knickpoint.cli.commands.bisect.search import naming_of, nearest_configuration
+    from knickpoint.cli.commands.bisect.search import naming_of
     from knickpoint.history import Git, find_work_tree
 
-    config = nearest_configuration(instance, options.repository)
     profiles = config.bisect if config else {}
     if not options.measure and not options.profile and len(profiles) != 1:
         raise InputError(
@@ -198,30 +208,58 @@ def _run(comparison: Comparison) -> tuple[ComparisonEnd, bool]:
         return ComparisonEnd((), 0, "a side cannot be judged"), False
 
 
-def _report(
+def _judged(
     end: ComparisonEnd,
+    request: ComparisonRequest,
+    *,
     commits: tuple[Commit, Commit],
     rules: ComparisonRules,
+    config: Config | None,
     fail_on: Collection[Verdict],
-    *,
-    output: OutputFormat,
-    targets: Sequence[ReportTarget],
-    everything: bool,
 ) -> GateReport:
-    """Print what was found, write the reports, and return what decides."""
+    """Return what decides: with the canaries of the configuration, and what commits from BASE to HEAD accept."""
+    from knickpoint.cli.commands.check.gate_rows import canary_keys
+    from knickpoint.cli.commands.compare.rows import comparison_report
+    from knickpoint.history import Git
+    from knickpoint.ingest.comparison_base import ACCEPT_TRAILER
+    from knickpoint.watch.accepted_changes import match_accepted
+
+    keys = [each.key for each in end.benchmarks]
+    trailers = Git.at(Path(request.location)).trailers(ACCEPT_TRAILER, request.head, without=[request.base])
+    accepted, warnings = match_accepted(trailers, keys)
+    for warning in warnings if keys else ():
+        click.echo(f"knick: {warning}", err=True)
+    # Which repository this is, the configuration need not say: a canary of one repository counts if that is the only one.
+    names = list(config.repositories) if config else []
+    canaries = canary_keys(config.canaries.values() if config else (), names[0] if len(names) == 1 else "", keys)
+    return comparison_report(end, *commits, rules, fail_on, canaries=canaries, accepted=accepted)
+
+
+def _report(
+    gate: GateReport, rows: Sequence[Row], *, output: OutputFormat, targets: Sequence[ReportTarget], everything: bool
+) -> None:
+    """Print what was found, and write the reports."""
     from knickpoint.cli.commands.check.report_files import write_reports
     from knickpoint.cli.commands.check.text import text_report
-    from knickpoint.cli.commands.compare.rows import COLUMNS, comparison_report, comparison_rows
+    from knickpoint.cli.commands.compare.rows import COLUMNS
 
-    gate = comparison_report(end, *commits, rules, fail_on)
-    rows = comparison_rows(end, *commits, rules)
     if output is not OutputFormat.TEXT:
         show(COLUMNS, rows, output)
-    elif end.benchmarks:
+    elif gate.rows:
         echo_rendered(text_report(gate, everything=everything))
     written = render(COLUMNS, rows, OutputFormat.JSON)
     write_reports(targets, gate, rows=written, pictures={}, results="", to_errors=output is not OutputFormat.TEXT)
+
+
+def _warn(end: ComparisonEnd, gate: GateReport) -> None:
+    """Print what a person has to know beside the verdicts to standard error."""
     if end.failures:
         lost = counted(len(end.failures), "round was", "rounds were")
         click.echo(f"knick: {lost} left out, because a side gave no values", err=True)
-    return gate
+    for row in gate.rows:
+        if row.canary and row.verdict in {Verdict.REGRESSED, Verdict.IMPROVED}:
+            click.echo(
+                f"knick: the canary {row.key} {row.verdict.value}: not only the commits differ, and the other verdicts are"
+                " in doubt",
+                err=True,
+            )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from knickpoint.bisect.comparison import ComparedBenchmark, ComparisonEnd, ComparisonRules
 from knickpoint.cli.output import Column, Row
@@ -12,7 +13,7 @@ from knickpoint.model.params import decode_key
 from knickpoint.model.plain_text import counted, plain_line
 from knickpoint.model.quantity_text import percent_text, trace_name
 from knickpoint.model.step import Verdict
-from knickpoint.reports import GateReport, GateRow, RowKind
+from knickpoint.reports import Acceptance, GateReport, GateRow, RowKind
 
 __all__ = ["COLUMNS", "comparison_report", "comparison_rows"]
 
@@ -36,8 +37,12 @@ _KINDS = {
 }
 
 
-def comparison_rows(end: ComparisonEnd, base: Commit, head: Commit, rules: ComparisonRules) -> list[Row]:
+def comparison_rows(
+    end: ComparisonEnd, base: Commit, head: Commit, rules: ComparisonRules, gate: GateReport
+) -> list[Row]:
     """Return one row a benchmark; ``low`` and ``high`` are the 95 % interval of the level of the head."""
+    accepted = {row.key: row.accepted.reason for row in gate.rows if row.accepted is not None}
+    canaries = {row.key for row in gate.rows if row.canary}
     return [
         {
             "verdict": each.verdict.value,
@@ -55,8 +60,8 @@ def comparison_rows(end: ComparisonEnd, base: Commit, head: Commit, rules: Compa
             "p_value": each.p_value,
             "conditional": False,
             "margin": _margin(each) * abs(each.before),
-            "decides": True,
-            "accepted": None,
+            "decides": each.key not in canaries,
+            "accepted": accepted.get(each.key),
             "false_positives": rules.false_positives,
             "base": base.hash,
             "base_time": base.time.isoformat() if base.has_time else None,
@@ -70,9 +75,16 @@ def comparison_rows(end: ComparisonEnd, base: Commit, head: Commit, rules: Compa
 
 
 def comparison_report(
-    end: ComparisonEnd, base: Commit, head: Commit, rules: ComparisonRules, fail_on: Collection[Verdict]
+    end: ComparisonEnd,
+    base: Commit,
+    head: Commit,
+    rules: ComparisonRules,
+    fail_on: Collection[Verdict],
+    *,
+    canaries: Collection[str] = (),
+    accepted: Mapping[str, Acceptance] | None = None,
 ) -> GateReport:
-    """Return the report for people."""
+    """Return the report for people; ``canaries`` decide nothing, and what commits accept does not fail."""
     shared = _shared_params(end.benchmarks)
     sentence = (
         f"Base {base.hash[:12]} {_subject(base)}, head {head.hash[:12]} {_subject(head)}, measured in turns on this machine;"
@@ -80,7 +92,11 @@ def comparison_report(
         f" At most {percent_text(rules.false_positives)} of comparisons without a change end as regressed, over all"
         " benchmarks together."
     )
-    rows = tuple(_row(each, shared) for each in end.benchmarks)
+    known = accepted or {}
+    rows = tuple(
+        replace(_row(each, shared), canary=each.key in canaries, accepted=known.get(each.key))
+        for each in end.benchmarks
+    )
     return GateReport("", sentence, rows, rules.false_positives, 0, frozenset(fail_on), complete=_is_complete(end))
 
 
@@ -98,7 +114,7 @@ def _row(each: ComparedBenchmark, shared: Collection[str]) -> GateRow:
         key=each.key,
         name=name,
         params=others,
-        kind=RowKind.VANISHED if each.vanished else _KINDS[each.verdict],
+        kind=RowKind.FAILED if each.failed else RowKind.VANISHED if each.vanished else _KINDS[each.verdict],
         verdict=each.verdict,
         reason=each.reason,
         unit=each.unit,
