@@ -12,7 +12,8 @@ Every search sees the same answers as its reference. The parts are
 
 In ``pass_fail`` and ``measured`` both sides take one culprit and the ends for certain, and are counted until a candidate has
 0.95; the rows "from the ends to the verification" count all that a search takes by default, without a bound. Values are measured
-on the machine of the history, as the references take it; rows for another machine, and a longer history, have no bound either.
+on the machine of the history, as the references take it. The second reference of a measured row knows no levels, only
+what the same history says of them: it shows how much of the first ratio a search can save. Rows for another machine, and a longer history, have no bound either.
 Each row is printed as it comes, and all of them as a table at the end. ``python benchmarks/bisection.py PART…`` (or
 ``make bench-bisect BISECT_ARGS="PART…"``) runs some parts only; ``--quick`` runs fewer cells with fewer searches, about five minutes
 in all on one core. Both leave the file alone.
@@ -38,7 +39,13 @@ from bisection_answers import Noise
 from bisection_ours import Cell, Played, play_all, worst_rounds
 from bisection_pinpoint import PinpointSearch, Thresholds, search_pinpoint, thresholds
 from bisection_planning import seconds_to_plan
-from bisection_references import Searches, optimal_rounds, search_measured, search_pass_fail
+from bisection_references import (
+    Searches,
+    optimal_rounds,
+    search_measured,
+    search_pass_fail,
+    search_with_history,
+)
 from knickpoint.bisect.search.problem import ConclusionKind
 from table import Reach, Row, finish, one_line
 
@@ -65,9 +72,9 @@ class _Run:
     executor: Executor
     quick: bool = False
 
-    def searches(self, usual: int) -> int:
-        """Return how many searches to make where a whole run makes ``usual``."""
-        return max(20, usual // 10) if self.quick else usual
+    def searches(self, usual: int, least: int = 20) -> int:
+        """Return how many searches to make where a whole run makes ``usual``; a quick one makes ``least`` at least."""
+        return max(least, usual // 15) if self.quick else usual
 
 
 def _history(delta: float) -> int:
@@ -112,6 +119,26 @@ def _against_reference(name: str, cells: Sequence[Cell], bound: float, run: _Run
             label = f"{name.format(cell=cell)}, {cell.candidates} candidates, d = {cell.devices}: {what}"
             reach = Reach.AT_MOST_TIMES if kind is cell else Reach.SHOWN
             yield Row(label, "tests", ours, peer, "knows the noise", reach, bound if kind is cell else 0)
+            if kind is cell and cell.error is None:
+                yield _against_the_same_history(label, cell, played, bound, run)
+
+
+def _against_the_same_history(label: str, cell: Cell, played: Sequence[Played], bound: float, run: _Run) -> Row:
+    """Compare with a posterior that knows the deviation, and of the levels only what the history of ours says."""
+    parts = [(cell, begin, min(begin + 10, len(played))) for begin in range(0, len(played), 10)]
+    tests = np.concatenate(list(run.executor.map(_search_part_with_history, parts)))
+    ours, peer = float(np.mean([each.tests for each in played])), float(tests.mean())
+    return Row(label, "tests", ours, peer, "knows the deviation and the history", Reach.AT_MOST_TIMES, bound)
+
+
+def _search_part_with_history(part: tuple[Cell, int, int]) -> np.ndarray:
+    cell, begin, end = part
+    problems = [cell.problem(search) for search in range(begin, end)]
+    means = np.array([(problem.before.mean, problem.after.mean) for problem in problems])
+    culprits = np.array([cell.culprit(search) for search in range(begin, end)])
+    return search_with_history(
+        cell.candidates, cell.devices, cell.answers, culprits, means=means, count=cell.history, first=begin
+    ).tests
 
 
 def _kinds(cell: Cell) -> list[tuple[Cell, str]]:
@@ -192,7 +219,7 @@ def _share(each: Sequence[float]) -> float | None:
 def _calibration(run: _Run) -> Iterator[Row]:
     """Yield how often a stated culprit is wrong, for each kind of noise and for answers."""
     for name, cells, searches in _calibrated_kinds():
-        played = _played(cells, run.searches(searches), run)
+        played = _played(cells, run.searches(searches, 15), run)
         stated = [each for each in played if each.kind is ConclusionKind.CULPRIT]
         measure = f"{name}: wrong among {len(stated)} culprits stated with 0.95"
         yield Row(measure, "", _share([each.wrong for each in stated]), reach=Reach.AT_MOST, bound=_WRONG)
@@ -202,15 +229,20 @@ def _calibration(run: _Run) -> Iterator[Row]:
 
 def _without_change(run: _Run) -> Iterator[Row]:
     """Yield how often a culprit is named where no commit made a change, for each kind of noise and for answers."""
+    total: list[Played] = []
     for name, cells, searches in _calibrated_kinds():
-        without = [replace(cell, change=False, moved=moved) for cell in cells for moved in (False, True)]
-        played = _played(without, max(run.searches(searches) // 2, 20), run)
+        kept = [cell for cell in cells if not run.quick or cell.error is not None or cell.delta >= 2]
+        without = [replace(cell, change=False, moved=moved) for cell in kept for moved in (False, True)]
+        played = _played(without, run.searches(searches * 13 // 20, 13), run)
         measure = f"{name}: culprits named in {len(played)} ranges without a change"
         named = _share([bool(each.named) for each in played])
         yield Row(measure, "", named, reach=Reach.AT_MOST, bound=_WITHOUT_CHANGE)
         ended = [each.kind is ConclusionKind.NOT_REPRODUCIBLE for each in played]
         yield Row(f"{name}: ranges without a change that are called not reproducible", "", _share(ended))
         yield Row(f"{name}: mean tests of a range without a change", "tests", _share([e.tests for e in played]))
+        total += played
+    measure = f"culprits named in all {len(total)} ranges without a change"
+    yield Row(measure, "", _share([bool(e.named) for e in total]), reach=Reach.AT_MOST, bound=_WITHOUT_CHANGE)
 
 
 def _played(cells: Sequence[Cell], searches: int, run: _Run) -> list[Played]:

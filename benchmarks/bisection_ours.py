@@ -26,12 +26,13 @@ from knickpoint.bisect.search.problem import (
     Problem,
 )
 from knickpoint.bisect.search.standing import Standing
+from knickpoint.bisect.settings import ProfileSettings
 from knickpoint.model.bisection import ProbePurpose
 
 __all__ = ["Cell", "Played", "play", "play_all", "worst_rounds"]
 
 _MOST_PROBES: Final = 1_000
-"""A search that takes more is counted as one that gave up."""
+"""A search with certain ends that takes more is counted as one that gave up; others have the budget of a profile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,8 @@ def play(cell: Cell, search: int) -> Played:
     counts: dict[int, int] = {}
     observations = [_answer(cell, search, culprit, probe, counts) for probe in _given(cell, devices[0])]
     given, rounds = len(observations), 0
-    while len(observations) < _MOST_PROBES:
+    most = _MOST_PROBES if cell.certain else ProfileSettings("any").probes_allowed(cell.candidates)
+    while len(observations) < most:
         standing = Standing(problem, tuple(observations))
         conclusion = conclude_of(standing, Budget())
         batch = () if conclusion else plan_of(standing, (), devices)

@@ -1,7 +1,7 @@
-"""The searches that ours is compared with: the noiseless optimum, and posteriors that know the noise.
+"""The searches that ours is compared with: the noiseless optimum, posteriors that know the noise, and one that knows no levels.
 
 These know more than ours may: one culprit for certain, good and bad ends for certain, and the error, or the levels and the
-deviation. They probe the quantiles i / (d + 1) of the posterior in rounds of d probes, and stop at the stated probability.
+deviation; :func:`search_with_history` knows the deviation, and of the levels what a history says. They probe the quantiles i / (d + 1) of the posterior in rounds of d probes, and stop at the stated probability.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bisection_answers import Answers
 
-__all__ = ["Searches", "optimal_rounds", "search_measured", "search_pass_fail"]
+__all__ = ["Searches", "optimal_rounds", "search_measured", "search_pass_fail", "search_with_history"]
 
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -64,6 +64,67 @@ def search_measured(candidates: int, devices: int, answers: Answers, culprits: C
         return answers.delta * answers.values(search, place, k, culprit) - answers.delta**2 / 2
 
     return _search(candidates, devices, culprits, evidence)
+
+
+def search_with_history(
+    candidates: int,
+    devices: int,
+    answers: Answers,
+    culprits: Counts,
+    *,
+    means: Array,
+    count: int,
+    first: int = 0,
+) -> Searches:
+    """Search each of ``culprits`` with measured values, of whose levels a history of ``count`` values has the ``means``.
+
+    ``means`` has shape (searches, 2); ``first`` is the number of the first search. This is what is lost by not knowing the levels: their normal posterior is integrated out exactly, and an end is
+    measured instead of a quantile where its value is expected to say more.
+    """
+    found = [
+        _search_with_history(candidates, devices, answers, (first + number, int(culprit)), (means[number], count))
+        for number, culprit in enumerate(culprits)
+    ]
+    tests, named = (np.array(each, np.int64) for each in zip(*found, strict=True))
+    return Searches(tests, tests // devices, named != culprits)
+
+
+def _search_with_history(
+    candidates: int, devices: int, answers: Answers, search: tuple[int, int], history: tuple[Array, int]
+) -> tuple[int, int]:
+    """Return how many tests one search takes, and the culprit that it names; ``search`` is its number, and its culprit."""
+    means, count = history
+    made, total = np.zeros(candidates + 1, np.int64), np.zeros(candidates + 1)
+    while True:
+        # The levels before and after each candidate, and how well they explain the values.
+        below = np.stack([made, total]).cumsum(axis=1)[:, :-1]
+        counts = count + np.stack([below[0], made.sum() - below[0]])
+        sums = count * means[:, None] + np.stack([below[1], total.sum() - below[1]])
+        levels = sums / counts
+        logs = (levels * sums - np.log(counts)).sum(axis=0) / 2
+        posterior = np.exp(logs - logs.max())
+        posterior /= posterior.sum()
+        if posterior.max() >= _PROBABILITY:
+            return int(made.sum()), int(posterior.argmax()) + 1
+        bad = posterior.cumsum()[:-1]
+        chosen: list[int] = []
+        for quantile in np.arange(1, devices + 1) / (devices + 1):
+            options = [int(np.abs(bad - quantile).argmin()) + 1, *({0, candidates} - set(chosen))]
+            gains = [_gain(posterior, levels, counts, place) for place in options]
+            chosen.append(options[int(np.argmax(gains))])
+        for place in chosen:
+            at = (np.array([number]) for number in (search[0], place, made[place], search[1]))
+            total[place] += float(answers.values(*at)[0])
+            made[place] += 1
+
+
+def _gain(posterior: Array, levels: Array, counts: Array, place: int) -> float:
+    """Return what the variance of the expected value of a place is, in units of that of the value."""
+    after = (np.arange(1, len(posterior) + 1) <= place).astype(np.intp)
+    candidates = np.arange(len(posterior))
+    expected = levels[after, candidates]
+    mean = posterior @ expected
+    return float(posterior @ (expected - mean) ** 2 / (1 + posterior @ (1 / counts[after, candidates])))
 
 
 def _search(

@@ -125,10 +125,11 @@ def _confirm(standing: Standing, under_way: Sequence[PlannedProbe], free: Sequen
     all is at that of the good end. The side that is more open has more probes. Values are compared on one device.
     """
     numbers = standing.likely_culprits
-    parents = {place for number in numbers for place in standing.sides_of(number)[:1]}
-    culprits = {place for number in numbers for place in standing.sides_of(number)[1:]}
-    earlier, later = standing.beside_the_culprit
-    denying = parents if earlier > later else culprits
+    sides = {place for number in numbers for place in standing.sides_of(number)}
+    denying: set[int] = set()
+    for number in numbers:
+        earlier, later = standing.beside(number)
+        denying.update(standing.sides_of(number)[:1] if earlier > later else standing.sides_of(number)[1:])
     answers = standing.problem.error is not None
     made = [(o.place, o.device) for o in standing.observations] + [(probe.place, probe.device) for probe in under_way]
     counts = Counter((place, "" if answers else device) for place, device in made)
@@ -139,7 +140,7 @@ def _confirm(standing: Standing, under_way: Sequence[PlannedProbe], free: Sequen
         def price(place: int, on: str = on) -> tuple[int, int]:
             return (counts[place, on] + 1) * (1 if place in denying else _DENIES), place
 
-        place = min(parents | culprits, key=price, default=None)
+        place = min(sides, key=price, default=None)
         if place is not None:
             counts[place, on] += 1
             purpose = ProbePurpose.VERIFY if standing.change_is_sure else _purpose(standing, place)

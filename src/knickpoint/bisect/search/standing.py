@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from knickpoint.bisect.search.belief import Belief, believe, believe_cautiously
 from knickpoint.bisect.search.gaps import Gaps, inseparable_before, prior_of
-from knickpoint.bisect.search.problem import Observation, Problem
+from knickpoint.bisect.search.problem import Level, Observation, Problem
 
 __all__ = ["Standing"]
 
@@ -64,7 +64,7 @@ class Standing:
     @cached_property
     def culprits(self) -> tuple[int, ...]:
         """The classes that are sure enough to be stated, whatever the noise; ascending, and not yet verified."""
-        if not self.likely_culprits or not self.change_is_sure or not self._is_sure(self.cautious or self.belief):
+        if not self.likely_culprits or not self.change_is_sure or not all(map(self._is_sure, self.cautious)):
             return ()
         return self.likely_culprits if self.stated_probability >= self.problem.probability else ()
 
@@ -76,28 +76,44 @@ class Standing:
     def _is_sure(self, belief: Belief) -> bool:
         return self.ends_are_certain or belief.change >= _CHANGE_AGAINST_NONE
 
-    @property
-    def beside_the_culprit(self) -> tuple[float, float]:
-        """The probabilities that the change was before the likely culprit, or is after it; "none" counts on both sides."""
-        belief, first = self.cautious or self.belief, min(self.likely_culprits)
+    def beside(self, number: int) -> tuple[float, float]:
+        """Return the probabilities that the change was before a likely culprit, or is after it; "none" counts on both sides."""
+        beliefs = dict(zip(self.likely_culprits, self.cautious, strict=False))
+        belief = beliefs.get(number, self.belief)
         alone = np.bincount(self.classes, belief.posterior.single)
-        return float(alone[:first].sum()) + belief.none_after, float(alone[first + 1 :].sum()) + belief.none_before
+        return float(alone[:number].sum()) + belief.none_after, float(alone[number + 1 :].sum()) + belief.none_before
 
     @cached_property
-    def cautious(self) -> Belief | None:
-        """The belief that the likely culprit has to stand; None for answers, and where several are likely."""
-        if self.problem.error is not None or len(self.likely_culprits) != 1:
-            return None
-        return believe_cautiously(self.problem, self.observations)
+    def cautious(self) -> tuple[Belief, ...]:
+        """The belief that each likely culprit of values has to stand; nothing for answers.
+
+        Where several are likely, each has to stand with the values up to the others, and without a history.
+        """
+        if self.problem.error is not None:
+            return ()
+        numbers = self.likely_culprits
+        if len(numbers) == 1:
+            return (believe_cautiously(self.problem, self.observations),)
+        groups = [self.candidates_of(number) for number in numbers]
+        begins = [0, *(group[-1] for group in groups[:-1])]
+        ends = [*(group[0] for group in groups[1:]), self.problem.candidates + 1]
+        return tuple(self._cautious_between(begin, end) for begin, end in zip(begins, ends, strict=True))
+
+    def _cautious_between(self, begin: int, end: int) -> Belief:
+        """Believe in a change at the candidates after ``begin`` and before ``end``, by the values from ``begin`` on."""
+        prior = prior_of(self.problem).copy()
+        prior[:begin] = prior[end - 1 :] = 0.0
+        problem = replace(self.problem, prior=prior, before=Level(), after=Level(), movement=0)
+        return believe_cautiously(problem, [o for o in self.observations if begin <= o.place < end])
 
     @cached_property
     def stated_probability(self) -> float:
         """The least probability of the likely culprits."""
         numbers = list(self.likely_culprits)
         least = min((float(self.class_probability[number]) for number in numbers), default=0.0)
-        if self.cautious is None:
-            return least
-        return min(least, float(self.cautious.posterior.marginal[self.classes == numbers[0]].sum()))
+        for number, belief in zip(numbers, self.cautious, strict=False):
+            least = min(least, float(belief.posterior.marginal[self.classes == number].sum()))
+        return least
 
     @cached_property
     def likely_culprits(self) -> tuple[int, ...]:
