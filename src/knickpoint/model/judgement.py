@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Self
+from typing import Final, Self
 
 from knickpoint.model.step import Check, StableRegion, Verdict
 
-__all__ = ["Judgement", "NewestVerdict"]
+__all__ = ["HOPELESS", "Judgement", "NewestVerdict"]
+
+HOPELESS: Final = 10.0
+"""Share of the level from which on a detectable change is not stated as a number: the noise hides everything."""
 
 
 @dataclass(frozen=True, slots=True)

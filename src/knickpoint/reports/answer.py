@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from knickpoint.detect.family.decision import HOPELESS
+from knickpoint.model.judgement import HOPELESS
 from knickpoint.model.plain_text import counted, plain_line
 from knickpoint.model.quantity_text import levels_text, percent_text
 from knickpoint.reports.gate_report import GateReport, GateRow, RowKind

@@ -26,7 +26,7 @@ from knickpoint.detect.family.short_history import FEWEST, judge_enormous, judge
 from knickpoint.detect.measured_series import check_frame, check_series, safe_unit
 from knickpoint.detect.steps import stable_region
 from knickpoint.model.errors import InputError
-from knickpoint.model.judgement import Judgement
+from knickpoint.model.judgement import HOPELESS, Judgement
 from knickpoint.model.step import Check, Verdict
 from knickpoint.model.unit import Better
 
@@ -34,9 +34,6 @@ __all__ = ["FamilyJudgement", "judge_family"]
 
 NEWEST: Final = 200
 """Commits of the history that count."""
-
-HOPELESS: Final = 10.0
-"""Share of the level from which on a detectable change is not stated as a number."""
 
 DEPTHS: Final[Mapping[int, int]] = {5: 60, 3: 12, 2: 0}
 """Samples of a side that count → values that a history needs for that, to have enough blocks of as many."""
