@@ -60,6 +60,16 @@ def test_a_file_reads_the_same_when_its_format_is_named(path: Path) -> None:
     assert values(named) == values(read(path))
 
 
+@pytest.mark.parametrize(
+    "path", [path for path in FILES if path.suffix in {".txt", ".csv"}], ids=lambda path: path.name
+)
+def test_a_text_with_the_line_ends_of_windows_reads_the_same(path: Path) -> None:
+    data = path.read_bytes().replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
+    assert [found.name for found in sniff(data)] == [format_of(path)]
+    report, _ = read_report(data, name=path.name, companions=COMPANIONS)
+    assert values(report) == values(read(path))
+
+
 @each_file
 def test_a_file_gives_results_with_canonical_keys_that_differ(path: Path) -> None:
     report = read(path)
@@ -151,7 +161,7 @@ _json = st.recursive(
                 "benchmarks", "context", "results", "name", "value", "unit", "stats", "data", "key", "measurement",
                 "measurements", "version", "git_hash", "entries", "commit", "runs", "values", "metadata", "suites",
                 "framework", "charts", "tests", "machine", "run", "files", "groups", "metrics", "primaryMetric", "tags",
-                "run_id", "command", "mean", "start", "intervals", "end", "jobs", "fio version", "event", "counter-value", "Benchmarks", "HostEnvironmentInfo", "commit_hash", "benchmark", "unit",
+                "run_id", "command", "mean", "start", "intervals", "end", "jobs", "fio version", "event", "counter-value", "benches", "result", "latency", "median(elapsed)", "BenchmarkTools", "Benchmarks", "HostEnvironmentInfo", "commit_hash", "benchmark", "unit",
                 "diagnostics", "sampleValues", "attributes", "timestamp", "fullname", "id", "iters", "times", "params",
             ]),
             inner,
@@ -179,7 +189,16 @@ def test_formats_are_sorted_and_have_names_of_their_own() -> None:
 
 
 def test_every_format_that_calls_itself_verified_has_a_golden_file_or_a_published_one() -> None:
-    elsewhere = {"benchmarkdotnet", "csv", "github-action-benchmark", "jmh", "json", "parquet"}
+    elsewhere = {
+        "benchmarkdotnet",
+        "benchmarktools",
+        "csv",
+        "github-action-benchmark",
+        "gungraun",
+        "jmh",
+        "json",
+        "parquet",
+    }
     has_golden = {format_of(path) for path in FILES if path.parent.name == "golden"}
     assert {known.name for known in FORMATS if known.verified} == has_golden | elsewhere
 

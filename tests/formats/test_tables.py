@@ -6,7 +6,7 @@ import io
 import json
 
 import pytest
-from tests.formats.files import made
+from tests.formats.files import by, made
 
 from knickpoint.formats import read_report, sniff
 from knickpoint.model.errors import FormatError
@@ -285,3 +285,55 @@ def test_a_whole_number_of_json_rows_too_large_for_a_float_is_a_failure() -> Non
     rows = [{"commit": "abc", "benchmark": "x", "values": [10**400]}, {"commit": "abc", "benchmark": "y", "value": 1}]
     failed, measured = read_report(json.dumps(rows).encode())[0].runs[0].results
     assert (failed.outcome, measured.samples) == (Outcome.FAILED, (1.0,))
+
+
+@pytest.mark.parametrize(
+    ("text", "params"),
+    [
+        ("name,time_ms\nparse,1.5\n", {"benchmark": "parse", "metric": "time_ms"}),
+        ("test;compiler;latency [ms]\nparse;gcc;1,5\n", {"benchmark": "parse", "compiler": "gcc", "metric": "latency"}),
+        ("name,param:size,time_ms\nparse,10,1.5\n", {"benchmark": "parse", "size": "10", "metric": "time_ms"}),
+    ],
+)
+def test_a_table_of_names_needs_units_in_its_header_and_no_commit(text: str, params: dict[str, str]) -> None:
+    report, _ = read_report(text.encode())
+    result = by(report, **params)
+    assert (result.samples, result.unit, result.better) == ((1.5,), "ms", Better.LOWER)
+
+
+def test_rows_of_one_name_are_repetitions_where_only_measured_values_differ() -> None:
+    report, _ = read_report(b"name,time_ms,score\nparse,1.5,7\nparse,1.7,7\n")
+    assert by(report, benchmark="parse", metric="time_ms").samples == (1.5, 1.7)
+
+
+def test_rows_of_one_name_that_a_number_without_a_unit_tells_apart_are_refused_with_what_to_do() -> None:
+    text = "name,size,time_ms\nparse,10,1.5\nparse,100,9.5\n"
+    with pytest.raises(
+        FormatError, match=r"line 3: this row and line 2 .*'size'.*Call it param:size .* or metric:size"
+    ):
+        read_report(text.encode())
+    for prefix, counts in (("param", [1, 1]), ("metric", [2, 2])):
+        report, _ = read_report(text.replace("size", f"{prefix}:size").encode())
+        assert [len(result.samples) for result in report.runs[0].results] == counts
+
+
+@pytest.mark.parametrize("header", ["name,mean", "command,mean", "name,time"])
+def test_a_table_that_is_not_understood_is_refused_with_what_it_needs(header: str) -> None:
+    message = (
+        rf"needs a column value, or a column name .*as in name,time_ms; it has {header.replace(',', ', ')}\..*--as csv"
+    )
+    with pytest.raises(FormatError, match=message):
+        read_report(f"{header}\nparse,1.5\n".encode())
+
+
+def test_columns_without_units_are_values_where_the_format_is_named() -> None:
+    report, _ = read_report(b"name,mean\nparse,1.5\n", format="csv")
+    assert by(report, benchmark="parse", metric="mean").samples == (1.5,)
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["name,iterations,real_time,cpu_time,time_unit,bytes_per_second", '"test","rps","avg_latency_ms","p50_latency_ms"'],
+)
+def test_tables_of_tools_are_not_taken_for_tables_of_names(header: str) -> None:
+    assert "csv" not in [found.name for found in sniff(f"{header}\n".encode())]

@@ -1,4 +1,4 @@
-"""Files that JMH and BenchmarkDotNet wrote for other projects: the values are the statistics that the tools computed."""
+"""Files that tools wrote for other projects: the values are the statistics that the tools computed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.reference_data import skip_without_reference
 
-from knickpoint.formats import read_report
+from knickpoint.formats import read_report, sniff
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Outcome, Report, Result
 from knickpoint.model.unit import Better
@@ -97,3 +97,72 @@ def test_what_benchmarkdotnet_did_not_measure_is_a_failure_or_refused(reference:
     for name in _BESIDE_RESULTS:
         with pytest.raises(FormatError, match="format"):
             read_report(_data(reference, name), name=name)
+
+
+# name → results with a value, one of them: params and value
+_TEXTS: dict[str, tuple[int, dict[str, str], float]] = {
+    "bencher-cpp_catch2_four.txt": (4, {"benchmark": "Fibonacci 20", "case": "Fibonacci"}, 41.731),
+    "bencher-cpp_catch2_two.txt": (2, {"benchmark": "Fibonacci 20", "case": "Fibonacci"}, 1.0),
+    "gab-catch2_output_v3.txt": (4, {"benchmark": "Fibonacci-15_bench", "case": "More Fibonacci"}, 3.789),
+    "bencher-js_benchmark_four.txt": (4, {"benchmark": "benchmark with x 2 many things"}, 50.0),
+    "gab-benchmarkjs_output.txt": (3, {"benchmark": "fib(10)"}, 1431759.0),
+    "gab-julia_output.json": (8, {"benchmark": "fib/20", "metric": "time"}, 31028.0),
+    "bencher-rust_gungraun_delta.txt": (
+        12,
+        {
+            "benchmark": "rust_iai_callgrind::bench_fibonacci_group::bench_fibonacci",
+            "id": "long",
+            "metric": "Instructions",
+        },
+        26214734.0,
+    ),
+    "bencher-rust_gungraun_ansi-escapes.txt": (
+        12,
+        {
+            "benchmark": "rust_iai_callgrind::bench_fibonacci_group::bench_fibonacci",
+            "id": "short",
+            "metric": "RAM Hits",
+        },
+        3.0,
+    ),
+    "bencher-rust_gungraun_json_one_callgrind_diff.txt": (
+        2,
+        {"benchmark": "play_game::bench_play_game_group::bench_play_game_100", "id": "some_id", "metric": "D1mr"},
+        6.0,
+    ),
+    "bencher-rust_gungraun_json_one_dhat_all_metrics.txt": (
+        13,
+        {
+            "benchmark": "play_game::bench_play_game_group::bench_play_game_100",
+            "id": "some_id",
+            "metric": "Total bytes",
+            "tool": "dhat",
+        },
+        8.0,
+    ),
+}
+
+
+def test_texts_and_summaries_of_libraries_come_in_whole(reference: Path) -> None:
+    for name, (count, params, value) in _TEXTS.items():
+        report, problems = read_report(_data(reference, name), name=name)
+        assert problems == (), name
+        found = _measured(report)
+        assert len(found) == count, name
+        assert [result.samples for result in found if result.params == params] == [(value,)], name
+
+
+def test_every_output_of_gungraun_is_read_but_that_of_another_version(reference: Path) -> None:
+    for path in sorted((reference / "data" / "formats").glob("bencher-rust_gungraun_*.txt")):
+        if path.name.endswith("not_v6.txt"):
+            with pytest.raises(FormatError, match="the summary has version 5"):
+                read_report(path.read_bytes())
+        else:
+            report, _ = read_report(path.read_bytes())
+            assert report.format == "gungraun"
+
+
+def test_no_file_of_another_project_fits_two_formats(reference: Path) -> None:
+    for folder in ("formats", "histories"):
+        for path in sorted((reference / "data" / folder).iterdir()):
+            assert len(sniff(path.read_bytes(), name=path.name)) <= 1, path.name

@@ -1,9 +1,10 @@
-"""Read what Catch2 writes with its XML reporter, versions 2 and 3."""
+"""Read what Catch2 writes with its XML reporter, and what it prints for people, versions 2 and 3."""
 
 from __future__ import annotations
 
 from typing import Final
 
+from knickpoint.formats.catch2_console import add_printed, is_console
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.numbers import NoNumberError, numeral
@@ -20,17 +21,20 @@ _ROOTS: Final = ("Catch", "Catch2TestRun")
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether the root element is Catch2's."""
-    return root_name(file) in _ROOTS
+    """Tell whether the root element is Catch2's, or a line is the header above printed benchmarks."""
+    return root_name(file) in _ROOTS or is_console(file)
 
 
 def read(file: FileContent) -> Parsed:
-    """Read one run: the mean of every benchmark in nanoseconds, by test case and section.
+    """Read one run: the mean of every benchmark, by test case and section; the XML has nanoseconds.
 
     Deviation and confidence interval go into the summary; Catch2 writes no samples and no median.
     """
-    root = read_markup(file)
     rows = Rows()
+    if is_console(file):
+        add_printed(rows, file)
+        return Report(_NAME, (RunReport(rows.table()),)), ()
+    root = read_markup(file)
     _walk(rows, root, {})
     version = root.attributes.get("catch2-version", "")
     return Report(_NAME, (RunReport(rows.table(), environment={"tool": f"Catch2 {version}"} if version else {}),)), ()

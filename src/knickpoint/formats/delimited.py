@@ -1,22 +1,28 @@
-"""Read CSV and TSV, long (a measurement a row) and wide (a run a row)."""
+"""Read CSV and TSV: long (a measurement a row), wide (a run a row), or named (a benchmark a row, units in the header)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
 from knickpoint.formats.companion_files import companion_of
 from knickpoint.formats.criterion import RAW_HEADER
 from knickpoint.formats.format import Parsed
+from knickpoint.formats.locust import COLUMNS
+from knickpoint.formats.redis_benchmark import CSV_HEADER
 from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.named_rows import EXAMPLE, check_told_apart, has_named_rows
 from knickpoint.formats.toolbox.numbers import numeral
 from knickpoint.formats.toolbox.table_cells import header_cells, read_cells
 from knickpoint.formats.toolbox.table_columns import read_table, roles
 from knickpoint.model.errors import FormatError
 
-__all__ = ["fits", "read"]
+__all__ = ["fits", "read", "unread_table"]
 
 _NAME: Final = "csv"
+_GOOGLE_BENCHMARK: Final = frozenset({"name", "iterations", "real_time", "cpu_time", "time_unit"})
+"""Its CSV has the unit in a column; its JSON is read."""
 _DELIMITERS: Final = (",", "\t", ";", "|")
 
 
@@ -27,11 +33,12 @@ def fits(file: FileContent) -> bool:
     text = file.readable[:65536]
     if text.lstrip()[:1] in ("{", "[", "<", "") or text.startswith(RAW_HEADER):
         return False
-    header = next((line for line in text.splitlines() if line.strip() and not line.startswith("#")), "")
-    names = header_cells(header, _delimiter(header))
-    if len(names) < 2 or any(numeral(name) is not None for name in names):
+    names = _header(text)
+    if not names:
         return False
     found = roles(names)
+    if has_named_rows(names):
+        return not _is_of_a_tool(text, names)
     named = {"commit", "time", "benchmark", "commit_time"} & found.keys()
     if "value" in found or "samples" in found:
         return bool(named) or len(names) > len(found)
@@ -48,8 +55,37 @@ def read(file: FileContent) -> Parsed:
     header = header_cells(lines[first], delimiter)
     number = partial(numeral, decimal_comma=delimiter == ";")
     rows = read_cells(lines, len(header), first=first + 1, delimiter=delimiter)
-    report = read_table(_NAME, header, ((f"line {line}", cells) for line, cells in rows), number=number)
+    check = check_told_apart if has_named_rows(header) else None
+    report = read_table(_NAME, header, ((f"line {line}", cells) for line, cells in rows), number=number, check=check)
     return report, file.open_line_warning()
+
+
+def unread_table(file: FileContent) -> str:
+    """Return what to do about a table that no format fits, "" where the file is no table."""
+    text = file.readable[:65536]
+    names = _header(text) if text.lstrip()[:1] not in ("{", "[", "<", "") else []
+    rows = [line for line in text.splitlines() if line.strip() and not line.startswith("#")][1:]
+    delimiter = _delimiter(",".join(names)) if not rows else _delimiter(rows[0])
+    if not names or not any(numeral(cell) is not None for row in rows[:20] for cell in header_cells(row, delimiter)):
+        return ""
+    listed = ", ".join(names)[:100]
+    return (
+        f"As a table it needs a column value, or a column name and columns that end with a unit, as in {EXAMPLE};"
+        f" it has {listed}. Rename a column, or say that all columns of numbers are values, with --as csv."
+    )
+
+
+def _header(text: str) -> list[str]:
+    """Return the names of the columns, none where the first line is no header."""
+    header = next((line for line in text.splitlines() if line.strip() and not line.startswith("#")), "")
+    names = header_cells(header, _delimiter(header))
+    return [] if len(names) < 2 or any(numeral(name) is not None for name in names) else names
+
+
+def _is_of_a_tool(text: str, names: Sequence[str]) -> bool:
+    """Tell whether the header is that of a tool whose columns mean something else than their names."""
+    lower = {name.lower() for name in names}
+    return text.startswith(CSV_HEADER) or lower >= _GOOGLE_BENCHMARK or lower >= COLUMNS
 
 
 def _delimiter(header: str) -> str:

@@ -127,15 +127,15 @@ def _add_latency(rows: Rows, params: dict[str, str], latency: Node, unit: str) -
     percentiles = latency.maybe("percentile")
     if latency.finite({"max": "max"}).get("max", 0) <= 0:  # fio was not to measure it
         return
-    measured: dict[str, Node] = {stat: latency[stat] for stat in ("mean", "max") if latency.has(stat)}
+    measured = {stat: (latency, stat) for stat in ("mean", "max") if latency.has(stat)}
     if percentiles is not None and percentiles.has(_MEDIAN):
-        measured[""] = percentiles[_MEDIAN]
-        measured |= {stat: percentiles[name] for name, stat in _PERCENTILES.items() if percentiles.has(name)}
+        measured[""] = (percentiles, _MEDIAN)
+        measured |= {stat: (percentiles, name) for name, stat in _PERCENTILES.items() if percentiles.has(name)}
     elif "mean" in measured:
         measured[""] = measured.pop("mean")
     spread = latency.finite({"stddev": "stddev"})
-    for stat, node in measured.items():
+    for stat, (node, member) in measured.items():
         named = {**params, "stat": stat} if stat else params
         with rows.failing(named):
             summary = None if stat else spread
-            rows.add(named, (node.number(params["benchmark"]),), unit, Better.LOWER, summary=summary)
+            rows.add(named, (node[member].number(params["benchmark"]),), unit, Better.LOWER, summary=summary)

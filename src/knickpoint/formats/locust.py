@@ -16,10 +16,11 @@ from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Report, RunReport
 from knickpoint.model.unit import Better
 
-__all__ = ["fits", "read"]
+__all__ = ["COLUMNS", "fits", "read"]
 
 _NAME: Final = "locust"
-_COLUMNS: Final = {"type", "name", "request count", "failure count", "median response time", "requests/s", "failures/s"}
+COLUMNS: Final = {"type", "name", "request count", "failure count", "median response time", "requests/s", "failures/s"}
+"""Columns of the table of requests, in small letters."""
 _PERCENTILE: Final = re.compile(r"(?P<percent>\d+(?:\.\d+)?)%")
 _STATISTICS: Final = {
     "average response time": "mean",
@@ -33,7 +34,7 @@ _SAME: Final = ("50", "100")
 def fits(file: FileContent) -> bool:
     """Tell whether the first line is the header of Locust's table of requests."""
     first = file.prose.partition("\n")[0]
-    return len(first) <= LONGEST_LINE and set(_header(first)) >= _COLUMNS
+    return len(first) <= LONGEST_LINE and set(_header(first)) >= COLUMNS
 
 
 def read(file: FileContent) -> Parsed:
@@ -44,7 +45,7 @@ def read(file: FileContent) -> Parsed:
     """
     lines = file.lines
     header = _header(lines[0])
-    if not set(header) >= _COLUMNS:
+    if not set(header) >= COLUMNS:
         if companion_of(file) == _NAME:
             raise FormatError(
                 "this table of Locust holds no results of a whole run"
@@ -52,7 +53,7 @@ def read(file: FileContent) -> Parsed:
                 remedy="Import PREFIX_stats.csv, which locust --csv writes beside it.",
             )
         raise FormatError(
-            f"the columns {', '.join(sorted(_COLUMNS - set(header)))} are missing",
+            f"the columns {', '.join(sorted(COLUMNS - set(header)))} are missing",
             where="line 1",
             remedy="Give PREFIX_stats.csv as locust --csv writes it.",
         )

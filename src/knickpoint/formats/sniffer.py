@@ -179,10 +179,13 @@ def _only(file: FileContent) -> Format:
     start = file.text.lstrip()[:1]
     if start in ("{", "[") and file.fault is not None and not file.several:
         raise file.fault
+    from knickpoint.formats.delimited import unread_table  # a format, which is loaded when it is needed
+
     raise FormatError(
         "no format fits this file",
         where=file.name,
-        remedy="Say which it is with --as; knick import --list shows them all, "
+        remedy=unread_table(file)
+        or "Say which it is with --as; knick import --list shows them all, "
         "and the guide on formats explains how to map any other JSON.",
     )
 

@@ -97,7 +97,7 @@ def has_line(file: FileContent, mark: str, pattern: re.Pattern[str]) -> bool:
     """Tell whether a line of ``file`` that holds ``mark`` is as ``pattern`` says; ``mark`` makes the search quick."""
     text = file.prose
     return mark in text and any(
-        pattern.fullmatch(plain(line).rstrip())
+        pattern.fullmatch(plain(line.rstrip()))
         for line in text.split("\n")
         if mark in line and len(line) <= LONGEST_LINE
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -25,7 +25,7 @@ from knickpoint.model.report import Report, RunReport
 from knickpoint.model.revision import commit_name
 from knickpoint.model.unit import Better
 
-__all__ = ["read_table", "roles"]
+__all__ = ["name_and_unit", "read_table", "roles"]
 
 _ROLES: Final = {
     "value": ("value", "measurement", "measured_value", "result", "sample_value"),
@@ -71,6 +71,8 @@ _BETTERS: Final = {
     "unknown": Better.UNKNOWN,
     "none": Better.UNKNOWN,
 }
+RowCheck = Callable[[Sequence[str], Collection[int], Sequence[tuple[str, Sequence[Cell]]]], None]
+"""Refuse header, columns of values, and rows of a wide table with a ``FormatError``."""
 _STATUSES: Final = {
     "ok": "",
     "passed": "",
@@ -215,7 +217,7 @@ class _Table:
 
     def _add_wide(self, rows: Rows, row: Sequence[Cell], params: dict[str, str], where: str) -> None:
         for index in self.wide:
-            name, unit = _name_and_unit(self.header[index])
+            name, unit = name_and_unit(self.header[index])
             named = {**params, "metric": name}
             with rows.failing(named):
                 rows.add(named, self._read(row[index], index, named, where), self.text(row, "unit") or unit)
@@ -297,8 +299,9 @@ def read_table(
     rows: Iterable[tuple[str, Sequence[Cell]]],
     *,
     number: Callable[[str], float | None] = numeral,
+    check: RowCheck | None = None,
 ) -> Report:
-    """Return the report of a table; ``rows`` are pairs of a place and its cells.
+    """Return the report of a table; ``rows`` are pairs of a place and its cells. ``check`` looks at those of a wide one.
 
     Raises:
         FormatError: a cell is not what its column needs, or no column holds values.
@@ -315,10 +318,12 @@ def read_table(
     if not long and not wide:
         raise FormatError(
             f"no column holds values, among {', '.join(header)[:200]}",
-            remedy="Name it value, or give columns of numbers beside a column commit or time.",
+            remedy="Name it value, or let its name end with a unit, as time_ms does.",
         )
     if wide and "commit" not in found:
         _check_one_run(header, found, kept)
+    if wide and check is not None:
+        check(header, wide, kept)
     if "samples" in found and "value" not in found:
         _check_samples(header[found["samples"]], [row[found["samples"]] for _, row in kept])
     table = _Table(header, wide, number)
@@ -366,7 +371,7 @@ def _wide_columns(
     return tuple(wide)
 
 
-def _name_and_unit(column: str) -> tuple[str, str]:
+def name_and_unit(column: str) -> tuple[str, str]:
     """Return a wide column's metric and the unit that stands in brackets; the name itself may hold one, too."""
     prefix, colon, rest = column.partition(":")
     name = rest.strip() if colon and prefix.lower() == "metric" else column

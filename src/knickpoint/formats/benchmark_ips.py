@@ -1,0 +1,75 @@
+"""Read what Ruby's benchmark-ips prints, and what it writes with ``json!``."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from knickpoint.formats.format import Parsed
+from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.numbers import NoNumberError, numeral
+from knickpoint.formats.toolbox.printed_reports import has_line
+from knickpoint.formats.toolbox.result_rows import Rows
+from knickpoint.formats.toolbox.terminal_output import LONGEST_LINE, plain
+from knickpoint.model.report import Report, RunReport
+from knickpoint.model.unit import Better
+
+__all__ = ["fits", "read"]
+
+_NAME: Final = "benchmark-ips"
+_MEMBERS: Final = {"name", "ips", "stddev", "microseconds", "iterations"}
+_LINE: Final = re.compile(
+    r"(?P<name>.*?)\s+(?P<value>[\d.]+)(?P<scale>[kMBTQ]?) \(±\s*(?P<error>[\d.]+)%\) i/s(?: +\([^)]*\))? +- +\S+ +in +\S+s"
+)
+_CUT: Final = re.compile(r".*\(±.*")
+_CALCULATING: Final = re.compile(r"Calculating -+")
+_SCALES: Final = {"": 1.0, "k": 1e3, "M": 1e6, "B": 1e9, "T": 1e12, "Q": 1e15}
+
+
+def fits(file: FileContent) -> bool:
+    """Tell whether this is a list of reports with iterations per second, or the text with them."""
+    document = file.document
+    if document is not None:
+        return (
+            isinstance(document, list)
+            and bool(document)
+            and all(isinstance(entry, dict) and entry.keys() >= _MEMBERS for entry in document)
+        )
+    return has_line(file, " i/s", _LINE)
+
+
+def read(file: FileContent) -> Parsed:
+    """Read one run: iterations per second, higher is better; the text rounds them to four or five digits."""
+    rows = Rows()
+    if file.document is not None or file.text.lstrip().startswith("["):
+        for entry in Node(file.json).elements():
+            name = entry["name"].text()
+            with rows.failing({"benchmark": name}):
+                summary = entry.finite({"stddev": "stddev", "iterations": "iterations"})
+                rows.add({"benchmark": name}, (entry["ips"].number(name),), "i/s", Better.HIGHER, summary=summary)
+    else:
+        _add_text(rows, file)
+    return Report(_NAME, (RunReport(rows.table()),)), ()
+
+
+def _add_text(rows: Rows, file: FileContent) -> None:
+    before = ""
+    for number, raw in enumerate(file.lines, 1):
+        line = plain(raw).rstrip()
+        if len(line) > LONGEST_LINE:
+            continue
+        found = _LINE.fullmatch(line)
+        if found is None:
+            if number == file.open_line and _CUT.fullmatch(line):
+                raise file.cut_short()
+            before = "" if _CALCULATING.fullmatch(line) else line.strip()
+            continue
+        # A name of more than 20 letters stands in the line before.
+        params = {"benchmark": found["name"].strip() or before}
+        with rows.failing(params):
+            value, error = numeral(found["value"]), numeral(found["error"])
+            if value is None:
+                raise NoNumberError(f"{found['value']!r} stands where a number is needed", where=f"line {number}")
+            summary = {"range_percent": error} if error is not None else {}
+            rows.add(params, (value * _SCALES[found["scale"]],), "i/s", Better.HIGHER, summary=summary)

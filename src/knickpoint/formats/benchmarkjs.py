@@ -1,0 +1,51 @@
+"""Read the lines that benchmark.js prints for each benchmark."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from knickpoint.formats.format import Parsed
+from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.numbers import NoNumberError, numeral
+from knickpoint.formats.toolbox.printed_reports import has_line
+from knickpoint.formats.toolbox.result_rows import Rows
+from knickpoint.formats.toolbox.terminal_output import LONGEST_LINE, plain
+from knickpoint.model.report import Report, RunReport
+from knickpoint.model.unit import Better
+
+__all__ = ["fits", "read"]
+
+_NAME: Final = "benchmarkjs"
+_LINE: Final = re.compile(
+    r"\s*(?P<name>\S.*?) x (?P<value>[\d.,]+) ops/sec ±(?P<spread>[\d.]+)% \((?P<runs>\d+) runs? sampled\)"
+)
+_CUT: Final = re.compile(r".* x [\d.,]+ ops/sec\b.*|.* x \d[\d.,]*(?: \w*)?")
+
+
+def fits(file: FileContent) -> bool:
+    """Tell whether a line gives the operations per second of a benchmark, and how many runs it sampled."""
+    return has_line(file, " ops/sec ", _LINE)
+
+
+def read(file: FileContent) -> Parsed:
+    """Read one run: operations per second, higher is better; the relative margin of error is in the summary."""
+    rows = Rows()
+    for number, raw in enumerate(file.lines, 1):
+        line = plain(raw).rstrip()
+        if len(line) > LONGEST_LINE:
+            continue
+        found = _LINE.fullmatch(line)
+        if found is None:
+            if number == file.open_line and _CUT.fullmatch(line):
+                raise file.cut_short()
+            continue
+        params = {"benchmark": found["name"]}
+        with rows.failing(params):
+            value = numeral(found["value"].replace(",", ""))
+            if value is None:
+                raise NoNumberError(f"{found['value']!r} stands where a number is needed", where=f"line {number}")
+            spread = {"range_percent": numeral(found["spread"]), "samples": numeral(found["runs"])}
+            summary = {name: figure for name, figure in spread.items() if figure is not None}
+            rows.add(params, (value,), "ops/sec", Better.HIGHER, summary=summary)
+    return Report(_NAME, (RunReport(rows.table()),)), ()
