@@ -197,7 +197,7 @@ class Office:
         by_name = {each.name: each for each in self.channels}
         return Planner(
             self.store,
-            Audience(by_name, Directory(), 0.2),
+            Audience(by_name, Directory(), 0.2, self.settings.machine_owners),
             self.schedule,
             escalate_hours=self.settings.escalate_hours,
         )

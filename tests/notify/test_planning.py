@@ -11,9 +11,14 @@ from tests.notify.ledgers import MAIL, Announcer, Clock, Mailbox, Office
 
 from knickpoint.model.alert import Alert
 from knickpoint.model.announcement import AnnouncementKind
+from knickpoint.model.commit import Commit
 from knickpoint.model.notification import NotificationKind
+from knickpoint.model.regression import SuspectRange
+from knickpoint.model.settlement import Certainty
+from knickpoint.model.suspects import Suspect, SuspectFacts, Suspects
 from knickpoint.notify.settings import ChannelKind, ChannelSettings, NotifySettings
 from knickpoint.store import Store, create_store
+from knickpoint.store.findings.suspects import RankedRegression
 
 _HOUR = 3600.0
 _ROOM = ChannelSettings("room", ChannelKind.CHAT)
@@ -98,3 +103,24 @@ def test_a_first_sign_goes_to_those_who_ask_and_the_settled_change_to_all(office
     office.finish()
     heard = [(message.recipient.channel, message.data["kind"]) for message in office.mailbox.taken[1:]]
     assert sorted(heard) == [("asks", "change"), ("room", "change")]
+
+
+@pytest.mark.parametrize(
+    ("machine", "probability", "hears"),
+    [("", 0.85, "ada@example.org"), ("The machine changed: cpu A → B.", 0.3, "lab@example.org")],
+)
+def test_a_change_of_the_machine_goes_to_its_owner_and_not_to_the_author(
+    announcer: Announcer, machine: str, probability: float, hears: str
+) -> None:
+    store = announcer.store
+    (repository,) = store.commits.repositories()
+    commit = Commit("a" * 40, "Ada", "ada@example.org", announcer.clock(), "Parse twice")
+    (slot,) = store.commits.add(repository, [commit]).values()
+    settings = NotifySettings(machine_owners=("lab@example.org",))
+    office = Office(store, announcer.clock, Mailbox(), settings, (replace(MAIL, to=()),))
+    announced = announcer.open()
+    place = SuspectRange("main", 3, 4)
+    ranked = Suspects(place, 1 - probability, SuspectFacts.GIT, (Suspect(slot, probability),), machine=machine)
+    store.findings.suspects.put({RankedRegression(announced.id, place, 1, 0, Certainty.SETTLED): ranked})
+    office.finish()
+    assert [message.recipient.address for message in office.mailbox.taken] == [hears]

@@ -4206,6 +4206,11 @@ export interface components {
             /** @description `git`: the ranking knows the touched files; `results`: it does not, and places alone decide. */
             facts: components["schemas"]["SuspectFacts"] | null;
             /**
+             * Machine
+             * @description What changed about the machine at the step, empty if nothing did.
+             */
+            machine: string;
+            /**
              * None
              * @description Probability that no commit of the list is the cause; null if not ranked.
              */

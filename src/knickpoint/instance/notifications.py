@@ -49,7 +49,9 @@ def audience_of(instance: Instance) -> Audience:
         ConfigError: two people have the same address.
     """
     config = instance.config
-    return Audience(config.channels, Directory(config.people), config.notify.suspect_probability)
+    return Audience(
+        config.channels, Directory(config.people), config.notify.suspect_probability, config.notify.machine_owners
+    )
 
 
 def channel_context(instance: Instance) -> ChannelContext:

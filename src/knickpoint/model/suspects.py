@@ -62,7 +62,7 @@ class Suspects:
     ``suspect_range`` is that of the regression when they were ranked. ``none`` is the probability that no commit of the
     list caused the change; with the probabilities of the suspects it makes 1, but for rounding. ``note`` says in words
     what limits the ranking, "" if nothing does. ``bisection`` is the id of the bisection that measured the commits and gave
-    the probabilities, 0 for none.
+    the probabilities, 0 for none. ``machine`` says in words what changed about the machine at the step, "" if nothing did.
     """
 
     suspect_range: SuspectRange
@@ -71,3 +71,4 @@ class Suspects:
     suspects: tuple[Suspect, ...] = ()
     note: str = ""
     bisection: int = 0
+    machine: str = ""

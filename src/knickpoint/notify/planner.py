@@ -211,11 +211,18 @@ def _authors(
             continue
         regressions = {point.regression_id for point in members.get(announcement.chain, ())} - {0}
         likely: dict[int, float] = {}
+        machine = 0.0
         for key in sorted(regressions):
             suspects = planner.unwritten_suspects.get(key) or store.findings.suspects.get(key)
+            machine = max(machine, suspects.none if suspects and suspects.machine else 0.0)
             for each in suspects.suspects if suspects else ():
                 if each.probability >= audience.least_probability:
                     likely[each.slot] = max(each.probability, likely.get(each.slot, 0.0))
+        if machine and audience.machine_owners:
+            found[announcement.chain] = [
+                AuthorOfSuspect(audience.directory.owner(owner), machine) for owner in audience.machine_owners
+            ]
+            continue
         commits = {each.slot: each.commit for each in store.commits.get(repository, sorted(likely))}
         found[announcement.chain] = [
             AuthorOfSuspect(audience.directory.person_of_author(commits[slot].author, commits[slot].email), probability)

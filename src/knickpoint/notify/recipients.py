@@ -26,7 +26,7 @@ AUTOMATIC: Final = TRACKERS | {ChannelKind.WEBHOOK, ChannelKind.OTHER}
 
 @dataclass(frozen=True, slots=True)
 class AuthorOfSuspect:
-    """The author of a commit that may have caused the change, and the probability that it did."""
+    """The author of a commit that may have caused the change, or the owner of a machine that did, and the probability."""
 
     person: Person
     probability: float
@@ -36,12 +36,14 @@ class AuthorOfSuspect:
 class Audience:
     """The people and channels of an instance.
 
-    ``least_probability`` is that of the suspects whose authors get mails.
+    ``least_probability`` is that of the suspects whose authors get mails. ``machine_owners`` get them in place of the authors
+    where the machine changed.
     """
 
     channels: Mapping[str, ChannelSettings]
     directory: Directory
     least_probability: float
+    machine_owners: tuple[str, ...] = ()
 
     def of_change(
         self, alerts: Sequence[Alert], suspects: Sequence[AuthorOfSuspect], *, provisional: bool = False

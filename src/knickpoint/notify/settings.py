@@ -90,6 +90,8 @@ class NotifySettings:
         escalate_hours: after how many hours a regression that no person took goes to the owners of its alerts. 0 never.
         link_days: for how many days a signed link in a message is good.
         suspect_probability: the authors of suspects with at least this probability get the messages of mail channels.
+        machine_owners: people or addresses that get the messages of mail channels in place of authors where the machine changed
+            at the step.
     """
 
     paused: bool = False
@@ -100,3 +102,4 @@ class NotifySettings:
     escalate_hours: float = 0.0
     link_days: float = 14.0
     suspect_probability: float = 0.2
+    machine_owners: tuple[str, ...] = ()

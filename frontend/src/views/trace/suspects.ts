@@ -45,7 +45,7 @@ export async function loadSuspects(
       suspects: shown.map((suspect, index) => ({ ...suspect, failed: failed[index] })),
       count: ranking.suspects.length,
       none: ranking.none ?? undefined,
-      note: ranking.note,
+      note: [ranking.machine, ranking.note].filter(Boolean).join(" "),
     };
   }
   const { position, previous, suspects: count } = place;

@@ -59,6 +59,8 @@ def command(regression: str, *, limit: int | None, instance: str | None, output:
     show(_COLUMNS, rows[:limit], output, empty=found.note if found else _NOT_RANKED)
     if found and output is OutputFormat.TEXT:
         click.echo(f"No commit of this list: {_share(found.none)}.")
+        if found.machine:
+            click.echo(found.machine)
         if found.note and rows:
             click.echo(found.note)
 

@@ -19,7 +19,9 @@ def list_suspects(visible: VisibleRepositories, regression: int) -> SuspectsAnsw
     repository = visible.of_regression(regression)
     found = visible.store.findings.suspects.get(regression)
     if found is None:
-        return SuspectsAnswer(regression=regression, ranked=False, none=None, facts=None, note="", suspects=[])
+        return SuspectsAnswer(
+            regression=regression, ranked=False, none=None, facts=None, note="", machine="", suspects=[]
+        )
     positions = Lines(visible.store, repository).line(found.suspect_range.line).positions
     commits = {
         each.slot: each.commit
@@ -34,5 +36,11 @@ def list_suspects(visible: VisibleRepositories, regression: int) -> SuspectsAnsw
         for each in found.suspects
     ]
     return SuspectsAnswer(
-        regression=regression, ranked=True, none=found.none, facts=found.facts, note=found.note, suspects=suspects
+        regression=regression,
+        ranked=True,
+        none=found.none,
+        facts=found.facts,
+        note=found.note,
+        machine=found.machine,
+        suspects=suspects,
     )

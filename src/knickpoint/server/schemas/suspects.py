@@ -31,4 +31,5 @@ class SuspectsAnswer(Answer):
         description="`git`: the ranking knows the touched files; `results`: it does not, and places alone decide."
     )
     note: str = Field(description="What limits the ranking, empty if nothing does.")
+    machine: str = Field(description="What changed about the machine at the step, empty if nothing did.")
     suspects: list[SuspectAnswer]

@@ -76,6 +76,7 @@ class SuspectTable:
             tuple(Suspect(slot, probability, tuple(reasons)) for slot, probability, reasons in body["suspects"]),
             body["note"],
             row.bisection,
+            body.get("machine", ""),
         )
 
     def stale(self, repository: Repository, *, everything: bool = False) -> list[RankedRegression]:
@@ -146,6 +147,17 @@ class SuspectTable:
                 found.setdefault(row.regression_id, []).append(row.trace_key)
         return found
 
+    def member_traces(self, regressions: Collection[int]) -> dict[int, list[int]]:
+        """Return regression → the ids of the traces of its live members, ascending."""
+        point = change_point.c
+        query = select(point.regression_id, point.trace_id).where(point.condition != Condition.GONE.value)
+        query = query.where(self._database.among(point.regression_id, "wanted")).order_by(point.trace_id)
+        found: dict[int, list[int]] = {}
+        with self._database.reading() as connection:
+            for row in connection.execute(query, {"wanted": self._database.listed(sorted(regressions))}):
+                found.setdefault(row.regression_id, []).append(row.trace_id)
+        return found
+
     def confirmed(self, repository: Repository, limit: int) -> dict[int, SuspectRange]:
         """Return the regressions with a member that a person acknowledged or linked to a ticket, the newest ``limit``."""
         confirmed = change_point.c.status.in_([Status.ACKNOWLEDGED.value, Status.TICKET.value])
@@ -165,6 +177,7 @@ def _body(suspects: Suspects) -> str:
         "none": suspects.none,
         "facts": suspects.facts.value,
         "note": suspects.note,
+        "machine": suspects.machine,
         "suspects": [[each.slot, each.probability, each.reasons] for each in suspects.suspects],
     }
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))

@@ -33,7 +33,7 @@ def measured_suspects(ranked: Suspects, bisection: StoredBisection) -> Suspects:
     order = {slot: place for place, slot in enumerate(slots)}
     suspects.sort(key=lambda each: (each.slot not in culprits, -each.probability, order[each.slot]))
     left = max(0.0, 1.0 - sum(each.probability for each in suspects))
-    return replace(ranked, none=left, suspects=tuple(suspects), note="", bisection=bisection.id)
+    return replace(ranked, none=left, suspects=tuple(suspects), note="", bisection=bisection.id, machine="")
 
 
 def _reason(bisection: StoredBisection, *, found: bool) -> str:

@@ -23,6 +23,7 @@ from knickpoint.watch.suspects.benchmark_words import KeyWords, contrast, count_
 from knickpoint.watch.suspects.bisected import measured_suspects
 from knickpoint.watch.suspects.commit_facts import CommitFacts
 from knickpoint.watch.suspects.location import MOST_CANDIDATES, Candidate, candidates_of
+from knickpoint.watch.suspects.machine import chance_of_machine, find_machine_change
 from knickpoint.watch.suspects.ranking import NONE, rank_suspects
 
 __all__ = ["GitSource", "rank_stale", "update_suspects"]
@@ -167,6 +168,7 @@ def _rank(
     commits = {found.slot: found.commit for found in store.commits.get(evidence.repository, slots)}
     files = evidence.files([commit.hash for commit in commits.values()])
     members = store.findings.suspects.members([each.id for each in batch])
+    traces = store.findings.suspects.member_traces([each.id for each in batch])
 
     def facts_of(candidate: Candidate) -> CommitFacts:
         commit = commits[candidate.slot]
@@ -180,7 +182,9 @@ def _rank(
         known = [facts_of(candidate) for candidate in candidates[each.id] if candidate.slot in commits]
         source = SuspectFacts.GIT if any(commit.files for commit in known) else SuspectFacts.RESULTS
         moved = count_words(_spread(members.get(each.id, [])))
-        none = NONE[each.certainty]
+        line = evidence.lines.line(each.suspect_range.line)
+        machine = find_machine_change(store, line, each.suspect_range, traces.get(each.id, ()))
+        none = NONE[each.certainty] if machine is None else chance_of_machine(machine, NONE[each.certainty])
         ranked[each] = Suspects(
             each.suspect_range,
             none if known else 1.0,
@@ -195,6 +199,7 @@ def _rank(
                 )
             ),
             _note(evidence, source, known),
+            machine=str(machine or ""),
         )
         if each.id in bisections:
             ranked[each] = measured_suspects(ranked[each], bisections[each.id])
