@@ -108,6 +108,14 @@ def test_a_comment_is_cut_before_the_service_cuts_it() -> None:
     assert "and 450 more rows" in text
 
 
+def test_a_comment_with_long_reasons_shows_fewer_rows() -> None:
+    worse = [replace(row(f"b{number}", Verdict.REGRESSED, relative=0.1), reason="[" * 300) for number in range(60)]
+    other = [replace(each, key=f"{each.key}max", decides=False) for each in worse]
+    text = markdown_comment(report(*worse, *other))
+    assert len(text) < 65_536
+    assert text.count("and 40 more rows") == 2
+
+
 def test_pictures_stand_in_a_comment_where_they_have_an_address() -> None:
     shown = replace(row("b", Verdict.REGRESSED, relative=0.1), picture="https://perf.example.org/plot.png")
     assert "(https://perf.example.org/plot.png)" in markdown_comment(report(shown))

@@ -17,8 +17,11 @@ from knickpoint.reports.gate_report import GateReport, GateRow, RowKind
 
 __all__ = ["markdown_comment", "marker"]
 
-MOST_ROWS: Final = 50
-"""Rows of a table; GitHub cuts a comment at 65,536 characters."""
+MOST_ROWS: Final = (50, 20, 8, 3, 0)
+"""Rows of a table; with so many fewer, until the comment is short enough."""
+
+LONGEST: Final = 65_000
+"""Characters of a comment; GitHub refuses one of more than 65,536."""
 
 MOST_PICTURES: Final = 5
 
@@ -36,20 +39,27 @@ def marker(repository: str) -> str:
 
 
 def markdown_comment(report: GateReport) -> str:
-    """Return the comment: the answer, the rows that fail, then everything else in collapsed parts."""
+    """Return the comment: the answer, the rows that fail, then everything else in collapsed parts.
+
+    It is short enough for GitHub: where names and reasons are long, fewer rows are shown, and the rest is counted.
+    """
+    return next((text for most in MOST_ROWS if len(text := _comment(report, most)) <= LONGEST), _comment(report, 0))
+
+
+def _comment(report: GateReport, most: int) -> str:
     first, *rest = answer(report, _code)
     lines = [marker(report.repository), f"### {_sign(report)} {first}", "", *(f"{line}  " for line in rest), ""]
     shown = [row for row in report.deciding if row.kind is not RowKind.UNCHANGED]
     failing = [row for row in shown if row in report.failures]
     if failing:
-        lines += [*_table(failing), ""]
+        lines += [*_table(failing, most), ""]
     lines += _pictures(failing)
     others = [row for row in shown if row not in report.failures]
     if others:
-        lines += _details("Accepted, improved, unstable, without data", others)
+        lines += _details("Accepted, improved, unstable, without data", others, most)
     if report.beside:
         moved = [row for row in report.beside if row.kind is not RowKind.UNCHANGED]
-        lines += _details(f"Other statistics, which decide nothing: {counted(len(report.beside), 'row')}", moved)
+        lines += _details(f"Other statistics, which decide nothing: {counted(len(report.beside), 'row')}", moved, most)
     unchanged = report.counts[RowKind.UNCHANGED]
     if unchanged:
         lines += [f"{counted(unchanged, 'benchmark')} unchanged.", ""]
@@ -60,9 +70,9 @@ def _sign(report: GateReport) -> str:
     return "❌" if report.failures else "✅" if report.judged else "⚪"
 
 
-def _table(rows: Sequence[GateRow]) -> list[str]:
+def _table(rows: Sequence[GateRow], most: int) -> list[str]:
     lines = ["| | benchmark | before → after | change (95 % interval) | found from | why |", "|-|-|-|-|-|-|"]
-    for row in rows[:MOST_ROWS]:
+    for row in rows[:most]:
         name = _code(title(row))
         linked = f"[{name}]({row.address})" if row.address else name
         found = found_from(row)
@@ -75,8 +85,8 @@ def _table(rows: Sequence[GateRow]) -> list[str]:
             _code(reason(row)),
         )
         lines.append(f"| {' | '.join(cells)} |")
-    if len(rows) > MOST_ROWS:
-        lines += ["", f"… and {counted(len(rows) - MOST_ROWS, 'more row')}."]
+    if len(rows) > most:
+        lines += ["", f"… and {counted(len(rows) - most, 'more row')}."]
     return lines
 
 
@@ -89,10 +99,10 @@ def _pictures(rows: Iterable[GateRow]) -> list[str]:
     return ["<details><summary>Plots</summary>", "", *images, "", "</details>", ""]
 
 
-def _details(summary: str, rows: Sequence[GateRow]) -> list[str]:
+def _details(summary: str, rows: Sequence[GateRow], most: int) -> list[str]:
     if not rows:
         return [f"{summary}.", ""]
-    return [f"<details><summary>{summary} ({len(rows):,})</summary>", "", *_table(rows), "", "</details>", ""]
+    return [f"<details><summary>{summary} ({len(rows):,})</summary>", "", *_table(rows, most), "", "</details>", ""]
 
 
 def _text(text: str) -> str:
