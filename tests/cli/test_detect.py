@@ -272,3 +272,24 @@ def test_a_series_that_flips_says_between_which_levels(detect: Detect) -> None:
     assert ran.output.startswith("No steps.")
     assert "the series flips between 2 levels: 99.99 (48 % of the time) and 105.1 (52 %)" in ran.output
     assert ran.output.rstrip().endswith("from pos 0 to 299")
+
+
+_GROWING = "\n".join(["value", *(str(100 + 0.1 * max(0, row - 60) + (row * 7 % 11 - 5) / 10) for row in range(200))])
+
+
+def test_a_drift_says_its_kind_and_where_it_ends(detect: Detect) -> None:
+    (found,) = detect.found(given=_GROWING)
+    assert found["kind"] == "drift"
+    assert found["until"] == "199"
+    assert found["low"] < 14 < found["high"]
+
+
+def test_an_explained_drift_has_both_ends(detect: Detect) -> None:
+    ran = detect.run("--explain", given=_GROWING)
+    assert "drift from 6" in ran.output
+    assert "to 199 (pos 199): +13.9 %" in ran.output
+
+
+def test_columns_begin_with_series_place_and_kind(detect: Detect) -> None:
+    ran = detect.run("--format", "csv", given=_GROWING)
+    assert ran.output.startswith("id,index,pos,kind,")

@@ -17,9 +17,10 @@ from knickpoint.cli.evidence import check_lines, detection_lines, flipping_lines
 from knickpoint.cli.output import Column, OutputFormat, Row, percent, show
 from knickpoint.cli.terminal import plain_json
 from knickpoint.cli.verbosity import note
+from knickpoint.model.settlement import FindingKind
 
 if TYPE_CHECKING:
-    from knickpoint.model.step import Detection
+    from knickpoint.model.step import Detection, Step
 
 __all__ = ["show_explanations"]
 
@@ -38,7 +39,7 @@ def _lines(series: NamedSeries, detection: Detection) -> Iterator[str]:
     yield f"  steps: {len(detection.steps)}"
     shown_below = {candidate.index: candidate.checks for candidate in detection.candidates}
     for step in detection.steps:
-        yield f"    step at {step.index} (pos {series.positions[step.index]}): {percent(step.relative_size)}"
+        yield f"    {_place(series, step)}: {percent(step.relative_size)}"
         others = (check for check in step.evidence if check not in shown_below.get(step.index, ()))
         yield from (f"      {line}" for line in check_lines(others))
     yield f"  candidates: {len(detection.candidates)}"
@@ -46,6 +47,14 @@ def _lines(series: NamedSeries, detection: Detection) -> Iterator[str]:
         at = f"{candidate.index} (pos {series.positions[candidate.index]})"
         yield f"    at {at}: {outcome_of(candidate)}"
         yield from (f"      {line}" for line in check_lines(candidate.checks))
+
+
+def _place(series: NamedSeries, step: Step) -> str:
+    """Return what was found, and where; a drift lies between two values."""
+    if step.kind is not FindingKind.DRIFT:
+        return f"{step.kind.value} at {step.index} (pos {series.positions[step.index]})"
+    first, last = step.previous, step.after.last
+    return f"drift from {first} (pos {series.positions[first]}) to {last} (pos {series.positions[last]})"
 
 
 def _rows(series: NamedSeries, detection: Detection) -> Iterator[Row]:

@@ -15,6 +15,7 @@ from knickpoint.cli.evidence import flipping_lines
 from knickpoint.cli.output import Column, OutputFormat, Row, percent, show
 from knickpoint.cli.progress import Progress
 from knickpoint.cli.verbosity import note
+from knickpoint.model.settlement import FindingKind
 
 if TYPE_CHECKING:
     from knickpoint.model.step import Step
@@ -36,21 +37,23 @@ _COLUMNS = (
     Column("id", "series"),
     Column("index", right=True, text=str),
     Column("pos", right=True),
+    Column("kind"),
     Column("previous", right=True),
     Column("movement"),
-    Column("before_mean", "before", _short, right=True),
-    Column("after_mean", "after", _short, right=True),
+    Column("until", text=lambda position: position or "–", right=True),
+    Column("before_level", "before", _short, right=True),
+    Column("after_level", "after", _short, right=True),
     Column("relative_size", "change", percent, right=True),
     Column("score", text=_short, right=True),
     Column("p_value", "p", lambda p: "–" if p is None else f"{p:.2g}", right=True),
 )
 
 _DETAILS = (
-    *(Column(name) for name in ("size", "hazard", "order", "method", "kind")),
+    *(Column(name) for name in ("size", "low", "high", "slope", "hazard", "order", "method")),
     *(
         Column(f"{side}_{name}")
         for side in ("before", "after")
-        for name in ("first", "last", "count", "minimum", "maximum", "median", "variance")
+        for name in ("first", "last", "count", "minimum", "maximum", "median", "mean", "variance")
     ),
 )
 
@@ -63,18 +66,24 @@ def _row(series: NamedSeries, step: Step) -> Row:
     }
     return {
         "id": series.id,
+        "kind": step.kind.value,
         "index": step.index,
         "pos": series.positions[step.index],
         "previous": step.previous,
+        "until": series.positions[step.after.last] if step.kind is FindingKind.DRIFT else "",
+        "before_level": step.estimate.before if step.estimate else step.before.mean,
+        "after_level": step.estimate.after if step.estimate else step.after.mean,
         "movement": step.movement.value,
         "size": step.size,
+        "low": step.estimate and step.estimate.low,
+        "high": step.estimate and step.estimate.high,
+        "slope": step.estimate and step.estimate.slope,
         "relative_size": step.relative_size,
         "hazard": step.hazard,
         "score": step.score,
         "p_value": step.p_value,
         "order": step.order,
         "method": step.method,
-        "kind": step.kind.value,
         **regions,
     }
 

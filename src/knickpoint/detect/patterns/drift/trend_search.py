@@ -75,13 +75,14 @@ def search_trend(values: Floats, places: Places, search: PlaceSearch) -> Searche
     if better <= 0:
         return None
     # What the search of steps rejects may still describe the values better than a slope does.
-    stairs = [*_stairs(values, steps), *_stairs(values, fit_trend(values, best.places, ()))]
+    most = _MOST_STAIRS if len(places) < 2 else 0
+    stairs = [*_stairs(values, steps, most), *_stairs(values, fit_trend(values, best.places, ()), most + len(places))]
     return SearchedTrend(best, min([better, *(advantage(each, best) for each in stairs)]))
 
 
-def _stairs(values: Floats, trend: Trend) -> Iterator[Trend]:
-    """Yield models with one step more, two and so on: each time the one that explains most."""
-    for _ in range(_MOST_STAIRS):
+def _stairs(values: Floats, trend: Trend, most: int) -> Iterator[Trend]:
+    """Yield models with one step more, two and so on to ``most``: each time the one that explains most."""
+    for _ in range(most):
         place = _further_step(trend)
         if place is None:
             return
