@@ -59,6 +59,16 @@ def test_a_shift_of_all_levels_is_one_step_of_its_size(shift: float) -> None:
     assert exact >= 8
 
 
+def test_the_size_of_a_shift_of_all_levels_does_not_depend_on_the_visits_beside_it() -> None:
+    values = flip(0)
+    values[150:] *= 1.03
+    (step,) = find_steps(values)
+    assert step.estimate is not None
+    assert step.estimate.low < 0.03 * step.before.mean < step.estimate.high
+    assert step.estimate.after - step.estimate.before == pytest.approx(step.size)
+    assert step.estimate.deviation < 1.0
+
+
 def test_a_step_from_flipping_to_a_new_level_is_one() -> None:
     values = np.concatenate([flip(3, 200), visits(3, (60, 120))])
     (step,) = find_steps(values)

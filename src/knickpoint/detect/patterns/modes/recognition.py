@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -10,6 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from knickpoint.detect.patterns.drift.findings import estimate_size, interval_checks
 from knickpoint.detect.patterns.modes.changes import (
     Change,
     compare_regimes,
@@ -65,11 +67,17 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class _Description:
-    """What is reported at a place: the score, what changed, and why."""
+    """What is reported at a place: the score, what changed, and why.
+
+    ``calm`` says that the series flips on neither side. ``error_of_shares`` is the standard error that the size has because the
+    shares of the modes are only known from so many visits; 0 where it does not depend on them.
+    """
 
     score: float
     kind: FindingKind
     evidence: tuple[Check, ...]
+    calm: bool = False
+    error_of_shares: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,23 +161,27 @@ def _findings(subject: Subject, breaks: Sequence[int], modes: _Modes) -> tuple[S
     found: dict[int, _Description] = {}
 
     borders = [
-        (after, change)
+        (before, after, change)
         for (before, after), change in zip(pairwise(modes.regimes), modes.changes, strict=True)
         if before.flips or after.flips
     ]
 
     def add(place: int, description: _Description) -> None:
-        if all(abs(place - other) > _NEAR for other in (*found, *(regime.first for regime, _ in borders))):
+        if all(abs(place - other) > _NEAR for other in (*found, *(regime.first for _, regime, _ in borders))):
             found[place] = description
 
     # Changes between regimes of which one flips; others are steps of the search.
-    for regime, change in borders:
-        if regime.evidence >= _LEAST_CHANGE:
-            found[regime.first] = _Description(regime.evidence, _kind(change), _checks(modes, change, regime))
+    for before, after, change in borders:
+        if after.evidence >= _LEAST_CHANGE:
+            unsure = (
+                0.0 if change.shift is not None else _error_of_shares(subject.series.values, modes, (before, after))
+            )
+            checks = _checks(modes, change, after)
+            found[after.first] = _Description(after.evidence, _kind(change), checks, error_of_shares=unsure)
     # Steps of the search between two levels, or within one.
     for place, step in zip(breaks, subject.steps, strict=True):
         if not _flips_at(place, modes.regimes):
-            add(place, _Description(step.score, step.kind, step.evidence))
+            add(place, _Description(step.score, step.kind, step.evidence, calm=True))
     # Steps that all modes share, and that only show once the modes are taken out.
     for step in subject.search(flat):
         place = int(np.searchsorted(subject.series.rows, step.index))
@@ -190,7 +202,31 @@ def _built(subject: Subject, flat: Floats, found: dict[int, _Description]) -> tu
         scores=[found[place].score for place in places],
         evidence=[found[place].evidence for place in places],
     )
-    return tuple(replace(step, kind=found[place].kind) for step, place in zip(built, sorted(found), strict=True))
+    return tuple(_finished(step, found[place]) for step, place in zip(built, sorted(found), strict=True))
+
+
+def _finished(step: Step, description: _Description) -> Step:
+    """Give a step its kind, and its size by the levels without modes: those beside it are levels of single visits."""
+    if description.calm:
+        return replace(step, kind=description.kind)
+    before, after = step.before, step.after
+    error = math.hypot(
+        math.sqrt(before.variance / before.count + after.variance / after.count), description.error_of_shares
+    )
+    deviation = math.sqrt((before.variance + after.variance) / 2)
+    size = estimate_size(before.mean, step.size, error, slope=0.0, deviation=deviation)
+    evidence = (*step.evidence, *interval_checks(size))
+    return replace(step, kind=description.kind, estimate=size, evidence=evidence)
+
+
+def _error_of_shares(values: Floats, modes: _Modes, regimes: tuple[Regime, Regime]) -> float:
+    """Return the standard error of the difference of the mean levels of two regimes, whose visits are independent draws."""
+    variance = 0.0
+    for regime in regimes:
+        levels = levels_in(values, modes.visits, regime)
+        mean = float(np.average(levels, weights=regime.shares))
+        variance += float(np.average((levels - mean) ** 2, weights=regime.shares)) / regime.visits
+    return math.sqrt(variance)
 
 
 def _flips_at(place: int, regimes: Sequence[Regime]) -> bool:
