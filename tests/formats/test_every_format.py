@@ -23,7 +23,7 @@ from knickpoint.model.params import decode_key, encode_key
 from knickpoint.model.report import Outcome, Problem, Report
 
 each_file = pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-_MOST_CUTS = 100
+_MOST_CUTS = 60
 
 
 _TOLD_BY_THE_REST = {"procs", "note"}
