@@ -150,12 +150,27 @@ $(STAMPS)/train: $(STAMPS)/venv
 train-default: $(STAMPS)/train setup ## Learn the trees of the default method anew (TRAIN_ARGS="--output FILE")
 	@PYTHONPATH=src build/train/bin/python benchmarks/train_default.py $(TRAIN_ARGS)
 
+# --- releasing it ------------------------------------------------------------------------------------
+
+$(STAMPS)/release: requirements/release.txt $(STAMPS)/venv
+	@echo "Installing what building and checking distributions needs"
+	@$(BIN)/python -m venv build/release
+	@build/release/bin/python -m pip --disable-pip-version-check --no-input install --quiet --require-hashes -r requirements/release.txt
+	@touch $@
+
+dist: $(STAMPS)/release $(STAMPS)/node ## Build the wheel and the source distribution of the last commit into dist/, twice, and check them
+	@export PATH="$$(cat $(STAMPS)/node)$$PATH" && build/release/bin/python building/distributions.py
+
+try-packages: ## Use the wheel in dist/ as a newcomer does, in new environments, and print the seconds
+	@$(BIN)/python building/newcomer.py
+
 # --- keeping it -------------------------------------------------------------------------------------
 
 lock: setup-dev ## Resolve the dependencies anew and write requirements/
 	@$(PIP) install --quiet uv
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --extra server --group build pyproject.toml -o requirements/runtime.txt
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --all-extras --group build --group test --group lint --group docs pyproject.toml -o requirements/dev.txt
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --group release pyproject.toml -o requirements/release.txt
 
 format: $(STAMPS)/dev $(DASHBOARD) ## Format the Python code, the C code and the dashboard
 	@$(BIN)/ruff format --quiet src tests benchmarks building docs setup.py
@@ -166,4 +181,4 @@ format: $(STAMPS)/dev $(DASHBOARD) ## Format the Python code, the C code and the
 clean: ## Remove what was built; .venv stays
 	@rm -rf build src/knickpoint/server/static src/*.egg-info frontend/node_modules
 
-.PHONY: help setup setup-dev demo test lint types imports test-python test-frontend docs site docs-pictures docs-write test-long test-kills bench-detect bench-accuracy bench-store bench-dashboard bench-watch bench-gate bench-compare bench-formats bench-bisect train-default fuzz-formats lock format clean
+.PHONY: dist try-packages help setup setup-dev demo test lint types imports test-python test-frontend docs site docs-pictures docs-write test-long test-kills bench-detect bench-accuracy bench-store bench-dashboard bench-watch bench-gate bench-compare bench-formats bench-bisect train-default fuzz-formats lock format clean
