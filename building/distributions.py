@@ -89,7 +89,7 @@ def release_notes(changes: str, version: str) -> str:
     Raises:
         DistributionError: there is no such section, or it is empty.
     """
-    found = re.search(rf"^## {re.escape(version)}(?: .*)?\n(.*?)(?=^## |\Z)", changes, re.MULTILINE | re.DOTALL)
+    found = re.search(rf"^## {re.escape(version)}(?: [^\n]*)?\n(.*?)(?=^## |\Z)", changes, re.MULTILINE | re.DOTALL)
     if found is None or not found[1].strip():
         raise DistributionError(
             f"CHANGELOG.md has nothing about {version}: name its section `## {version} (YEAR-MONTH-DAY)`"

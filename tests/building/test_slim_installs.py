@@ -45,7 +45,7 @@ def _packages_of(*extras: str) -> list[str]:
     return found
 
 
-def _python_with(directory: Path, *extras: str) -> list[str]:
+def python_with(directory: Path, *extras: str) -> list[str]:
     """Return the start of a command that runs Python with these packages and no others."""
     site = directory / "site"
     site.mkdir()
@@ -69,12 +69,12 @@ _KNICK: Final = "from knickpoint.cli import main; main()"
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    return _python_with(tmp_path_factory.mktemp("library"))
+    return python_with(tmp_path_factory.mktemp("library"))
 
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    return _python_with(tmp_path_factory.mktemp("cli"), "cli")
+    return python_with(tmp_path_factory.mktemp("cli"), "cli")
 
 
 def test_the_library_needs_numpy_alone(library: list[str], tmp_path: Path) -> None:
