@@ -103,6 +103,9 @@ docs-write: setup-dev ## Write the reference pages anew from the code
 fuzz-formats: setup-dev ## Throw broken files at every format (FUZZ_SECONDS=60)
 	@$(BIN)/python tests/formats/fuzz.py $(FUZZ_SECONDS)
 
+fuzz-api: setup-dev ## Send requests made from the description of the API: 60 to each operation
+	@KNICKPOINT_EXAMPLES=6 $(BIN)/python -m pytest -q -m long --timeout 1800 tests/server/test_api_fuzz.py
+
 test-long: setup-dev ## Kills, fuzzing, load and many random examples: minutes, not seconds
 	@KNICKPOINT_EXAMPLES=6 $(BIN)/python -m pytest -q -m "long or thorough" --timeout 1800 $(TEST_ARGS)
 
@@ -181,4 +184,4 @@ format: $(STAMPS)/dev $(DASHBOARD) ## Format the Python code, the C code and the
 clean: ## Remove what was built; .venv stays
 	@rm -rf build src/knickpoint/server/static src/*.egg-info frontend/node_modules
 
-.PHONY: dist try-packages help setup setup-dev demo test lint types imports test-python test-frontend docs site docs-pictures docs-write test-long test-kills bench-detect bench-accuracy bench-store bench-dashboard bench-watch bench-gate bench-compare bench-formats bench-bisect train-default fuzz-formats lock format clean
+.PHONY: dist try-packages help setup setup-dev demo test lint types imports test-python test-frontend docs site docs-pictures docs-write test-long test-kills bench-detect bench-accuracy bench-store bench-dashboard bench-watch bench-gate bench-compare bench-formats bench-bisect train-default fuzz-api fuzz-formats lock format clean

@@ -66,6 +66,8 @@ POST   /sign-out                              303
 GET    /signed-out                            200
 GET    /link/{text}                           404
 POST   /link/{text}                           404
+GET    /docs                                  200
+GET    /docs.css                              200
 GET    /api/v1/openapi.json                   200
 GET    /api/v1/me                             200 200 200 200 200 200 200 200 200 | 200 200 401 401 401
 GET    /api/v1/version                        200 200 200 200 200 200 200 200 200 | 401 401 401 401 401
@@ -112,6 +114,12 @@ GET    /api/v1/never-measured                 401 200 200 200 404 200 403 200 20
 GET    /api/v1/formulas                       401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/shortcuts/{name}               401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 POST   /api/v1/shortcuts                      401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/points                         401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/grafana                        401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
+POST   /api/v1/grafana/search                 401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+POST   /api/v1/grafana/metrics                401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+POST   /api/v1/grafana/query                  401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+POST   /api/v1/grafana/annotations            401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 POST   /api/v1/triage                         401 403 200 200 403 403 403 200 200 | 401 401 401 401 401
 POST   /api/v1/triage/undo                    401 403 200 200 403 403 403 200 200 | 401 401 401 401 401
 POST   /api/v1/triage/split                   401 403 200 200 403 403 403 200 200 | 401 401 401 401 401
@@ -140,6 +148,8 @@ GET    /api/v1/audit                          401 403 403 200 403 403 403 403 20
 """
 """One status is that of all callers. 400 is an upload that was let in: the event names no source. 503 and 401 are pages of
 sign-in, whose provider is not there. /assets is a directory."""
+
+_ALWAYS: Final = {"from": "1970-01-01T00:00:00Z", "to": "2100-01-01T00:00:00Z"}
 
 CALLERS: Final = (
     "no one", "viewer", "editor", "admin", "neighbour", "token read", "token upload", "token decide", "token admin",
@@ -248,6 +258,9 @@ class Served:
             "GET /api/v1/tickets": {"params": {"traces": str(closed.trace)}},
             "GET /api/v1/traces/{key}/runs": {"params": {"commit": closed.commit}},
             "GET /api/v1/formulas": {"params": {"formula": 'filter("")', **of_closed["params"]}},
+            "POST /api/v1/grafana/query": {"json": {"range": _ALWAYS, "targets": [{"target": "a=b"}]}, **of_closed},
+            "POST /api/v1/grafana/annotations": {"json": {"range": _ALWAYS}, **of_closed},
+            **{f"POST /api/v1/grafana/{name}": {"json": {}, **of_closed} for name in ("search", "metrics")},
             "POST /api/v1/shortcuts": {"json": {"keys": [",a=b,"]}},
             "POST /api/v1/triage": {"json": {"ids": [closed.decided], "status": "acknowledged"}},
             "POST /api/v1/triage/undo": {"json": {"ids": [closed.decided]}},
@@ -274,7 +287,7 @@ class Served:
             "POST /api/v1/arrivals": {"json": {"url": "memory://elsewhere/a.json"}},
         }
         whole = {"GET /api/v1/lines", "GET /api/v1/commits", "GET /api/v1/commits/times", "GET /api/v1/traces"}
-        whole |= {"GET /api/v1/facets", "GET /api/v1/never-measured"}
+        whole |= {"GET /api/v1/points", "GET /api/v1/facets", "GET /api/v1/never-measured"}
         return dict(options.get(endpoint, of_closed if endpoint in whole else {}))
 
 

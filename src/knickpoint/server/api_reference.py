@@ -82,6 +82,8 @@ def _kind(schema: Node) -> str:
     if "anyOf" in schema:
         return " or ".join(dict.fromkeys(_kind(each) for each in schema["anyOf"]))
     kind = str(schema.get("type", "anything"))
+    if kind == "array" and "prefixItems" in schema:
+        return f"list of {' and '.join(map(_kind, schema['prefixItems']))}"
     if kind == "array":
         return f"list of {_kind(schema['items'])}"
     if kind == "object" and "additionalProperties" in schema:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fastapi import APIRouter, Depends, FastAPI
 from fastapi.dependencies.models import Dependant
@@ -12,9 +12,12 @@ from fastapi.middleware.gzip import GZipMiddleware
 from fastapi.routing import APIRoute
 
 from knickpoint.instance import Config, Instance
+from knickpoint.model.access import Permission
 from knickpoint.model.errors import ConfigError
+from knickpoint.server.api_page import add_api_page
+from knickpoint.server.api_security import describe_security
 from knickpoint.server.audit_address import AuditAddress
-from knickpoint.server.callers import IDENTIFYING
+from knickpoint.server.callers import IDENTIFYING, needed_permission
 from knickpoint.server.dashboard import add_pages
 from knickpoint.server.error_responses import ERRORS, add_error_handlers
 from knickpoint.server.forwarded_headers import ForwardedHeaders
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
     from knickpoint.access.issuer_keys import KeySource
 
 __all__ = ["create_app", "describe_api", "routes_without_caller"]
+
+_PREFIX: Final = "/api/v1"
 
 _ABOUT = """\
 Everything that the dashboard shows, for scripts. Every error has the body `{error, where, remedy}`. Requests that
@@ -59,13 +64,30 @@ def _build() -> FastAPI:
         assert not undeclared, f"these routes take no caller, see knickpoint.server.callers: {', '.join(undeclared)}"
         app.include_router(
             router,
-            prefix="/api/v1",
+            prefix=_PREFIX,
             responses=ERRORS,
             dependencies=[Depends(check_texts), Depends(limit_request, scope="function")],
         )
     describe = app.openapi
-    app.openapi = lambda: app.openapi_schema or describe_texts(describe())  # type: ignore[method-assign]
+    permissions = {(method, path): permission for method, path, permission in _permissions()}
+    app.openapi = lambda: (  # type: ignore[method-assign]
+        app.openapi_schema or describe_security(describe_texts(describe()), permissions)
+    )
+    add_api_page(app)
     return app
+
+
+def _permissions() -> Iterator[tuple[str, str, str]]:
+    """Yield method, path and permission of each route that needs one."""
+    for route in (route for router in routers() for route in router.routes):
+        if isinstance(route, APIRoute) and (needed := _permission_of(route.dependant)):
+            yield from ((method, f"{_PREFIX}{route.path}", needed.value) for method in route.methods or ())
+
+
+def _permission_of(dependant: Dependant) -> Permission | None:
+    """Return the permission that a route needs: that of the first of its dependencies that checks one."""
+    below = (_permission_of(each) for each in dependant.dependencies)
+    return needed_permission(dependant.call) or next(filter(None, below), None)
 
 
 def routes_without_caller(router: APIRouter) -> list[str]:

@@ -48,6 +48,7 @@ __all__ = [
     "Uploader",
     "caller_of",
     "caller_of_token",
+    "needed_permission",
 ]
 
 _IDENTITY_TOKEN: Final = "ey"  # noqa: S105  # how they begin, not one
@@ -161,11 +162,16 @@ _WAYS: Final[tuple[Callable[[Request, Instance], Caller | None], ...]] = (_beare
 _RequestCaller = Annotated[Caller, Depends(caller_of)]
 
 
+_PERMISSIONS: Final[dict[Callable[..., object], Permission]] = {}
+"""Dependency → the permission that it checks."""
+
+
 def _needs(permission: Permission) -> Callable[[Caller], Awaitable[Caller]]:
     async def check(caller: _RequestCaller) -> Caller:
         require(caller, permission)
         return caller
 
+    _PERMISSIONS[check] = permission
     return check
 
 
@@ -183,6 +189,14 @@ def _notifier(
     caller = caller_of_token(request.app.state.instance, token) if given else caller_of(request)
     require_everywhere(caller, Permission.UPLOAD)  # the files of an event may be of any repository
     return caller
+
+
+_PERMISSIONS.update({_instance_admin: Permission.ADMIN, _notifier: Permission.UPLOAD})
+
+
+def needed_permission(dependency: Callable[..., object] | None) -> Permission | None:
+    """Return the permission that a dependency checks, None where it checks none."""
+    return _PERMISSIONS.get(dependency) if dependency is not None else None
 
 
 IDENTIFYING: Final = frozenset({caller_of, _identity, _notifier})

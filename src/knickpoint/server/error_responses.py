@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Final
 
 from fastapi import FastAPI, Request
@@ -34,6 +35,8 @@ __all__ = ["ERRORS", "add_error_handlers", "message_of", "status_of"]
 _LOG: Final = logging.getLogger("knickpoint.server")
 
 _UNAUTHORIZED: Final = 401
+_LONGEST_SHOWN: Final = 100
+"""Characters of a refused value that a message shows."""
 _NOT_ALLOWED: Final = 405
 _REMEDIES: Final = {
     400: "Send a body as /api/v1/reference describes it.",
@@ -122,11 +125,37 @@ def _challenge(request: Request) -> str:
     return f'{_BEARER}, error="invalid_token"' if "authorization" in request.headers else _BEARER
 
 
-def _invalid_request(_request: Request, error: Exception) -> JSONResponse:
+def _invalid_request(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
-    return _response(422, f"{first['msg']}.", where, "See /api/v1/reference for what this address takes.")
+    name = str(first["loc"][-1])
+    if first["type"] == "extra_forbidden":
+        return _response(422, f"There is no field {name!r}.", where, _known_fields(request, name))
+    if first["type"] == "missing":
+        return _response(422, f"{name!r} is missing.", where, f"Send it; see {_operation_address(request)}.")
+    message, given = first["msg"], first.get("input")
+    shown = f": {str(given)[:_LONGEST_SHOWN]!r} was sent" if isinstance(given, str | int | float) else ""
+    return _response(
+        422, f"{message}{shown}.", where, f"See {_operation_address(request)} for what this address takes."
+    )
+
+
+def _operation_address(request: Request) -> str:
+    """Return the address of the description of what ``request`` asks for."""
+    name = getattr(request.scope.get("route"), "name", "")
+    return f"/docs#{name}" if name else "/docs"
+
+
+def _known_fields(request: Request, name: str) -> str:
+    """Return which fields the body of ``request`` may have; a similar one first."""
+    body = getattr(request.scope.get("route"), "body_field", None)
+    kind = getattr(getattr(body, "field_info", None), "annotation", None)
+    known = list(getattr(kind, "model_fields", {}))
+    similar = get_close_matches(name, known, 1)
+    meant = f"Did you mean {similar[0]!r}? " if similar else ""
+    fields = f"The fields are: {', '.join(known)}." if known else "Leave it out."
+    return f"{meant}{fields}"
 
 
 def _http_error(request: Request, error: Exception) -> JSONResponse:

@@ -11,6 +11,7 @@ from knickpoint.server.routes import (
     commits,
     deliveries,
     formulas,
+    grafana,
     health,
     me,
     missing,
@@ -42,5 +43,6 @@ def routers() -> tuple[APIRouter, ...]:
         missing.router,
         pictures.router,
         formulas.router,
+        grafana.router,
         uploads.router,
     )

@@ -1,18 +1,45 @@
-"""Responses of binary numbers."""
+"""Responses of numbers: binary, or JSON for who asks for it."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from enum import Enum
+from typing import Annotated, Any, Final
 
-from fastapi import Response
+from fastapi import Depends, Header, Query, Response
 
-__all__ = ["BINARY", "binary"]
+__all__ = ["BINARY", "AsJson", "binary"]
 
 _TYPE: Final = "application/octet-stream"
+_JSON: Final = "application/json"
+
+
+class NumberFormat(Enum):
+    """How numbers come."""
+
+    BINARY = "binary"
+    JSON = "json"
+
+
+async def _as_json(
+    response: Response,
+    format: Annotated[  # noqa: A002  # its name in the address
+        NumberFormat | None,
+        Query(description="`binary` or `json`. Default: as the header `Accept` says, else binary."),
+    ] = None,
+    accept: Annotated[str, Header(include_in_schema=False)] = "",
+) -> bool:
+    response.headers["vary"] = "Accept"
+    if format is not None:
+        return format is NumberFormat.JSON
+    return _JSON in accept and _TYPE not in accept
+
+
+AsJson = Annotated[bool, Depends(_as_json)]
+"""Whether the caller wants JSON."""
 
 BINARY: Final[dict[int | str, dict[str, Any]]] = {
     200: {
-        "description": "Little-endian float64 numbers.",
+        "description": "The numbers; binary ones are little-endian float64.",
         "content": {_TYPE: {"schema": {"type": "string", "format": "binary"}}},
     }
 }
@@ -20,4 +47,4 @@ BINARY: Final[dict[int | str, dict[str, Any]]] = {
 
 def binary(content: bytes) -> Response:
     """Return ``content`` as the body of a response."""
-    return Response(content, media_type=_TYPE)
+    return Response(content, media_type=_TYPE, headers={"vary": "Accept"})

@@ -13,9 +13,11 @@ from knickpoint.server.answers.commits import (
     list_repositories,
     pack_times,
 )
-from knickpoint.server.routes.binary import BINARY, binary
+from knickpoint.server.answers.tabular_values import list_times
+from knickpoint.server.routes.binary import BINARY, AsJson, binary
 from knickpoint.server.routes.dependencies import MOST, LineName, RepositoryName, Visible
 from knickpoint.server.schemas.commits import CommitAnswer, CommitsAnswer, LineAnswer, RepositoryAnswer
+from knickpoint.server.schemas.values import TimesAnswer
 
 __all__ = ["router"]
 
@@ -46,10 +48,16 @@ def get_commits(
     return list_commits(visible.store, visible.line(repository, line), first, limit)
 
 
-@router.get("/commits/times", response_class=Response, responses=BINARY)
-def get_times(visible: Visible, repository: RepositoryName = "", line: LineName = "") -> Response:
-    """Return the times of all commits of a line: little-endian float64, seconds since 1970, NaN where unknown."""
-    return binary(pack_times(visible.store, visible.line(repository, line)))
+@router.get("/commits/times", response_model=TimesAnswer, responses=BINARY)
+def get_times(
+    visible: Visible, as_json: AsJson, repository: RepositoryName = "", line: LineName = ""
+) -> Response | TimesAnswer:
+    """Return the times of all commits of a line.
+
+    As binary numbers: little-endian float64, seconds since 1970, NaN where unknown.
+    """
+    found = visible.line(repository, line)
+    return list_times(visible.store, found) if as_json else binary(pack_times(visible.store, found))
 
 
 @router.get("/commits/{revision}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Query, Response
 
@@ -11,6 +11,7 @@ from knickpoint.server.answers.changes import read_changes
 from knickpoint.server.answers.environments import list_environments
 from knickpoint.server.answers.explanations import explain
 from knickpoint.server.answers.runs import list_never_measured_answers, list_runs, list_without_value
+from knickpoint.server.answers.tabular_values import list_values, write_points
 from knickpoint.server.answers.tickets import list_ticket_marks
 from knickpoint.server.answers.traces import (
     list_facets,
@@ -18,7 +19,7 @@ from knickpoint.server.answers.traces import (
     trace_answer,
 )
 from knickpoint.server.answers.values import MOST_TRACES, pack_values, window
-from knickpoint.server.routes.binary import BINARY, binary
+from knickpoint.server.routes.binary import BINARY, AsJson, binary
 from knickpoint.server.routes.dependencies import (
     MOST,
     FirstPosition,
@@ -34,6 +35,7 @@ from knickpoint.server.schemas.explanations import ExplanationAnswer
 from knickpoint.server.schemas.runs import EnvironmentAnswer, NeverMeasuredAnswer, RunAnswer, WithoutValueAnswer
 from knickpoint.server.schemas.tickets import TicketMarkAnswer
 from knickpoint.server.schemas.traces import FacetsAnswer, TraceAnswer, TracesAnswer
+from knickpoint.server.schemas.values import TraceValuesAnswer
 
 __all__ = ["router"]
 
@@ -74,9 +76,10 @@ def get_facets(visible: Visible, repository: RepositoryName = "", query: QueryTe
     return list_facets(visible.store, visible.choose(repository), query)
 
 
-@router.get("/values", response_class=Response, responses=BINARY)
+@router.get("/values", response_model=list[TraceValuesAnswer], responses=BINARY)
 def get_values(
     visible: Visible,
+    as_json: AsJson,
     *,
     traces: Annotated[
         str,
@@ -89,10 +92,10 @@ def get_values(
     first: FirstPosition = None,
     last: LastPosition = None,
     points: Annotated[int, Query(ge=2, le=1_000_000, description="Points of a trace; more are thinned out.")] = 2400,
-) -> Response:
-    """Return the measured values of traces as little-endian float64.
+) -> Response | list[TraceValuesAnswer]:
+    """Return the measured values of traces, as little-endian float64 or as JSON.
 
-    One trace after the other, in the order of the request: the number n of points, the number of measured commits,
+    As binary numbers: one trace after the other, in the order of the request: the number n of points, the number of measured commits,
     n positions on the line, n values in the unit of the trace. Where a trace has more values than `points`, the
     first and the last value and the least and the greatest of each section are kept.
     """
@@ -100,7 +103,37 @@ def get_values(
     repository, _ = visible.traces(ids)
     found = visible.line(repository.name, line)
     begin, end = window(found, first, last)
+    if as_json:
+        return list_values(visible.store, found, ids, first=begin, last=end, points=points)
     return binary(pack_values(visible.store, found, ids, first=begin, last=end, points=points))
+
+
+_POINTS: Final[dict[int | str, dict[str, Any]]] = {
+    200: {
+        "description": "The points.",
+        "content": {
+            "text/csv": {"schema": {"type": "string"}},
+            "application/json": {"schema": {"type": "array", "items": {"type": "object"}}},
+        },
+    }
+}
+
+
+@router.get("/points", response_class=Response, responses=_POINTS)
+def get_points(
+    visible: Visible,
+    repository: RepositoryName = "",
+    query: QueryText = "",
+    line: LineName = "",
+    format: Annotated[Literal["csv", "json"], Query(description="How to write the points.")] = "json",  # noqa: A002
+) -> Response:
+    """Return the points of the traces that a query matches, one row each, with a column for each param.
+
+    The other columns are repository, line, unit, better, pos, commit, commit_time, author and value; a param of such a name is
+    called `param_NAME`. At most 1,000 traces; `knick export --params` has no such limit.
+    """
+    text = write_points(visible, visible.line(repository, line), query, csv=format == "csv")
+    return Response(text, media_type="text/csv; charset=utf-8" if format == "csv" else "application/json")
 
 
 @router.get("/tickets")

@@ -1,0 +1,160 @@
+"""Serve the reference of the API as one plain page, made from its OpenAPI description: no script, nothing from elsewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from html import escape
+from typing import Any, Final
+
+from fastapi import FastAPI
+from fastapi.responses import HTMLResponse, Response
+
+__all__ = ["PAGE_PATH", "add_api_page", "render_page"]
+
+PAGE_PATH: Final = "/docs"
+_STYLE_PATH: Final = "/docs.css"
+
+_ELSEWHERE: Final = (
+    '<p>The same for programs: <a href="/api/v1/openapi.json">OpenAPI</a>; as text: '
+    '<a href="/api/v1/reference">reference</a>.</p>'
+)
+
+_STYLE: Final = """\
+:root { color-scheme: light dark; }
+* { box-sizing: border-box; }
+body {
+  margin: 0;
+  background: light-dark(#ffffff, #101317);
+  color: light-dark(#16191f, #e7eaef);
+  font: 14px / 20px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif;
+  overflow-wrap: anywhere;
+}
+main { max-width: 960px; margin: 0 auto; padding: 24px 16px 64px; }
+h1 { font-size: 24px; line-height: 32px; }
+h2 { margin-top: 32px; font-size: 18px; }
+nav a { margin-right: 12px; }
+a { color: light-dark(#1f5fbf, #7fb0ff); }
+code { font: 13px / 20px ui-monospace, "DejaVu Sans Mono", monospace; }
+details { border: 1px solid light-dark(#d8dce3, #333a45); border-radius: 6px; margin: 8px 0; }
+summary { padding: 8px 12px; cursor: pointer; }
+summary b { display: inline-block; min-width: 56px; }
+.body { padding: 0 12px 12px; }
+table { width: 100%; border-collapse: collapse; }
+th, td { padding: 4px 8px 4px 0; text-align: left; vertical-align: top; border-top: 1px solid light-dark(#e6e9ee, #262c35); }
+:target > summary { background: light-dark(#eef4fd, #1b2533); }
+"""
+
+Node = Mapping[str, Any]
+
+
+def render_page(description: Node) -> str:
+    """Return the page: the operations by tag, then the shapes of bodies, each folded."""
+    info = description["info"]
+    body = [
+        f"<h1>{escape(info['title'])} {escape(info['version'])}: the HTTP API</h1>",
+        *(f"<p>{_text(part)}</p>" for part in str(info["description"]).strip().split("\n\n")),
+        _ELSEWHERE,
+    ]
+    tags = dict.fromkeys(
+        tag for _, _, operation in _operations(description) for tag in operation.get("tags", ["other"])
+    )
+    body.append("<nav>" + "".join(f'<a href="#{escape(tag)}">{escape(tag)}</a>' for tag in tags) + "</nav>")
+    for tag in tags:
+        body.append(f'<h2 id="{escape(tag)}">{escape(tag)}</h2>')
+        for method, path, operation in _operations(description):
+            if tag in operation.get("tags", ["other"]):
+                body += _operation(method, path, operation)
+    body.append('<h2 id="shapes">Shapes</h2>')
+    for name, shape in sorted(description["components"]["schemas"].items()):
+        body += _shape(name, shape)
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Knickpoint: the HTTP API</title>'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<link rel="stylesheet" href="{_STYLE_PATH}"></head><body><main>{"".join(body)}</main></body></html>'
+    )
+
+
+def _operations(description: Node) -> Iterator[tuple[str, str, Node]]:
+    for path, operations in description["paths"].items():
+        for method, operation in operations.items():
+            yield method.upper(), path, operation
+
+
+def _text(text: str) -> str:
+    """Return a text with its ``code`` marked."""
+    return re.sub(r"`([^`]*)`", r"<code>\1</code>", escape(" ".join(text.split())))
+
+
+def _operation(method: str, path: str, operation: Node) -> Iterator[str]:
+    yield f'<details id="{escape(operation["operationId"])}"><summary><b>{method}</b> <code>{escape(path)}</code></summary>'
+    yield '<div class="body">'
+    yield from (f"<p>{_text(part)}</p>" for part in str(operation["description"]).split("\n\n"))
+    parameters = operation.get("parameters", ())
+    if parameters:
+        yield "<table><tr><th>parameter</th><th>kind</th><th>meaning</th></tr>"
+        for each in parameters:
+            required = " (required)" if each.get("required") else ""
+            yield (
+                f"<tr><td><code>{escape(each['name'])}</code>{required}</td><td>{_kind(each['schema'])}</td>"
+                f"<td>{_text(each.get('description', ''))}</td></tr>"
+            )
+        yield "</table>"
+    for media, content in operation.get("requestBody", {}).get("content", {}).items():
+        yield f"<p>Takes {_kind(content['schema'])} as <code>{escape(media)}</code>.</p>"
+    for code, response in sorted(operation["responses"].items()):
+        kinds = " or ".join(
+            f"{_kind(content['schema'])} as <code>{escape(media)}</code>"
+            for media, content in response.get("content", {}).items()
+            if code.startswith("2")
+        )
+        yield f"<p><b>{escape(code)}</b> {_text(response['description'])} {kinds}</p>"
+    yield "</div></details>"
+
+
+def _shape(name: str, shape: Node) -> Iterator[str]:
+    yield f'<details id="{escape(name)}"><summary><code>{escape(name)}</code></summary><div class="body">'
+    yield f"<p>{_text(str(shape.get('description', '')))}</p>"
+    if "enum" in shape:
+        yield "<p>" + ", ".join(f"<code>{escape(str(value))}</code>" for value in shape["enum"]) + "</p>"
+    properties = shape.get("properties", {})
+    if properties:
+        yield "<table><tr><th>field</th><th>kind</th><th>meaning</th></tr>"
+        for field, schema in properties.items():
+            required = " (required)" if field in shape.get("required", ()) else ""
+            yield (
+                f"<tr><td><code>{escape(field)}</code>{required}</td><td>{_kind(schema)}</td>"
+                f"<td>{_text(str(schema.get('description', '')))}</td></tr>"
+            )
+        yield "</table>"
+    if shape.get("additionalProperties") is False:
+        yield "<p>Other fields are refused.</p>"
+    yield "</div></details>"
+
+
+def _kind(schema: Node) -> str:
+    if "$ref" in schema:
+        name = escape(str(schema["$ref"]).rpartition("/")[2])
+        return f'<a href="#{name}">{name}</a>'
+    if "anyOf" in schema:
+        return " or ".join(dict.fromkeys(_kind(each) for each in schema["anyOf"]))
+    kind = str(schema.get("type", "anything"))
+    if kind == "array":
+        return f"list of {' and '.join(map(_kind, schema.get('prefixItems') or [schema['items']]))}"
+    if "enum" in schema:
+        return ", ".join(f"<code>{escape(str(value))}</code>" for value in schema["enum"])
+    bounds = [f"{mark} {schema[name]}" for name, mark in (("minimum", "≥"), ("maximum", "≤")) if name in schema]
+    return escape(" ".join([str({"string": "text"}.get(kind, kind)), *bounds]))
+
+
+def add_api_page(app: FastAPI) -> None:
+    """Serve the page and its style sheet."""
+
+    def page() -> Response:
+        return HTMLResponse(render_page(app.openapi()))
+
+    def style() -> Response:
+        return Response(_STYLE, media_type="text/css")
+
+    app.add_api_route(PAGE_PATH, page, include_in_schema=False)
+    app.add_api_route(_STYLE_PATH, style, include_in_schema=False)
