@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 
 from fastapi import Depends, Header, Query, Response
 
-__all__ = ["BINARY", "AsJson", "binary"]
+__all__ = ["BINARY", "AsJson", "NumberFormat", "binary"]
 
 _TYPE: Final = "application/octet-stream"
 _JSON: Final = "application/json"
