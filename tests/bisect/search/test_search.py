@@ -58,6 +58,19 @@ def test_exact_answers_find_each_culprit_of_sixteen_in_four_probes(culprit: int)
     assert len(observations) <= 4
 
 
+def test_a_failure_that_was_repaired_before_the_culprit_is_named() -> None:
+    problem = Problem(16, error=0.0)
+    failing = {8, 13, 16}
+    observations = [Observation(place, "a", passed=place not in failing) for place in (0, 7, 8, 9, 12, 13, 16)]
+    conclusion = conclude(problem, observations, Budget())
+    assert conclusion is not None
+    assert (conclusion.kind, conclusion.places) == (ConclusionKind.CULPRIT, (13,))
+    assert conclusion.open == "another commit of the range may have caused failures, too: place 8 fails"
+    alone = conclude(problem, [each for each in observations if each.place != 8], Budget())
+    assert alone is not None
+    assert (alone.places, alone.open) == ((13,), "")
+
+
 def test_three_devices_find_one_of_sixteen_in_two_rounds() -> None:
     conclusion, _, rounds = search(Problem(16, none=0, several=0, error=0.0), exact(7), ("a", "b", "c"))
     assert (conclusion.places, rounds) == ((7,), 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -49,8 +50,23 @@ def _found(standing: Standing) -> Conclusion:
         return Conclusion(ConclusionKind.SEVERAL, places, min(probability, posterior.several), posterior, unclear)
     if len(places) == 1 and places[0] not in standing.problem.skipped:
         second = f"a second change has the probability {posterior.several:.0%}" if posterior.several > 0.1 else ""
+        second = second or _contradiction(standing, places[0])
         return Conclusion(ConclusionKind.CULPRIT, places, probability, posterior, second)
     return Conclusion(ConclusionKind.RANGE, places, probability, posterior, "commits between them cannot be measured")
+
+
+def _contradiction(standing: Standing, culprit: int) -> str:
+    """Say which answers point to another culprit: a place before it that fails, or one after it that passes, more often than not."""
+    balance: Counter[int] = Counter()
+    for observation in standing.observations:
+        if observation.passed is not None:
+            balance[observation.place] += 1 if observation.passed == (observation.place >= culprit) else -1
+    least = 1 if standing.exact else 2
+    places = [place for place, surplus in sorted(balance.items()) if surplus >= least]
+    if not places:
+        return ""
+    word = "fails" if places[0] < culprit else "passes"
+    return f"another commit of the range may have caused failures, too: place {places[0]} {word}"
 
 
 def _open_without_change(standing: Standing) -> str:
