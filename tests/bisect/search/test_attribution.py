@@ -40,10 +40,10 @@ def played(
 @pytest.mark.parametrize("history", [True, False], ids=["with history", "without"])
 def test_a_stated_answer_is_rarely_wrong(answer: Attribution, history: bool) -> None:  # noqa: FBT001
     random = np.random.default_rng(7)
-    found = [played(answer, 4.0, random, history=history)[0] for _ in range(40)]
+    found = [played(answer, 4.0, random, history=history)[0] for _ in range(15)]
     stated = [each for each in found if each is not None]
-    assert sum(each is not answer for each in stated) <= 4
-    assert len(stated) >= 30
+    assert sum(each is not answer for each in stated) <= 2
+    assert len(stated) >= 11
 
 
 def test_a_large_change_needs_two_measurements_of_each_combination() -> None:

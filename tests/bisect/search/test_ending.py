@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from knickpoint.bisect.search import conclude, moot, plan
 from knickpoint.bisect.search.problem import Budget, ConclusionKind, Level, Observation, Problem
@@ -36,13 +37,15 @@ def probes_to_the_end(problem: Problem, culprits: set[int], devices: int, seed: 
     raise AssertionError(f"the search for {culprits} does not end")
 
 
-@settings(max_examples=20, deadline=None)
+@pytest.mark.thorough
+@settings(max_examples=examples(8), deadline=None)
 @given(st.integers(1, 16), st.integers(1, 17), st.integers(1, 3), st.sampled_from([0.05, 0.1, 0.2]), st.integers(0, 99))
 def test_a_search_of_answers_ends(candidates: int, culprit: int, devices: int, error: float, seed: int) -> None:
     probes_to_the_end(Problem(candidates, error=error), {culprit}, devices, seed)
 
 
-@settings(max_examples=12, deadline=None)
+@pytest.mark.thorough
+@settings(max_examples=examples(5), deadline=None)
 @given(st.integers(1, 16), st.integers(1, 17), st.integers(1, 3), st.integers(0, 99))
 def test_a_search_of_values_ends(candidates: int, culprit: int, devices: int, seed: int) -> None:
     levels = Level(0.0, 1.0, 20), Level(3.0, 1.0, 20)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from knickpoint.bisect.search import explain, posterior
 from knickpoint.bisect.search.problem import Level, Observation, Posterior, Problem
@@ -24,14 +25,16 @@ def numbers(result: Posterior) -> list[float]:
     return [*result.single, *result.marginal, result.none, result.several]
 
 
-@settings(max_examples=25, deadline=None)
+@pytest.mark.thorough
+@settings(max_examples=examples(8), deadline=None)
 @given(PLACES)
 def test_the_order_of_observations_changes_nothing(rows: list[tuple[int, str, float]]) -> None:
     shuffled = sorted(rows, key=lambda row: (row[2], row[0]))
     assert numbers(posterior(PROBLEM, observed(shuffled))) == numbers(posterior(PROBLEM, observed(rows)))
 
 
-@settings(max_examples=25, deadline=None)
+@pytest.mark.thorough
+@settings(max_examples=examples(8), deadline=None)
 @given(PLACES)
 def test_probabilities_are_a_distribution(rows: list[tuple[int, str, float]]) -> None:
     result = posterior(PROBLEM, observed(rows))
@@ -40,7 +43,8 @@ def test_probabilities_are_a_distribution(rows: list[tuple[int, str, float]]) ->
     assert result.marginal.sum() == pytest.approx(result.single.sum() + 2 * result.several)
 
 
-@settings(max_examples=25, deadline=None)
+@pytest.mark.thorough
+@settings(max_examples=examples(8), deadline=None)
 @given(PLACES, st.sampled_from([1e-6, 0.5, 1000.0]), st.sampled_from([0.0, -40.0]))
 def test_the_unit_of_values_changes_nothing(rows: list[tuple[int, str, float]], factor: float, shift: float) -> None:
     def level(known: Level) -> Level:
@@ -51,7 +55,8 @@ def test_the_unit_of_values_changes_nothing(rows: list[tuple[int, str, float]], 
     assert numbers(posterior(scaled, moved)) == pytest.approx(numbers(posterior(PROBLEM, observed(rows))), abs=1e-6)
 
 
-@settings(max_examples=25, deadline=None)
+@pytest.mark.thorough
+@settings(max_examples=examples(8), deadline=None)
 @given(PLACES)
 def test_a_mirrored_problem_has_the_mirrored_answer(rows: list[tuple[int, str, float]]) -> None:
     mirrored = replace(PROBLEM, before=PROBLEM.after, after=PROBLEM.before, movement=-1)
