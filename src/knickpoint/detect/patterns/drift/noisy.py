@@ -81,20 +81,19 @@ def _may_drift(subject: Subject, places: tuple[int, ...]) -> bool:
     """Return whether levels rise or fall by themselves, or steps form a staircase."""
     if not subject.noise > 0:
         return False
-    up, down = (_longest_staircase(subject.steps, way) for way in Movement)
+    up, down = (_longest_staircase(subject.steps, way) for way in Movement) if len(places) > 1 else (0, 0)
     if max(up, down) > 2:
         return True
     values = subject.series.values
-    unit = safe_unit(values)
-    scaled = values / unit if unit != 1 else values
-    share = (1 + subject.autocorrelation) / max(1 - subject.autocorrelation, 0.1)
-    error = math.sqrt(share) * (subject.noise / unit)
-    # The slope of each level, and that of all levels together, in standard errors: a sum over values times places.
+    error = subject.noise * math.sqrt((1 + subject.autocorrelation) / max(1 - subject.autocorrelation, 0.1))
+    # The slope of each level, and that of all levels together, in standard errors: a sum over values times places. Sums
+    # of extremely large values are infinite or none: such a series is searched, or has no drift.
     together = spread = 0.0
     indices = np.arange(values.size, dtype=np.float64)
     for first, end in pairwise((0, *places, values.size)):
-        level, count = scaled[first:end], end - first
-        rising = float(level @ indices[:count]) - (count - 1) / 2 * float(level.sum())
+        count = end - first
+        with np.errstate(over="ignore", invalid="ignore"):
+            rising = float(values[first:end] @ (indices[:count] - (count - 1) / 2))
         squares = count * (count * count - 1) / 12
         if abs(rising) > _SUSPICIOUS * error * math.sqrt(squares):
             return True

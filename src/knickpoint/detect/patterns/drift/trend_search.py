@@ -29,6 +29,7 @@ PlaceSearch = Callable[[Floats, Floats], Places]
 
 _MOST_SLOPES: Final = 3
 _MOST_OF_A_CURVE: Final = 6
+_STEPS_OF_A_CURVE: Final = 4
 _MOST_ROUNDS: Final = 4
 _MOST_STAIRS: Final = 4
 _SHORTEST_LEVEL: Final = 3
@@ -64,7 +65,7 @@ def search_trend(values: Floats, places: Places, search: PlaceSearch) -> Searche
         if sloped and _fits(sloped[-1], steps):
             break
     else:
-        sloped += _curved(values, search)
+        sloped += _curved(values, search) if len(places) >= _STEPS_OF_A_CURVE else []
     # Where slopes overlap, the level may move fast, or to and fro: such a model is none of slow changes.
     sloped = [trend for trend in sloped if all(rise.slow for rise in rises_of(trend))]
     if not sloped:
