@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 from tests.instance.gate_world import CONFIG, GateWorld
 from tests.repositories import GitRepository
+from tests.server.client import Client
 
 from knickpoint.ingest import import_data
 from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.instance import Worker, read_config
 from knickpoint.instance.gates import gate_status
 from knickpoint.model.errors import ConfigError
+from knickpoint.server import create_app
 from knickpoint.store.gates import ChosenCommit, GateProbeState, GatePurpose
 from knickpoint.watch.alert_run.run import run_alerts
 
@@ -73,6 +75,18 @@ def test_the_newest_of_so_many_commits_is_measured_and_imported(world: GateWorld
         assert found is not None
         (run,) = instance.store.runs.at(repository, [found.slot])
         assert {"gate": "nightly", "device": "alpha"}.items() <= run.environment.items()
+
+
+def test_the_list_of_gates_says_what_is_measured_and_what_waits(world: GateWorld) -> None:
+    world.commit()
+    with world.open() as instance:
+        world.rounds(instance).follow()
+        (gate,) = Client(create_app(instance)).get("/api/v1/gates").json()
+    assert (gate["name"], gate["repository"], gate["policy"]) == ("nightly", "lib", "every 4 commits or 60 min")
+    assert (gate["new"], gate["states"], gate["fill_spent_hours"]) == (1, {"measured": 1}, 0.0)
+    assert [(each["purpose"], each["state"], each["device"]) for each in gate["newest"]] == [
+        ("new", "measured", "alpha")
+    ]
 
 
 def test_fewer_commits_wait_for_their_time(world: GateWorld) -> None:

@@ -378,6 +378,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/gates": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Gates
+         * @description List the gates: which commits they measure, what waits, what became of their newest probes.
+         */
+        get: operations["get_gates"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/grafana": {
         parameters: {
             query?: never;
@@ -2874,6 +2894,105 @@ export interface components {
             unit: string;
             /** Values */
             values: number[];
+        };
+        /**
+         * GateAnswer
+         * @description A gate as it stands now.
+         */
+        GateAnswer: {
+            /** Branch */
+            branch: string;
+            /**
+             * Due
+             * @description When the next commit is measured at the latest; null where none is new.
+             */
+            due: string | null;
+            /**
+             * Fill Hours
+             * @description Device hours that filling suspect ranges may take in 24 hours.
+             */
+            fill_hours: number;
+            /**
+             * Fill Spent Hours
+             * @description Device hours that filling took in the last 24 hours.
+             */
+            fill_spent_hours: number;
+            /** Name */
+            name: string;
+            /**
+             * New
+             * @description Commits newer than the last one that it measured.
+             */
+            new: number;
+            /**
+             * Newest
+             * @description Its newest probes, at most 20.
+             */
+            newest: components["schemas"]["GateProbeAnswer"][];
+            /**
+             * Policy
+             * @description Which commits it measures, in words.
+             */
+            policy: string;
+            /**
+             * Problem
+             * @description Why it cannot be run, or that it falls behind; empty where all is well.
+             */
+            problem: string;
+            /** Remedy */
+            remedy: string;
+            /** Repository */
+            repository: string;
+            /**
+             * States
+             * @description Number of its probes by state.
+             */
+            states: {
+                [key: string]: number;
+            };
+        };
+        /**
+         * GateProbeAnswer
+         * @description A probe of a gate: a commit that is measured, or was.
+         */
+        GateProbeAnswer: {
+            /**
+             * Chosen
+             * Format: date-time
+             */
+            chosen: string;
+            /**
+             * Commit
+             * @description Hash of the commit.
+             */
+            commit: string;
+            /** Device */
+            device: string;
+            /**
+             * Purpose
+             * @description Why it was chosen: `new`, `fill` or `requested`.
+             */
+            purpose: string;
+            /**
+             * Reason
+             * @description Why it waits, or has no results; empty without a reason.
+             */
+            reason: string;
+            /**
+             * Regression
+             * @description The regression whose suspect range it narrows; 0 without one.
+             */
+            regression: number;
+            /**
+             * Seconds
+             * @description Time that it took of a device.
+             */
+            seconds: number;
+            /**
+             * State
+             * @description `waiting`, `running`, `measured`, `skipped` or `failed`.
+             */
+            state: string;
         };
         /**
          * GrafanaAnnotation
@@ -6982,6 +7101,107 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["FormulaAnswer"];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_gates: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GateAnswer"][];
                 };
             };
             /** @description The request cannot be used. */

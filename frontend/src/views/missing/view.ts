@@ -2,7 +2,7 @@
 
 import { html, nothing } from "lit";
 import { customElement, property } from "lit/decorators.js";
-import { api, type Caller, type Missing, type MissingEntry, type Repository } from "../../api/client";
+import { api, type Caller, type Gate, type Missing, type MissingEntry, type Repository } from "../../api/client";
 import { PageElement } from "../../page-element";
 import { missingRoute, type MissingRoute } from "../../routes/missing";
 import { navigate } from "../../routes/navigation";
@@ -14,6 +14,7 @@ import { errorNotice, loadingNotice } from "../../templates/notice";
 import { selectField } from "../../templates/select-field";
 import { longName } from "../../templates/trace-name";
 import { countText } from "../../text/numbers";
+import { renderGates } from "./gates";
 
 const KINDS: Record<MissingEntry["kind"], string> = { job: "job", series: "series", commits: "commits" };
 
@@ -26,6 +27,12 @@ export class MissingView extends PageElement {
   private readonly missing = new Resource<readonly [string], readonly Missing[]>(this, {
     args: () => [this.route.repository],
     load: ([repository], signal) => api.missing(repository, signal),
+    keepWhileLoading: () => true,
+  });
+
+  private readonly gates = new Resource<readonly [], readonly Gate[]>(this, {
+    args: () => [],
+    load: (_, signal) => api.gates(signal),
     keepWhileLoading: () => true,
   });
 
@@ -43,7 +50,8 @@ export class MissingView extends PageElement {
         </p>
       </div>
       ${this.renderFilter()} ${error ? errorNotice(error, () => this.missing.reload()) : nothing}
-      ${value ? this.renderAll(value) : error ? nothing : loadingNotice("Reading all values")}`;
+      ${value ? this.renderAll(value) : error ? nothing : loadingNotice("Reading all values")}
+      ${this.gates.error ? errorNotice(this.gates.error, () => this.gates.reload()) : renderGates(this.gates.value ?? [])}`;
   }
 
   private renderFilter() {

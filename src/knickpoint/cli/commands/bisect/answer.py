@@ -61,6 +61,9 @@ _PROBES: Final = (
     Column("built", text=lambda built: "built" if built else "reused"),
     Column("reason", text=_text),
 )
+_PINS: Final = Column("pins", "with")
+"""The commits of other repositories, where these differ between probes."""
+
 _DATA: Final = tuple(
     Column(name)
     for name in (
@@ -99,7 +102,8 @@ def render_answer(
     if output is OutputFormat.JSON:
         return plain_json(json.dumps(_document(answer, commits, rows), indent=2, ensure_ascii=False)) + "\n"
     lines = [*_headline(answer, commits), ""]
-    lines += [render(_PROBES, rows, OutputFormat.TEXT, empty="No probe was made.").rstrip("\n")]
+    columns = _PROBES if len({row["pins"] for row in rows}) < 2 else (_PROBES[0], _PINS, *_PROBES[1:])
+    lines += [render(columns, rows, OutputFormat.TEXT, empty="No probe was made.").rstrip("\n")]
     if answer.state is BisectionState.GAVE_UP and not answer.places:
         lines += _last_output(answer)
     if note:
@@ -120,6 +124,7 @@ def _rows(answer: BisectionAnswer) -> Iterator[Row]:
         yield {
             "probe": entry.probe,
             "commit": entry.target.commit,
+            "pins": " ".join(f"{name}@{commit[:_SHORT]}" for name, commit in entry.target.pins),
             "place": entry.planned.place,
             "purpose": entry.planned.purpose.value,
             "device": result.device,

@@ -1,0 +1,41 @@
+"""Gates: which commits are measured, what waits, and the budget of filling."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import Field
+
+from knickpoint.server.schemas.base import Answer
+
+__all__ = ["GateAnswer", "GateProbeAnswer"]
+
+
+class GateProbeAnswer(Answer):
+    """A probe of a gate: a commit that is measured, or was."""
+
+    commit: str = Field(description="Hash of the commit.")
+    purpose: str = Field(description="Why it was chosen: `new`, `fill` or `requested`.")
+    regression: int = Field(description="The regression whose suspect range it narrows; 0 without one.")
+    state: str = Field(description="`waiting`, `running`, `measured`, `skipped` or `failed`.")
+    device: str
+    seconds: float = Field(description="Time that it took of a device.")
+    chosen: datetime
+    reason: str = Field(description="Why it waits, or has no results; empty without a reason.")
+
+
+class GateAnswer(Answer):
+    """A gate as it stands now."""
+
+    name: str
+    repository: str
+    branch: str
+    policy: str = Field(description="Which commits it measures, in words.")
+    new: int = Field(description="Commits newer than the last one that it measured.")
+    due: datetime | None = Field(description="When the next commit is measured at the latest; null where none is new.")
+    states: dict[str, int] = Field(description="Number of its probes by state.")
+    fill_hours: float = Field(description="Device hours that filling suspect ranges may take in 24 hours.")
+    fill_spent_hours: float = Field(description="Device hours that filling took in the last 24 hours.")
+    problem: str = Field(description="Why it cannot be run, or that it falls behind; empty where all is well.")
+    remedy: str
+    newest: list[GateProbeAnswer] = Field(description="Its newest probes, at most 20.")
