@@ -4,7 +4,7 @@
 
 Each run takes about a second and stays on the loopback interface. The names of the files say the versions. Debian:
 ``apache2-utils catch2 fio hey iperf3 libgtest-dev linux-perf postgresql redis-server ruby-benchmark-ips sysbench wrk``;
-tinybench, benchmark.js and Deno come from npm, asv and virtualenv from PyPI.
+tinybench, benchmark.js and Deno come from npm, asv, virtualenv and locust from PyPI.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from tests.formats.record_loads import (
     record_fio,
     record_hey,
     record_iperf3,
+    record_locust,
     record_perf_stat,
     record_pgbench,
     record_redis_benchmark,
@@ -34,6 +35,7 @@ RECORDERS: Final[dict[str, Callable[[], None]]] = {
     "g++": record_native,
     "hey": record_hey,
     "iperf3": record_iperf3,
+    "locust": record_locust,
     "npm": record_javascript,
     "perf": record_perf_stat,
     "pgbench": record_pgbench,

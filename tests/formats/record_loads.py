@@ -177,3 +177,29 @@ def record_redis_benchmark() -> None:
         write(f"redis-benchmark-{found}.txt", run(*client))
         write(f"redis-benchmark-{found}-quiet.txt", run(*client, "-q"))
         write(f"redis-benchmark-{found}.csv", run(*client, "--csv"))
+
+
+_LOCUST: Final = """\
+from locust import HttpUser, constant, task
+
+
+class User(HttpUser):
+    wait_time = constant(0.01)
+
+    @task
+    def items(self):
+        self.client.get("/", name="list items")
+
+    @task
+    def missing(self):
+        self.client.get("/nothing", name="/bad")
+"""
+
+
+def record_locust() -> None:
+    """Record the statistics that Locust prints as JSON; it comes from PyPI."""
+    found = version("locust", "--version", pattern=r"locust (\d[\d.]*)")
+    with web_server() as address, tempfile.TemporaryDirectory() as directory:
+        Path(directory, "locustfile.py").write_text(_LOCUST)
+        options = ("--headless", "-u", "2", "-r", "2", "-t", "2s", "--host", address, "--json")
+        write(f"locust-{found}.json", run("locust", *options, directory=Path(directory), fails=True))

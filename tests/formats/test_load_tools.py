@@ -66,6 +66,23 @@ def test_the_history_of_locust_is_refused_where_its_format_is_named() -> None:
         read_report(_HISTORY, format="locust")
 
 
+def test_the_json_of_locust_has_the_series_of_its_table_from_the_histogram() -> None:
+    (entry,) = (
+        entry
+        for entry in json.loads((HERE / "golden" / "locust-2.47.0.json").read_text())
+        if entry["name"] == "list items"
+    )
+    report = golden("locust-*.json")
+    median = by(report, benchmark="list items", method="GET", metric="response_time")
+    times = sorted(float(time) for time, count in entry["response_times"].items() for _ in range(count))
+    assert (median.samples, median.unit) == ((times[(len(times) - 1) // 2],), "ms")
+    assert median.summary == {"requests": entry["num_requests"], "failures": 0.0}
+    assert by(report, benchmark="list items", method="GET", metric="requests").better is Better.HIGHER
+    assert by(report, benchmark="/bad", method="GET", metric="failures").samples[0] > 0
+    table = {tuple(result.params.items()) for result in golden("locust-*.csv").runs[0].results}
+    assert {tuple(result.params.items()) for result in report.runs[0].results} <= table
+
+
 def test_mitata_gives_the_median_in_nanoseconds_and_memory_in_bytes() -> None:
     report = golden("mitata-*.json")
     time = by(report, benchmark="sort 100", suite="sorts", metric="time")

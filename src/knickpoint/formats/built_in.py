@@ -237,8 +237,8 @@ FORMATS: Final[tuple[Format, ...]] = (
     ),
     Format(
         name="locust",
-        title="Locust: the table of requests, PREFIX_stats.csv",
-        suffixes=(".csv",),
+        title="Locust: the table of requests, PREFIX_stats.csv, or --json",
+        suffixes=(".csv", ".json"),
         verified="Locust 2.47.0",
         note="response times, requests and failures per second; the history by second is refused",
         module="knickpoint.formats.locust",

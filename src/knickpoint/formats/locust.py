@@ -1,4 +1,4 @@
-"""Read the table of requests that Locust writes with ``--csv PREFIX``: ``PREFIX_stats.csv``."""
+"""Read what Locust writes: the table of requests of ``--csv PREFIX`` (``PREFIX_stats.csv``), or ``--json``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Final
 
 from knickpoint.formats.companion_files import LOCUST_HISTORY, companion_of
 from knickpoint.formats.format import Parsed
+from knickpoint.formats.locust_json import add_statistics, is_statistics
 from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.json_node import Node
 from knickpoint.formats.toolbox.numbers import NoNumberError, numeral
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.formats.toolbox.table_cells import header_cells, read_cells
@@ -32,7 +34,9 @@ _SAME: Final = ("50", "100")
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether the first line is the header of Locust's table of requests."""
+    """Tell whether the first line is the header of the table of requests, or these are statistics as JSON."""
+    if is_statistics(file.document):
+        return True
     first = file.prose.partition("\n")[0]
     return len(first) <= LONGEST_LINE and set(_header(first)) >= COLUMNS
 
@@ -43,6 +47,10 @@ def read(file: FileContent) -> Parsed:
     The median is the value, the other statistics are series with ``stat``. The row of all requests together is the
     benchmark ``Aggregated``.
     """
+    if file.document is not None or file.text.lstrip().startswith("["):
+        rows = Rows()
+        add_statistics(rows, Node(file.json))
+        return Report(_NAME, (RunReport(rows.table()),)), ()
     lines = file.lines
     header = _header(lines[0])
     if not set(header) >= COLUMNS:
