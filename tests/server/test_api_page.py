@@ -43,6 +43,7 @@ def test_the_page_has_every_operation_and_every_shape_once(reader: Client) -> No
     wanted = {operation["operationId"] for _, _, operation in OPERATIONS} | set(DESCRIPTION["components"]["schemas"])
     assert wanted <= set(page.ids)
     assert len(page.ids) == len(set(page.ids))
+    assert "Needs the permission <code>decide</code>" in reader.get("/docs").text
     assert {link.removeprefix("#") for link in page.links if link.startswith("#")} <= set(page.ids)
 
 

@@ -90,6 +90,10 @@ def _operation(method: str, path: str, operation: Node) -> Iterator[str]:
     yield f'<details id="{escape(operation["operationId"])}"><summary><b>{method}</b> <code>{escape(path)}</code></summary>'
     yield '<div class="body">'
     yield from (f"<p>{_text(part)}</p>" for part in str(operation["description"]).split("\n\n"))
+    needed = {scope for each in operation.get("security", ()) for scopes in each.values() for scope in scopes}
+    yield (
+        f"<p>Needs the permission <code>{escape(min(needed))}</code>.</p>" if needed else "<p>Open to every caller.</p>"
+    )
     parameters = operation.get("parameters", ())
     if parameters:
         yield "<table><tr><th>parameter</th><th>kind</th><th>meaning</th></tr>"
