@@ -65,6 +65,9 @@ _WORKS: Final = (
     "tokens list",
     "audit",
     "init other --no-repository",
+    "completion bash",
+    "open --help",
+    "move-in --help",
 )
 """Commands that need no more than ``cli``."""
 
@@ -95,7 +98,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
             capture_output=True,
             text=True,
             check=False,
-            timeout=120,
+            timeout=600,
             stdin=subprocess.DEVNULL,
         )
 
