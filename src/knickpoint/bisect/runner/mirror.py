@@ -81,9 +81,12 @@ class Mirror:
     def _make(self, *, long_hashes: bool) -> None:
         """Make the bare repository, unless it is there, and remove what a killed git left in it."""
         if (self.directory / "knickpoint-complete").exists():
+            # Those of a worktree belong to its check-out, which may be under way, or are gone with the worktree.
+            worktrees = self.directory / "worktrees"
             for lock in self.directory.rglob("*.lock"):
-                with suppress(OSError):
-                    lock.unlink()
+                if worktrees not in lock.parents:
+                    with suppress(OSError):
+                        lock.unlink()
             return
         shutil.rmtree(self.directory, ignore_errors=True)
         self.directory.mkdir(parents=True)
