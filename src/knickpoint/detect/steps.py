@@ -87,21 +87,26 @@ def _step_between(
     order: int,
     method: str,
     evidence: tuple[Check, ...],
+    kind: FindingKind = FindingKind.STEP,
+    estimate: SizeEstimate | None = None,
 ) -> Step:
-    size = after.mean - before.mean
+    """Build the finding between two regions; its size is that of ``estimate``, else the difference of their means."""
+    low, high = (estimate.before, estimate.after) if estimate else (before.mean, after.mean)
     return Step(
         index=after.first,
         previous=before.last,
         before=before,
         after=after,
-        size=size,
-        relative_size=_relative(size, before.mean),
-        hazard=_hazard(before.mean, after.mean),
+        size=high - low,
+        relative_size=_relative(high - low, low),
+        hazard=_hazard(low, high),
         score=score,
         p_value=p_value,
         order=order,
         method=method,
         evidence=evidence,
+        kind=kind,
+        estimate=estimate,
     )
 
 
@@ -150,15 +155,9 @@ def build_estimated_step(
     evidence: tuple[Check, ...],
 ) -> Step:
     """Build the finding between two regions whose size is that of ``estimate``."""
-    size = estimate.after - estimate.before
-    return Step(
-        index=after.first,
-        previous=before.last,
-        before=before,
-        after=after,
-        size=size,
-        relative_size=_relative(size, estimate.before),
-        hazard=_hazard(estimate.before, estimate.after),
+    return _step_between(
+        before,
+        after,
         score=score,
         p_value=None,
         order=order,

@@ -47,7 +47,7 @@ def check_told_apart(header: Sequence[str], wide: Collection[int], rows: Sequenc
             raise FormatError(
                 f"this row and {first} have one name and different numbers in column {column!r}, which has no unit",
                 where=where,
-                remedy=f"Call it param:{column} if it tells benchmarks apart, or metric:{column} if it was measured.",
+                remedy=f"Call it param:{column} if its values are different benchmarks, or metric:{column} if it was measured.",
             )
 
 
