@@ -50,7 +50,10 @@ _AREAS: Final = {
     "025": "Search, pages of bisections, packages",
     "026": "Forges, formats and the program",
     "027": "Drift, modes and samples",
-    "028": "Pages, overview and comparison",
+    "028": "Pages, overview and plots",
+    "029": "Promised rates, samples and siblings",
+    "030": "Comparison, publishing and embedding",
+    "031": "Operation on many machines",
 }
 
 
