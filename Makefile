@@ -15,6 +15,10 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 JOBS ?= 2
 FUZZ_SECONDS ?= 60
 
+# Tests write thousands of small repositories and stores: into memory where there is room for them, else where TMPDIR says
+MEMORY := $(shell df --output=avail /dev/shm 2>/dev/null | awk 'NR == 2 && $$1 > 6000000 { print "/dev/shm" }')
+IN_MEMORY = export TMPDIR="$$(mktemp -d -p "$(or $(MEMORY),$${TMPDIR:-/tmp})")" && chmod 711 "$$TMPDIR" && trap 'rm -rf "$$TMPDIR"' EXIT
+
 C_SOURCES := $(shell find src/knickpoint/native -name "*.[ch]")
 KERNEL_SOURCES := setup.py pyproject.toml building/bindings.py building/commands.py building/kernels.py $(C_SOURCES)
 FRONTEND_SOURCES := $(shell git ls-files --cached --others --exclude-standard frontend 2>/dev/null)
@@ -83,7 +87,7 @@ imports: setup-dev ## The rooms import one way only
 	@$(BIN)/lint-imports --no-cache >build/imports.txt 2>&1 || { cat build/imports.txt; exit 1; }
 
 test-python: setup-dev ## The tests of the package, the browser included
-	@$(BIN)/python -m pytest -q -n $(JOBS) --dist loadscope -m "not long" $(TEST_ARGS)
+	@$(IN_MEMORY) && $(BIN)/python -m pytest -q -n $(JOBS) --dist loadscope -m "not long" $(TEST_ARGS)
 
 test-frontend: $(DASHBOARD) ## Lint, types and tests of the dashboard
 	@export PATH="$$(cat $(STAMPS)/node)$$PATH" && cd frontend && npm run --silent lint && npm test --silent
@@ -107,7 +111,7 @@ fuzz-api: setup-dev ## Send requests made from the description of the API: 60 to
 	@KNICKPOINT_EXAMPLES=6 $(BIN)/python -m pytest -q -m long --timeout 1800 tests/server/test_api_fuzz.py
 
 test-long: setup-dev ## Kills, fuzzing, load and many random examples: minutes, not seconds
-	@KNICKPOINT_EXAMPLES=6 $(BIN)/python -m pytest -q -m "long or thorough" --timeout 1800 $(TEST_ARGS)
+	@$(IN_MEMORY) && KNICKPOINT_EXAMPLES=6 $(BIN)/python -m pytest -q -m "long or thorough" --timeout 1800 $(TEST_ARGS)
 
 # --- measuring it -----------------------------------------------------------------------------------
 

@@ -41,8 +41,10 @@ class Cluster:
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd="/")
 
     def start(self) -> None:
-        # fsync stays on only where a test is about crashes; a process that dies loses nothing without it
-        options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=off"
+        # a process that dies loses nothing without the waits for the disk, and what is copied here is never vacuumed
+        settings = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "autovacuum=off")
+        options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= "
+        options += " ".join(f"-c {setting}" for setting in settings)
         self.run("pg_ctl", "-D", str(self.data), "-w", "-l", str(self.data / "log"), "-o", options, "start")
 
     def stop(self) -> None:
