@@ -10,6 +10,7 @@ import "./styles/triage.css";
 import "./styles/trace.css";
 import "./styles/bisection.css";
 import "./styles/explore.css";
+import "./styles/overview.css";
 import "uplot/dist/uPlot.min.css";
 
 import { applyTheme } from "./state/theme";

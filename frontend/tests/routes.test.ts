@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { auditRoute } from "../src/routes/audit";
 import { exploreRoute } from "../src/routes/explore";
+import { overviewRoute } from "../src/routes/overview";
 import { parseRoute, routeUrl, type Route } from "../src/routes/routes";
 import { tokensRoute } from "../src/routes/tokens";
 import { traceRoute } from "../src/routes/trace";
@@ -42,6 +43,8 @@ const ROUTES: readonly Route[] = [
   },
   { ...exploreRoute, formulas: ['ave(filter("a=b"))', "2 * 3"] },
   { ...exploreRoute, keys: "abcdefghijkl" },
+  overviewRoute,
+  { ...overviewRoute, repository: "r", days: 7, query: "os=linux", by: "suite", commits: 100 },
   tokensRoute,
   auditRoute,
   { ...auditRoute, kind: "token-created", who: "ada@example.org", before: 40 },
@@ -64,8 +67,9 @@ test("an unknown kind of audit entry falls back to all kinds", () => {
   expect(parse("/audit?kind=x&before=x")).toEqual(auditRoute);
 });
 
-test("the root is triage", () => {
-  expect(parse("/")).toEqual(triageRoute);
+test("the root is the overview, and triage with the parameters of old links", () => {
+  expect(parse("/")).toEqual(overviewRoute);
+  expect(parse("/?tab=processed&at=17")).toEqual({ ...triageRoute, tab: "processed", at: "17" });
 });
 
 test("invalid parameters falls back to the defaults", () => {
@@ -77,8 +81,8 @@ test("invalid parameters falls back to the defaults", () => {
 
 test("the server sends the dashboard for the path of every page", async () => {
   const source = await readFile(new URL("../../src/knickpoint/server/dashboard.py", import.meta.url), "utf8");
-  const views = /^_VIEWS.*?\((.*?)\)$/m.exec(source)?.[1] ?? "";
+  const views = /^_VIEWS.*?\((.*?)\)$/ms.exec(source)?.[1] ?? "";
   const paths = [...views.matchAll(/"(.*?)"/g)].map(([, path = ""]) => path.replace(/\{.*?\}/, "1"));
   const served = new Set(paths.map((path) => parse(path).view));
-  expect(served).toEqual(new Set(["triage", "explore", "trace", "missing", "quality", "tokens", "audit"]));
+  expect(served).toEqual(new Set(["overview", "triage", "explore", "trace", "missing", "quality", "tokens", "audit"]));
 });

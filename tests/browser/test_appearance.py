@@ -11,6 +11,7 @@ from tests.browser.conftest import violations, wait_until_loaded
 pytestmark = pytest.mark.browser
 
 VIEWS = (
+    "/",
     "/triage",
     "/triage?open=c1",
     "/triage?tab=gone",

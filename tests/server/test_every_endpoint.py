@@ -48,7 +48,7 @@ from knickpoint.store.quarantines import StoredQuarantine
 from knickpoint.watch.missed_changes import MissedPlace, mark_missed
 
 TABLE: Final = """\
-GET    /                                      307
+GET    /                                      200
 GET    /triage                                200
 GET    /explore                               200
 GET    /trace/{number}                        200
@@ -70,6 +70,10 @@ GET    /docs                                  200
 GET    /docs.css                              200
 GET    /api/v1/openapi.json                   200
 GET    /api/v1/me                             200 200 200 200 200 200 200 200 200 | 200 200 401 401 401
+GET    /api/v1/me/settings                    200 200 200 200 200 200 200 200 200 | 401 401 401 401 401
+PUT    /api/v1/me/settings/{name}             401 200 200 200 200 400 400 400 400 | 401 401 401 401 401
+GET    /api/v1/overview                       401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/trends                         401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/version                        200 200 200 200 200 200 200 200 200 | 401 401 401 401 401
 GET    /api/v1/reference                      200 200 200 200 200 200 200 200 200 | 401 401 401 401 401
 GET    /api/v1/health                         200 200 200 200 200 200 200 200 200 | 401 401 401 401 401
@@ -251,6 +255,8 @@ class Served:
         of_closed = {"params": {"repository": CLOSED}}
         column = f"{CALLERS.index(caller)}-{next(self.numbers)}"
         options: Mapping[str, dict[str, Any]] = {
+            "PUT /api/v1/me/settings/{name}": {"name": "views", "json": {"value": "[]"}},
+            "GET /api/v1/overview": {"params": {"repository": CLOSED, "since": "1970-01-01T00:00:00Z"}},
             "GET /api/v1/commits/{revision}": of_closed,
             "GET /api/v1/shortcuts/{name}": {"name": closed.short_id, **of_closed},
             "GET /api/v1/members": {"params": {"regression": closed.regression}},
@@ -288,7 +294,7 @@ class Served:
             "POST /api/v1/arrivals": {"json": {"url": "memory://elsewhere/a.json"}},
         }
         whole = {"GET /api/v1/lines", "GET /api/v1/commits", "GET /api/v1/commits/times", "GET /api/v1/traces"}
-        whole |= {"GET /api/v1/points", "GET /api/v1/facets", "GET /api/v1/never-measured"}
+        whole |= {"GET /api/v1/trends", "GET /api/v1/points", "GET /api/v1/facets", "GET /api/v1/never-measured"}
         return dict(options.get(endpoint, of_closed if endpoint in whole else {}))
 
 
@@ -301,7 +307,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield Served(instance, create_app(instance), closed, credentials(instance))
 
 
-PAGES: Final = {"GET /triage", "GET /explore", "GET /trace/{number}", "GET /icon.svg", "GET /assets"}
+PAGES: Final = {"GET /", "GET /triage", "GET /explore", "GET /trace/{number}", "GET /icon.svg", "GET /assets"}
 BUILT: Final = (STATIC / "assets").is_dir()
 STATUSES: Final = {endpoint: found for endpoint, found in read_table().items() if BUILT or endpoint not in PAGES}
 
@@ -341,6 +347,15 @@ def test_the_words_that_a_stranger_must_not_see_are_in_what_others_see(served: S
     seen = {endpoint: served.ask(endpoint, "viewer").text.lower() for endpoint in STATUSES}
     naming = {endpoint for endpoint, text in seen.items() if any(word in text for word in HIDDEN)}
     assert naming >= {f"GET /api/v1/{name}" for name in ("repositories", "regressions", "history", "alerts", "metrics")}
+
+
+def test_settings_belong_to_the_person_who_signed_in(served: Served) -> None:
+    client, address = Client(served.app), "/api/v1/me/settings"
+    for value in ("light", "dark"):
+        client.ask("PUT", f"{address}/theme", headers=served.credentials["viewer"], json={"value": value})
+    mine, theirs = (client.get(address, headers=served.credentials[who]).json() for who in ("viewer", "editor"))
+    assert (mine["kept"], mine["values"]["theme"]) == (True, "dark")
+    assert "theme" not in theirs["values"]
 
 
 @pytest.mark.parametrize("endpoint", [each for each in STATUSES if each.startswith(("GET /api", "POST /api"))])

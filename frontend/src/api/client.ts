@@ -24,6 +24,11 @@ export type Environment = Schemas["EnvironmentAnswer"];
 export type Explanation = Schemas["ExplanationAnswer"];
 export type Facets = Schemas["FacetsAnswer"];
 export type Formula = Schemas["FormulaAnswer"];
+export type AnnouncementKind = Schemas["AnnouncementKind"];
+export type Overview = Schemas["OverviewAnswer"];
+export type Settings = Schemas["SettingsAnswer"];
+export type Trend = Schemas["TrendAnswer"];
+export type Trends = Schemas["TrendsAnswer"];
 export type Regression = Schemas["GroupAnswer"];
 export type Missing = Schemas["MissingAnswer"];
 export type MissingEntry = Schemas["MissingEntryAnswer"];
@@ -118,14 +123,16 @@ async function get<T>(url: string, signal?: AbortSignal): Promise<T> {
   return (await response.json()) as T;
 }
 
-async function post<T>(url: string, body: unknown): Promise<T> {
+async function send<T>(method: "POST" | "PUT", url: string, body: unknown): Promise<T> {
   const response = await request(url, {
-    method: "POST",
+    method,
     headers: { "content-type": "application/json" },
     body: JSON.stringify(body),
   });
   return (await response.json()) as T;
 }
+
+const post = <T>(url: string, body: unknown): Promise<T> => send("POST", url, body);
 
 async function remove<T>(url: string): Promise<T> {
   const response = await request(url, { method: "DELETE" });
@@ -145,6 +152,14 @@ export interface RegressionsRequest extends ListFilter {
   page: number;
   size: number;
   members: number;
+}
+
+/** Which sums: the newest commits of a line, the traces of a query, and the param that parts them. */
+export interface TrendsRequest {
+  repository: string;
+  query: string;
+  by: string;
+  commits: number;
 }
 
 /** The findings that a decision is about: single ones, and whole regressions with exceptions. */
@@ -169,6 +184,11 @@ export interface ValueWindow {
 
 export const api = {
   me: (signal?: AbortSignal) => get<Caller>(ME, signal),
+  settings: () => get<Settings>(apiUrl("me/settings")),
+  putSetting: (name: string, value: string) => send<Settings>("PUT", apiUrl(`me/settings/${name}`), { value }),
+  overview: (since: string, repository: string, signal?: AbortSignal) =>
+    get<Overview>(apiUrl("overview", { since, repository }), signal),
+  trends: (request: TrendsRequest, signal?: AbortSignal) => get<Trends>(apiUrl("trends", { ...request }), signal),
   tokens: (signal?: AbortSignal) => get<Token[]>(apiUrl("tokens"), signal),
   createToken: (token: TokenRequest) => post<NewToken>(apiUrl("tokens"), token),
   revokeToken: (name: string) => remove<Token>(apiUrl(`tokens/${encodeURIComponent(name)}`)),

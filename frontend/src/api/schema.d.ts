@@ -583,6 +583,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/me/settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Settings
+         * @description Return what the caller set in the dashboard. The server keeps it for people who signed in.
+         */
+        get: operations["get_settings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/me/settings/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Put Settings
+         * @description Keep a setting of a person who signed in.
+         */
+        put: operations["put_settings"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/members": {
         parameters: {
             query?: never;
@@ -759,6 +799,26 @@ export interface paths {
          * @description List canaries that moved lately or put a finding in doubt, and benchmarks that stopped. Reads all values.
          */
         get: operations["get_notices"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Overview
+         * @description Return what was announced since a time, what waits for people, what fails, and the largest open regressions.
+         */
+        get: operations["get_overview"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1362,6 +1422,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/trends": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Trends
+         * @description Return the geometric mean of a query relative to the beginning of a range, with its uncertainty, whole and in parts.
+         *
+         *     Of large parts a bounded number of traces is read; how many is in the answer, and part of the uncertainty.
+         */
+        get: operations["get_trends"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/triage": {
         parameters: {
             query?: never;
@@ -1932,6 +2014,17 @@ export interface components {
          * @enum {string}
          */
         AlertSource: "configuration" | "store" | "repository" | "default";
+        /**
+         * AnnouncementKind
+         * @description What an announcement says.
+         *
+         *     PROVISIONAL says that a change was found which is not settled yet. REGRESSED (worse, or of unknown direction) and
+         *     IMPROVED announce a settled change; a chain begins with one of them, or has it after its PROVISIONAL row. MOVED widens the suspect range. LOCATED says that a bisection found the commit. RECOVERED says
+         *     that the level before a regression is back, FIXED the same of one that a person had decided about. WITHDRAWN says that
+         *     later data no longer show the change, RETURNED that they show it after all.
+         * @enum {string}
+         */
+        AnnouncementKind: "provisional" | "regressed" | "improved" | "moved" | "located" | "recovered" | "fixed" | "withdrawn" | "returned";
         /**
          * ArrivalsAnswer
          * @description The outcome of importing the files that a bucket event names.
@@ -2641,6 +2734,26 @@ export interface components {
          */
         DeliveryState: "waiting" | "sending" | "sent" | "failed" | "dropped";
         /**
+         * DeviceUseAnswer
+         * @description What a device did in the last 7 days, by the probes of bisections and gates.
+         */
+        DeviceUseAnswer: {
+            /**
+             * Last
+             * Format: date-time
+             */
+            last: string;
+            /**
+             * Lost
+             * @description Probes during which it died, hung or lost its network.
+             */
+            lost: number;
+            /** Name */
+            name: string;
+            /** Probes */
+            probes: number;
+        };
+        /**
          * Direction
          * @description Whether a change is bad or good; unknown where it is unknown which direction is better.
          * @enum {string}
@@ -2800,6 +2913,16 @@ export interface components {
             before: string;
             /** Name */
             name: string;
+        };
+        /**
+         * FailingAlertAnswer
+         * @description An alert that cannot run.
+         */
+        FailingAlertAnswer: {
+            /** Name */
+            name: string;
+            /** Reason */
+            reason: string;
         };
         /**
          * FindingKind
@@ -3850,6 +3973,44 @@ export interface components {
             verdict: components["schemas"]["Verdict"];
         };
         /**
+         * NewsAnswer
+         * @description One thing that was announced.
+         */
+        NewsAnswer: {
+            commit: components["schemas"]["CommitAnswer"] | null;
+            kind: components["schemas"]["AnnouncementKind"];
+            /** Regression */
+            regression: number;
+            /** Relative Size */
+            relative_size: number | null;
+            /** Repository */
+            repository: string;
+            /** Size */
+            size: number | null;
+            /**
+             * Time
+             * Format: date-time
+             */
+            time: string;
+            /**
+             * Trace
+             * @description Key of the trace that led the regression then.
+             */
+            trace: string;
+            /**
+             * Trace Id
+             * @description Its id; null where there is no such trace any more.
+             */
+            trace_id: number | null;
+            /**
+             * Traces
+             * @description How many traces were concerned.
+             */
+            traces: number;
+            /** Unit */
+            unit: string;
+        };
+        /**
          * NoisyTraceAnswer
          * @description What became of the findings of one trace.
          */
@@ -3941,6 +4102,61 @@ export interface components {
          * @enum {string}
          */
         Outcome: "measured" | "failed" | "skipped";
+        /**
+         * OverviewAnswer
+         * @description What happened since a time, and what waits.
+         */
+        OverviewAnswer: {
+            /**
+             * Announced
+             * @description Number of announcements since, by kind.
+             */
+            announced: {
+                [key: string]: number;
+            };
+            /**
+             * Canaries
+             * @description Number of unprocessed regressions of canary alerts.
+             */
+            canaries: number;
+            /** Devices */
+            devices: components["schemas"]["DeviceUseAnswer"][];
+            /**
+             * Failing
+             * @description The alerts that cannot run.
+             */
+            failing: components["schemas"]["FailingAlertAnswer"][];
+            /**
+             * Largest
+             * @description The largest unprocessed regressions, at most 6, each with its lead.
+             */
+            largest: components["schemas"]["GroupAnswer"][];
+            /**
+             * Mine
+             * @description Number of regressions with findings that are assigned to the caller.
+             */
+            mine: number;
+            /**
+             * News
+             * @description The newest of them, at most 12.
+             */
+            news: components["schemas"]["NewsAnswer"][];
+            /**
+             * Quarantined
+             * @description Number of runs whose results are quarantined.
+             */
+            quarantined: number;
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
+            /**
+             * Waiting
+             * @description Number of regressions with unprocessed findings.
+             */
+            waiting: number;
+        };
         /**
          * Permission
          * @description One thing that a caller may do; also the scope of a token.
@@ -4436,6 +4652,35 @@ export interface components {
             value: number | null;
         };
         /**
+         * Setting
+         * @description What a person can set. The values are texts that only the dashboard reads.
+         * @enum {string}
+         */
+        Setting: "last-look" | "theme" | "time-zone" | "views";
+        /**
+         * SettingRequest
+         * @description The new value of a setting.
+         */
+        SettingRequest: {
+            /** Value */
+            value: string;
+        };
+        /**
+         * SettingsAnswer
+         * @description What the caller set in the dashboard.
+         */
+        SettingsAnswer: {
+            /**
+             * Kept
+             * @description Whether the server keeps the settings of this caller: of people who signed in. Otherwise the browser keeps them.
+             */
+            kept: boolean;
+            /** Values */
+            values: {
+                [key: string]: string;
+            };
+        };
+        /**
          * SharedParamAnswer
          * @description A param that at least nine of ten members have.
          */
@@ -4780,6 +5025,125 @@ export interface components {
             name: string;
             /** Project */
             project: string;
+        };
+        /**
+         * TrendAnswer
+         * @description How the geometric mean of some traces went, relative to the beginning of the range of commits.
+         *
+         *     Traces for which higher is better count by their inverse: above 1 is worse, where the direction is known.
+         */
+        TrendAnswer: {
+            /**
+             * Change
+             * @description Relative change from the beginning to the end: 0.02 is 2 %; null if unknown.
+             */
+            change: number | null;
+            /** High */
+            high: number | null;
+            /**
+             * Low
+             * @description Lower end of the 95 % interval of the change.
+             */
+            low: number | null;
+            /** Marks */
+            marks: components["schemas"]["TrendMarkAnswer"][];
+            /**
+             * Measured
+             * @description At the same commits, the share of the read traces that have a value.
+             */
+            measured: number[];
+            /**
+             * Points
+             * @description The sum at evenly spread commits, 1 at the beginning.
+             */
+            points: (number | null)[];
+            /**
+             * Read
+             * @description How many of them were read. The sum of the others is part of the uncertainty.
+             */
+            read: number;
+            /** Traces */
+            traces: number;
+            /**
+             * Used
+             * @description How many of those have values at both ends of the range.
+             */
+            used: number;
+            /**
+             * Value
+             * @description Their value of the param; empty for all, or for traces without the param.
+             */
+            value: string;
+        };
+        /**
+         * TrendMarkAnswer
+         * @description A finding in the drawing of a sum.
+         */
+        TrendMarkAnswer: {
+            /** @description Of most of the findings there. */
+            direction: components["schemas"]["Direction"];
+            /** Findings */
+            findings: number;
+            /**
+             * Index
+             * @description Index of its commit in `points`.
+             */
+            index: number;
+            /**
+             * Regression
+             * @description A regression that they belong to.
+             */
+            regression: number;
+        };
+        /**
+         * TrendsAnswer
+         * @description The sums of a query: of all of it, and of its parts.
+         */
+        TrendsAnswer: {
+            /**
+             * By
+             * @description The param that the parts differ in; empty without parts.
+             */
+            by: string;
+            /**
+             * Choices
+             * @description Params that can part the query.
+             */
+            choices: string[];
+            /**
+             * Common
+             * @description Params that all traces share.
+             */
+            common: {
+                [key: string]: string;
+            };
+            /**
+             * Directed
+             * @description Whether above 1 is worse; false where no direction is known.
+             */
+            directed: boolean;
+            /**
+             * First
+             * @description Position of the first commit of the range.
+             */
+            first: number;
+            /** Last */
+            last: number;
+            /** Line */
+            line: string;
+            /**
+             * Parts
+             * @description By value, at most 60.
+             */
+            parts: components["schemas"]["TrendAnswer"][];
+            /**
+             * Positions
+             * @description Position of the commit of each point.
+             */
+            positions: number[];
+            /** Repository */
+            repository: string;
+            total: components["schemas"]["TrendAnswer"];
         };
         /**
          * TriageAnswer
@@ -8240,6 +8604,215 @@ export interface operations {
             };
         };
     };
+    get_settings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SettingsAnswer"];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    put_settings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Which setting. */
+                name: components["schemas"]["Setting"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SettingRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SettingsAnswer"];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
     get_members: {
         parameters: {
             query: {
@@ -9231,6 +9804,112 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["NoticeAnswer"][];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_overview: {
+        parameters: {
+            query: {
+                /** @description Count what was announced from this time on. */
+                since: string;
+                /** @description Name of the repository; all of them without it. */
+                repository?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OverviewAnswer"];
                 };
             };
             /** @description The request cannot be used. */
@@ -12505,6 +13184,118 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TrackerAnswer"][];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_trends: {
+        parameters: {
+            query?: {
+                /** @description Name of the repository; optional where there is only one. */
+                repository?: string;
+                /** @description Name of the line. Default: the default line. */
+                line?: string;
+                /** @description Which traces. Default: all. */
+                query?: string;
+                /** @description The param that parts them. Default: the first usual one, as `suite`. */
+                by?: string;
+                /** @description How many of the newest commits. */
+                commits?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TrendsAnswer"];
                 };
             };
             /** @description The request cannot be used. */

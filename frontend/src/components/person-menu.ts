@@ -33,7 +33,7 @@ export class PersonMenu extends PageElement {
         <bdi class="person-name">${title}</bdi>
         ${source.toLowerCase() === title.toLowerCase() ? nothing : html`<bdi class="person-source">${source}</bdi>`}
       </button>
-      <div id="person-panel" class="person-panel" popover @toggle=${onToggle} @click=${closeAfterLink}>
+      <div id="person-panel" class="person-panel" popover @beforetoggle=${onToggle} @click=${closeAfterLink}>
         ${this.renderPerson()} ${this.renderGrants()} ${this.renderLinks()} ${signOutForm(caller)}
       </div>`;
   }

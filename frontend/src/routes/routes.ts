@@ -3,6 +3,7 @@
 import { auditFormat, type AuditRoute } from "./audit";
 import { exploreFormat, type ExploreRoute } from "./explore";
 import { missingFormat, type MissingRoute } from "./missing";
+import { overviewFormat, type OverviewRoute } from "./overview";
 import { qualityFormat, type QualityRoute } from "./quality";
 import { tokensFormat, type TokensRoute } from "./tokens";
 import { traceFormat, type TraceRoute } from "./trace";
@@ -16,12 +17,21 @@ export interface UnknownRoute {
 }
 
 export type Route =
-  TriageRoute | TraceRoute | ExploreRoute | MissingRoute | QualityRoute | TokensRoute | AuditRoute | UnknownRoute;
+  | OverviewRoute
+  | TriageRoute
+  | TraceRoute
+  | ExploreRoute
+  | MissingRoute
+  | QualityRoute
+  | TokensRoute
+  | AuditRoute
+  | UnknownRoute;
 export type View = Route["view"];
 export type RouteOf<V extends View> = Extract<Route, { view: V }>;
 
 /** The first format that parses a URL wins; `unknown` parses all and comes last. */
 const FORMATS: { [V in View]: RouteFormat<RouteOf<V>> } = {
+  overview: overviewFormat,
   triage: triageFormat,
   trace: traceFormat,
   explore: exploreFormat,

@@ -36,7 +36,8 @@ export function formulaText(id: string, omitted: ReadonlySet<string> = new Set()
   return id.replace(/^@/, "").replace(TRACE_KEY, (key) => traceText(paramsOf(key), omitted));
 }
 
-function paramsOf(key: string): Record<string, string> {
+/** The params of a trace key. */
+export function paramsOf(key: string): Record<string, string> {
   const pairs = key.split(",").flatMap((pair): [string, string][] => {
     const at = pair.indexOf("=");
     return at < 0 ? [] : [[unescape(pair.slice(0, at)), unescape(pair.slice(at + 1))]];

@@ -3,7 +3,7 @@
 import { html, nothing } from "lit";
 import { customElement, query, state } from "lit/decorators.js";
 import { onRefusal } from "../api/access";
-import { api, type ApiError, type Caller, type Repository } from "../api/client";
+import { api, ApiError, type Caller, type Repository } from "../api/client";
 import { onReconnect, reportRecovery } from "../api/connection";
 import "../components/keyboard-help";
 import type { KeyboardHelp } from "../components/keyboard-help";
@@ -15,6 +15,7 @@ import { exploreRoute } from "../routes/explore";
 import { missingRoute } from "../routes/missing";
 import { followLink, navigate } from "../routes/navigation";
 import { pageTitle, parseRoute, routeUrl, type Route, type View } from "../routes/routes";
+import { overviewRoute } from "../routes/overview";
 import { qualityRoute } from "../routes/quality";
 import { tokensRoute } from "../routes/tokens";
 import { triageRoute } from "../routes/triage";
@@ -44,6 +45,14 @@ export class App extends PageElement {
   private readonly repositories = new Resource<readonly [], readonly Repository[]>(this, {
     args: () => (this.mayRead ? [] : undefined),
     load: (_, signal) => api.repositories(signal),
+  });
+  /** The page whose element is loaded. */
+  private readonly loaded = new Resource<readonly [View], View>(this, {
+    args: () => [this.route.view],
+    load: async ([view]) => {
+      await loadPage(view);
+      return view;
+    },
   });
   private readonly version = new Resource<readonly [], string>(this, {
     args: () => [],
@@ -94,6 +103,7 @@ export class App extends PageElement {
       title: "Everywhere",
       shortcuts: [
         { keys: ["?"], description: "this help", run: () => this.help?.show() },
+        { keys: ["O"], description: "go to the overview", run: () => navigate(overviewRoute) },
         { keys: ["T"], description: "go to triage", run: () => navigate(triageRoute) },
         { keys: ["E"], description: "go to explore", run: () => navigate(exploreRoute) },
         { keys: ["D"], description: "theme: light, dark, or that of the system", run: () => this.changeTheme() },
@@ -119,7 +129,7 @@ export class App extends PageElement {
   private renderHeader() {
     const theme = currentTheme();
     return html`<header class="top">
-      <a class="brand" href="/triage" aria-label="Knickpoint, to triage">
+      <a class="brand" href="/" aria-label="Knickpoint, to the overview">
         <svg viewBox="0 0 34 20" aria-hidden="true">
           <path d="M2 15h12V5h18" />
           <circle cx="14" cy="10" r="3.2" /></svg
@@ -152,6 +162,7 @@ export class App extends PageElement {
     const { caller } = this.session;
     if (!caller || !this.mayRead) return nothing;
     return html`<nav aria-label="Views">
+      ${this.renderLink("overview", routeUrl(overviewRoute), "Overview")}
       ${this.renderLink("triage", routeUrl(triageRoute), "Triage")}
       ${this.renderLink("explore", routeUrl(exploreRoute), "Explore")}
       ${this.renderLink("missing", routeUrl(missingRoute), "Missing", "admin")}
@@ -180,7 +191,10 @@ export class App extends PageElement {
     const { value: repositories, error } = this.repositories;
     if (error && !repositories) return errorNotice(error, () => this.repositories.reload());
     if (!repositories) return loadingNotice("Loading");
-    const render = PAGES[this.route.view] as (route: Route, data: PageData) => unknown;
+    const { value: loaded, error: notLoaded } = this.loaded;
+    if (notLoaded) return errorNotice(notLoaded, () => location.reload());
+    if (loaded !== this.route.view) return loadingNotice("Loading");
+    const { render } = PAGES[loaded] as { render: (route: Route, data: PageData) => unknown };
     return render(this.route, { repositories, caller });
   }
 
@@ -189,6 +203,15 @@ export class App extends PageElement {
     const { error, answered } = this.me;
     if (error) return errorNotice(error, () => this.me.reload());
     return answered ? signInNotice(undefined) : loadingNotice("Loading");
+  }
+}
+
+/** Load the element of a page. An update of the server removes the modules that an open page does not have yet. */
+async function loadPage(view: View): Promise<void> {
+  try {
+    await PAGES[view].load();
+  } catch {
+    throw new ApiError("The page cannot be loaded.", view, "The server may have been updated: load the page again.");
   }
 }
 

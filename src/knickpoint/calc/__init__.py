@@ -17,6 +17,7 @@ from knickpoint.calc.formula_units import unit_of
 from knickpoint.calc.grammar import parse
 from knickpoint.calc.pivot import Pivot, pivot
 from knickpoint.calc.traces import FORMULA_SIGN, Traces, formula_id
+from knickpoint.calc.trends import Trend, combine_trends, trend_of
 
 __all__ = [
     "FOLDS",
@@ -25,10 +26,13 @@ __all__ = [
     "Pivot",
     "Source",
     "Traces",
+    "Trend",
+    "combine_trends",
     "evaluate",
     "formula_id",
     "parse",
     "pivot",
     "queries_of",
+    "trend_of",
     "unit_of",
 ]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from fastapi import FastAPI
-from fastapi.responses import FileResponse, PlainTextResponse, RedirectResponse, Response
+from fastapi.responses import FileResponse, PlainTextResponse, Response
 from starlette.staticfiles import StaticFiles
 
 __all__ = ["STATIC", "add_pages"]
@@ -15,7 +15,7 @@ STATIC: Final = Path(__file__).parent / "static"
 """The directory of the built dashboard."""
 
 _FOR_EVER: Final = "public, max-age=31536000, immutable"
-_VIEWS: Final = ("/triage", "/explore", "/trace/{number}", "/missing", "/quality", "/tokens", "/audit")
+_VIEWS: Final = ("/", "/triage", "/explore", "/trace/{number}", "/missing", "/quality", "/tokens", "/audit")
 _NOT_BUILT: Final = (
     "This installation has no dashboard.\n"
     "In a checkout, build it with `make setup`; elsewhere, install a wheel or a source distribution that was not built "
@@ -45,7 +45,6 @@ def add_pages(app: FastAPI, static: Path = STATIC) -> None:
     def icon() -> Response:
         return FileResponse(static / "icon.svg")
 
-    app.add_api_route("/", lambda: RedirectResponse("/triage"), include_in_schema=False)
     for view in _VIEWS:
         app.add_api_route(view, index, include_in_schema=False)
     if (static / "assets").is_dir():

@@ -19,6 +19,7 @@ from knickpoint.store import schema
 from knickpoint.store.access.audit_log import AuditLog
 from knickpoint.store.access.configuration_digests import ConfigurationDigests
 from knickpoint.store.access.ended_sessions import EndedSessions
+from knickpoint.store.access.person_settings import PersonSettings
 from knickpoint.store.access.token_table import TokenTable
 from knickpoint.store.backup import backup
 from knickpoint.store.backup import restore as restore_backup
@@ -66,6 +67,7 @@ class Store:
         quarantines: runs whose results are quarantined, and calls of hooks about them.
         workers: the workers of the instance, and their state.
         tokens: tokens for machines, as hashes.
+        people: what people set for themselves in the dashboard.
         sessions: sessions that ended before they expired.
         audit: the audit log.
         configuration: digests of the configuration file that was last used.
@@ -91,6 +93,7 @@ class Store:
         self.gates = GateProbes(database)
         self.workers = WorkerTable(database)
         self.tokens = TokenTable(database)
+        self.people = PersonSettings(database)
         self.sessions = EndedSessions(database)
         self.audit = AuditLog(database)
         self.configuration = ConfigurationDigests(database)

@@ -127,3 +127,14 @@ def test_a_writer_right_after_a_failed_one_uses_nothing_that_was_undone(
         raise ZeroDivisionError
     with open_store(store.location) as other:
         assert other.traces.facets(repository, parse_query(""))["test"] == {"t7": 1, "t8": 1}
+
+
+def test_a_partition_has_each_matching_trace_once_by_its_value(store: Store, repository: Repository) -> None:
+    fill(store, repository, range(40), 0)
+    for text in QUERIES:
+        query = parse_query(text)
+        expected: dict[str, list[int]] = {}
+        for trace in store.traces.get(store.traces.select(repository, query)):
+            expected.setdefault(decode_key(trace.key).get("os", ""), []).append(trace.id)
+        parts = store.traces.partition(repository, query, "os")
+        assert {value: ids.tolist() for value, ids in parts.items()} == expected, text

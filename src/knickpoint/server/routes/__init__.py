@@ -16,6 +16,7 @@ from knickpoint.server.routes import (
     health,
     me,
     missing,
+    overview,
     pictures,
     quality,
     quarantines,
@@ -31,6 +32,7 @@ def routers() -> tuple[APIRouter, ...]:
     """Return the routers of all resources, in the order of the reference."""
     return (
         me.router,
+        overview.router,
         health.router,
         alerts.router,
         access.router,

@@ -1,13 +1,17 @@
-"""The route that says who the caller is."""
+"""Routes that say who the caller is, and keep what the caller set in the dashboard."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Request
 
 from knickpoint.server.answers.me import describe_caller
-from knickpoint.server.callers import RequestIdentity
-from knickpoint.server.routes.dependencies import RequestInstance
+from knickpoint.server.answers.settings import Setting, put_setting, read_settings
+from knickpoint.server.callers import RequestCaller, RequestIdentity
+from knickpoint.server.routes.dependencies import RequestInstance, RequestStore
 from knickpoint.server.schemas.me import MeAnswer
+from knickpoint.server.schemas.settings import SettingRequest, SettingsAnswer
 
 __all__ = ["router"]
 
@@ -24,3 +28,20 @@ def get_me(identity: RequestIdentity, request: Request, instance: RequestInstanc
     return describe_caller(
         instance.config, identity.caller, open_port=request.app.state.open_port, ended=identity.ended
     )
+
+
+@router.get("/me/settings")
+def get_settings(caller: RequestCaller, store: RequestStore) -> SettingsAnswer:
+    """Return what the caller set in the dashboard. The server keeps it for people who signed in."""
+    return read_settings(store, caller)
+
+
+@router.put("/me/settings/{name}")
+def put_settings(
+    caller: RequestCaller,
+    store: RequestStore,
+    name: Annotated[Setting, Path(description="Which setting.")],
+    request: SettingRequest,
+) -> SettingsAnswer:
+    """Keep a setting of a person who signed in."""
+    return put_setting(store, caller, name, request.value)

@@ -17,6 +17,7 @@ from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, updat
 from knickpoint.model.bisection import BisectionState
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import AbsentError, InputError
+from knickpoint.store.bisections.device_use import DeviceUse, read_device_use
 from knickpoint.store.bisections.journal import Journal, check_holder
 from knickpoint.store.bisections.records import (
     BisectionAnswer,
@@ -239,6 +240,10 @@ class Bisections:
         with self._database.reading() as connection:
             rows = connection.execute(query, {"wanted": self._database.listed(sorted(regressions))}).mappings()
             return {row["regression_id"]: stored_of(row) for row in rows}
+
+    def device_use(self, repositories: Collection[Repository], since: datetime) -> list[DeviceUse]:
+        """Return what each device did for ``repositories`` from ``since`` on, in probes of bisections and of gates."""
+        return read_device_use(self._database, repositories, since)
 
     # Results
 

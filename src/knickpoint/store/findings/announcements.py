@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, func, select, update
@@ -59,6 +60,24 @@ class AnnouncementLedger:
             query = select(announcement.c.chain).distinct().where(announcement.c.regression_id == key)
             chains = list(connection.execute(query).scalars())
         return [each for each in self._select(announcement.c.chain, chains) if provisional or not each.provisional]
+
+    # For the overview
+
+    def counts_since(self, repository: Repository, time: datetime) -> dict[AnnouncementKind, int]:
+        """Count what was announced from ``time`` on, by kind; provisional announcements do not count."""
+        query = (
+            select(announcement.c.kind, func.count().label("number"))
+            .where(*_since(repository, time))
+            .group_by(announcement.c.kind)
+        )
+        with self._database.reading() as connection:
+            return {AnnouncementKind(row.kind): row.number for row in connection.execute(query)}
+
+    def newest_since(self, repository: Repository, time: datetime, *, limit: int) -> list[Announcement]:
+        """Return what was announced from ``time`` on, the newest first; without provisional announcements."""
+        query = select(announcement).where(*_since(repository, time)).order_by(announcement.c.id.desc()).limit(limit)
+        with self._database.reading() as connection:
+            return [_announcement_of(row) for row in connection.execute(query).mappings()]
 
     # For the announcer
 
@@ -208,6 +227,11 @@ class AnnouncementLedger:
         with self._database.reading() as connection:
             rows: Sequence[Mapping[Any, Any]] = connection.execute(statement, bound).mappings().all()
         return [change_point_of(row) for row in rows]
+
+
+def _since(repository: Repository, time: datetime) -> list[ColumnElement[bool]]:
+    table = announcement.c
+    return [table.repository_id == repository.id, table.time >= time.timestamp(), table.provisional == 0]
 
 
 def _announcement_of(row: Mapping[Any, Any]) -> Announcement:

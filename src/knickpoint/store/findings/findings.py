@@ -26,6 +26,7 @@ from knickpoint.store.findings.alert_definitions import AlertDefinitions
 from knickpoint.store.findings.alerts import AlertTable
 from knickpoint.store.findings.alerts_in_force import AlertsInForce
 from knickpoint.store.findings.announcements import AnnouncementLedger
+from knickpoint.store.findings.change_marks import ChangeMarks
 from knickpoint.store.findings.clusters import ClusterTable
 from knickpoint.store.findings.digests import DigestTable
 from knickpoint.store.findings.groups import GroupTable, refresh_regressions_of
@@ -79,6 +80,7 @@ class Findings:
         clusters: traces that moved together, as alerts that judge traces together found them.
         newest: verdicts on the newest values of traces.
         missed: changes that people marked as missed.
+        marks: where findings are, for small drawings.
         records: findings with their first decisions, for measuring the alerts.
         suspects: the commits that may have caused each regression.
     """
@@ -99,6 +101,7 @@ class Findings:
         self.clusters = ClusterTable(database)
         self.newest = NewestVerdicts(database)
         self.missed = MissedChangeTable(database)
+        self.marks = ChangeMarks(database)
         self.records = FindingRecords(database)
         self.suspects = SuspectTable(database)
 

@@ -195,6 +195,28 @@ class Catalogue:
                     counted[name] = dict(zip(named, counts[order].tolist(), strict=True))
             return counted
 
+    def partition(self, repository_id: int, query: Query, name: str) -> dict[str, NDArray[np.int64]]:
+        """Return the ids of the matching traces, sorted, by their value of the param ``name``; "" where they lack it."""
+        parts: dict[int, list[NDArray[np.int64]]] = {}
+        with self._view() as connection:
+            for columns, positions in self._matches(connection, repository_id, query):
+                check_time()
+                if not len(positions):
+                    continue
+                ids = columns.ids(positions)
+                column = columns.columns.get(self._names.names.get(name, -1))
+                if column is None:
+                    parts.setdefault(0, []).append(ids)
+                    continue
+                codes = column[positions]
+                order = np.argsort(codes, kind="stable")
+                found, begins = np.unique(codes[order], return_index=True)
+                for code, part in zip(found.tolist(), np.split(ids[order], begins[1:]), strict=True):
+                    parts.setdefault(code, []).append(part)
+            values = self._names.values.get(self._names.names.get(name, -1), [""])
+            named = {values[code]: np.concatenate(part) for code, part in parts.items()}
+        return dict(sorted(named.items()))
+
     @contextmanager
     def _view(self) -> Iterator[Connection]:
         """Open a snapshot, and hold the lock of what is loaded.

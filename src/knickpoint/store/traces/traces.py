@@ -76,6 +76,10 @@ class Traces:
         """Count the matching traces by param name and value; names and values sorted."""
         return self._catalogue.facets(repository.id, query)
 
+    def partition(self, repository: Repository, query: Query, name: str) -> dict[str, NDArray[np.int64]]:
+        """Return the ids of the matching traces, sorted, by their value of the param ``name``; "" where they lack it."""
+        return self._catalogue.partition(repository.id, query, name)
+
     def count(self, repository: Repository) -> int:
         """Return the number of traces."""
         query = select(func.sum(tables.chunk.c.count)).where(tables.chunk.c.repository_id == repository.id)

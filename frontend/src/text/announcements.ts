@@ -1,0 +1,15 @@
+/** The words for announcements. */
+
+import type { AnnouncementKind } from "../api/client";
+
+export const announcementWord: Record<AnnouncementKind, string> = {
+  provisional: "may have regressed",
+  regressed: "regressed",
+  improved: "improved",
+  moved: "moved to other commits",
+  located: "commit found",
+  recovered: "recovered",
+  fixed: "fixed",
+  withdrawn: "withdrawn",
+  returned: "is back",
+};

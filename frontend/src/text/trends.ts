@@ -1,0 +1,35 @@
+/** The words for sums of traces. */
+
+import type { Trend } from "../api/client";
+import { countText, signedPercentText } from "./numbers";
+
+/** Whether the interval of a sum excludes that nothing changed. */
+export function isClear({ low, high }: Pick<Trend, "low" | "high">): boolean {
+  return low !== null && high !== null && (low > 0 || high < 0);
+}
+
+/** "regression" where a sum clearly got worse, "improvement" where it got better, "" where that is not clear. */
+export function trendDirection(trend: Pick<Trend, "change" | "low" | "high">, directed: boolean): string {
+  if (!directed || !isClear(trend)) return "";
+  return (trend.change ?? 0) > 0 ? "regression" : "improvement";
+}
+
+/** "+6.9 %, worse", "no clear change", "too few values". */
+export function trendText(trend: Pick<Trend, "change" | "low" | "high">, directed: boolean): string {
+  if (trend.change === null) return "too few values";
+  if (!isClear(trend)) return "no clear change";
+  const word = trend.change > 0 ? "worse" : "better";
+  return directed ? `${signedPercentText(trend.change)}, ${word}` : signedPercentText(trend.change);
+}
+
+/** "+6.0 % to +7.7 %": the 95 % interval. */
+export function intervalText({ low, high }: Pick<Trend, "low" | "high">): string {
+  return low === null || high === null ? "" : `${signedPercentText(low)} to ${signedPercentText(high)}`;
+}
+
+/** "40,000 traces, 1,520 read". */
+export function tracesText({ traces, read }: Pick<Trend, "traces" | "read">): string {
+  return read < traces
+    ? `${countText(traces, "trace")}, ${read.toLocaleString("en")} read`
+    : countText(traces, "trace");
+}

@@ -1,0 +1,190 @@
+/** What the overview says about findings: figures, alerts that fail, news, and the largest open regressions. */
+
+import { html, nothing } from "lit";
+import type { AnnouncementKind, Notice, Overview } from "../../api/client";
+import { findingSparkline } from "../../charts/sparkline";
+import { missingRoute } from "../../routes/missing";
+import type { OverviewRoute } from "../../routes/overview";
+import { qualityRoute } from "../../routes/quality";
+import { routeUrl } from "../../routes/routes";
+import { traceRoute } from "../../routes/trace";
+import { triageRoute } from "../../routes/triage";
+import { commitHash, date, timestamp } from "../../templates/commit";
+import { change } from "../../templates/finding";
+import { longName } from "../../templates/trace-name";
+import { announcementWord } from "../../text/announcements";
+import { countText, grouped, signedPercentText } from "../../text/numbers";
+import { commonParams, paramsOf, traceText } from "../../text/trace-names";
+
+interface Figure {
+  label: string;
+  number: number;
+  href: string;
+  /** Whether a person should look at it if it is not zero. */
+  urgent?: boolean;
+  note?: string;
+}
+
+export function renderFigures(overview: Overview, notices: readonly Notice[] | undefined, route: OverviewRoute) {
+  return html`<ul class="figures" aria-label="What happened and what waits">
+    ${figuresOf(overview, notices, route.repository).map(
+      ({ label, number, href, urgent, note }) =>
+        html`<li class=${urgent && number > 0 ? "urgent" : ""}>
+          <a href=${href}
+            ><strong class="figure">${grouped(number)}</strong> <span>${label}</span>${
+              note ? html` <span class="faint">${note}</span>` : nothing
+            }</a
+          >
+        </li>`,
+    )}
+  </ul>`;
+}
+
+function figuresOf(overview: Overview, notices: readonly Notice[] | undefined, repository: string): Figure[] {
+  const { announced, waiting, mine, canaries, quarantined, failing, devices } = overview;
+  const announcedOf = (...kinds: AnnouncementKind[]): number =>
+    kinds.reduce((sum, kind) => sum + (announced[kind] ?? 0), 0);
+  const triage = (state: object): string => routeUrl({ ...triageRoute, repository, ...state });
+  const stopped = notices?.filter(({ kind }) => kind === "silence").length ?? 0;
+  const lost = devices.filter((device) => device.lost > 0);
+  return [
+    { label: "new regressions", number: announcedOf("regressed"), href: triage({ sort: "-found" }) },
+    {
+      label: "new improvements",
+      number: announcedOf("improved"),
+      href: triage({ sort: "-found", direction: "improvement" }),
+    },
+    { label: "recovered or fixed", number: announcedOf("recovered", "fixed"), href: triage({ tab: "processed" }) },
+    { label: "withdrawn", number: announcedOf("withdrawn"), href: triage({ tab: "gone" }) },
+    { label: "to triage", number: waiting, href: triage({}), urgent: true },
+    { label: "assigned to you", number: mine, href: triage({ tab: "processed" }), urgent: true },
+    { label: "canaries that moved", number: canaries, href: triage({ alertKind: "canary" }), urgent: true },
+    { label: "quarantined runs", number: quarantined, href: routeUrl(missingRoute), urgent: true },
+    { label: "benchmarks that stopped", number: stopped, href: routeUrl(missingRoute), urgent: true },
+    { label: "alerts that fail", number: failing.length, href: routeUrl(qualityRoute), urgent: true },
+    {
+      label: "devices that were lost",
+      number: lost.length,
+      href: routeUrl(missingRoute),
+      urgent: true,
+      note: devices.length > 0 ? `of ${devices.length} in 7 days` : "",
+    },
+  ].filter(({ label, number }) => number > 0 || ALWAYS_SHOWN.has(label));
+}
+
+/** A zero says something here; other figures are left out at zero. */
+const ALWAYS_SHOWN = new Set(["new regressions", "recovered or fixed", "to triage", "alerts that fail"]);
+
+export function renderFailing({ failing }: Overview) {
+  if (failing.length === 0) return nothing;
+  return html`<ul class="overview-failing">
+    ${failing.map(({ name, reason }) => html`<li><strong>Alert ${name} fails:</strong> ${reason}</li>`)}
+  </ul>`;
+}
+
+function renderTraceName(key: string, id: number | null, common: ReadonlySet<string>) {
+  const name = html`<bdi>${longName(traceText(paramsOf(key), common))}</bdi>`;
+  return id === null ? name : html`<a href=${routeUrl(traceRoute(id))}>${name}</a>`;
+}
+
+export function renderNews({ news }: Overview, several: boolean) {
+  if (news.length === 0) return nothing;
+  const all = news.map(({ trace }) => paramsOf(trace));
+  const common = commonParams(all);
+  return html`<section class="overview-part" aria-labelledby="news-title">
+    <h2 id="news-title">News</h2>
+    ${saidOnce(all[0], common)}
+    <div class="wide">
+      <table class="records">
+        <thead>
+          <tr>
+            <th scope="col">What</th>
+            <th scope="col">Trace</th>
+            <th scope="col" class="number">Change</th>
+            <th scope="col">Commit</th>
+            <th scope="col">Announced</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${news.map(
+            ({ kind, trace, trace_id, traces, relative_size, commit, time, repository }) =>
+              html`<tr>
+                <td data-label="What">${announcementWord[kind]}</td>
+                <th scope="row" data-label="Trace">
+                  ${renderTraceName(trace, trace_id, common)}
+                  ${traces > 1 ? html`<span class="faint">and ${countText(traces - 1, "other")}</span>` : nothing}
+                </th>
+                <td class="number figure" data-label="Change">
+                  ${relative_size === null ? "" : signedPercentText(relative_size)}
+                </td>
+                <td data-label="Commit">
+                  ${commit ? html`<span>${commitHash(commit)} ${commit.subject}</span>` : nothing}
+                  ${several ? html`<span class="faint"><bdi>${repository}</bdi></span>` : nothing}
+                </td>
+                <td data-label="Announced">${timestamp(time)}</td>
+              </tr>`,
+          )}
+        </tbody>
+      </table>
+    </div>
+  </section>`;
+}
+
+/** What the names of all traces of a table share. */
+function saidOnce(params: Record<string, string> = {}, common: ReadonlySet<string>) {
+  if (common.size === 0) return nothing;
+  const pairs = [...common].map((name) => `${name}=${params[name] ?? ""}`);
+  return html`<p class="faint">All of them: <bdi>${pairs.join(" ")}</bdi></p>`;
+}
+
+export function renderLargest({ largest, waiting }: Overview, several: boolean) {
+  if (largest.length === 0) return nothing;
+  const leads = largest.flatMap(({ members }) => members.slice(0, 1));
+  const common = commonParams(leads.map(({ trace }) => trace.params));
+  return html`<section class="overview-part" aria-labelledby="largest-title">
+    <h2 id="largest-title">Largest open regressions</h2>
+    ${saidOnce(leads[0]?.trace.params, common)}
+    <div class="wide">
+      <table class="records">
+        <thead>
+          <tr>
+            <th scope="col">Change</th>
+            <th scope="col">Trace that leads</th>
+            <th scope="col">Commit</th>
+            <th scope="col">Date</th>
+            <th scope="col" class="number">Traces</th>
+            <th scope="col">Values</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${largest.map(({ id, commit, repository, traces, members: [lead] }) =>
+            lead === undefined
+              ? nothing
+              : html`<tr>
+                  <td data-label="Change">${change(lead)}</td>
+                  <th scope="row" data-label="Trace">
+                    <a href=${routeUrl(traceRoute(lead.trace.id))}
+                      ><bdi>${longName(traceText(lead.trace.params, common))}</bdi></a
+                    >
+                  </th>
+                  <td data-label="Commit">
+                    <span>${commitHash(commit)} ${commit.subject}</span>
+                    ${several ? html`<span class="faint"><bdi>${repository}</bdi></span>` : nothing}
+                  </td>
+                  <td data-label="Date">${date(commit.time)}</td>
+                  <td class="number figure" data-label="Traces">
+                    <a href=${routeUrl({ ...triageRoute, repository: several ? repository : "", open: [`c${id}`] })}
+                      >${grouped(traces)}<span class="sr-only"> in triage</span></a
+                    >
+                  </td>
+                  <td data-label="Values">${findingSparkline(lead)}</td>
+                </tr>`,
+          )}
+        </tbody>
+      </table>
+    </div>
+    <p class="overview-more">
+      <a href=${routeUrl(triageRoute)}>All ${countText(waiting, "regression")} to triage</a>
+    </p>
+  </section>`;
+}

@@ -1,0 +1,144 @@
+/** How a repository goes: the geometric mean of its traces, and a grid with that of each of its suites. */
+
+import { html, nothing } from "lit";
+import { customElement, property } from "lit/decorators.js";
+import { api, type Repository, type Trend, type Trends } from "../../api/client";
+import { trendSparkline } from "../../charts/trend-sparkline";
+import { PageElement } from "../../page-element";
+import { exploreRoute } from "../../routes/explore";
+import { navigate } from "../../routes/navigation";
+import { overviewRoute, type OverviewRoute } from "../../routes/overview";
+import { routeUrl } from "../../routes/routes";
+import { Resource } from "../../state/resource";
+import { errorNotice, loadingNotice } from "../../templates/notice";
+import { selectField } from "../../templates/select-field";
+import { longName } from "../../templates/trace-name";
+import { countText } from "../../text/numbers";
+import { quote } from "../../text/query";
+import { commonPrefixLength } from "../../text/trace-names";
+import { intervalText, tracesText, trendDirection, trendText } from "../../text/trends";
+
+const COMMITS = 250;
+const RANGES = [50, 100, 250, 500, 1000];
+
+@customElement("kp-repository-trends")
+export class RepositoryTrends extends PageElement {
+  @property({ attribute: false }) repository!: Repository;
+  @property({ attribute: false }) route: OverviewRoute = overviewRoute;
+  /** Whether it is the only repository on the page: then the query and the parts can be chosen. */
+  @property({ type: Boolean }) single = false;
+
+  private readonly trends = new Resource<readonly [string, string, string, number], Trends>(this, {
+    args: () => [
+      this.repository.name,
+      this.single ? this.route.query : "",
+      this.single ? this.route.by : "",
+      this.route.commits ?? COMMITS,
+    ],
+    load: ([repository, query, by, commits], signal) => api.trends({ repository, query, by, commits }, signal),
+    keepWhileLoading: ([before], [now]) => before === now,
+  });
+
+  override render() {
+    const { value, error } = this.trends;
+    const { name } = this.repository;
+    return html`<section class="overview-part" aria-label=${name}>
+      <h2><bdi>${name}</bdi></h2>
+      ${this.single ? this.renderTools(value) : nothing}
+      ${error ? errorNotice(error, () => this.trends.reload()) : nothing}
+      ${value ? this.renderTrends(value) : error ? nothing : loadingNotice("Summing up")}
+    </section>`;
+  }
+
+  private renderTools(value: Trends | undefined) {
+    const choices = value?.choices ?? [];
+    const commits = this.route.commits ?? COMMITS;
+    return html`<form class="tools inner" role="search" @submit=${(event: SubmitEvent) => this.onQuery(event)}>
+      <label class="search"
+        ><span class="sr-only">Query</span
+        ><input type="search" name="query" placeholder="All traces; or a query: os=linux" .value=${this.route.query}
+      /></label>
+      ${
+        choices.length > 0
+          ? selectField(
+              "Parts",
+              value?.by ?? "",
+              choices.map((name) => [name, `By ${name}`] as const),
+              (by) => navigate({ ...this.route, by }),
+            )
+          : nothing
+      }
+      ${selectField(
+        "Commits",
+        String(commits),
+        [...new Set([...RANGES, commits])]
+          .sort((a, b) => a - b)
+          .map((number) => [String(number), `Last ${number} commits`] as const),
+        (chosen) => navigate({ ...this.route, commits: Number(chosen) === COMMITS ? undefined : Number(chosen) }),
+      )}
+    </form>`;
+  }
+
+  private onQuery(event: SubmitEvent): void {
+    event.preventDefault();
+    const query = new FormData(event.target as HTMLFormElement).get("query");
+    navigate({ ...this.route, query: typeof query === "string" ? query.trim() : "", by: "" });
+  }
+
+  private renderTrends(trends: Trends) {
+    const { total, parts, directed, common } = trends;
+    if (total.traces === 0) return html`<p class="faint inner">No trace matches the query.</p>`;
+    const said = Object.entries(common).map(([name, value]) => `${name}=${value}`);
+    const shared = commonPrefixLength(parts.map(({ value }) => value));
+    return html`<p class="inner overview-sum" title=${SUM_TITLE}>
+        <strong class="change ${trendDirection(total, directed)}">${trendText(total, directed)}</strong>
+        over the last ${countText(trends.last - trends.first + 1, "commit")}
+        <span class="faint"
+          >geometric mean of
+          ${tracesText(total)}${
+            total.change === null ? nothing : html`; 95 % interval ${intervalText(total)}`
+          }${directed ? nothing : html`; it is not known whether higher is worse`}</span
+        >
+      </p>
+      ${said.length > 0 ? html`<p class="faint inner">All of them: <bdi>${said.join(" ")}</bdi></p>` : nothing}
+      ${
+        parts.length > 0
+          ? html`<ul class="trend-grid">
+              ${parts.map((part) => this.renderPart(trends, part, shared))}
+            </ul>`
+          : html`<div class="inner trend-total">${trendSparkline(total)}</div>`
+      }`;
+  }
+
+  private renderPart({ by, directed }: Trends, part: Trend, shared: number) {
+    const query = part.value ? `${quote(by)}=${quote(part.value)}` : `!${quote(by)}`;
+    const route = {
+      ...exploreRoute,
+      repository: this.repository.name,
+      query: [this.single ? this.route.query : "", query].filter(Boolean).join(" "),
+    };
+    const findings = part.marks.reduce((sum, mark) => sum + mark.findings, 0);
+    return html`<li>
+      <a href=${routeUrl(route)} class="trend-name"
+        ><bdi>${part.value ? longName(part.value, shared) : html`without ${by}`}</bdi></a
+      >
+      ${trendSparkline(part)}
+      <div class="trend-text" title=${intervalText(part)}>
+        <span class="change ${trendDirection(part, directed)}">${trendText(part, directed)}</span>
+        <span class="faint"
+          >${tracesText(part)}${findings > 0 ? html`, ${countText(findings, "finding")}` : nothing}</span
+        >
+      </div>
+    </li>`;
+  }
+}
+
+const SUM_TITLE =
+  "Each trace counts by its ratio to its level at the beginning of the range; traces for which higher is better count by " +
+  "the inverse. The interval covers the scatter from commit to commit and, where not all traces were read, the choice.";
+
+declare global {
+  interface HTMLElementTagNameMap {
+    "kp-repository-trends": RepositoryTrends;
+  }
+}

@@ -1,0 +1,139 @@
+/** The overview, the first page: what happened since a person last looked, what waits, and how each repository goes. */
+
+import { html, nothing } from "lit";
+import { customElement, property, state } from "lit/decorators.js";
+import { api, type Notice, type Overview, type Repository } from "../../api/client";
+import { PageElement } from "../../page-element";
+import { navigate } from "../../routes/navigation";
+import { overviewRoute, type OverviewRoute } from "../../routes/overview";
+import { look } from "../../state/last-look";
+import { Resource } from "../../state/resource";
+import { errorNotice, loadingNotice } from "../../templates/notice";
+import { selectField } from "../../templates/select-field";
+import { ageText, timestampText } from "../../text/dates";
+import { renderFailing, renderFigures, renderLargest, renderNews } from "./parts";
+import "./repository-trends";
+
+const PERIODS: readonly (readonly [string, string])[] = [
+  ["", "Since I last looked"],
+  ["1", "In the last day"],
+  ["7", "In the last 7 days"],
+  ["30", "In the last 30 days"],
+];
+const DAY_MS = 86_400_000;
+/** Repositories whose sums are shown together; of more, a person chooses one. */
+const MOST_REPOSITORIES = 8;
+/** Traces up to which the page looks for benchmarks that stopped: that reads all their values. */
+const MOST_WATCHED_TRACES = 50_000;
+
+@customElement("kp-overview")
+export class OverviewView extends PageElement {
+  @property({ attribute: false }) route: OverviewRoute = overviewRoute;
+  @property({ attribute: false }) repositories: readonly Repository[] = [];
+  @state() private lastLook: number | undefined;
+
+  private readonly overview = new Resource<readonly [string, string], Overview>(this, {
+    args: () => (this.since === undefined ? undefined : [this.since, this.route.repository]),
+    load: ([since, repository], signal) => api.overview(since, repository, signal),
+    keepWhileLoading: () => true,
+  });
+
+  private readonly notices = new Resource<readonly [], readonly Notice[]>(this, {
+    args: () => (this.overview.value && this.isSmall ? [] : undefined),
+    load: (_, signal) => api.notices(signal),
+  });
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    look().then(
+      ({ since }) => (this.lastLook = since),
+      () => (this.lastLook = Date.now() - 7 * DAY_MS),
+    );
+  }
+
+  /** The time from which on things are new; undefined until it is known when the person last looked. */
+  private get since(): string | undefined {
+    const { days } = this.route;
+    if (days !== undefined) return new Date(this.openedAt - days * DAY_MS).toISOString();
+    return this.lastLook === undefined ? undefined : new Date(this.lastLook).toISOString();
+  }
+
+  private readonly openedAt = Date.now();
+
+  private get isSmall(): boolean {
+    return this.repositories.reduce((sum, { traces }) => sum + traces, 0) <= MOST_WATCHED_TRACES;
+  }
+
+  private get shown(): readonly Repository[] {
+    const { repository } = this.route;
+    const measured = this.repositories.filter(({ traces }) => traces > 0);
+    return repository ? measured.filter(({ name }) => name === repository) : measured.slice(0, MOST_REPOSITORIES);
+  }
+
+  override render() {
+    if (this.repositories.every(({ traces }) => traces === 0)) return renderEmpty();
+    const { value, error } = this.overview;
+    return html`<div class="page-head"><h1>Overview</h1></div>
+      ${this.renderTools()} ${error ? errorNotice(error, () => this.overview.reload()) : nothing}
+      ${
+        value
+          ? html`${renderFigures(value, this.notices.value, this.route)} ${renderFailing(value)}
+            ${renderNews(value, this.repositories.length > 1)} ${renderLargest(value, this.repositories.length > 1)}`
+          : error
+            ? nothing
+            : loadingNotice("Loading what happened")
+      }
+      ${this.shown.map(
+        (repository) =>
+          html`<kp-repository-trends
+            .repository=${repository}
+            .route=${this.route}
+            .single=${this.shown.length === 1}
+          ></kp-repository-trends>`,
+      )}
+      ${this.renderOthers()}`;
+  }
+
+  private renderTools() {
+    const { repository, days } = this.route;
+    const names = this.repositories.map(({ name }) => [name, name] as const);
+    const since = this.since ?? null;
+    return html`<form class="tools" @submit=${(event: SubmitEvent) => event.preventDefault()}>
+      ${selectField("What happened", String(days ?? ""), PERIODS, (chosen) =>
+        navigate({ ...this.route, days: chosen === "" ? undefined : Number(chosen) }),
+      )}
+      ${
+        names.length > 1
+          ? selectField("Repository", repository, [["", "All repositories"], ...names], (chosen) =>
+              navigate({ ...this.route, repository: chosen, query: "", by: "" }),
+            )
+          : nothing
+      }
+      ${since ? html`<span class="faint" title=${timestampText(since)}>from ${ageText(since)} on</span>` : nothing}
+    </form>`;
+  }
+
+  private renderOthers() {
+    const more = this.repositories.length - this.shown.length;
+    if (this.route.repository || more <= 0) return nothing;
+    return html`<p class="faint overview-more">
+      There are ${more} more repositories. Choose one above to see how it goes.
+    </p>`;
+  }
+}
+
+function renderEmpty() {
+  return html`<div class="notice">
+    <h1>There are no results yet</h1>
+    <p>Import some, and let the alerts look at them:</p>
+    <pre class="commands">
+knick import results.json
+knick run</pre>
+  </div>`;
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    "kp-overview": OverviewView;
+  }
+}

@@ -1,0 +1,49 @@
+"""Routes of the overview: what happened since a time, and the sums of many traces."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from pydantic import AwareDatetime
+
+from knickpoint.server.answers.overview import read_overview
+from knickpoint.server.answers.trends import TrendRange, read_trends
+from knickpoint.server.routes.dependencies import LineName, RepositoryName, RequestInstance, Visible
+from knickpoint.server.schemas.overview import OverviewAnswer
+from knickpoint.server.schemas.trends import TrendsAnswer
+
+__all__ = ["router"]
+
+router = APIRouter(tags=["overview"])
+
+
+@router.get("/overview")
+def get_overview(
+    visible: Visible,
+    instance: RequestInstance,
+    *,
+    since: Annotated[AwareDatetime, Query(description="Count what was announced from this time on.")],
+    repository: Annotated[str, Query(description="Name of the repository; all of them without it.")] = "",
+) -> OverviewAnswer:
+    """Return what was announced since a time, what waits for people, what fails, and the largest open regressions."""
+    return read_overview(instance, visible, since, repository)
+
+
+@router.get("/trends")
+def get_trends(
+    visible: Visible,
+    *,
+    repository: RepositoryName = "",
+    line: LineName = "",
+    query: Annotated[str, Query(max_length=2000, description="Which traces. Default: all.")] = "",
+    by: Annotated[
+        str, Query(max_length=200, description="The param that parts them. Default: the first usual one, as `suite`.")
+    ] = "",
+    commits: Annotated[int, Query(ge=10, le=1000, description="How many of the newest commits.")] = 250,
+) -> TrendsAnswer:
+    """Return the geometric mean of a query relative to the beginning of a range, with its uncertainty, whole and in parts.
+
+    Of large parts a bounded number of traces is read; how many is in the answer, and part of the uncertainty.
+    """
+    return read_trends(visible.store, TrendRange(visible.line(repository, line), query, by, commits))

@@ -1,0 +1,63 @@
+"""The overview: what happened since a time, and what waits."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import Field
+
+from knickpoint.model.announcement import AnnouncementKind
+from knickpoint.server.schemas.base import Answer, FiniteOrNull
+from knickpoint.server.schemas.commits import CommitAnswer
+from knickpoint.server.schemas.regressions import GroupAnswer
+
+__all__ = ["DeviceUseAnswer", "FailingAlertAnswer", "NewsAnswer", "OverviewAnswer"]
+
+
+class NewsAnswer(Answer):
+    """One thing that was announced."""
+
+    kind: AnnouncementKind
+    time: datetime
+    repository: str
+    regression: int
+    trace: str = Field(description="Key of the trace that led the regression then.")
+    trace_id: int | None = Field(description="Its id; null where there is no such trace any more.")
+    traces: int = Field(description="How many traces were concerned.")
+    relative_size: FiniteOrNull
+    size: FiniteOrNull
+    unit: str
+    commit: CommitAnswer | None
+
+
+class DeviceUseAnswer(Answer):
+    """What a device did in the last 7 days, by the probes of bisections and gates."""
+
+    name: str
+    probes: int
+    lost: int = Field(description="Probes during which it died, hung or lost its network.")
+    last: datetime
+
+
+class FailingAlertAnswer(Answer):
+    """An alert that cannot run."""
+
+    name: str
+    reason: str
+
+
+class OverviewAnswer(Answer):
+    """What happened since a time, and what waits."""
+
+    since: datetime
+    announced: dict[AnnouncementKind, int] = Field(description="Number of announcements since, by kind.")
+    news: list[NewsAnswer] = Field(description="The newest of them, at most 12.")
+    waiting: int = Field(description="Number of regressions with unprocessed findings.")
+    mine: int = Field(description="Number of regressions with findings that are assigned to the caller.")
+    canaries: int = Field(description="Number of unprocessed regressions of canary alerts.")
+    quarantined: int = Field(description="Number of runs whose results are quarantined.")
+    failing: list[FailingAlertAnswer] = Field(description="The alerts that cannot run.")
+    devices: list[DeviceUseAnswer]
+    largest: list[GroupAnswer] = Field(
+        description="The largest unprocessed regressions, at most 6, each with its lead."
+    )

@@ -1,0 +1,42 @@
+"""The overview, and the way from it to what it counts."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.browser
+
+
+def test_the_first_page_leads_to_what_it_counts(browse: Callable[[str], Page]) -> None:
+    page = browse("/?days=30")
+    figures = page.get_by_role("list", name="What happened and what waits")
+    expect(figures.get_by_role("listitem").filter(has_text="to triage")).to_contain_text("2")
+    expect(page.locator(".trend-grid .mark.regression").first).to_be_attached()
+    largest = page.locator("section", has=page.get_by_role("heading", name="Largest open regressions"))
+    expect(largest.locator("tbody tr").first).to_contain_text("Check every bracket")
+
+    page.get_by_role("searchbox", name="Query").fill("benchmark=load|idle")
+    page.get_by_role("searchbox", name="Query").press("Enter")
+    expect(page.locator(".overview-sum")).to_contain_text("better")
+    page.locator(".trend-grid").get_by_role("link", name="load").click()
+    expect(page).to_have_url(re.compile(r"/explore\?.*benchmark%3Dload"))
+    page.go_back()
+    figures.get_by_role("link", name="to triage").click()
+    expect(page.locator("tr.regression-row")).to_have_count(2)
+
+
+def test_news_count_from_the_last_look(page: Page, shared_address: str) -> None:
+    page.goto(f"{shared_address}/triage")
+    page.evaluate("() => localStorage.setItem('knickpoint-last-look', '1000000000000 1000000000000')")
+    page.goto(shared_address)
+    expect(page.locator(".figures li", has_text="new regressions")).to_contain_text("1")
+    look = page.evaluate("() => localStorage.getItem('knickpoint-last-look')")
+    assert json.loads(look.split()[0]) == 1000000000000
+    assert json.loads(look.split()[1]) > 1700000000000
+    page.goto(f"{shared_address}/?at=c1")
+    expect(page.locator("tr.regression-row")).to_have_count(2)

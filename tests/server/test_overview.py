@@ -1,0 +1,64 @@
+"""The overview: what happened since a time, sums of traces, and settings of people."""
+
+from __future__ import annotations
+
+import pytest
+from tests.server.client import Client
+from tests.server.story import COMMITS, FASTER, SLOWER
+
+LONG_AGO = "1970-01-01T00:00:00Z"
+
+
+def test_the_overview_counts_what_waits_and_shows_the_largest_first(reader: Client) -> None:
+    found = reader.get("/api/v1/overview", params={"since": LONG_AGO}).json()
+    assert found["waiting"] == 2
+    assert [group["commit"]["subject"] for group in found["largest"]] == ["Check every bracket", "Read files ahead"]
+    assert (found["mine"], found["canaries"], found["quarantined"], found["failing"], found["devices"]) == (
+        0,
+        0,
+        0,
+        [],
+        [],
+    )
+
+
+def test_what_was_announced_since_a_time_is_news(reader: Client) -> None:
+    found = reader.get("/api/v1/overview", params={"since": LONG_AGO}).json()
+    assert found["announced"] == {"regressed": 1, "improved": 1}
+    assert {item["commit"]["subject"] for item in found["news"]} == {"Check every bracket", "Read files ahead"}
+    later = reader.get("/api/v1/overview", params={"since": "2100-01-01T00:00:00Z"}).json()
+    assert (later["announced"], later["news"]) == ({}, [])
+
+
+def test_what_is_assigned_to_the_caller_is_counted(client: Client) -> None:
+    (first, *_) = client.get("/api/v1/regressions").json()["groups"]
+    name = client.get("/api/v1/me").json()["name"]
+    client.post("/api/v1/triage", json={"ids": [member["id"] for member in first["members"]], "assignee": name})
+    assert client.get("/api/v1/overview", params={"since": LONG_AGO}).json()["mine"] == 1
+
+
+def test_sums_show_the_direction_of_all_traces_and_of_parts(reader: Client) -> None:
+    found = reader.get("/api/v1/trends", params={"commits": COMMITS, "by": "benchmark"}).json()
+    changes = {part["value"]: part["change"] for part in found["parts"]}
+    assert changes == pytest.approx({"idle": 0, "load": -0.2, "parse": 0.25, "print": 0.22}, abs=0.01)
+    expected = (1.25 * 1.22 * 0.8) ** 0.25 - 1
+    assert found["total"]["low"] < expected < found["total"]["high"]
+    assert found["common"] == {"suite": "speed"}
+    (parse,) = (part for part in found["parts"] if part["value"] == "parse")
+    assert [(found["positions"][mark["index"]], mark["direction"]) for mark in parse["marks"]] == [
+        (SLOWER, "regression")
+    ]
+    (load,) = (part for part in found["parts"] if part["value"] == "load")
+    assert load["measured"][FASTER - 1] == 0
+    assert load["measured"][FASTER] == 1
+
+
+def test_a_param_that_does_not_part_the_traces_is_refused_with_those_that_do(reader: Client) -> None:
+    answer = reader.get("/api/v1/trends", params={"by": "suite"})
+    assert answer.status_code == 404
+    assert "benchmark" in answer.json()["remedy"]
+
+
+def test_without_sign_in_the_browser_keeps_settings(client: Client) -> None:
+    assert client.get("/api/v1/me/settings").json() == {"kept": False, "values": {}}
+    assert client.ask("PUT", "/api/v1/me/settings/views", json={"value": "x"}).status_code == 400
