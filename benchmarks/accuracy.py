@@ -6,6 +6,7 @@
     python benchmarks/accuracy.py generated   # only what needs no reference data
     python benchmarks/accuracy.py labelled
     python benchmarks/accuracy.py drift       # generated slow changes
+    python benchmarks/accuracy.py sizes       # intervals of sizes, on generated noise
     python benchmarks/accuracy.py --forests F # labelled series, each by the forest that never saw its repository
 
 The labelled series are in the directory that ``KNICKPOINT_REFERENCE`` names; without it their rows are not measured.
@@ -43,6 +44,7 @@ from accuracy_score import (
     within,
 )
 from accuracy_series import Labelled, place_of_series, read_labelled
+from accuracy_sizes import size_rows
 from knickpoint.detect import find_steps
 from knickpoint.detect.methods.default.model import default_bound
 from knickpoint.native.forest import Forest
@@ -57,6 +59,8 @@ SERIES: Final = 1000
 
 PEER_SERIES: Final = 200
 """How many of them a peer gets, which takes a hundred times as long."""
+
+_PARTS: Final = ("generated", "drift", "sizes", "labelled")
 
 SCRIPT: Final = Path(__file__).resolve().parent / "accuracy_peers.py"
 
@@ -285,11 +289,11 @@ def held_back(path: Path) -> Detector:
 def main() -> None:
     """Measure, print and write the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
-    parser.add_argument("parts", nargs="*", metavar="PART", help="generated, drift, labelled; all unless named")
+    parser.add_argument("parts", nargs="*", metavar="PART", help="generated, drift, sizes, labelled; all unless named")
     parser.add_argument("--forests", type=Path, help="labelled series by held-back forests, from train_default.py")
     chosen = parser.parse_args()
-    if unknown := set(chosen.parts) - {"generated", "drift", "labelled"}:
-        parser.error(f"no such part: {', '.join(sorted(unknown))}; there are generated, drift and labelled")
+    if unknown := set(chosen.parts) - set(_PARTS):
+        parser.error(f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(_PARTS)}")
     if chosen.forests:
         place = place_of_series()
         if place is None:
@@ -297,13 +301,15 @@ def main() -> None:
         labels = score(held_back(chosen.forests), read_labelled(place, "injected"), read_labelled(place, "null"))
         finish("accuracy", labelled_rows(labels, None, ""), only=["held-back forests"])
         return
-    parts = chosen.parts or ["generated", "drift", "labelled"]
+    parts = chosen.parts or _PARTS
     rows: list[Row] = []
     peer = start_peer("sklearn", "pelt", "PELT rbf, tuned")
     if "generated" in parts:
         rows += generated(ours, peer)
     if "drift" in parts:
         rows += drift_rows(partial(peer.detect, _="drift"), peer.name) if peer else drift_rows(None, "")
+    if "sizes" in parts:
+        rows += size_rows()
     if "labelled" in parts:
         place = place_of_series()
         measured = other = None

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import {
+  certaintyText,
   changeText,
   comparisonText,
   decidedStatus,
@@ -7,6 +8,7 @@ import {
   directionCountsText,
   hazardNumber,
   hazardText,
+  intervalText,
   newestText,
   sizeInDeviations,
   standingText,
@@ -91,6 +93,20 @@ test("a comparison has both levels, their difference and its size in deviations"
     "0\u00a0ms → 3\u00a0ms",
   );
   expect(comparisonText({ ...finding, relative_size: 1169 })).toContain(", 1,170×,");
+});
+
+test("the interval of a size is a share of the level before, or has the unit of the trace", () => {
+  const finding = { before_level: 12.5, low: 2.5, high: 3, sign: 0.992, trace: { unit: "ms" } };
+  expect(intervalText(finding)).toBe("+20.0 % to +24.0 %");
+  expect(intervalText({ ...finding, before_level: 0, low: -1 })).toBe("−1\u00a0ms to 3\u00a0ms");
+  expect(certaintyText(finding)).toBe(
+    "With 95 % the change is +20.0 % to +24.0 %; the chance that its sign is right is 99.2 %.",
+  );
+});
+
+test("an unknown or exact interval is not shown", () => {
+  const finding = { before_level: 12, low: null, high: null, sign: null, trace: { unit: "ms" } };
+  expect([intervalText(finding), certaintyText({ ...finding, low: 3, high: 3 })]).toEqual(["", ""]);
 });
 
 test("a finding that only a matching ticket processed is not decided", () => {

@@ -18,7 +18,7 @@ def sentences(text: str) -> list[str]:
 def test_five_sentences_explain_a_finding(knick: Knick) -> None:
     what, noise, compared, why, otherwise = sentences(knick("explain", "benchmark=parse_csv").output)
     assert what.startswith("parse_csv is 29 % slower since 55af290088 (Allow commas inside quoted fields): ")
-    assert noise.endswith("so the change is 8 times the noise.")
+    assert "so the change is 8 times the noise; with 95 % it is +26 % to +33 %" in noise
     assert compared.startswith("The method default compared the 17 values before")
     assert why.startswith("It is the finding P")
     assert "log-odds of a change" in why

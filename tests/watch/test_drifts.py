@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from knickpoint.model.alert import Alert
 from knickpoint.model.regression import Condition
 from knickpoint.model.settlement import FindingKind
+from knickpoint.watch.alert_run.run import run_alerts
 
 from .conftest import World, levels
 
@@ -54,3 +56,23 @@ def test_an_alert_with_a_small_effect_reports_drifts_from_there_on(world: World)
     world.run(replace(SLOW, minimum_effect=0.002))
     (point,) = world.points("parse")
     assert point.kind is FindingKind.DRIFT
+
+
+def watched(world: World, values: Sequence[float], *, every: int) -> list[str]:
+    """Measure ``values``, run after ``every`` so many of them, and return what was announced, in order."""
+    world.measure({"parse": values[:24]})
+    run_alerts(world.store, [SLOW], as_work=True)
+    for first in range(24, len(values), every):
+        world.measure({"parse": values[first : first + every]}, first=first)
+        run_alerts(world.store, [SLOW], as_work=True)
+    return [each.kind.value for each in world.store.findings.announcements.after(0)]
+
+
+def test_a_drift_is_announced_once_and_again_when_it_has_doubled(world: World) -> None:
+    noisy = np.array(GROWING) + np.random.default_rng(4).normal(0, 0.5, len(GROWING))
+    first, *later = watched(world, noisy.tolist(), every=4)
+    assert first == "regressed"
+    assert later
+    assert set(later) == {"grew"}
+    (point,) = world.points("parse")
+    assert (point.kind, point.id) == (FindingKind.DRIFT, 1)

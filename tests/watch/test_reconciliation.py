@@ -18,6 +18,7 @@ from knickpoint.model.regression import (
     SuspectRange,
     Transition,
 )
+from knickpoint.model.settlement import FindingKind
 from knickpoint.model.step import StableRegion
 from knickpoint.watch.identity.point_matching import Ruler
 from knickpoint.watch.identity.reconciliation import merge_sightings, reconcile
@@ -54,6 +55,12 @@ def seen(
     )
 
 
+def drift(slot: int, last: int, movement: int = 1) -> Sighting:
+    """Return a drift from ``slot`` to ``last``."""
+    found = seen(slot, movement)
+    return replace(found, kind=FindingKind.DRIFT, numbers=replace(found.numbers, after=replace(REGION, last=last)))
+
+
 @dataclass
 class Memory:
     """Remember change points as the store does."""
@@ -74,7 +81,9 @@ class Memory:
             anchor = self.points[key].anchor if change.id else None
             self.carried |= change.carried
             anchor = first.suspect_range if change.carried else anchor
-            self.points[key] = KnownPoint(key, 1, first.suspect_range, first.movement, 0, first.condition, anchor)
+            self.points[key] = KnownPoint(
+                key, 1, first.suspect_range, first.movement, 0, first.condition, anchor, until=first.until
+            )
         return changes
 
     def decide(self, slots: Iterable[int], status: str = "hidden") -> None:
@@ -116,6 +125,39 @@ def test_what_is_seen_nearby_has_moved() -> None:
     memory = Memory()
     memory.update(seen(10))
     assert kinds(memory.update(seen(13))) == [(Transition.MOVED, 1)]
+
+
+def test_of_several_steps_the_first_found_becomes_the_drift() -> None:
+    memory = Memory()
+    memory.update(seen(30))
+    memory.update(seen(20), seen(30))
+    assert kinds(memory.update(drift(11, 50))) == [(Transition.MOVED, 1), (Transition.GONE, 2)]
+
+
+def test_a_step_that_was_decided_about_becomes_the_drift() -> None:
+    memory = Memory()
+    memory.update(seen(30))
+    memory.update(seen(20), seen(30))
+    memory.points[2] = replace(memory.points[2], anchor=memory.points[2].suspect_range)
+    assert kinds(memory.update(drift(11, 50))) == [(Transition.GONE, 1), (Transition.MOVED, 2)]
+
+
+def test_a_drift_that_is_divided_into_steps_keeps_its_identity() -> None:
+    memory = Memory()
+    memory.update(drift(11, 50))
+    assert kinds(memory.update(seen(20), seen(40))) == [(Transition.MOVED, 1), (Transition.NEW, 0)]
+
+
+def test_a_step_the_other_way_is_no_part_of_a_drift() -> None:
+    memory = Memory()
+    memory.update(seen(30, -1))
+    assert kinds(memory.update(drift(11, 50))) == [(Transition.GONE, 1), (Transition.NEW, 0)]
+
+
+def test_a_step_beside_a_drift_stays_a_step() -> None:
+    memory = Memory()
+    memory.update(seen(30))
+    assert kinds(memory.update(drift(11, 50), seen(30))) == [(Transition.UNCHANGED, 1), (Transition.NEW, 0)]
 
 
 def test_what_is_seen_no_more_is_gone_once() -> None:

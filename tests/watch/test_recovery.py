@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from knickpoint.detect.local_levels import local_changes
 from knickpoint.detect.steps import build_steps
 from knickpoint.model.regression import Condition
-from knickpoint.watch.detection.local_levels import local_changes
 from knickpoint.watch.detection.recovery import conditions
 
 PRESENT, RECOVERED = Condition.PRESENT, Condition.RECOVERED

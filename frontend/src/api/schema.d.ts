@@ -3604,6 +3604,11 @@ export interface components {
              */
             held: string;
             /**
+             * High
+             * @description The size is at most this (95 %); null where there are too few values.
+             */
+            high: number | null;
+            /**
              * History
              * @description Whether its regression lies at or before the history boundary.
              */
@@ -3612,6 +3617,11 @@ export interface components {
             id: number;
             /** @description `step`: a change of level; `drift`: a slow one; `mode`: another share of several levels; `noise`: more noise around the same level. */
             kind: components["schemas"]["FindingKind"];
+            /**
+             * Low
+             * @description The size is at least this (95 %); null where there are too few values.
+             */
+            low: number | null;
             /**
              * Matched Ticket
              * @description The known ticket that covers this trace and suspect range.
@@ -3634,6 +3644,11 @@ export interface components {
             relative_size: number | null;
             /** Score */
             score: number | null;
+            /**
+             * Sign
+             * @description Chance that the size has the right sign; null where it is unknown.
+             */
+            sign: number | null;
             /**
              * Size
              * @description Level after minus level before, in the unit of the trace.

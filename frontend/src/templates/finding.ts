@@ -3,7 +3,16 @@
 import { html, nothing, type TemplateResult } from "lit";
 import type { Finding, Status } from "../api/client";
 import { timestampText } from "../text/dates";
-import { changeText, comparisonText, directionWord, hazardText, impliesDirection, statusWord } from "../text/findings";
+import {
+  certaintyText,
+  changeText,
+  comparisonText,
+  directionWord,
+  hazardText,
+  impliesDirection,
+  intervalText,
+  statusWord,
+} from "../text/findings";
 
 /**
  * "▲ 12 % slower".
@@ -22,9 +31,18 @@ const COMPARISON_TITLE =
   "Median of the 20 values before → median of the 20 values after, their difference, " +
   "and its size in standard deviations of single values (σ).";
 
-/** "12.3 ms → 15.1 ms, +22.8 %, 6.4 σ". */
+/** "12.3 ms → 15.1 ms, +22.8 %, 6.4 σ"; on demand, how well the difference is known. */
 export function comparison(finding: Finding): TemplateResult {
-  return html`<span class="figure" title=${COMPARISON_TITLE}>${comparisonText(finding)}</span>`;
+  const title = [COMPARISON_TITLE, certaintyText(finding)].filter(Boolean).join(" ");
+  return html`<span class="figure" title=${title}>${comparisonText(finding)}</span>`;
+}
+
+const RANGE_TITLE = "What the change lies between with a probability of 95 %.";
+
+/** "95 %: +20.9 % to +24.7 %"; nothing where that is unknown or exact. */
+export function sizeRange(finding: Finding): TemplateResult | typeof nothing {
+  const text = intervalText(finding);
+  return text ? html`<span class="figure" title=${RANGE_TITLE}>95 %: ${text}</span>` : nothing;
 }
 
 export const HAZARD_TITLE =

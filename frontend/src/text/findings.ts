@@ -2,7 +2,7 @@
 
 import type { Better, Direction, Finding, Status, Trace } from "../api/client";
 import { grouped, percentText, ratioText, signedPercentText } from "./numbers";
-import { levelsText } from "./units";
+import { levelsText, valueText } from "./units";
 
 interface MovementWords {
   rise: string;
@@ -84,6 +84,31 @@ export function comparisonText(finding: Compared): string {
         : signedPercentText(relative);
   const sizes = [size, deviationsText(sizeInDeviations(finding))].map((text) => text.replaceAll(" ", "\u00a0"));
   return [levelsText(before, after, finding.trace.unit), ...sizes].filter(Boolean).join(", ");
+}
+
+type Measured = Pick<Finding, "before_level" | "low" | "high" | "sign"> & { trace: Pick<Trace, "unit"> };
+
+/** "+20.9 % to +24.7 %": between what the change lies with 95 %; "" where that is unknown or exact. */
+export function intervalText({ before_level: before, low, high, trace }: Measured): string {
+  if (low === null || high === null || low === high) return "";
+  const text = (end: number): string =>
+    before === 0
+      ? `${end < 0 ? "−" : ""}${valueText(Math.abs(end), trace.unit)}`
+      : signedPercentText(end / Math.abs(before));
+  return `${text(low)} to ${text(high)}`;
+}
+
+/** A chance from which on more digits say nothing. */
+const ALMOST_CERTAIN = 0.9995;
+
+/** "With 95 % the change is +20.9 % to +24.7 %; the chance that its sign is right is 99.2 %."; "" where that is unknown. */
+export function certaintyText(finding: Measured): string {
+  const text = intervalText(finding);
+  if (!text) return "";
+  const { sign } = finding;
+  if (sign === null) return `With 95 % the change is ${text}.`;
+  const chance = sign > ALMOST_CERTAIN ? "more than 99.9 %" : `${(sign * 100).toFixed(1)} %`;
+  return `With 95 % the change is ${text}; the chance that its sign is right is ${chance}.`;
 }
 
 /** The hazard level with its sign; "–" if there is none. */

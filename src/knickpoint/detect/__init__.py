@@ -18,6 +18,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Final
 
 from knickpoint.detect.batch import find_steps_many
+from knickpoint.detect.local_levels import estimate_sizes
 from knickpoint.detect.method import Method, MethodKind
 from knickpoint.detect.registry import METHODS, judges_groups, load_method, package_of, parameters_of, presets_of
 from knickpoint.detect.several_series import explain_jointly, find_clusters
@@ -34,6 +35,7 @@ __all__ = [
     "cluster",
     "e_divisive",
     "e_divisive_joint",
+    "estimate_sizes",
     "explain",
     "explain_jointly",
     "find_clusters",

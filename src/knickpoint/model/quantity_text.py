@@ -14,8 +14,10 @@ from knickpoint.model.unit import read_unit
 __all__ = [
     "MovementWords",
     "Scale",
+    "chance_text",
     "change_text",
     "flipping_text",
+    "interval_text",
     "levels_text",
     "movement_words",
     "number_text",
@@ -37,6 +39,7 @@ _DIGITS: Final = 4
 _MOST_DIGITS: Final = 15
 _LONGEST_UNIT: Final = 24
 _SMALLEST_PERCENT: Final = 0.01
+_ALMOST_CERTAIN: Final = 0.9995
 _MOST_SHARED_RATIO: Final = 100
 """Levels with a larger ratio are written in different scales."""
 _RATIO_FROM: Final = 3
@@ -151,6 +154,26 @@ def percent_text(fraction: float) -> str:
         return f"{number_text(size, 2)} %"
     text = f"{size:,.{0 if size >= 10 else 1 if size >= 1 else 2}f}"
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
+
+
+def chance_text(chance: float) -> str:
+    """Return a chance in percent: "97.3 %", or "more than 99.9 %"."""
+    return "more than 99.9 %" if chance > _ALMOST_CERTAIN else f"{chance * 100:.1f} %"
+
+
+def interval_text(before: float, low: float, high: float, unit: str) -> str:
+    """Return "+9.8 % to +14 %": between what a size lies, over the level ``before``, or in ``unit`` where that is 0.
+
+    It is "" where the interval is unknown.
+    """
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return ""
+    if before:
+        signs = [("+" if end > 0 else "−" if end < 0 else "") for end in (low, high)]
+        texts = [f"{sign}{percent_text(end / before)}" for sign, end in zip(signs, (low, high), strict=True)]
+    else:
+        texts = [value_text(end, unit) for end in (low, high)]
+    return texts[0] if texts[0] == texts[1] else " to ".join(texts)
 
 
 def movement_words(unit: str) -> MovementWords:

@@ -78,16 +78,28 @@ def direction_of(size: float, better: Better) -> Direction:
 
 _CLASSES: Final[Mapping[Direction, int]] = {Direction.REGRESSION: 2, Direction.UNKNOWN: 1, Direction.IMPROVEMENT: 0}
 
+_WITHIN_NOISE: Final = 6.0
+"""By how much what lies within its own noise ranks lower: below everything that does not."""
 
-def severity_of(direction: Direction, relative_size: float) -> float:
-    """Return the number that ranks changes, larger is worse: first the direction, then |relative size|.
 
-    Regressions lie in (4, 5], changes of unknown direction in (2, 3], improvements in (0, 1], each by rising
-    |relative_size|, which may be infinite. No change is 0.
+def severity_of(direction: Direction, relative_size: float, certain_share: float | None = None) -> float:
+    """Return the number that ranks changes, larger is worse: first the direction, then how much has changed for certain.
+
+    ``certain_share`` is that part of |relative_size| which is certain: the end of the interval of the size that is nearer to
+    no change, None where there is no interval. Regressions lie in (4, 5], changes of unknown direction in (2, 3],
+    improvements in (0, 1], each by rising |certain_share|, which may be infinite. No change is 0. What may be no change at
+    all, because its interval holds 0, ranks below that: in the same order by |relative_size|, and 6 lower.
     """
     if not relative_size:
         return 0.0
-    magnitude = abs(relative_size)
+    certain = relative_size if certain_share is None else certain_share
+    if certain:
+        return _rank_in(direction, certain)
+    return _rank_in(direction, relative_size) - _WITHIN_NOISE
+
+
+def _rank_in(direction: Direction, share: float) -> float:
+    magnitude = abs(share)
     return 2.0 * _CLASSES[direction] + (1.0 if math.isinf(magnitude) else magnitude / (1.0 + magnitude))
 
 
@@ -111,6 +123,8 @@ class StepNumbers:
     ``before`` and ``after`` are the stable regions on both sides; their ``first`` and ``last`` are slots, not
     indices. ``before_level`` and ``after_level`` are the local levels, medians of the values next to the step;
     ``size`` is their difference and ``relative_size`` is size / |before_level|, ``inf`` or ``-inf`` where it is 0.
+    The size lies between ``low`` and ``high`` with 95 %, and ``sign`` is the chance that it has the right sign; nan where
+    that is unknown.
     ``deviation`` is a robust standard deviation of the single values around the local levels. ``hazard``, ``score``,
     ``p_value``, ``order`` and ``method`` are those of the :class:`~knickpoint.model.step.Step`.
     """
@@ -127,6 +141,23 @@ class StepNumbers:
     p_value: float | None
     order: int
     method: str
+    low: float = math.nan
+    high: float = math.nan
+    sign: float = math.nan
+
+    @property
+    def certain_share(self) -> float:
+        """The end of the interval that is nearer to no change, over |before_level|, with its sign; 0 within the noise.
+
+        Without an interval it is the relative size.
+        """
+        if math.isnan(self.low) or math.isnan(self.high):
+            return self.relative_size
+        if self.low <= 0 <= self.high:
+            return 0.0
+        nearer = min(self.low, self.high, key=abs)
+        base = abs(self.before_level)
+        return nearer / base if base else math.copysign(math.inf, nearer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +180,11 @@ class Sighting:
     condition: Condition = Condition.PRESENT
     kind: FindingKind = FindingKind.STEP
     settlement: Settlement = SETTLED
+
+    @property
+    def until(self) -> int | None:
+        """The last commit (a slot) of a drift, None for what is none."""
+        return self.numbers.after.last if self.kind is FindingKind.DRIFT else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +252,7 @@ class ChangePoint:
     @property
     def severity(self) -> float:
         """The number that ranks findings, see :func:`severity_of`."""
-        return severity_of(self.direction, self.numbers.relative_size)
+        return severity_of(self.direction, self.numbers.relative_size, self.numbers.certain_share)
 
     @property
     def rank(self) -> tuple[bool, bool, float, str, int]:
@@ -240,7 +276,7 @@ class KnownPoint:
 
     ``anchor`` is the suspect range at the last decision about the point, None without a decision. The decision holds for
     the step there, even if the point has moved since. ``expected`` is where the cluster of the point is found now, None
-    where it is in none, or in one that did not drift.
+    where it is in none, or in one that did not drift. ``until`` is the last commit (a slot) of a drift, None for what is none.
     """
 
     id: int
@@ -251,6 +287,7 @@ class KnownPoint:
     condition: Condition
     anchor: SuspectRange | None = None
     expected: SuspectRange | None = None
+    until: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,7 @@ class SizeEstimate:
 
     ``before`` and ``after`` are the levels right before and right after a step, or at the start and at the end of a drift.
     The size is their difference; it lies between ``low`` and ``high`` with 95 %. ``sign`` is the chance that it has the
-    right sign. ``slope`` is how much the level moves from one measured value to the next around a step, or along a drift.
+    right sign; these three are nan where there are too few values. ``slope`` is how much the level moves from one measured value to the next around a step, or along a drift.
     ``deviation`` is that of single values around the levels.
     """
 

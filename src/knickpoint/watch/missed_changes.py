@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from knickpoint.detect.local_levels import NEAR
 from knickpoint.model.alert import AlertDirection
 from knickpoint.model.audit import AuditKind
 from knickpoint.model.commit import Line, Repository
@@ -26,7 +27,6 @@ from knickpoint.model.plain_text import plain_line
 from knickpoint.model.regression import ChangePoint, SuspectRange, direction_of
 from knickpoint.model.unit import Better
 from knickpoint.store import Store
-from knickpoint.watch.detection.local_levels import NEAR
 from knickpoint.watch.identity.point_matching import Ruler, match_points
 from knickpoint.watch.lines import Lines
 

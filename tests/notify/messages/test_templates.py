@@ -70,6 +70,7 @@ def test_the_first_line_says_what_changed_by_how_much_and_where() -> None:
     [
         (AnnouncementKind.IMPROVED, "Improvement: "),
         (AnnouncementKind.MOVED, "Corrected place: "),
+        (AnnouncementKind.GREW, "Goes on: "),
         (AnnouncementKind.RECOVERED, "Recovered: "),
         (AnnouncementKind.FIXED, "Fixed: "),
         (AnnouncementKind.WITHDRAWN, "No change after all: "),

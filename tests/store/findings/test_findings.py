@@ -84,6 +84,13 @@ def put(store: Store, repository: Repository, *changes: PointUpdate) -> list[int
     return ids
 
 
+def test_the_interval_of_a_size_is_kept(store: Store, repository: Repository) -> None:
+    numbers = replace(sighting().numbers, low=0.5, high=1.5, sign=0.99)
+    put(store, repository, new(replace(sighting(), numbers=numbers)))
+    (found,) = store.findings.change_points(7)
+    assert (found.numbers.low, found.numbers.high, found.numbers.sign) == (0.5, 1.5, 0.99)
+
+
 def test_a_change_point_reads_back_as_it_was_seen(store: Store, repository: Repository) -> None:
     seen = sighting(hazard=math.nan)
     (key,) = put(store, repository, new(seen))

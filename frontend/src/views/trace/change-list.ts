@@ -13,6 +13,7 @@ import {
   heldLine,
   kindTag,
   provisionalTag,
+  sizeRange,
   standing,
   ticketLink,
   ticketOf,
@@ -79,6 +80,7 @@ function renderChange(context: TraceContext, finding: Finding) {
       <div class="second">
         ${commitHash(commit)}<span>${commit.author}</span>${date(commit.time)}
         ${place.suspects > 1 ? html`<span class="range">one of ${place.suspects} commits</span>` : nothing}
+        ${sizeRange(finding)}
         ${hazard(finding.hazard)}${
           pValue === null ? nothing : html`<span class="figure">p ${numberText(pValue, 2)}</span>`
         }

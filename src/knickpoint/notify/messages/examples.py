@@ -48,6 +48,7 @@ def _trace(number: int, name: str, after: float) -> TraceFacts:
         after=after,
         relative_size=after / 12.3 - 1,
         address=f"{_DASHBOARD}/trace/{number}",
+        between=f"+{(after / 12.3 - 1) * 100 - 2:.0f} % to +{(after / 12.3 - 1) * 100 + 2:.0f} %",
     )
 
 
@@ -57,7 +58,13 @@ def example_change(kind: AnnouncementKind = AnnouncementKind.REGRESSED, *, bare:
     improved = kind is AnnouncementKind.IMPROVED
     if improved:
         lead = replace(
-            lead, change="23 % faster", verdict="better", levels="15.1 ms → 12.3 ms", before=15.1, after=12.3
+            lead,
+            change="23 % faster",
+            verdict="better",
+            levels="15.1 ms → 12.3 ms",
+            before=15.1,
+            after=12.3,
+            between="−25 % to −21 %",
         )
     place = RangeFacts("main", 3, _LAST, _BEFORE, f"{_HOST}/compare/{_BEFORE.hash}...{_LAST.hash}")
     change = ChangeFacts(

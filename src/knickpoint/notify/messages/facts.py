@@ -94,6 +94,7 @@ class TraceFacts:
         after: level after the change.
         relative_size: their difference, relative to the level before; none where that level is 0.
         address: page of the trace in the dashboard, "" without a public address.
+        between: what the change lies between with 95 %, as in `+21 % to +25 %`; "" where that is unknown.
     """
 
     id: int
@@ -108,6 +109,7 @@ class TraceFacts:
     after: float
     relative_size: float | None
     address: str = ""
+    between: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,7 @@ class ChangeFacts:
     """One announced change.
 
     Attributes:
-        kind: `regressed`, `improved`, `moved`, `located`, `recovered`, `fixed`, `withdrawn` or `returned`.
+        kind: `regressed`, `improved`, `moved`, `grew`, `located`, `recovered`, `fixed`, `withdrawn` or `returned`.
         headline: what changed, by how much and where, in one line.
         verdict: `worse`, `better`, or `changed` where it is unknown which direction is better.
         finding_kind: `step`, `drift`, `mode` or `noise`.

@@ -18,6 +18,7 @@ _TAIL_SHARE: Final = 2
 _OPENINGS: Final = {
     "improved": "Improvement: ",
     "moved": "Corrected place: ",
+    "grew": "Goes on: ",
     "located": "Commit found: ",
     "returned": "Back again: ",
     "provisional": "First sign: ",

@@ -11,7 +11,7 @@ from knickpoint.model.commit import Commit, Repository
 from knickpoint.model.errors import AbsentError
 from knickpoint.model.params import decode_key
 from knickpoint.model.plain_text import plain_line
-from knickpoint.model.quantity_text import change_text, levels_text, trace_name
+from knickpoint.model.quantity_text import change_text, interval_text, levels_text, trace_name
 from knickpoint.model.regression import ChangePoint, Direction, SuspectRange
 from knickpoint.notify.messages.facts import CommitFacts, RangeFacts, TraceFacts
 from knickpoint.notify.messages.headlines import shorten_all
@@ -135,6 +135,9 @@ def _trace_facts(point: ChangePoint, name: str, params: str, address: str) -> Tr
         after=numbers.after_level,
         relative_size=relative if abs(relative) != float("inf") else None,
         address=f"{address.rstrip('/')}/trace/{point.trace_id}" if address else "",
+        between=message_line(interval_text(numbers.before_level, numbers.low, numbers.high, point.unit))
+        if numbers.low < numbers.high
+        else "",
     )
 
 

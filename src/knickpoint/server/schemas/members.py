@@ -68,6 +68,9 @@ class MemberAnswer(Answer):
     deviation: FiniteOrNull = Field(description="Robust standard deviation of single values around these levels.")
     size: float = Field(description="Level after minus level before, in the unit of the trace.")
     relative_size: FiniteOrNull = Field(description="size / |level before|; null where the level before is 0.")
+    low: FiniteOrNull = Field(description="The size is at least this (95 %); null where there are too few values.")
+    high: FiniteOrNull = Field(description="The size is at most this (95 %); null where there are too few values.")
+    sign: FiniteOrNull = Field(description="Chance that the size has the right sign; null where it is unknown.")
     hazard: FiniteOrNull = Field(description="log(mean before / mean after); null where a mean is not positive.")
     before: LevelAnswer
     after: LevelAnswer

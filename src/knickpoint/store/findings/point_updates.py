@@ -83,7 +83,7 @@ def _live_values(change: PointUpdate, known: dict[str, Alert], seconds: float) -
     """Return the columns of a point that come from its sightings; the numbers are those of the first."""
     names = sorted(sighting.alert for sighting in change.sightings)
     first = change.sightings[0]
-    severity = severity_of(first.direction, first.numbers.relative_size)
+    severity = severity_of(first.direction, first.numbers.relative_size, first.numbers.certain_share)
     settled = next((seen.settlement for seen in change.sightings if seen.settlement.settled), first.settlement)
     return {
         **step_values(first),

@@ -91,6 +91,9 @@ def _numbers_of(row: Values) -> StepNumbers:
         p_value=row["p_value"],
         order=row["found_order"],
         method=row["method"],
+        low=number_or_nan(row["low"]),
+        high=number_or_nan(row["high"]),
+        sign=number_or_nan(row["sign"]),
     )
 
 
@@ -108,6 +111,9 @@ def _number_values(numbers: StepNumbers) -> dict[str, Any]:
         "p_value": finite_or_none(numbers.p_value),
         "found_order": numbers.order,
         "method": numbers.method,
+        "low": finite_or_none(numbers.low),
+        "high": finite_or_none(numbers.high),
+        "sign": finite_or_none(numbers.sign),
     }
 
 
@@ -214,6 +220,7 @@ def known_point_of(row: Values) -> KnownPoint:
         interval=row["interval"],
         condition=Condition(row["condition"]),
         anchor=SuspectRange(row["anchor_line"], row["anchor_previous"], row["anchor_slot"]) if anchored else None,
+        until=row["after_last"] if row["kind"] == FindingKind.DRIFT.value else None,
     )
 
 

@@ -68,6 +68,9 @@ def _step() -> list[Column[Any]]:
         Column("p_value", Real, nullable=True),
         Column("found_order", Code, nullable=False),
         Column("method", exact_text, nullable=False),
+        Column("low", Real, nullable=True),
+        Column("high", Real, nullable=True),
+        Column("sign", Real, nullable=True),
     ]
 
 

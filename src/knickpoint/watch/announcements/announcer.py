@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from knickpoint.model.announcement import Announcement, AnnouncementKind, AnnouncementRule
 from knickpoint.model.commit import Repository
-from knickpoint.model.regression import ChangePoint, Condition, Status, SuspectRange
+from knickpoint.model.regression import ChangePoint, Condition, SuspectRange
 from knickpoint.store import Store
 from knickpoint.store.events.payloads import MOST_LISTED, Announced
 from knickpoint.store.findings.announcements import BASELINE
@@ -31,6 +31,7 @@ from knickpoint.watch.announcements.decisions import (
     side_of,
     side_of_chain,
 )
+from knickpoint.watch.announcements.due_findings import is_due, may_be_drifts
 from knickpoint.watch.announcements.places import Places
 from knickpoint.watch.announcements.provisional import PATIENCE, first_sights, may_be_sighted
 from knickpoint.watch.lines import Lines
@@ -58,7 +59,7 @@ def announce(
     with store.transaction():
         ledger.keep_history_silent(repository)
         announcer = _Announcer(store, repository, time)
-        waiting = [point for point in ledger.waiting(repository) if _is_due(point, announcer.places.lines, rule, time)]
+        waiting = [point for point in ledger.waiting(repository) if is_due(point, announcer.places.lines, rule, time)]
         announcer.read(touched, waiting, ledger.unended(repository, gone=not complete))
         announcer.open_chains(waiting)
         announcer.follow_chains()
@@ -75,20 +76,6 @@ def announce(
 
 def _is_heard(row: Announcement, rule: AnnouncementRule) -> bool:
     return not row.provisional and (rule.improvements or row.kind is not AnnouncementKind.IMPROVED)
-
-
-def _is_due(point: ChangePoint, lines: Lines, rule: AnnouncementRule, now: datetime) -> bool:
-    """Return whether a settled finding is to be announced now.
-
-    It is not when a person hid it, or when results of commits inside its suspect range may still arrive.
-    """
-    if point.effective_status is Status.HIDDEN:
-        return False
-    positions = lines.line(point.suspect_range.line).positions
-    previous, position = positions.get(point.suspect_range.previous), positions.get(point.suspect_range.slot)
-    if previous is None or position is None or position - previous <= 1 or point.found is None:
-        return True
-    return now >= point.found + timedelta(minutes=rule.late_minutes)
 
 
 def _last_by_data(rows: Sequence[Announcement]) -> Announcement:
@@ -153,7 +140,7 @@ class _Announcer:
 
     def open_chains(self, waiting: Sequence[ChangePoint]) -> None:
         """Let the points that wait join chains or open new ones, regression by regression in the order of the line."""
-        ready = {point.id for point in waiting}
+        ready = {point.id for point in waiting} - may_be_drifts(waiting, self.traces, self.places)
         by_regression: dict[int, list[ChangePoint]] = defaultdict(list)
         for point in self.store.findings.announcements.of_regressions({each.regression_id for each in waiting}):
             by_regression[point.regression_id].append(point)
@@ -269,6 +256,7 @@ class _Announcer:
                 over=self._over(live),
                 unsure=frozenset(point.id for point in live if self._recovery_vanished(point, absent)),
                 moved=self._moved(live, _last_by_data(self.chains[chain])),
+                absorbed=self.places.absorbed(members, self.traces),
             )
             kind = follow_up(state)
             if kind is not None:

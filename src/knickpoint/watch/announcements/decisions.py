@@ -13,7 +13,7 @@ from typing import Final
 
 from knickpoint.model.announcement import Announcement, AnnouncementKind
 from knickpoint.model.regression import ChangePoint, Condition, Direction, Status
-from knickpoint.model.settlement import DEFAULT_RULE, Certainty
+from knickpoint.model.settlement import DEFAULT_RULE, Certainty, FindingKind
 from knickpoint.store.findings.announcements import BASELINE
 
 __all__ = [
@@ -142,7 +142,8 @@ class ChainState:
     ``members`` are those of the side that it is about, gone ones included. ``absent`` has, for members that are gone, how
     many values in a row lack them. ``over`` are the ids of live members whose earlier level a settled change brought
     back; ``unsure`` those about which a change that vanished lately leaves this open. ``moved`` says that no live member
-    lies in the suspect range that was announced last.
+    lies in the suspect range that was announced last. ``absorbed`` are the ids of members that are gone because they were
+    steps of what is a drift now.
     """
 
     opening: AnnouncementKind
@@ -152,6 +153,7 @@ class ChainState:
     over: frozenset[int] = frozenset()
     unsure: frozenset[int] = frozenset()
     moved: bool = False
+    absorbed: frozenset[int] = frozenset()
 
     @property
     def live(self) -> tuple[ChangePoint, ...]:
@@ -179,11 +181,27 @@ def follow_up(state: ChainState) -> AnnouncementKind | None:
         return AnnouncementKind.RETURNED
     if state.opening is AnnouncementKind.REGRESSED and (kind := _recovery(state, settled, known_over=known_over)):
         return kind
-    return AnnouncementKind.MOVED if state.moved and not known_over else None
+    return None if known_over else _correction(state, settled)
+
+
+def _correction(state: ChainState, settled: Sequence[ChangePoint]) -> AnnouncementKind | None:
+    """Return MOVED where the change lies elsewhere than was announced, GREW where it is a drift that has doubled."""
+    if state.moved:
+        return AnnouncementKind.MOVED
+    return AnnouncementKind.GREW if _has_doubled(state, settled) else None
 
 
 def _surely_gone(state: ChainState) -> bool:
-    return all(state.absent.get(point.id, 0) >= DEFAULT_RULE.most for point in state.members)
+    return all(
+        point.id not in state.absorbed and state.absent.get(point.id, 0) >= DEFAULT_RULE.most for point in state.members
+    )
+
+
+def _has_doubled(state: ChainState, settled: Sequence[ChangePoint]) -> bool:
+    """Return whether the lead is a drift, and twice as large as the announcement before said."""
+    lead = min(settled, key=lambda point: point.rank)
+    size = lead.numbers.size
+    return lead.kind is FindingKind.DRIFT and size * state.last.size > 0 and abs(size) >= 2 * abs(state.last.size)
 
 
 def _recovery(state: ChainState, settled: Sequence[ChangePoint], *, known_over: bool) -> AnnouncementKind | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from knickpoint.model.announcement import Announcement
 from knickpoint.model.regression import ChangePoint, Condition, SuspectRange
+from knickpoint.model.settlement import FindingKind
 from knickpoint.store import Store
 from knickpoint.watch.identity.point_matching import REACH
 from knickpoint.watch.lines import Lines
@@ -31,8 +32,35 @@ class Places:
         """Return the position of a change point on its line, -1 where its commit has left the line."""
         return self.lines.line(point.suspect_range.line).positions.get(point.suspect_range.slot, -1)
 
+    def drifts_over(self, drift: ChangePoint, suspect_range: SuspectRange) -> bool:
+        """Return whether ``drift`` is a drift, and ``suspect_range`` lies in it."""
+        if drift.kind is not FindingKind.DRIFT:
+            return False
+        position = self.bounds(suspect_range)[1]
+        until = self.lines.line(drift.suspect_range.line).positions.get(drift.numbers.after.last, -1)
+        return self.bounds(drift.suspect_range)[0] <= position <= until
+
+    def absorbed(self, points: Iterable[ChangePoint], traces: Mapping[int, Sequence[ChangePoint]]) -> frozenset[int]:
+        """Return the ids of those of ``points`` that are gone because they were steps of what is a drift now.
+
+        ``traces`` has all change points of each trace.
+        """
+        return frozenset(
+            point.id
+            for point in points
+            if point.condition is Condition.GONE
+            and any(
+                drift.condition is not Condition.GONE
+                and drift.movement == point.movement
+                and self.drifts_over(drift, point.suspect_range)
+                for drift in traces.get(point.trace_id, ())
+            )
+        )
+
     def outside(self, point: ChangePoint, last: Announcement) -> bool:
-        """Return whether ``point`` lies where ``last`` does not say that the change may lie."""
+        """Return whether ``point`` lies where ``last`` does not say that the change may lie; a drift lies all along."""
+        if self.drifts_over(point, last.suspect_range):
+            return False
         return not self.overlaps(point.suspect_range, last.suspect_range) and self._beyond(point, last)
 
     def same_place(self, point: ChangePoint, last: Announcement) -> bool:

@@ -10,11 +10,11 @@ from typing import Final
 import numpy as np
 
 from knickpoint.detect import judges_groups
+from knickpoint.detect.local_levels import NEAR
 from knickpoint.model.alert import Alert, AlertDirection
 from knickpoint.model.regression import Direction, Sighting
 from knickpoint.watch.detection.alert_groups import GroupKey, group_key
 from knickpoint.watch.detection.digests import group_digests
-from knickpoint.watch.detection.local_levels import NEAR
 from knickpoint.watch.detection.trace_detection import TraceDetection
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.regressions.groups import Member, group_members

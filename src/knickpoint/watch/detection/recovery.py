@@ -9,8 +9,8 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
+from knickpoint.detect.local_levels import LocalChange, LocalLevel
 from knickpoint.model.regression import Condition
-from knickpoint.watch.detection.local_levels import LocalChange, LocalLevel
 
 __all__ = ["NEARER", "NOISE", "conditions", "returned"]
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from knickpoint.detect.local_levels import LocalChange, local_changes
 from knickpoint.model.frame import Frame
 from knickpoint.model.regression import Condition, Sighting, StepNumbers, SuspectRange, direction_of
 from knickpoint.model.settlement import Settlement
 from knickpoint.model.step import StableRegion, Step
-from knickpoint.watch.detection.local_levels import LocalChange, local_changes
 from knickpoint.watch.detection.recovery import conditions
 from knickpoint.watch.lines import Lines
 
@@ -72,6 +72,9 @@ def _sighting(
             p_value=step.p_value,
             order=step.order,
             method=step.method,
+            low=change.low,
+            high=change.high,
+            sign=change.sign,
         ),
         condition=condition,
         kind=step.kind,

@@ -135,6 +135,39 @@ def _match_round(
     return [(old[i][0], j) for i, j in pairs]
 
 
+def _match_drifts(
+    waiting: Sequence[KnownPoint], points: Sequence[tuple[Sighting, ...]], ruler: Ruler, taken: Collection[int]
+) -> list[tuple[_Candidate, int]]:
+    """Match points that one round left over because one of the two is a drift, and the other one lies in it.
+
+    A slow change is found as a step, or as two, until enough values show that it is a drift. Of several steps the one
+    that a person decided about becomes the drift, else the one that was found first; of several drifts it is the earliest.
+    """
+    pairs: list[tuple[_Candidate, int]] = []
+    used = set(taken)
+    for known in sorted(waiting, key=lambda known: (known.anchor is None, known.id)):
+        inside = next(
+            (j for j, point in enumerate(points) if j not in used and _in_one_drift(known, point[0], ruler)), None
+        )
+        if inside is not None:
+            used.add(inside)
+            pairs.append((_Candidate(known, known.suspect_range, carried=known.anchor is not None), inside))
+    return pairs
+
+
+def _in_one_drift(known: KnownPoint, sighting: Sighting, ruler: Ruler) -> bool:
+    """Return whether both move the same way, and one of them is a drift that the other begins in."""
+    positions = ruler.positions
+    old, new = positions.get(known.suspect_range.slot), positions.get(sighting.suspect_range.slot)
+    if known.movement != sighting.movement or old is None or new is None:
+        return False
+    began, ended = positions.get(sighting.suspect_range.previous, new), positions.get(sighting.until or -1, -1)
+    if began <= old <= ended:
+        return True
+    began, ended = positions.get(known.suspect_range.previous, old), positions.get(known.until or -1, -1)
+    return began <= new <= ended
+
+
 def reconcile(known: Sequence[KnownPoint], sightings: Sequence[Sighting], ruler: Ruler) -> list[PointUpdate]:
     """Return what became of the points of one trace on one line: known ones by id, then new ones by position.
 
@@ -145,7 +178,7 @@ def reconcile(known: Sequence[KnownPoint], sightings: Sequence[Sighting], ruler:
     spots = [spot for point in points if (spot := _spot(ruler, point[0]))]
     ordered = sorted(known, key=lambda point: point.id)
 
-    # Match in rounds: what one round matches is out of the next.
+    # Match in rounds: what one round matches is out of the next. Steps may have turned out to be a drift.
     updates: dict[int, PointUpdate] = {}
     taken: set[int] = set()
     for candidates in _rounds(ordered):
@@ -153,6 +186,10 @@ def reconcile(known: Sequence[KnownPoint], sightings: Sequence[Sighting], ruler:
         pairs = _match_round(waiting, spots, ruler, taken)
         updates |= {candidate.known.id: _update(candidate, points[j]) for candidate, j in pairs}
         taken |= {j for _, j in pairs}
+    left = [point for point in ordered if point.id not in updates and point.condition is not Condition.GONE]
+    drifts = _match_drifts(left, points, ruler, taken)
+    updates |= {candidate.known.id: _update(candidate, points[j]) for candidate, j in drifts}
+    taken |= {j for _, j in drifts}
 
     # Live points without a match are gone, points without a known one are new.
     for point in ordered:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -15,10 +16,11 @@ from knickpoint.cli.evidence import flipping_lines
 from knickpoint.cli.output import Column, OutputFormat, Row, percent, show
 from knickpoint.cli.progress import Progress
 from knickpoint.cli.verbosity import note
+from knickpoint.model.quantity_text import interval_text
 from knickpoint.model.settlement import FindingKind
 
 if TYPE_CHECKING:
-    from knickpoint.model.step import Step
+    from knickpoint.model.step import SizeEstimate, Step
 
 __all__ = ["show_steps"]
 
@@ -44,12 +46,13 @@ _COLUMNS = (
     Column("before_level", "before", _short, right=True),
     Column("after_level", "after", _short, right=True),
     Column("relative_size", "change", percent, right=True),
+    Column("between", "95 %", right=True),
     Column("score", text=_short, right=True),
     Column("p_value", "p", lambda p: "–" if p is None else f"{p:.2g}", right=True),
 )
 
 _DETAILS = (
-    *(Column(name) for name in ("size", "low", "high", "slope", "hazard", "order", "method")),
+    *(Column(name) for name in ("size", "low", "high", "sign", "slope", "hazard", "order", "method")),
     *(
         Column(f"{side}_{name}")
         for side in ("before", "after")
@@ -57,8 +60,12 @@ _DETAILS = (
     ),
 )
 
+_DATA = (*(column for column in _COLUMNS if column.name != "between"), *_DETAILS)
+"""The columns for programs, which have both ends of the interval as numbers."""
 
-def _row(series: NamedSeries, step: Step) -> Row:
+
+def _row(series: NamedSeries, step: Step, size: SizeEstimate) -> Row:
+    moved = size.after - size.before
     regions = {
         f"{side}_{name}": getattr(region, name)
         for side, region in (("before", step.before), ("after", step.after))
@@ -71,14 +78,16 @@ def _row(series: NamedSeries, step: Step) -> Row:
         "pos": series.positions[step.index],
         "previous": step.previous,
         "until": series.positions[step.after.last] if step.kind is FindingKind.DRIFT else "",
-        "before_level": step.estimate.before if step.estimate else step.before.mean,
-        "after_level": step.estimate.after if step.estimate else step.after.mean,
+        "before_level": size.before,
+        "after_level": size.after,
         "movement": step.movement.value,
-        "size": step.size,
-        "low": step.estimate and step.estimate.low,
-        "high": step.estimate and step.estimate.high,
+        "size": moved,
+        "low": size.low,
+        "high": size.high,
+        "sign": size.sign,
         "slope": step.estimate and step.estimate.slope,
-        "relative_size": step.relative_size,
+        "relative_size": moved / abs(size.before) if size.before else math.copysign(math.inf, moved) if moved else 0.0,
+        "between": interval_text(size.before, size.low, size.high, ""),
         "hazard": step.hazard,
         "score": step.score,
         "p_value": step.p_value,
@@ -124,15 +133,19 @@ def _detect_frames(series: list[NamedSeries], method: str, parameters: dict[str,
 
 def show_steps(series: list[NamedSeries], method: str, parameters: dict[str, str], output: OutputFormat) -> None:
     """Print the steps of each series, one row each."""
-    from knickpoint.detect import MethodKind, load_method
+    from knickpoint.detect import MethodKind, estimate_sizes, load_method
 
     if load_method(method).kind is MethodKind.JOINT:
         found = [(each, detection.steps) for each, detection in detect_together(series, method, parameters)]
     else:
         detect = _detect_each if names_positions(parameters) else _detect_frames
         found = [(each, tuple(steps)) for each, steps in zip(series, detect(series, method, parameters), strict=True)]
-    rows = [_row(each, step) for each, steps in found for step in steps]
-    columns = _COLUMNS if output is OutputFormat.TEXT else _COLUMNS + _DETAILS
+    rows = [
+        _row(each, step, size)
+        for each, steps in found
+        for step, size in zip(steps, estimate_sizes(each.values, steps), strict=True)
+    ]
+    columns = _COLUMNS if output is OutputFormat.TEXT else _DATA
     show(columns, rows, output, empty="No steps.")
     if output is OutputFormat.TEXT and len(series) <= _MOST_DESCRIBED:
         _show_flipping(series, method, parameters)

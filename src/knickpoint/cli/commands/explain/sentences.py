@@ -9,7 +9,16 @@ from knickpoint.cli.commands.explain.numbers import cluster_lines
 from knickpoint.cli.output import percent
 from knickpoint.model.params import decode_key
 from knickpoint.model.plain_text import counted
-from knickpoint.model.quantity_text import change_text, flipping_text, levels_text, number_text, trace_name, value_text
+from knickpoint.model.quantity_text import (
+    chance_text,
+    change_text,
+    flipping_text,
+    interval_text,
+    levels_text,
+    number_text,
+    trace_name,
+    value_text,
+)
 
 if TYPE_CHECKING:
     from knickpoint.model.commit import SlottedCommit
@@ -83,9 +92,12 @@ def _of_step(explanation: Explanation, explained: AlertExplanation, step: Explai
     yield f"{_name(explanation)} is {moved} since {_commit(step.commit)}: {levels} ({percent(numbers.relative_size)})."
     if numbers.deviation > 0:
         ratio = number_text(abs(numbers.size) / numbers.deviation, 2)
+        between = interval_text(numbers.before_level, numbers.low, numbers.high, unit)
+        chance = chance_text(numbers.sign)
+        known = f"; with 95 % it is {between}, and its sign is right with {chance}" if between else ""
         yield (
             f"Single values stray by {value_text(numbers.deviation, unit)} around these levels (one standard deviation), so"
-            f" the change is {ratio} times the noise."
+            f" the change is {ratio} times the noise{known}."
         )
     else:
         yield "Most values lie exactly on these levels, so there is no noise to compare the change with."

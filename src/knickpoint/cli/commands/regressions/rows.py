@@ -66,7 +66,7 @@ _TEXT_COLUMNS: Final = {
 
 DETAILS = (
     *(Column(name) for name in ("author", "repository", "line", "previous_commit", "date", "unit")),
-    *(Column(name) for name in ("before_level", "after_level", "deviation")),
+    *(Column(name) for name in ("before_level", "after_level", "deviation", "low", "high", "sign")),
     *(Column(f"{side}_{name}") for side in ("before", "after") for name in ("mean", "median", "count")),
     *(
         Column(name)
@@ -165,6 +165,9 @@ def _row(repository: Repository, regression: Regression, point: ChangePoint, kno
         "after_level": numbers.after_level,
         "deviation": numbers.deviation,
         "relative_size": numbers.relative_size,
+        "low": numbers.low,
+        "high": numbers.high,
+        "sign": numbers.sign,
         "hazard": numbers.hazard,
         "score": numbers.score,
         "p_value": numbers.p_value,

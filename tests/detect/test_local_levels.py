@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from knickpoint.detect.local_levels import NEAR, LocalChange, estimate_sizes, local_changes
 from knickpoint.detect.steps import build_steps
-from knickpoint.watch.detection.local_levels import NEAR, LocalChange, local_changes
 
 WAVE = np.tile([0.0, 1.0, 0.0, -1.0], 10)
 
@@ -82,3 +82,58 @@ def test_a_shift_of_all_values_leaves_the_size(values: list[int], shift: int, da
     place = data.draw(st.integers(1, len(values) - 1))
     measured, other = change(values, place), change([value + shift for value in values], place)
     assert (measured.size, measured.deviation) == (other.size, other.deviation)
+
+
+def noisy(seed: int, size: float, phi: float = 0.0) -> NDArray[np.float64]:
+    """Return 80 values with a step of ``size`` in the middle, in noise of deviation 1, of which ``phi`` carries over."""
+    shocks = np.random.default_rng(seed).standard_normal(80) * math.sqrt(1 - phi * phi)
+    values = np.zeros(80)
+    for place in range(80):
+        values[place] = phi * values[place - 1] + shocks[place]
+    values[40:] += size
+    return 100 + values
+
+
+def test_the_interval_holds_the_true_size_nearly_always() -> None:
+    found = [change(noisy(seed, 2.0), 40) for seed in range(200)]
+    assert 186 <= sum(each.low <= 2 <= each.high for each in found) <= 198
+
+
+def test_the_interval_is_wider_where_neighbours_resemble_each_other() -> None:
+    found = [change(noisy(seed, 2.0, phi=0.5), 40) for seed in range(200)]
+    assert sum(each.low <= 2 <= each.high for each in found) >= 180
+
+
+def test_the_sign_is_as_certain_as_the_noise_allows() -> None:
+    assert change(noisy(0, 4.0), 40).sign > 0.9999
+    assert all(change(noisy(seed, 0.0), 40).sign >= 0.5 for seed in range(20))
+
+
+def test_too_few_values_give_no_interval() -> None:
+    found = change([10, 11, 20], 2)
+    assert all(math.isnan(number) for number in (found.low, found.high, found.sign))
+
+
+def test_a_change_between_values_without_noise_is_exact() -> None:
+    found = change([10] * 5 + [12] * 5, 5)
+    assert (found.low, found.high, found.sign) == (2, 2, 1)
+
+
+def test_the_interval_of_huge_values_is_finite_or_unknown() -> None:
+    found = change(np.concatenate([1e300 + WAVE * 1e298, 1.5e300 + WAVE * 1e298]), 40)
+    assert found.low < found.size < found.high
+
+
+def test_an_estimate_of_a_step_is_measured_by_the_values_next_to_it() -> None:
+    values = noisy(1, 3.0)
+    (estimate,) = estimate_sizes(values, build_steps(values, [40], method="m"))
+    found = change(values, 40)
+    assert (estimate.before, estimate.after) == (found.before.median, found.after.median)
+    assert (estimate.low, estimate.high, estimate.sign) == (found.low, found.high, found.sign)
+
+
+@given(st.floats(0.001, 1000), st.floats(-1e4, 1e4))
+def test_the_interval_scales_and_shifts_with_the_values(scale: float, shift: float) -> None:
+    plain, moved = change(noisy(2, 3.0), 40), change(noisy(2, 3.0) * scale + shift, 40)
+    assert math.isclose(moved.high - moved.low, (plain.high - plain.low) * scale, rel_tol=1e-6)
+    assert math.isclose(moved.sign, plain.sign, rel_tol=1e-6)

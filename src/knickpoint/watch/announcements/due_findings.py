@@ -1,0 +1,113 @@
+"""Decide which settled findings are announced now, and which wait.
+
+They wait for late results. A step soon after another one the same way waits, too, where it is small or the values beside it
+still move, until enough values tell whether both are one drift: so a drift is announced once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.model.announcement import AnnouncementRule
+from knickpoint.model.regression import ChangePoint, Condition, Status
+from knickpoint.model.settlement import FindingKind
+from knickpoint.watch.announcements.places import Places
+from knickpoint.watch.lines import Lines
+
+__all__ = ["is_due", "may_be_drifts"]
+
+Floats = NDArray[np.float64]
+
+_TELLS: Final = 36
+"""Values behind a step that tell whether it is one of a drift: fewer do not distinguish a slope from a staircase."""
+
+_NEAR: Final = 60
+"""Values between two steps of one slow change at most: a slower one makes steps that are further apart, and no drift."""
+
+_CLEAR: Final = 5.0
+"""Deviations of single values from which on a step is no part of a slow change, unless the values beside it still move."""
+
+_STILL_MOVES: Final = 0.25
+"""Share of a clear step by which the halves of the levels beside it differ, the same way, where it is part of a slow change."""
+
+_FEW: Final = 6
+"""Values of a level that do not tell whether it moves."""
+
+
+def is_due(point: ChangePoint, lines: Lines, rule: AnnouncementRule, now: datetime) -> bool:
+    """Return whether a settled finding is to be announced now.
+
+    It is not when a person hid it, or when results of commits inside its suspect range may still arrive.
+    """
+    if point.effective_status is Status.HIDDEN:
+        return False
+    positions = lines.line(point.suspect_range.line).positions
+    previous, position = positions.get(point.suspect_range.previous), positions.get(point.suspect_range.slot)
+    if previous is None or position is None or position - previous <= 1 or point.found is None:
+        return True
+    return now >= point.found + timedelta(minutes=rule.late_minutes)
+
+
+def may_be_drifts(
+    waiting: Iterable[ChangePoint], traces: Mapping[int, Sequence[ChangePoint]], places: Places
+) -> frozenset[int]:
+    """Return the ids of those of ``waiting`` that may turn out to be part of a drift with an earlier step.
+
+    ``traces`` has all change points of each trace.
+    """
+    return frozenset(
+        point.id
+        for point in waiting
+        if (earlier := [each for each in traces.get(point.trace_id, ()) if _may_be_one(each, point)])
+        and _waits(point, earlier, places)
+    )
+
+
+def _may_be_one(earlier: ChangePoint, point: ChangePoint) -> bool:
+    """Return whether both move the same way on one line, and ``earlier`` is live, or was announced and may come back."""
+    same = earlier.movement == point.movement and earlier.suspect_range.line == point.suspect_range.line
+    counts = earlier.condition is not Condition.GONE or earlier.announced > 0
+    return same and counts and earlier.id != point.id and _is_step(point)
+
+
+def _is_step(point: ChangePoint) -> bool:
+    return point.kind is FindingKind.STEP
+
+
+def _is_small(point: ChangePoint) -> bool:
+    return abs(point.numbers.size) < _CLEAR * point.numbers.deviation
+
+
+def _waits(point: ChangePoint, earlier: Sequence[ChangePoint], places: Places) -> bool:
+    """Return whether few values follow ``point``, and it may be one drift with one of ``earlier`` that is near."""
+    line = places.lines.line(point.suspect_range.line)
+    values = places.store.frames.values(line, [point.trace_id])[0]
+    measured = np.flatnonzero(~np.isnan(values))
+    held = values[measured].astype(np.float64)
+    rank = int(np.searchsorted(measured, places.position(point)))
+    if held.size - rank >= _TELLS:
+        return False
+    ranks = [(int(np.searchsorted(measured, places.position(each))), each) for each in earlier]
+    return any(
+        (_is_small(point) and (not _is_step(each) or _is_small(each)))
+        or _still_moves(held[other:rank], held[rank:], point.numbers.size)
+        for other, each in ranks
+        if 0 < rank - other <= _NEAR
+    )
+
+
+def _still_moves(before: Floats, after: Floats, size: float) -> bool:
+    """Return whether the second halves of both levels lie further the way of a step of this ``size``, as in a slow change.
+
+    Levels of few values may.
+    """
+    if min(before.size, after.size) < _FEW:
+        return True
+    halves = (np.array_split(level, 2) for level in (before, after))
+    rises = [float(np.median(second) - np.median(first)) for first, second in halves]
+    return sum(rises) / len(rises) / size >= _STILL_MOVES
