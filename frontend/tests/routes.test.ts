@@ -45,6 +45,8 @@ const ROUTES: readonly Route[] = [
   { ...exploreRoute, keys: "abcdefghijkl" },
   overviewRoute,
   { ...overviewRoute, repository: "r", days: 7, query: "os=linux", by: "suite", commits: 100 },
+  { view: "commit", hash: "0f2929b9", repository: "owner/project" },
+  { view: "commit", hash: "a b/c?d", repository: "" },
   tokensRoute,
   auditRoute,
   { ...auditRoute, kind: "token-created", who: "ada@example.org", before: 40 },
@@ -84,5 +86,7 @@ test("the server sends the dashboard for the path of every page", async () => {
   const views = /^_VIEWS.*?\((.*?)\)$/ms.exec(source)?.[1] ?? "";
   const paths = [...views.matchAll(/"(.*?)"/g)].map(([, path = ""]) => path.replace(/\{.*?\}/, "1"));
   const served = new Set(paths.map((path) => parse(path).view));
-  expect(served).toEqual(new Set(["overview", "triage", "explore", "trace", "missing", "quality", "tokens", "audit"]));
+  expect(served).toEqual(
+    new Set(["overview", "triage", "explore", "trace", "commit", "missing", "quality", "tokens", "audit"]),
+  );
 });

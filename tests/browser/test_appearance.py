@@ -7,6 +7,7 @@ from typing import Literal
 import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.conftest import violations, wait_until_loaded
+from tests.server.story import SLOWER, commit_hash
 
 pytestmark = pytest.mark.browser
 
@@ -17,6 +18,7 @@ VIEWS = (
     "/triage?tab=gone",
     "/trace/0?commit=30&why=1",
     "/explore?traces=0,1&f=norm(filter(%22benchmark%3Dload%22))",
+    f"/commit/{commit_hash(SLOWER)}",
     "/missing",
     "/quality",
     "/tokens",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.server.client import Client
-from tests.server.story import COMMITS, REPOSITORY, commit_hash
+from tests.server.story import COMMITS, FASTER, REPOSITORY, SLOWER, UNMEASURED, commit_hash
 
 
 def test_a_repository_tells_its_size(reader: Client) -> None:
@@ -94,3 +94,23 @@ def test_the_reference_can_be_read_from_the_server(reader: Client) -> None:
 def test_strange_input_is_answered_without_a_defect(reader: Client, path: str, number: str) -> None:
     answer = reader.get(f"/api/v1/{path.format(number)}")
     assert answer.status_code < 500, answer.text
+
+
+def test_the_report_of_a_commit_has_what_changed_there_and_its_runs(reader: Client) -> None:
+    found = reader.get(f"/api/v1/commits/{commit_hash(SLOWER)}/report").json()
+    assert [group["traces"] for group in found["changes"]] == [2]
+    assert (found["around"], found["verdicts"], found["quarantines"]) == ([], [], [])
+    assert (found["previous"]["position"], found["next"]["position"]) == (SLOWER - 1, SLOWER + 1)
+    assert (found["points"], found["runs_total"], [run["source"] for run in found["runs"]]) == (4, 1, ["history"])
+    assert found["compare"].endswith(f"/ada/engine/compare/{commit_hash(SLOWER - 1)}...{commit_hash(SLOWER)}")
+
+
+def test_a_commit_within_a_suspect_range_names_the_change_that_may_have_begun_there(reader: Client) -> None:
+    within = reader.get(f"/api/v1/commits/{commit_hash(UNMEASURED[2])}/report").json()
+    assert (within["changes"], [group["commit"]["hash"] for group in within["around"]]) == ([], [commit_hash(FASTER)])
+    outside = reader.get(f"/api/v1/commits/{commit_hash(FASTER + 1)}/report").json()
+    assert (outside["changes_total"], outside["around_total"]) == (0, 0)
+
+
+def test_the_report_of_an_unknown_commit_is_refused(reader: Client) -> None:
+    assert reader.get("/api/v1/commits/0000000000/report").status_code == 404

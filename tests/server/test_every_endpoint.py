@@ -52,6 +52,7 @@ GET    /                                      200
 GET    /triage                                200
 GET    /explore                               200
 GET    /trace/{number}                        200
+GET    /commit/{name:path}                    200
 GET    /missing                               200
 GET    /quality                               200
 GET    /tokens                                200
@@ -97,6 +98,7 @@ GET    /api/v1/lines                          401 200 200 200 404 200 403 200 20
 GET    /api/v1/commits                        401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/commits/times                  401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/commits/{revision}             401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/commits/{revision}/report      401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/regressions/{regression}/clusters 401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/regressions/{regression}/suspects 401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/members                        401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
@@ -226,7 +228,7 @@ class Served:
             set_alert(self.instance, Alert(options["name"], repository=CLOSED), who="test")
         if endpoint == "POST /sign-out" and caller in PEOPLE:
             headers = sign_in(self.instance, caller)  # which the request ends
-        filled = path.format(
+        filled = path.replace(":path", "").format(
             key=self._marked(method) if "missed" in path else self.closed.trace,
             revision=self.closed.commit,
             name=options.pop("name", "company"),
@@ -257,7 +259,9 @@ class Served:
         options: Mapping[str, dict[str, Any]] = {
             "PUT /api/v1/me/settings/{name}": {"name": "views", "json": {"value": "[]"}},
             "GET /api/v1/overview": {"params": {"repository": CLOSED, "since": "1970-01-01T00:00:00Z"}},
+            "GET /commit/{name:path}": {"name": closed.commit},
             "GET /api/v1/commits/{revision}": of_closed,
+            "GET /api/v1/commits/{revision}/report": of_closed,
             "GET /api/v1/shortcuts/{name}": {"name": closed.short_id, **of_closed},
             "GET /api/v1/members": {"params": {"regression": closed.regression}},
             "GET /api/v1/triage": {"params": {"finding": closed.finding}},
@@ -307,7 +311,15 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield Served(instance, create_app(instance), closed, credentials(instance))
 
 
-PAGES: Final = {"GET /", "GET /triage", "GET /explore", "GET /trace/{number}", "GET /icon.svg", "GET /assets"}
+PAGES: Final = {
+    "GET /",
+    "GET /triage",
+    "GET /explore",
+    "GET /trace/{number}",
+    "GET /commit/{name:path}",
+    "GET /icon.svg",
+    "GET /assets",
+}
 BUILT: Final = (STATIC / "assets").is_dir()
 STATUSES: Final = {endpoint: found for endpoint, found in read_table().items() if BUILT or endpoint not in PAGES}
 

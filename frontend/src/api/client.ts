@@ -17,6 +17,7 @@ export type Caller = Schemas["MeAnswer"];
 export type Better = Schemas["Better"];
 export type Changes = Schemas["ChangesAnswer"];
 export type Commit = Schemas["CommitAnswer"];
+export type CommitReport = Schemas["CommitReportAnswer"];
 export type Commits = Schemas["CommitsAnswer"];
 export type Decision = Schemas["DecisionAnswer"];
 export type Direction = Schemas["Direction"];
@@ -252,6 +253,8 @@ export const api = {
     get<NeverMeasured[]>(apiUrl("never-measured", { repository }), signal),
   runs: (id: number, commit: string, signal?: AbortSignal) =>
     get<Run[]>(apiUrl(`traces/${id}/runs`, { commit }), signal),
+  commitReport: (repository: string, hash: string, signal?: AbortSignal) =>
+    get<CommitReport>(apiUrl(`commits/${encodeURIComponent(hash)}/report`, { repository }), signal),
   commits: (repository: string, line: string, first: number, limit: number) =>
     get<Commits>(apiUrl("commits", { repository, line, first, limit })),
   async times(repository: string, line: string, signal?: AbortSignal): Promise<Float64Array> {

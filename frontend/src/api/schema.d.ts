@@ -278,6 +278,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/commits/{revision}/report": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Commit Report
+         * @description Return all that is known of a commit: what changed there or may have, values that stand out, and its runs.
+         */
+        get: operations["get_commit_report"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/deliveries": {
         parameters: {
             query?: never;
@@ -2580,6 +2600,126 @@ export interface components {
             time: string | null;
             /** Url */
             url: string;
+        };
+        /**
+         * CommitReportAnswer
+         * @description A commit, and all that is known of it. Lists are cut, each regression has its lead alone; the counts are of all.
+         */
+        CommitReportAnswer: {
+            /**
+             * Around
+             * @description Those that may have begun here, as not every commit was measured.
+             */
+            around: components["schemas"]["GroupAnswer"][];
+            /** Around Total */
+            around_total: number;
+            /**
+             * Changes
+             * @description Regressions and improvements that begin here, decided about or not.
+             */
+            changes: components["schemas"]["GroupAnswer"][];
+            /** Changes Total */
+            changes_total: number;
+            commit: components["schemas"]["CommitAnswer"];
+            /**
+             * Compare
+             * @description Page of the repository that compares `previous` with the commit; empty if unknown.
+             */
+            compare: string;
+            /** Line */
+            line: string;
+            next: components["schemas"]["CommitAnswer"] | null;
+            /**
+             * Points
+             * @description Number of values that its runs gave.
+             */
+            points: number;
+            /** @description The measured commit before it on the line; null without one. */
+            previous: components["schemas"]["CommitAnswer"] | null;
+            /** Quarantines */
+            quarantines: components["schemas"]["QuarantineAnswer"][];
+            /** Repository */
+            repository: string;
+            /** Runs */
+            runs: components["schemas"]["CommitRunAnswer"][];
+            /** Runs Total */
+            runs_total: number;
+            /**
+             * Verdicts
+             * @description Newest values that stand out, the largest first.
+             */
+            verdicts: components["schemas"]["CommitVerdictAnswer"][];
+            /** Verdicts Total */
+            verdicts_total: number;
+        };
+        /**
+         * CommitRunAnswer
+         * @description One run that measured a commit.
+         */
+        CommitRunAnswer: {
+            /** Branch */
+            branch: string;
+            /**
+             * Corrections
+             * @description How often other content replaced its results.
+             */
+            corrections: number;
+            /**
+             * Created
+             * Format: date-time
+             * @description When it was imported.
+             */
+            created: string;
+            /** Environment */
+            environment: {
+                [key: string]: string;
+            };
+            /** Identity */
+            identity: string;
+            /** Links */
+            links: {
+                [key: string]: string;
+            };
+            /**
+             * Revisions
+             * @description Commits of other repositories that took part.
+             */
+            revisions: {
+                [key: string]: string;
+            };
+            /** Source */
+            source: string;
+            /**
+             * Time
+             * @description When it ran; null where its results do not state it.
+             */
+            time: string | null;
+            /**
+             * Without Value
+             * @description Number of its benchmarks that failed or were skipped and were never measured.
+             */
+            without_value: number;
+        };
+        /**
+         * CommitVerdictAnswer
+         * @description A newest value of a trace that stands out, measured at the commit: provisional, until later values decide.
+         */
+        CommitVerdictAnswer: {
+            /**
+             * Centre
+             * @description Level of the region before it.
+             */
+            centre: number | null;
+            /** High */
+            high: number | null;
+            /** Low */
+            low: number | null;
+            /** Relative Size */
+            relative_size: number | null;
+            trace: components["schemas"]["TraceAnswer"];
+            /** Value */
+            value: number;
+            verdict: components["schemas"]["Verdict"];
         };
         /**
          * CommitsAnswer
@@ -6940,6 +7080,114 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["CommitAnswer"];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_commit_report: {
+        parameters: {
+            query?: {
+                /** @description Name of the repository; optional where there is only one. */
+                repository?: string;
+                /** @description Name of the line. Default: the default line. */
+                line?: string;
+            };
+            header?: never;
+            path: {
+                revision: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CommitReportAnswer"];
                 };
             };
             /** @description The request cannot be used. */

@@ -1,6 +1,7 @@
 /** All pages of the dashboard by their URL. A new page adds its route here and its element in `views/pages.ts`. */
 
 import { auditFormat, type AuditRoute } from "./audit";
+import { commitFormat, type CommitRoute } from "./commit";
 import { exploreFormat, type ExploreRoute } from "./explore";
 import { missingFormat, type MissingRoute } from "./missing";
 import { overviewFormat, type OverviewRoute } from "./overview";
@@ -20,6 +21,7 @@ export type Route =
   | OverviewRoute
   | TriageRoute
   | TraceRoute
+  | CommitRoute
   | ExploreRoute
   | MissingRoute
   | QualityRoute
@@ -34,6 +36,7 @@ const FORMATS: { [V in View]: RouteFormat<RouteOf<V>> } = {
   overview: overviewFormat,
   triage: triageFormat,
   trace: traceFormat,
+  commit: commitFormat,
   explore: exploreFormat,
   missing: missingFormat,
   quality: qualityFormat,

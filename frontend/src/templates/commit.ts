@@ -2,14 +2,19 @@
 
 import { html, type TemplateResult } from "lit";
 import type { Commit } from "../api/client";
+import { routeUrl } from "../routes/routes";
 import { ageText, dayText, timestampText } from "../text/dates";
 
 /** Digits of a hash where the API gives the full one. */
 export const HASH_DIGITS = 9;
 
-/** The short hash of a commit, linked to where it is published. */
-export function commitHash(commit: Commit): TemplateResult {
+/** The short hash of a commit, linked to its page where the repository is given, else to where it is published. */
+export function commitHash(commit: Commit, repository?: string): TemplateResult {
   const text = html`<code class="hash">${commit.short}</code>`;
+  if (repository !== undefined) {
+    const url = routeUrl({ view: "commit", hash: commit.hash, repository });
+    return html`<a href=${url} title="Open the page of the commit">${text}</a>`;
+  }
   return commit.url && /^https?:/.test(commit.url)
     ? html`<a href=${commit.url} target="_blank" rel="noreferrer" title="Open the commit on its website">${text}</a>`
     : text;

@@ -31,6 +31,10 @@ export const PAGES: { [V in View]: Page<V> } = {
     render: (route, { repositories, caller }) =>
       html`<kp-trace .route=${route} .repositories=${repositories} .caller=${caller}></kp-trace>`,
   },
+  commit: {
+    load: () => import("./commit/view"),
+    render: (route) => html`<kp-commit .route=${route}></kp-commit>`,
+  },
   explore: {
     load: () => import("./explore/view"),
     render: (route, { repositories }) => html`<kp-explore .route=${route} .repositories=${repositories}></kp-explore>`,

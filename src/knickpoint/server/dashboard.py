@@ -15,7 +15,17 @@ STATIC: Final = Path(__file__).parent / "static"
 """The directory of the built dashboard."""
 
 _FOR_EVER: Final = "public, max-age=31536000, immutable"
-_VIEWS: Final = ("/", "/triage", "/explore", "/trace/{number}", "/missing", "/quality", "/tokens", "/audit")
+_VIEWS: Final = (
+    "/",
+    "/triage",
+    "/explore",
+    "/trace/{number}",
+    "/commit/{name:path}",
+    "/missing",
+    "/quality",
+    "/tokens",
+    "/audit",
+)
 _NOT_BUILT: Final = (
     "This installation has no dashboard.\n"
     "In a checkout, build it with `make setup`; elsewhere, install a wheel or a source distribution that was not built "
@@ -36,7 +46,7 @@ class _Assets(StaticFiles):
 def add_pages(app: FastAPI, static: Path = STATIC) -> None:
     """Serve the dashboard in ``static`` at the address of every view."""
 
-    def index(number: str = "") -> Response:  # noqa: ARG001  # the page reads it from its address
+    def index(number: str = "", name: str = "") -> Response:  # noqa: ARG001  # the page reads them from its address
         page = static / "index.html"
         if not page.is_file():
             return PlainTextResponse(_NOT_BUILT, status_code=503)

@@ -2,15 +2,14 @@
 
 import { html, nothing } from "lit";
 import type { AnnouncementKind, Notice, Overview } from "../../api/client";
-import { findingSparkline } from "../../charts/sparkline";
 import { missingRoute } from "../../routes/missing";
 import type { OverviewRoute } from "../../routes/overview";
 import { qualityRoute } from "../../routes/quality";
 import { routeUrl } from "../../routes/routes";
 import { traceRoute } from "../../routes/trace";
 import { triageRoute } from "../../routes/triage";
-import { commitHash, date, timestamp } from "../../templates/commit";
-import { change } from "../../templates/finding";
+import { timestamp } from "../../templates/commit";
+import { commitLink, regressionTable, saidOnce } from "../../templates/regression-table";
 import { longName } from "../../templates/trace-name";
 import { announcementWord } from "../../text/announcements";
 import { countText, grouped, signedPercentText } from "../../text/numbers";
@@ -91,7 +90,7 @@ export function renderNews({ news }: Overview, several: boolean) {
   if (news.length === 0) return nothing;
   const all = news.map(({ trace }) => paramsOf(trace));
   const common = commonParams(all);
-  return html`<section class="overview-part" aria-labelledby="news-title">
+  return html`<section class="part" aria-labelledby="news-title">
     <h2 id="news-title">News</h2>
     ${saidOnce(all[0], common)}
     <div class="wide">
@@ -118,7 +117,7 @@ export function renderNews({ news }: Overview, several: boolean) {
                   ${relative_size === null ? "" : signedPercentText(relative_size)}
                 </td>
                 <td data-label="Commit">
-                  ${commit ? html`<span>${commitHash(commit)} ${commit.subject}</span>` : nothing}
+                  ${commit ? commitLink(commit, repository) : nothing}
                   ${several ? html`<span class="faint"><bdi>${repository}</bdi></span>` : nothing}
                 </td>
                 <td data-label="Announced">${timestamp(time)}</td>
@@ -130,61 +129,11 @@ export function renderNews({ news }: Overview, several: boolean) {
   </section>`;
 }
 
-/** What the names of all traces of a table share. */
-function saidOnce(params: Record<string, string> = {}, common: ReadonlySet<string>) {
-  if (common.size === 0) return nothing;
-  const pairs = [...common].map((name) => `${name}=${params[name] ?? ""}`);
-  return html`<p class="faint">All of them: <bdi>${pairs.join(" ")}</bdi></p>`;
-}
-
 export function renderLargest({ largest, waiting }: Overview, several: boolean) {
   if (largest.length === 0) return nothing;
-  const leads = largest.flatMap(({ members }) => members.slice(0, 1));
-  const common = commonParams(leads.map(({ trace }) => trace.params));
-  return html`<section class="overview-part" aria-labelledby="largest-title">
+  return html`<section class="part" aria-labelledby="largest-title">
     <h2 id="largest-title">Largest open regressions</h2>
-    ${saidOnce(leads[0]?.trace.params, common)}
-    <div class="wide">
-      <table class="records">
-        <thead>
-          <tr>
-            <th scope="col">Change</th>
-            <th scope="col">Trace that leads</th>
-            <th scope="col">Commit</th>
-            <th scope="col">Date</th>
-            <th scope="col" class="number">Traces</th>
-            <th scope="col">Values</th>
-          </tr>
-        </thead>
-        <tbody>
-          ${largest.map(({ id, commit, repository, traces, members: [lead] }) =>
-            lead === undefined
-              ? nothing
-              : html`<tr>
-                  <td data-label="Change">${change(lead)}</td>
-                  <th scope="row" data-label="Trace">
-                    <a href=${routeUrl(traceRoute(lead.trace.id))}
-                      ><bdi>${longName(traceText(lead.trace.params, common))}</bdi></a
-                    >
-                  </th>
-                  <td data-label="Commit">
-                    <span>${commitHash(commit)} ${commit.subject}</span>
-                    ${several ? html`<span class="faint"><bdi>${repository}</bdi></span>` : nothing}
-                  </td>
-                  <td data-label="Date">${date(commit.time)}</td>
-                  <td class="number figure" data-label="Traces">
-                    <a href=${routeUrl({ ...triageRoute, repository: several ? repository : "", open: [`c${id}`] })}
-                      >${grouped(traces)}<span class="sr-only"> in triage</span></a
-                    >
-                  </td>
-                  <td data-label="Values">${findingSparkline(lead)}</td>
-                </tr>`,
-          )}
-        </tbody>
-      </table>
-    </div>
-    <p class="overview-more">
-      <a href=${routeUrl(triageRoute)}>All ${countText(waiting, "regression")} to triage</a>
-    </p>
+    ${regressionTable(largest, { repository: several, label: "Largest open regressions" })}
+    <p><a href=${routeUrl(triageRoute)}>All ${countText(waiting, "regression")} to triage</a></p>
   </section>`;
 }

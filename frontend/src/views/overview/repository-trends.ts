@@ -42,7 +42,7 @@ export class RepositoryTrends extends PageElement {
   override render() {
     const { value, error } = this.trends;
     const { name } = this.repository;
-    return html`<section class="overview-part" aria-label=${name}>
+    return html`<section class="part" aria-label=${name}>
       <h2><bdi>${name}</bdi></h2>
       ${this.single ? this.renderTools(value) : nothing}
       ${error ? errorNotice(error, () => this.trends.reload()) : nothing}

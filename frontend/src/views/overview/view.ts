@@ -116,9 +116,7 @@ export class OverviewView extends PageElement {
   private renderOthers() {
     const more = this.repositories.length - this.shown.length;
     if (this.route.repository || more <= 0) return nothing;
-    return html`<p class="faint overview-more">
-      There are ${more} more repositories. Choose one above to see how it goes.
-    </p>`;
+    return html`<p class="faint part">There are ${more} more repositories. Choose one above to see how it goes.</p>`;
   }
 }
 

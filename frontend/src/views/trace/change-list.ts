@@ -78,7 +78,7 @@ function renderChange(context: TraceContext, finding: Finding) {
       <div class="change-line">${change(finding)} ${comparison(finding)}</div>
       <button class="link subject" title=${commit.subject} @click=${pin}>${commit.subject}</button>
       <div class="second">
-        ${commitHash(commit)}<span>${commit.author}</span>${date(commit.time)}
+        ${commitHash(commit, finding.trace.repository)}<span>${commit.author}</span>${date(commit.time)}
         ${place.suspects > 1 ? html`<span class="range">one of ${place.suspects} commits</span>` : nothing}
         ${sizeRange(finding)}
         ${hazard(finding.hazard)}${

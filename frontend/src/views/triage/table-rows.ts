@@ -136,7 +136,7 @@ function renderSubject(context: TriageContext, row: RegressionRow, lead: Finding
     </div>
     ${heldLine(regression.held)}
     <div class="second indent facts-line">
-      ${commitHash(commit)}<span class="clip" title=${commit.author}>${commit.author}</span
+      ${commitHash(commit, repository)}<span class="clip" title=${commit.author}>${commit.author}</span
       ><span class="when-narrow">${date(commit.time)}</span>
       <span class="when-medium">${renderLargestHazard(regression)}</span>
       ${
@@ -206,7 +206,7 @@ function renderFindingFacts(context: TriageContext, { finding, regression }: Fin
     <a href=${routeUrl(findingRoute(finding, { why: true }))} title="Why this is a finding, and what was rejected (w)"
       >why</a
     >
-    ${commit.hash === regression.commit.hash ? nothing : html`<span class="at">at ${commitHash(commit)}</span>`}
+    ${commit.hash === regression.commit.hash ? nothing : html`<span class="at">at ${commitHash(commit, regression.repository)}</span>`}
     ${kindTag(finding)}${provisionalTag(finding)}${joinedTag(finding, regression.found)}
     ${condition === "present" ? nothing : html`<span class="tag">${condition}</span>`}
     ${status === "new" ? nothing : html`<span>${statusLabel(status)}</span>`}

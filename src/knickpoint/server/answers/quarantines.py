@@ -14,7 +14,7 @@ from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.store import Store
 from knickpoint.watch.quarantine.update import lift_quarantine
 
-__all__ = ["lift", "list_quarantined_values", "list_quarantines"]
+__all__ = ["lift", "list_quarantined_values", "list_quarantines", "quarantine_answers"]
 
 _OUT = frozenset(state for state in QuarantineState if state.withholds)
 
@@ -25,7 +25,7 @@ def list_quarantines(
     """List the newest ``limit`` quarantines of each repository, those in ``states``, the newest commits first."""
     answers = []
     for each in visible.some(repository):
-        answers += _answers(visible.store, each, visible.store.quarantines.all(each, states=states))[:limit]
+        answers += quarantine_answers(visible.store, each, visible.store.quarantines.all(each, states=states))[:limit]
     return answers[:limit]
 
 
@@ -44,7 +44,7 @@ def list_quarantined_values(visible: VisibleRepositories, key: int, line_name: s
         for stored in store.quarantines.stored(repository, states=_OUT)
         if stored.quarantine.slot in line.positions and key in stored.trace_ids
     ]
-    answers = {answer.id: answer for answer in _answers(store, repository, concerned)}
+    answers = {answer.id: answer for answer in quarantine_answers(store, repository, concerned)}
     found = []
     for each in concerned:
         point = next((point for point in store.runs.points(key, each.slot) if point.run.id == each.run_id), None)
@@ -69,7 +69,7 @@ def lift(visible: VisibleRepositories, key: int, reason: str) -> QuarantineAnswe
         if any(each.id == key for each in visible.store.quarantines.all(repository)):
             visible.require(Permission.DECIDE, [repository])
             lifted = lift_quarantine(visible.store, repository, key, who=visible.caller.name, reason=reason)
-            return _answers(visible.store, repository, [lifted])[0]
+            return quarantine_answers(visible.store, repository, [lifted])[0]
     raise UnknownError(
         f"there is no quarantine {key}",
         where=f"quarantine {key}",
@@ -77,7 +77,10 @@ def lift(visible: VisibleRepositories, key: int, reason: str) -> QuarantineAnswe
     )
 
 
-def _answers(store: Store, repository: Repository, quarantines: Sequence[Quarantine]) -> list[QuarantineAnswer]:
+def quarantine_answers(
+    store: Store, repository: Repository, quarantines: Sequence[Quarantine]
+) -> list[QuarantineAnswer]:
+    """Return the answers for quarantines of one repository, the newest commits first."""
     positions = store.commits.line(repository).positions
     commits = {each.slot: each.commit for each in store.commits.get(repository, sorted({q.slot for q in quarantines}))}
     return [

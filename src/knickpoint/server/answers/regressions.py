@@ -26,6 +26,7 @@ __all__ = [
     "Listing",
     "Ordering",
     "count_groups",
+    "group_answers",
     "list_groups",
     "list_members",
     "list_regressions",
@@ -94,7 +95,7 @@ def list_regressions(visible: VisibleRepositories, listing: Listing) -> Regressi
         ]
         merged = merge_regressions(store, candidates, _SORTS[listing.ordering], descending=listing.descending)
         rows = merged[begin : begin + listing.size]
-    return RegressionsAnswer.of(tally, page=page, pages=pages, groups_total=total, groups=_group_answers(store, rows))
+    return RegressionsAnswer.of(tally, page=page, pages=pages, groups_total=total, groups=group_answers(store, rows))
 
 
 def count_groups(visible: VisibleRepositories, wanted: ListFilter) -> Tally:
@@ -112,7 +113,7 @@ def list_groups(visible: VisibleRepositories, wanted: ListFilter, ids: Collectio
         for repository in visible.some(wanted.repository)
         for each in visible.store.findings.regressions(repository, selection=selection, members=FEW_MEMBERS, only=ids)
     ]
-    return _group_answers(visible.store, rows)
+    return group_answers(visible.store, rows)
 
 
 def list_members(
@@ -146,7 +147,7 @@ def _read(store: Store, repository: Repository, listing: Listing, offset: int, l
     )
 
 
-def _group_answers(store: Store, rows: Sequence[tuple[Repository, Regression]]) -> list[GroupAnswer]:
+def group_answers(store: Store, rows: Sequence[tuple[Repository, Regression]]) -> list[GroupAnswer]:
     """Build the answers in the order of ``rows``; what they need is read once a repository."""
     readers: dict[int, RepositoryReader] = {}
     members: dict[int, MemberAnswer] = {}

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
+from knickpoint.server.answers.commit_reports import report_commit
 from knickpoint.server.answers.commits import (
     find_commit,
     list_commits,
@@ -16,6 +17,7 @@ from knickpoint.server.answers.commits import (
 from knickpoint.server.answers.tabular_values import list_times
 from knickpoint.server.routes.binary import BINARY, AsJson, binary
 from knickpoint.server.routes.dependencies import MOST, LineName, RepositoryName, Visible
+from knickpoint.server.schemas.commit_reports import CommitReportAnswer
 from knickpoint.server.schemas.commits import CommitAnswer, CommitsAnswer, LineAnswer, RepositoryAnswer
 from knickpoint.server.schemas.values import TimesAnswer
 
@@ -64,3 +66,11 @@ def get_times(
 def get_commit(visible: Visible, revision: str, repository: RepositoryName = "", line: LineName = "") -> CommitAnswer:
     """Find a commit by its hash, a unique prefix of at least 7 characters, or its number."""
     return find_commit(visible.store, visible.line(repository, line), revision)
+
+
+@router.get("/commits/{revision}/report")
+def get_commit_report(
+    visible: Visible, revision: str, repository: RepositoryName = "", line: LineName = ""
+) -> CommitReportAnswer:
+    """Return all that is known of a commit: what changed there or may have, values that stand out, and its runs."""
+    return report_commit(visible, visible.line(repository, line), revision)

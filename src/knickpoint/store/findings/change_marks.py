@@ -11,7 +11,7 @@ from knickpoint.model.commit import Line
 from knickpoint.model.regression import Direction, Status
 from knickpoint.store.database import Database
 from knickpoint.store.findings.selection import is_live
-from knickpoint.store.tables.findings import change_point
+from knickpoint.store.tables.findings import change_point, regression
 
 __all__ = ["ChangeMark", "ChangeMarks"]
 
@@ -30,6 +30,26 @@ class ChangeMarks:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+
+    def around(self, line: Line, slot: int) -> list[int]:
+        """Return the regressions on ``line`` whose suspect range has the commit ``slot``, without those that begin there."""
+        point = change_point.c
+        live = select(point.regression_id).where(point.repository_id == line.repository.id, is_live())
+        query = select(regression.c.id, regression.c.previous, regression.c.slot).where(
+            regression.c.repository_id == line.repository.id,
+            regression.c.line == line.name,
+            regression.c.slot != slot,
+            regression.c.id.in_(live),
+        )
+        place = line.positions.get(slot, -1)
+        with self._database.reading() as connection:
+            rows = connection.execute(query).all()
+        unknown = len(line.slots)
+        return sorted(
+            key
+            for key, previous, last in rows
+            if line.positions.get(previous, unknown) < place < line.positions.get(last, -1)
+        )
 
     def newest(self, line: Line, *, limit: int) -> list[ChangeMark]:
         """Return the marks of the newest ``limit`` live findings that are work, on ``line``; without hidden ones."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import delete, select
+from sqlalchemy import Row, delete, select
 
 from knickpoint.model.commit import Repository
 from knickpoint.model.judgement import NewestVerdict
@@ -30,20 +31,14 @@ class NewestVerdicts:
         query = select(table).where(self._database.among(table.c.trace_id, "ids"))
         with self._database.reading() as connection:
             rows = connection.execute(query, {"ids": self._database.listed(sorted(trace_ids))}).all()
-        return {
-            row.trace_id: NewestVerdict(
-                trace_id=row.trace_id,
-                slot=row.slot,
-                verdict=Verdict(row.verdict),
-                value=row.value,
-                centre=number_or_nan(row.centre),
-                low=number_or_nan(row.low),
-                high=number_or_nan(row.high),
-                relative_size=number_or_nan(row.relative_size),
-                p_value=number_or_nan(row.p_value),
-            )
-            for row in rows
-        }
+        return {row.trace_id: _verdict_of(row) for row in rows}
+
+    def at(self, repository: Repository, slot: int) -> list[NewestVerdict]:
+        """Return the verdicts on values at the commit ``slot``, the largest first."""
+        query = select(table).where(table.c.repository_id == repository.id, table.c.slot == slot)
+        with self._database.reading() as connection:
+            found = [_verdict_of(row) for row in connection.execute(query)]
+        return sorted(found, key=lambda verdict: (-abs(np.nan_to_num(verdict.relative_size)), verdict.trace_id))
 
     def replace(self, repository: Repository, trace_ids: NDArray[np.int64], verdicts: Sequence[NewestVerdict]) -> None:
         """Write the ``verdicts`` on ``trace_ids``; traces without one lose theirs."""
@@ -69,3 +64,17 @@ class NewestVerdicts:
             connection.execute(stale, {"ids": self._database.listed(trace_ids)})
             if rows:
                 connection.execute(table.insert(), rows)
+
+
+def _verdict_of(row: Row[Any]) -> NewestVerdict:
+    return NewestVerdict(
+        trace_id=row.trace_id,
+        slot=row.slot,
+        verdict=Verdict(row.verdict),
+        value=row.value,
+        centre=number_or_nan(row.centre),
+        low=number_or_nan(row.low),
+        high=number_or_nan(row.high),
+        relative_size=number_or_nan(row.relative_size),
+        p_value=number_or_nan(row.p_value),
+    )

@@ -248,6 +248,14 @@ class Runs:
             rows = connection.execute(query, {"numbers": self._database.listed(slots)}).all()
             return [run_of(connection, row) for row in rows]
 
+    def counts(self, repository: Repository, slots: Sequence[int]) -> dict[int, tuple[int, int]]:
+        """Return slot → how many runs measured the commit, and how many points they gave; without commits without runs."""
+        query = select(table.c.slot, func.count(), func.sum(table.c.points)).where(self._database.among(table.c.slot))
+        query = query.where(table.c.repository_id == repository.id).group_by(table.c.slot)
+        with self._database.reading() as connection:
+            rows = connection.execute(query, {"numbers": self._database.listed(slots)}).all()
+        return {slot: (runs, int(points)) for slot, runs, points in rows}
+
     def heads(self, repository: Repository) -> list[RunHead]:
         """Return the least of every run of a repository, by slot and then by arrival; each environment is read once."""
         query = select(table.c.id, table.c.slot, table.c.identity, table.c.environment_id)

@@ -1,0 +1,99 @@
+/** A table of regressions, each with the trace that leads it; what all their names share is said once. */
+
+import { html, nothing } from "lit";
+import type { Commit, Regression } from "../api/client";
+import { findingSparkline } from "../charts/sparkline";
+import { routeUrl } from "../routes/routes";
+import { traceRoute } from "../routes/trace";
+import { triageRoute } from "../routes/triage";
+import { grouped } from "../text/numbers";
+import { commonParams, traceText } from "../text/trace-names";
+import { commitHash, date } from "./commit";
+import { change, standing } from "./finding";
+import { longName } from "./trace-name";
+
+/** The short hash of a commit, linked to its page in the dashboard, with its subject. */
+export function commitLink(commit: Commit, repository: string) {
+  return html`<span>${commitHash(commit, repository)} ${commit.subject}</span>`;
+}
+
+/** "All of them: arch=arm64 os=linux": the params that several traces share; nothing where they share none. */
+export function saidOnce(params: Record<string, string> = {}, common: ReadonlySet<string>) {
+  if (common.size === 0) return nothing;
+  const pairs = [...common].map((name) => `${name}=${params[name] ?? ""}`);
+  return html`<p class="faint">All of them: <bdi>${pairs.join(" ")}</bdi></p>`;
+}
+
+interface Columns {
+  /** Whether the commit of each one is named. */
+  commit?: boolean;
+  /** Whether the repository of each one is named. */
+  repository?: boolean;
+  /** Whether the status of the lead is shown. */
+  status?: boolean;
+  label: string;
+}
+
+export function regressionTable(
+  regressions: readonly Regression[],
+  { commit: named = true, repository, status, label }: Columns,
+) {
+  const leads = regressions.flatMap(({ members }) => members.slice(0, 1));
+  const common = commonParams(leads.map(({ trace }) => trace.params));
+  return html`${saidOnce(leads[0]?.trace.params, common)}
+    <div class="wide">
+      <table class="records" aria-label=${label}>
+        <thead>
+          <tr>
+            <th scope="col">Change</th>
+            <th scope="col">Trace that leads</th>
+            ${
+              named
+                ? html`<th scope="col">Commit</th>
+                    <th scope="col">Date</th>`
+                : nothing
+            }
+            ${status ? html`<th scope="col">Status</th>` : nothing}
+            <th scope="col" class="number">Traces</th>
+            <th scope="col">Values</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${regressions.map(
+            ({ id, commit, traces, members: [lead], repository: name }) =>
+              lead &&
+              html`<tr>
+                <td data-label="Change">${change(lead)}</td>
+                <th scope="row" data-label="Trace">
+                  <a href=${routeUrl(traceRoute(lead.trace.id))}
+                    ><bdi>${longName(traceText(lead.trace.params, common))}</bdi></a
+                  >
+                </th>
+                ${
+                  named
+                    ? html`<td data-label="Commit">
+                          ${commitLink(commit, name)} ${repository ? html`<bdi class="faint">${name}</bdi>` : nothing}
+                        </td>
+                        <td data-label="Date">${date(commit.time)}</td>`
+                    : nothing
+                }
+                ${status ? html`<td data-label="Status">${standing(lead)}</td>` : nothing}
+                <td class="number figure" data-label="Traces">
+                  <a href=${routeUrl({ ...triageRoute, tab: tabOf(lead), filter: commit.hash, open: [`c${id}`] })}
+                    >${grouped(traces)}<span class="sr-only"> in triage</span></a
+                  >
+                </td>
+                <td data-label="Values">${findingSparkline(lead)}</td>
+              </tr>`,
+          )}
+        </tbody>
+      </table>
+    </div>`;
+}
+
+/** The tab of triage that lists a finding. */
+function tabOf({ condition, status, history }: Regression["members"][number]) {
+  if (condition === "gone") return "gone";
+  if (status !== "new") return "processed";
+  return history ? "history" : "unprocessed";
+}

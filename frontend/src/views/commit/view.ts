@@ -1,0 +1,212 @@
+/** The page of a commit: what changed there or may have, values that stand out, and the runs that measured it. */
+
+import { html, nothing } from "lit";
+import { customElement, property } from "lit/decorators.js";
+import { api, type CommitReport } from "../../api/client";
+import { PageElement } from "../../page-element";
+import { commitRoute, type CommitRoute } from "../../routes/commit";
+import { routeUrl } from "../../routes/routes";
+import { traceRoute } from "../../routes/trace";
+import { Resource } from "../../state/resource";
+import { timestamp } from "../../templates/commit";
+import { errorNotice, loadingNotice } from "../../templates/notice";
+import { regressionTable, saidOnce } from "../../templates/regression-table";
+import { longName, param } from "../../templates/trace-name";
+import { countText, grouped } from "../../text/numbers";
+import { newestText } from "../../text/findings";
+import { commonParams, traceText } from "../../text/trace-names";
+import { levelsText } from "../../text/units";
+
+type Run = CommitReport["runs"][number];
+
+@customElement("kp-commit")
+export class CommitView extends PageElement {
+  @property({ attribute: false }) route: CommitRoute = commitRoute;
+
+  private readonly report = new Resource<readonly [string, string], CommitReport>(this, {
+    args: () => [this.route.repository, this.route.hash],
+    load: ([repository, hash], signal) => api.commitReport(repository, hash, signal),
+    onAnswer: ({ commit }) => (document.title = `${commit.short} ${commit.subject} · Knickpoint`),
+  });
+
+  override render() {
+    const { value, error } = this.report;
+    if (error) return errorNotice(error, () => this.report.reload());
+    if (!value) return loadingNotice("Loading the commit");
+    return html`${renderHead(value)} ${renderChanges(value)} ${renderVerdicts(value)} ${renderQuarantines(value)}
+    ${renderRuns(value)}`;
+  }
+}
+
+function renderHead({ commit, repository, line, previous, next, compare }: CommitReport) {
+  const neighbour = (other: typeof previous, label: string) =>
+    other
+      ? html`<a class="button small" href=${routeUrl({ ...commitRoute, repository, hash: other.hash })}
+          >${label} <code class="hash">${other.short}</code></a
+        >`
+      : nothing;
+  return html`<div class="page-head commit-head">
+    <h1>${commit.subject || commit.short}</h1>
+    <p class="faint">
+      <code class="hash">${commit.hash}</code> by ${commit.author || "an unknown author"}
+      ${commit.time ? html`on ${timestamp(commit.time)}` : nothing}, <bdi>${repository}</bdi>,
+      ${commit.position === null ? "not on " : `commit ${grouped(commit.position + 1)} of `} <bdi>${line}</bdi>
+    </p>
+    <p class="commit-links">
+      ${neighbour(previous, "Measured before:")} ${neighbour(next, "Measured after:")}
+      ${outside(commit.url, "Commit on its website")} ${outside(compare, "Compare with the measured one before")}
+    </p>
+  </div>`;
+}
+
+function outside(url: string, text: string) {
+  if (!/^https?:/.test(url)) return nothing;
+  return html`<a class="button small" href=${url} target="_blank" rel="noreferrer">${text}</a>`;
+}
+
+function renderChanges({ changes, changes_total, around, around_total, runs_total }: CommitReport) {
+  const none = runs_total > 0 ? "No alert found a change that begins at this commit." : "No run measured this commit.";
+  return html`<section class="part">
+      <h2>What changed here</h2>
+      ${changes.length > 0 ? regressionTable(changes, { commit: false, status: true, label: "What changed here" }) : html`<p>${none}</p>`}
+      ${more(changes.length, changes_total)}
+    </section>
+    ${
+      around.length > 0
+        ? html`<section class="part">
+            <h2>What may have changed here</h2>
+            <p class="faint">
+              Not every commit was measured: these changes began here, or at another commit of their range.
+            </p>
+            ${regressionTable(around, { status: true, label: "What may have changed here" })}
+            ${more(around.length, around_total)}
+          </section>`
+        : nothing
+    }`;
+}
+
+function more(shown: number, total: number) {
+  return total > shown ? html`<p class="faint">The largest ${shown} of ${grouped(total)}.</p>` : nothing;
+}
+
+function renderVerdicts({ verdicts, verdicts_total }: CommitReport) {
+  if (verdicts.length === 0) return nothing;
+  const common = commonParams(verdicts.map(({ trace }) => trace.params));
+  return html`<section class="part">
+    <h2>Values that stand out</h2>
+    <p class="faint">
+      They are the newest of their traces and lie outside of the noise of the level before. Later values decide whether
+      the level changed.
+    </p>
+    ${saidOnce(verdicts[0]?.trace.params, common)}
+    <div class="wide">
+      <table class="records" aria-label="Values that stand out">
+        <thead>
+          <tr>
+            <th scope="col">Verdict</th>
+            <th scope="col">Trace</th>
+            <th scope="col">Level → value</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${verdicts.map(
+            ({ trace, verdict, value, centre, relative_size }) =>
+              html`<tr>
+                <td data-label="Verdict">
+                  ${verdict}${
+                    centre === null ? nothing : html`: ${newestText({ value, centre, relative_size }, trace)}`
+                  }
+                </td>
+                <th scope="row" data-label="Trace">
+                  <a href=${routeUrl(traceRoute(trace.id))}><bdi>${longName(traceText(trace.params, common))}</bdi></a>
+                </th>
+                <td class="figure" data-label="Level → value">
+                  ${centre === null ? nothing : levelsText(centre, value, trace.unit)}
+                </td>
+              </tr>`,
+          )}
+        </tbody>
+      </table>
+    </div>
+    ${more(verdicts.length, verdicts_total)}
+  </section>`;
+}
+
+function renderQuarantines({ quarantines }: CommitReport) {
+  if (quarantines.length === 0) return nothing;
+  return html`<section class="part">
+    <h2>Quarantined results</h2>
+    <ul>
+      ${quarantines.map(
+        ({ run, machine, state, reason, outcome }) =>
+          html`<li>
+            <strong>${state}</strong>: <bdi>${run}</bdi> ${machine ? html`on <bdi>${machine}</bdi>` : nothing}:
+            ${reason} ${outcome ? html`<span class="faint">${outcome}</span>` : nothing}
+          </li>`,
+      )}
+    </ul>
+  </section>`;
+}
+
+function renderRuns({ runs, runs_total, points }: CommitReport) {
+  if (runs.length === 0) return nothing;
+  const common = commonParams(runs.map(({ environment }) => environment));
+  return html`<section class="part">
+    <h2>Runs</h2>
+    <p class="faint">${countText(runs_total, "run")} gave ${countText(points, "value")}.</p>
+    ${saidOnce(runs[0]?.environment, common)}
+    <div class="wide">
+      <table class="records" aria-label="Runs">
+        <thead>
+          <tr>
+            <th scope="col">Source</th>
+            <th scope="col">Ran</th>
+            <th scope="col">Imported</th>
+            <th scope="col">Environment</th>
+            <th scope="col">Links</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${runs.map((run) => renderRun(run, common))}
+        </tbody>
+      </table>
+    </div>
+    ${runs_total > runs.length ? html`<p class="faint">The first ${runs.length} of ${grouped(runs_total)}.</p>` : nothing}
+  </section>`;
+}
+
+function renderRun(run: Run, common: ReadonlySet<string>) {
+  const facts = Object.entries(run.environment).filter(([name]) => !common.has(name));
+  const links = Object.entries(run.links).filter(([, url]) => /^https?:/.test(url));
+  return html`<tr>
+    <th scope="row" data-label="Source">
+      <bdi>${run.source}</bdi>
+      <span class="faint"
+        >${run.branch ? html`on <bdi>${run.branch}</bdi>` : nothing}
+        ${run.corrections > 0 ? `corrected ${countText(run.corrections, "time")}` : nothing}
+        ${run.without_value > 0 ? `${countText(run.without_value, "benchmark")} without a value` : nothing}</span
+      >
+    </th>
+    <td data-label="Ran">${run.time ? timestamp(run.time) : html`<span class="faint">unknown</span>`}</td>
+    <td data-label="Imported">${timestamp(run.created)}</td>
+    <td data-label="Environment">
+      <span
+        >${facts.map(([name, value]) => html`${param(name, value)} `)}
+        ${Object.entries(run.revisions).map(([name, value]) => html`${param(name, value)} `)}</span
+      >
+    </td>
+    <td data-label="Links">
+      <span
+        >${links.map(
+          ([name, url]) => html`<a href=${url} target="_blank" rel="noreferrer"><bdi>${name}</bdi></a> `,
+        )}</span
+      >
+    </td>
+  </tr>`;
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    "kp-commit": CommitView;
+  }
+}
