@@ -7,8 +7,8 @@ from alembic import op
 
 from knickpoint.store.tables.findings import Real
 
-revision = "0030"
-down_revision = "0029"
+revision = "0031"
+down_revision = "0030"
 branch_labels = None
 depends_on = None
 
