@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import numpy as np
 import pytest
 
 from knickpoint.model.report import Result, ResultTable, RunReport
@@ -11,6 +12,11 @@ from knickpoint.model.suspects import Suspects
 from knickpoint.store import RunWrite
 from knickpoint.watch.suspects.machine import MachineChange, chance_of_machine
 from knickpoint.watch.suspects.ranking import NONE
+from knickpoint.watch.suspects.same_environment import (
+    EnvironmentComparison,
+    EnvironmentVerdict,
+    compare_within_environments,
+)
 from knickpoint.watch.suspects.update import update_suspects
 
 from .conftest import World, levels
@@ -57,6 +63,42 @@ def test_without_a_change_of_the_machine_at_the_step_commits_are_suspects(
     found = suspects_after(world, environment)
     assert found.machine == ""
     assert found.none in NONE.values()
+
+
+def test_values_of_one_machine_that_move_with_the_step_acquit_it(world: World) -> None:
+    early = {8, 12, 16, 20}
+    found = suspects_after(world, lambda slot: {"cpu": "B" if slot >= 30 or slot in early else "A"})
+    assert found.machine == ""
+    assert "With cpu B alone, 4 values before and 20 after the step, the level moved as well (+25 %)" in found.note
+    assert found.none in NONE.values()
+
+
+def compared(values: list[float], cpus: str) -> EnvironmentComparison | None:
+    """Compare ``values`` of the machines ``cpus``, a letter each, before and after the middle."""
+    facts = [{"cpu": cpu} for cpu in cpus]
+    return compare_within_environments(np.array(values), facts, len(values) // 2, ["cpu"])
+
+
+def test_values_of_one_machine_that_stay_convict_it() -> None:
+    noise = [0.0, 0.1, -0.1, 0.05, -0.05] * 2
+    before = [20 + each for each in noise]
+    after = [(20 if cpu == "A" else 25) + each for cpu, each in zip("BABABABABB", noise, strict=True)]
+    found = compared([*before, *after], "A" * 10 + "BABABABABB")
+    assert found is not None
+    assert found.verdict is EnvironmentVerdict.STAYED
+    assert str(found).startswith("With cpu A alone, 10 values before and 4 after the step, the level stayed (")
+    assert chance_of_machine(MachineChange({"cpu": ("A", "B")}, 9, 20, found), 0.15) == 0.98
+
+
+def test_values_that_are_too_noisy_decide_nothing() -> None:
+    found = compared([20, 31, 24, 15, 28, 29, 23, 19, 40, 31], "AAAAABBAAA")
+    assert found is not None
+    assert found.verdict is EnvironmentVerdict.UNKNOWN
+    assert chance_of_machine(MachineChange({"cpu": ("A", "B")}, 1, 100, found), 0.15) > 0.9
+
+
+def test_a_machine_that_measured_on_one_side_only_says_nothing() -> None:
+    assert compared([20.0] * 10 + [25.0] * 10, "A" * 10 + "B" * 10) is None
 
 
 def test_a_fact_that_changes_often_says_less() -> None:

@@ -21,7 +21,7 @@ from knickpoint.detect.outliers import student_quantile
 from knickpoint.model.step import SizeEstimate, Step
 from knickpoint.native.student import student_p_value
 
-__all__ = ["NEAR", "LocalChange", "LocalLevel", "estimate_sizes", "local_changes"]
+__all__ = ["NEAR", "LocalChange", "LocalLevel", "compare_levels", "estimate_sizes", "local_changes"]
 
 NEAR: Final = 20
 """Measured values on each side of a step that make its local levels.
@@ -207,6 +207,12 @@ def _measured_change(held: Floats, begin: int, at: int, end: int) -> LocalChange
     wide = held[max(begin, at - _WIDE) : at], held[at : min(end, at + _WIDE)]
     error = _error_of_size(*wide, (before.size, after.size))
     return _local_change(before.tolist(), after.tolist(), error)
+
+
+def compare_levels(before: Floats, after: Floats) -> LocalChange:
+    """Measure the change from the values ``before`` to those ``after``, 1-D and finite, at least one each."""
+    held = np.concatenate([before, after])
+    return _measured_change(held, 0, before.size, held.size)
 
 
 def estimate_sizes(values: ArrayLike, steps: Sequence[Step]) -> list[SizeEstimate]:

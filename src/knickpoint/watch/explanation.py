@@ -35,6 +35,7 @@ from knickpoint.watch.detection.sightings import sightings_of
 from knickpoint.watch.identity.point_matching import REACH
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.regressions.bisection_text import bisection_text
+from knickpoint.watch.suspects.machine import find_machine_change
 
 __all__ = [
     "AlertExplanation",
@@ -69,7 +70,7 @@ class ExplainedStep:
 
     ``reason`` says why the alert did not report it, "" where it did. ``point`` is its change point, None without one
     (refused, or the alert has not run since the data changed). ``evidence`` weighs the values since the step against those
-    before it, which settles it while few values follow.
+    before it, which settles it while few values follow. ``machine`` says what changed about the machine there, "" if nothing did.
     """
 
     sighting: Sighting
@@ -77,6 +78,7 @@ class ExplainedStep:
     reason: str
     point: ChangePoint | None
     evidence: tuple[Check, ...]
+    machine: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,9 +328,15 @@ class _Subject:
                 commits[sighting.suspect_range.slot],
                 *self._reason_and_point(alert, sighting, older=sighting.suspect_range.slot in older),
                 evidence_of(values, step).checks(),
+                self._machine(sighting),
             )
             for step, sighting in zip(steps, sightings, strict=True)
         )
+
+    def _machine(self, sighting: Sighting) -> str:
+        """Return what changed about the machine at a step, in words, "" if nothing did."""
+        line = self.lines.line(sighting.suspect_range.line)
+        return str(find_machine_change(self.store, line, sighting.suspect_range, [sighting.trace_id]) or "")
 
     def _reason_and_point(self, alert: Alert, sighting: Sighting, *, older: bool) -> tuple[str, ChangePoint | None]:
         """Return why the alert does not report the sighting, "" where it does, and the change point that it is."""

@@ -30,6 +30,13 @@ def check_notifications(config: Config, path: Path) -> None:
     ):
         if not fits:
             raise ConfigError(f"{name} is {value:g}", where=where, remedy=f"Give {wanted}.")
+    for owner in settings.machine_owners:
+        if owner not in config.people and not is_mail_address(owner.strip()):
+            raise ConfigError(
+                f"machine_owners names {owner!r}, and there is no section [people.{owner}]",
+                where=where,
+                remedy=f"Add the section, give a mail address, or use one of: {', '.join(sorted(config.people)) or 'none'}.",
+            )
     for channel in config.channels.values():
         _check_channel(channel, f"{path}, [channels.{channel.name}]")
     try:

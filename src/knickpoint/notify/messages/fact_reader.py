@@ -262,6 +262,7 @@ def _with_suspects(change: ChangeFacts, repository: RepositoryFacts, ranked: Sus
         suspects_omitted=len(ranked.suspects) - len(suspects),
         no_suspect_percent=percent_text(ranked.none),
         suspects_note=message_line(ranked.note),
+        machine=message_line(ranked.machine),
     )
 
 

@@ -18,7 +18,7 @@ from knickpoint.model.commit import Line
 from knickpoint.store.points.frames import Frames
 from knickpoint.store.points.runs import Runs
 
-__all__ = ["EnvironmentChange", "environment_changes"]
+__all__ = ["EnvironmentChange", "environment_changes", "environments_at"]
 
 _OFTEN: Final = 4
 _SHARE: Final = 3
@@ -52,7 +52,7 @@ def environment_changes(frames: Frames, runs: Runs, line: Line, trace_id: int) -
     """
     values = frames.values(line, [trace_id])[0]
     slots = [line.slots[position] for position in np.flatnonzero(~np.isnan(values)).tolist()]
-    facts = _facts(runs, line, trace_id, slots)
+    facts = environments_at(runs, line, trace_id, slots)
 
     # Each fact by itself: the measured commits that state it, in the order of the line
     stated: dict[str, list[tuple[int, str]]] = {}
@@ -76,8 +76,11 @@ def environment_changes(frames: Frames, runs: Runs, line: Line, trace_id: int) -
     ]
 
 
-def _facts(runs: Runs, line: Line, trace_id: int, slots: Sequence[int]) -> dict[int, dict[str, str]]:
-    """Return slot → the facts of the runs that gave the trace its point there."""
+def environments_at(runs: Runs, line: Line, trace_id: int, slots: Sequence[int]) -> dict[int, dict[str, str]]:
+    """Return slot → the facts of the runs that gave the trace its point there, for those of ``slots`` with runs.
+
+    Where runs measured a commit in different environments, the text of a fact joins their values.
+    """
     environments: dict[int, list[Mapping[str, str]]] = {}
     for run in runs.at(line.repository, slots):
         known = environments.setdefault(run.slot, [])

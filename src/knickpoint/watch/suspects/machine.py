@@ -3,6 +3,7 @@
 The facts of the runs are compared at the two commits that bound the suspect range. A fact that changes once in a hundred
 measured commits and changes exactly there is a hundred times likelier if the machine made the step. With the probability that a
 step comes from no commit, this gives that of the machine; the more often the facts change by themselves, the less it says.
+Where one environment measured on both sides of the step, its own values decide (:mod:`~knickpoint.watch.suspects.same_environment`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,12 @@ import numpy as np
 from knickpoint.model.commit import Line
 from knickpoint.model.regression import SuspectRange
 from knickpoint.store import Store
-from knickpoint.store.points.environments import environment_changes
+from knickpoint.store.points.environments import environment_changes, environments_at
+from knickpoint.watch.suspects.same_environment import (
+    EnvironmentComparison,
+    EnvironmentVerdict,
+    compare_within_environments,
+)
 
 __all__ = ["MachineChange", "chance_of_machine", "find_machine_change"]
 
@@ -32,22 +38,39 @@ _MOST_CERTAIN: Final = 0.98
 class MachineChange:
     """The facts of the machine that are others since a step, name → (before, after).
 
-    They changed ``changes`` times between the ``measured`` commits of the trace.
+    They changed ``changes`` times between the ``measured`` commits of the trace. ``within`` compares the values of one
+    environment before and after the step, None where none measured on both sides.
     """
 
     facts: Mapping[str, tuple[str, str]]
     changes: int
     measured: int
+    within: EnvironmentComparison | None = None
+
+    @property
+    def excluded(self) -> bool:
+        """Whether the values of one environment show that the machine did not make the step."""
+        return self.within is not None and self.within.verdict is EnvironmentVerdict.MOVED
 
     def __str__(self) -> str:
-        """Say what changed, and how often such facts do."""
+        """Say what changed, how often such facts do, and what the values of one environment did."""
         facts = ", ".join(f"{name} {before} → {after}" for name, (before, after) in sorted(self.facts.items()))
         often = "once" if self.changes == 1 else f"{self.changes} times"
-        return f"The machine changed: {facts}. Such facts changed {often} in {self.measured:,} measured commits."
+        within = f" {self.within}" if self.within else ""
+        return (
+            f"The machine changed: {facts}. Such facts changed {often} in {self.measured:,} measured commits.{within}"
+        )
 
 
 def chance_of_machine(change: MachineChange, none: float) -> float:
-    """Return the probability that no commit made the step, where it was ``none`` without the ``change``."""
+    """Return the probability that no commit made the step, where it was ``none`` without the ``change``.
+
+    Values of one environment that moved with the step leave it as it was; values that stayed make it nearly certain.
+    """
+    if change.within is not None and change.within.verdict is EnvironmentVerdict.MOVED:
+        return none
+    if change.within is not None and change.within.verdict is EnvironmentVerdict.STAYED:
+        return _MOST_CERTAIN
     odds = none / (1 - none) * change.measured / change.changes
     return min(odds / (1 + odds), _MOST_CERTAIN)
 
@@ -60,7 +83,10 @@ def find_machine_change(
         return None
     found = [_change_of(store, line, suspect_range, trace) for trace in islice(traces, _MOST_TRACES)]
     known = [change for change in found if change is not None]
-    return known[0] if len(known) == len(found) else None
+    if len(known) < len(found):
+        return None
+    # A member whose own environment decides says more than one that was measured in another one since.
+    return next((change for change in known if change.within), known[0])
 
 
 def _facts_differ(store: Store, line: Line, suspect_range: SuspectRange) -> bool:
@@ -78,5 +104,14 @@ def _change_of(store: Store, line: Line, suspect_range: SuspectRange, trace: int
     if here is None or here.previous != suspect_range.previous:
         return None
     often = sum(1 for change in changes if change.facts.keys() & here.facts.keys())
-    measured = int(np.count_nonzero(~np.isnan(store.frames.values(line, [trace])[0])))
-    return MachineChange(here.facts, often, measured)
+    values = store.frames.values(line, [trace])[0]
+    positions = np.flatnonzero(~np.isnan(values))
+    slots = [int(line.slots[position]) for position in positions.tolist()]
+    facts = environments_at(store.runs, line, trace, slots)
+    within = compare_within_environments(
+        values[positions].astype(np.float64),
+        [facts.get(slot) for slot in slots],
+        slots.index(here.slot),
+        sorted(here.facts),
+    )
+    return MachineChange(here.facts, often, positions.size, within)

@@ -198,8 +198,10 @@ def _rank(
                     earlier=evidence.earlier(each.id),
                 )
             ),
-            _note(evidence, source, known),
-            machine=str(machine or ""),
+            " ".join(
+                filter(None, [str(machine) if machine and machine.excluded else "", _note(evidence, source, known)])
+            ),
+            machine="" if machine is None or machine.excluded else str(machine),
         )
         if each.id in bisections:
             ranked[each] = measured_suspects(ranked[each], bisections[each.id])

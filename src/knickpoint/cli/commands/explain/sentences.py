@@ -107,6 +107,8 @@ def _of_step(explanation: Explanation, explained: AlertExplanation, step: Explai
         f" from there on, up to the next one, on the line {explained.line}."
     )
     yield _why(explained, step)
+    if step.machine:
+        yield step.machine
     yield _what_if(explained, step, value_text(numbers.before_level, unit))
 
 
