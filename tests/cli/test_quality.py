@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -36,6 +37,7 @@ def test_the_noisiest_traces_are_listed(knick: Knick) -> None:
     knick("triage", "1", "--as", "hidden")
     (row,) = json.loads(knick("quality", "traces", "--format", "json").output)
     assert (row["hidden"], row["share"]) == (1, 1.0)
+    assert 0 < row["smallest_change"] < 1
 
 
 @pytest.mark.long
@@ -86,8 +88,39 @@ def test_a_proposal_is_accepted_and_taken_back(knick: Knick) -> None:
     assert proposal["found_after"] == proposal["found_before"]
     accepted = knick("quality", "accept", "default:raise")
     assert accepted.code == 0, accepted.errors
-    assert "knick alerts remove default" in accepted.output
+    assert "knick quality undo 1" in accepted.output
     assert json.loads(knick("alerts", "list", "--format", "json").output)[0]["minimum_effect"] > 0
-    assert knick("alerts", "remove", "default").code == 0
+    assert knick("quality", "undo", "1").code == 0
     assert json.loads(knick("alerts", "list", "--format", "json").output)[0]["minimum_effect"] == 0
     assert knick("quality", "accept", "default:magic").code == 2
+
+
+_LABELLED = {
+    "repository": "elsewhere",
+    "line": "main",
+    "trace": ",benchmark=parse,",
+    "unit": "ms",
+    "better": "lower",
+    "label": "real",
+    "direction": "regression",
+    "movement": 1,
+    "previous": 11,
+    "position": 12,
+    "previous_commit": "a",
+    "commit": "b",
+    "values": [10.0, 10.1] * 6 + [14.0, 14.1] * 3,
+}
+
+
+def test_an_alert_is_measured_against_a_corpus_without_an_instance(
+    knick: Knick, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("corpus.jsonl").write_text(json.dumps(_LABELLED))
+    ran = knick("backtest", "--corpus", "corpus.jsonl", "--set", "settle_most=3", "--format", "json")
+    assert ran.code == 0, ran.errors
+    (row,) = json.loads(ran.output)
+    assert (row["alert"], row["repository"], row["found"]) == ("default", "elsewhere", 1)
+    refused = knick("backtest", "--corpus", "corpus.jsonl", "--since", "2026-01-01")
+    assert refused.code == 2
+    assert "a corpus is replayed whole" in refused.errors

@@ -135,6 +135,8 @@ GET    /api/v1/deliveries                     401 403 200 200 403 403 403 200 20
 POST   /api/v1/deliveries/retry               401 403 200 200 403 403 403 200 200 | 401 401 401 401 401
 POST   /api/v1/deliveries/drop                401 403 200 200 403 403 403 200 200 | 401 401 401 401 401
 GET    /api/v1/alert-quality                  401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
+POST   /api/v1/alert-quality/proposals        401 403 403 400 403 403 403 403 400 | 401 401 401 401 401
+DELETE /api/v1/alert-quality/proposals/{decision} 401 403 403 404 403 403 403 403 404 | 401 401 401 401 401
 GET    /api/v1/missed                         401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
 POST   /api/v1/missed                         401 403 201 201 403 403 403 201 201 | 401 401 401 401 401
 DELETE /api/v1/missed/{key}                   401 403 200 200 403 403 403 200 200 | 401 401 401 401 401
@@ -235,6 +237,7 @@ class Served:
             number=self.closed.trace,
             regression=self.closed.regression,
             quarantine=quarantine_of(self.instance.store) if "{quarantine}" in path else 0,
+            decision=0,
             bisection=bisection_of(self.instance.store) if "{bisection}" in path else 0,
             text="no-link",
         )
@@ -279,6 +282,7 @@ class Served:
             "POST /api/v1/triage/merge": {"json": {"ids": [closed.decided]}},
             "POST /api/v1/deliveries/retry": {"json": {"ids": []}},
             "POST /api/v1/deliveries/drop": {"json": {"ids": []}},
+            "POST /api/v1/alert-quality/proposals": {"json": {"name": "none:raise", "accept": True}},
             "POST /api/v1/missed": {"json": {"trace": closed.trace, "commit": closed.commit, "direction": "down"}},
             "POST /api/v1/tokens": {"json": {"name": f"new-{column}", "scopes": ["read"]}},
             "DELETE /api/v1/tokens/{name}": {"name": f"spare-{column}"},

@@ -10,12 +10,15 @@ import pytest
 
 from knickpoint.detect import find_steps_many
 from knickpoint.model.alert import Alert
+from knickpoint.model.proposal import ProposalKind
 from knickpoint.model.quality import FindingRecord
 from knickpoint.model.regression import Status
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.quality.corpus import COLUMNS, corpus_rows
 from knickpoint.watch.quality.detectable_change import detectable_change, detectable_size
-from knickpoint.watch.quality.proposals import Proposal, ProposalKind, propose
+from knickpoint.watch.quality.noisy_traces import noisiest_traces
+from knickpoint.watch.quality.proposals import Proposal, propose
+from knickpoint.watch.quality.smallest_changes import smallest_changes
 from knickpoint.watch.triage.decisions import Targets, decide
 
 from .conftest import QUICK, World, levels
@@ -115,3 +118,14 @@ def test_the_detectable_change_is_relative_to_the_median() -> None:
     assert change.deviation == pytest.approx(1, rel=0.15)
     assert change.relative_size == pytest.approx(change.size / 50, rel=0.02)
     assert detectable_change(values[:3]) is None
+
+
+def test_the_smallest_change_of_a_trace_is_that_of_the_values_behind_its_newest_finding(world: World) -> None:
+    world.measure({"parse": levels((10, 10.0), (12, 20.0)), "new": [1.0]})
+    run_alerts(world.store, [QUICK], as_work=True)
+    hidden_ones = [
+        record(k, trace_id=world.trace(name), status=Status.HIDDEN) for k, name in enumerate(("parse", "new"))
+    ]
+    noisy = noisiest_traces(hidden_ones, {0: world.repository.id, 1: world.repository.id})
+    changes = smallest_changes(world.store, [world.repository], noisy)
+    assert {key: each.before for key, each in changes.items()} == {world.trace("parse"): 12}

@@ -35,6 +35,10 @@ export type Missing = Schemas["MissingAnswer"];
 export type MissingEntry = Schemas["MissingEntryAnswer"];
 export type AcceptedRename = Schemas["AcceptedRenameAnswer"];
 export type Health = Schemas["HealthAnswer"];
+export type MissedChange = Schemas["MissedAnswer"];
+export type MissedRequest = Schemas["MissedRequest"];
+export type ProposalDecision = Schemas["ProposalDecisionAnswer"];
+export type ProposalRequest = Schemas["ProposalRequest"];
 export type ListFilter = Schemas["ListFilter"];
 export type Finding = Schemas["MemberAnswer"];
 export type FindingPage = Schemas["MembersAnswer"];
@@ -195,6 +199,12 @@ export const api = {
   revokeToken: (name: string) => remove<Token>(apiUrl(`tokens/${encodeURIComponent(name)}`)),
   alertQuality: (since: string | undefined, signal?: AbortSignal) =>
     get<AlertQuality>(apiUrl("alert-quality", { since }), signal),
+  decideProposal: (request: ProposalRequest) => post<ProposalDecision>(apiUrl("alert-quality/proposals"), request),
+  undoProposal: (id: number) => remove<ProposalDecision>(apiUrl(`alert-quality/proposals/${id}`)),
+  missed: (trace: number, line: string, signal?: AbortSignal) =>
+    get<MissedChange[]>(apiUrl("missed", { trace, line }), signal),
+  markMissed: (request: MissedRequest) => post<MissedChange>(apiUrl("missed"), request),
+  unmarkMissed: (id: number) => remove<MissedChange>(apiUrl(`missed/${id}`)),
   audit: (request: AuditRequest, signal?: AbortSignal) => get<AuditEntry[]>(apiUrl("audit", { ...request }), signal),
   version: (signal?: AbortSignal) => get<Version>(apiUrl("version"), signal),
   alerts: (signal?: AbortSignal) => get<Alert[]>(apiUrl("alerts"), signal),

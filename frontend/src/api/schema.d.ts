@@ -24,6 +24,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/alert-quality/proposals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Post Proposal Decision
+         * @description Accept a proposal, which changes its alert in the store, or reject it. It takes an admin of all that it watches.
+         */
+        post: operations["post_proposal_decision"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/alert-quality/proposals/{decision}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete Proposal Decision
+         * @description Take a decision about a proposal back; the alerts are as they were before.
+         */
+        delete: operations["delete_proposal_decision"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/alerts": {
         parameters: {
             query?: never;
@@ -1877,11 +1917,19 @@ export interface components {
         AlertQualityAnswer: {
             /** Alerts */
             alerts: components["schemas"]["AlertRowAnswer"][];
+            /**
+             * Decisions
+             * @description About proposals, the newest first.
+             */
+            decisions: components["schemas"]["ProposalDecisionAnswer"][];
             /** Doubts */
             doubts: components["schemas"]["DoubtAnswer"][];
             /** Noisiest */
             noisiest: components["schemas"]["NoisyTraceAnswer"][];
-            /** Proposals */
+            /**
+             * Proposals
+             * @description Without those that a person rejected.
+             */
             proposals: components["schemas"]["ProposalAnswer"][];
             total: components["schemas"]["AlertRowAnswer"];
         };
@@ -2091,7 +2139,7 @@ export interface components {
          * @description What an entry of the audit log records.
          * @enum {string}
          */
-        AuditKind: "signed-in" | "sign-in-refused" | "signed-out" | "token-created" | "token-revoked" | "configuration-changed" | "decided" | "boundary-moved" | "missed-marked" | "missed-unmarked" | "tickets-changed" | "alerts-applied" | "alert-set" | "alert-removed" | "rename-accepted" | "rename-withdrawn" | "quarantine-lifted" | "bisection-asked" | "bisection-stopped" | "deliveries-changed" | "entries-deleted" | "restored";
+        AuditKind: "signed-in" | "sign-in-refused" | "signed-out" | "token-created" | "token-revoked" | "configuration-changed" | "decided" | "boundary-moved" | "missed-marked" | "missed-unmarked" | "tickets-changed" | "alerts-applied" | "alert-set" | "alert-removed" | "proposal-accepted" | "proposal-rejected" | "proposal-undone" | "rename-accepted" | "rename-withdrawn" | "quarantine-lifted" | "bisection-asked" | "bisection-stopped" | "deliveries-changed" | "entries-deleted" | "restored";
         /**
          * Better
          * @description Which direction of a value is better.
@@ -3849,10 +3897,20 @@ export interface components {
             /** Note */
             note: string;
             /**
+             * Position
+             * @description Position of `commit` on the line; null where it is not there.
+             */
+            position: number | null;
+            /**
              * Previous
              * @description Hash of the last commit before the change.
              */
             previous: string;
+            /**
+             * Previous Position
+             * @description Position of `previous` on the line; null where it is not there.
+             */
+            previous_position: number | null;
             /** Repository */
             repository: string;
             /**
@@ -4192,6 +4250,11 @@ export interface components {
              * @description Its part of all hidden findings.
              */
             share: number;
+            /**
+             * Smallest Change
+             * @description The smallest change, relative to its level, that 20 new values could show; null where it is unknown.
+             */
+            smallest_change: number | null;
             /** Trace Id */
             trace_id: number;
             /** Trace Key */
@@ -4485,11 +4548,59 @@ export interface components {
             reason: string;
         };
         /**
+         * ProposalDecisionAnswer
+         * @description A proposal that a person accepted or rejected.
+         */
+        ProposalDecisionAnswer: {
+            /** Accepted */
+            accepted: boolean;
+            /** Change */
+            change: string;
+            /** Id */
+            id: number;
+            kind: components["schemas"]["ProposalKind"];
+            /** Name */
+            name: string;
+            /**
+             * Time
+             * Format: date-time
+             */
+            time: string;
+            /** Who */
+            who: string;
+        };
+        /**
          * ProposalKind
          * @description RAISE the least effect, MUTE traces, or SPLIT traces that jump between levels off to an alert for modes.
          * @enum {string}
          */
         ProposalKind: "raise" | "mute" | "split";
+        /**
+         * ProposalRequest
+         * @description A decision about a proposal.
+         */
+        ProposalRequest: {
+            /**
+             * Accept
+             * @description Whether to change the alerts as it says; false rejects it.
+             */
+            accept: boolean;
+            /**
+             * Name
+             * @description The name of the proposal, as in `all:raise`.
+             */
+            name: string;
+            /**
+             * Since
+             * @description As in the request that listed the proposal.
+             */
+            since?: string | null;
+            /**
+             * Until
+             * @description As in the request that listed the proposal.
+             */
+            until?: string | null;
+        };
         /**
          * ProposedRenameAnswer
          * @description A rename that may explain why a series stopped.
@@ -5594,6 +5705,215 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AlertQualityAnswer"];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    post_proposal_decision: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ProposalRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProposalDecisionAnswer"];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    delete_proposal_decision: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the decision. */
+                decision: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProposalDecisionAnswer"];
                 };
             };
             /** @description The request cannot be used. */
@@ -9323,6 +9643,8 @@ export interface operations {
                 repository?: string;
                 /** @description Only those in this trace. */
                 trace?: number | null;
+                /** @description Name of the line. Default: the default line. */
+                line?: string;
             };
             header?: never;
             path?: never;

@@ -266,6 +266,7 @@ function drawMark(drawing: Drawing, mark: ChartMark, x: number, room: { taken: n
   // Shape
   canvas.lineWidth = (calm ? 1.25 : 1.75) * ratio;
   if (mark.gone) drawCross(canvas, x, top, 4 * ratio);
+  else if (mark.missed) canvas.fillText("?", x - 3 * ratio, top);
   else drawStatusShape(canvas, mark.status, x, top, (mark.history ? 3.5 : 5) * ratio, colours.paper);
   // Text
   const { width } = canvas.measureText(mark.text);

@@ -33,6 +33,8 @@ export interface ChartMark {
   gone: boolean;
   /** It lies before the history boundary. */
   history: boolean;
+  /** A person marked it, because no alert found it. */
+  missed?: boolean;
 }
 
 /** A change of environment; `position` is the first commit in the new one. */

@@ -7,6 +7,7 @@ export const announcementWord: Record<AnnouncementKind, string> = {
   regressed: "regressed",
   improved: "improved",
   moved: "moved to other commits",
+  grew: "grew",
   located: "commit found",
   recovered: "recovered",
   fixed: "fixed",

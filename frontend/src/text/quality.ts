@@ -18,3 +18,8 @@ export function formatHours(hours: number | null): string {
   if (hours === null) return NOTHING;
   return hours >= 2 * DAY_HOURS ? `${(hours / DAY_HOURS).toFixed(1)} d` : `${hours.toFixed(1)} h`;
 }
+
+/** The smallest change that a trace could show, relative to its level; a dash where it is unknown. */
+export function formatSmallest(relative: number | null): string {
+  return relative === null ? NOTHING : `${(100 * relative).toFixed(1)} %`;
+}

@@ -46,7 +46,7 @@ export const PAGES: { [V in View]: Page<V> } = {
   },
   quality: {
     load: () => import("./quality/view"),
-    render: (route) => html`<kp-quality .route=${route}></kp-quality>`,
+    render: (route, { caller }) => html`<kp-quality .route=${route} .caller=${caller}></kp-quality>`,
   },
   tokens: {
     load: () => import("./tokens/view"),

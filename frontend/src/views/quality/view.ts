@@ -2,14 +2,16 @@
 
 import { html, nothing } from "lit";
 import { customElement, property } from "lit/decorators.js";
-import { api, type AlertQuality } from "../../api/client";
+import { api, type AlertQuality, type Caller } from "../../api/client";
 import { PageElement } from "../../page-element";
 import { navigate } from "../../routes/navigation";
 import { qualityRoute, type QualityRoute } from "../../routes/quality";
+import { isAllowedSomewhere } from "../../state/access";
 import { Resource } from "../../state/resource";
 import { errorNotice, loadingNotice } from "../../templates/notice";
 import { selectField } from "../../templates/select-field";
-import { formatHours, formatInterval, formatShare } from "../../text/quality";
+import { formatHours, formatInterval, formatShare, formatSmallest } from "../../text/quality";
+import "./proposals";
 
 type Row = AlertQuality["total"];
 
@@ -24,10 +26,16 @@ const DAY_MS = 86_400_000;
 @customElement("kp-quality")
 export class QualityView extends PageElement {
   @property({ attribute: false }) route: QualityRoute = qualityRoute;
+  @property({ attribute: false }) caller!: Caller;
+  /** The begin of the period that is shown. */
+  private since: string | undefined;
 
   private readonly quality = new Resource<readonly [number | undefined], AlertQuality>(this, {
     args: () => [this.route.days],
-    load: ([days], signal) => api.alertQuality(sinceDays(days), signal),
+    load: ([days], signal) => {
+      this.since = sinceDays(days);
+      return api.alertQuality(this.since, signal);
+    },
     keepWhileLoading: () => true,
   });
 
@@ -49,7 +57,14 @@ export class QualityView extends PageElement {
   }
 
   private renderQuality(quality: AlertQuality) {
-    return html`${renderAlerts(quality)} ${renderProposals(quality)} ${renderDoubts(quality)} ${renderNoisiest(quality)}`;
+    return html`${renderAlerts(quality)}
+      <kp-proposals
+        .quality=${quality}
+        .since=${this.since}
+        .mayDecide=${isAllowedSomewhere(this.caller, "admin")}
+        @kp-proposal-decided=${() => this.quality.reload()}
+      ></kp-proposals>
+      ${renderDoubts(quality)} ${renderNoisiest(quality)}`;
   }
 }
 
@@ -108,20 +123,6 @@ function renderRate(rate: Row["precision"]) {
     <span class="faint" title="95 % interval of ${rate.part} of ${rate.whole}">${formatInterval(rate)}</span>`;
 }
 
-function renderProposals({ proposals }: AlertQuality) {
-  if (proposals.length === 0) return nothing;
-  return html`<section aria-labelledby="quality-proposals">
-    <h2 id="quality-proposals">Proposals</h2>
-    <ul class="plain">
-      ${proposals.map(({ name, change, reason }) => html`<li><b>${name}</b>: ${reason}. <code>${change}</code></li>`)}
-    </ul>
-    <p class="faint">
-      <code>knick quality proposals --backtest</code> replays the past with each, <code>knick quality accept NAME</code>
-      changes the alert.
-    </p>
-  </section>`;
-}
-
 function renderDoubts({ doubts }: AlertQuality) {
   return html`<section aria-labelledby="quality-doubts">
     <h2 id="quality-doubts">Labels in doubt</h2>
@@ -161,6 +162,9 @@ function renderNoisiest({ noisiest }: AlertQuality) {
           <th scope="col" class="number">Gone</th>
           <th scope="col" class="number">Of all hidden</th>
           <th scope="col" class="number">Up to here</th>
+          <th scope="col" class="number" title="That 20 new values could show, relative to the level">
+            Smallest change
+          </th>
         </tr>
       </thead>
       <tbody>
@@ -176,6 +180,7 @@ function renderNoisiest({ noisiest }: AlertQuality) {
               <td class="number" data-label="Gone">${each.gone}</td>
               <td class="number" data-label="Of all hidden">${formatShare(each.share)}</td>
               <td class="number" data-label="Up to here">${formatShare(each.cumulated)}</td>
+              <td class="number" data-label="Smallest change">${formatSmallest(each.smallest_change)}</td>
             </tr>`,
         )}
       </tbody>

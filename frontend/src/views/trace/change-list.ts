@@ -22,6 +22,7 @@ import { ticketList } from "../../templates/tickets";
 import { decidedStatus } from "../../text/findings";
 import { countText, numberText } from "../../text/numbers";
 import type { TraceContext } from "./context";
+import { renderMissedList } from "./missed";
 
 export function renderChangeList(context: TraceContext, changes: Changes) {
   const gone = context.route.gone ? changes.gone : [];
@@ -33,7 +34,7 @@ export function renderChangeList(context: TraceContext, changes: Changes) {
         ? html`<p class="faint">No change was found in this trace. “Why” below shows what the method examined.</p>`
         : nothing
     }
-    ${empty && gone.length === 0 ? nothing : renderTable(context, changes.changes, gone)}
+    ${empty && gone.length === 0 ? nothing : renderTable(context, changes.changes, gone)} ${renderMissedList(context)}
     ${ticketList(context.tickets, (position) => context.updateRoute({ commit: position }))}
   </section>`;
 }

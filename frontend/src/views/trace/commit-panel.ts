@@ -10,6 +10,7 @@ import { timestampText } from "../../text/dates";
 import { countText, grouped } from "../../text/numbers";
 import { valueText } from "../../text/units";
 import { changeAt, type TraceContext } from "./context";
+import { renderMissedButton } from "./missed";
 import { renderQuarantined } from "./quarantined";
 import { zoomToCommit } from "./shortcuts";
 import { renderSuspects } from "./suspects";
@@ -21,7 +22,7 @@ export function renderCommitPanel(context: TraceContext, changes: Changes) {
     <h2 id="commit-title">Commit</h2>
     ${
       commit && route.commit !== undefined
-        ? html`${renderFacts(context, changes, commit, route.commit)}${renderSuspects(changeAt(context, route.commit), context.suspects)}`
+        ? html`${renderFacts(context, changes, commit, route.commit)}${renderMissedButton(context, route.commit, commit.hash)}${renderSuspects(changeAt(context, route.commit), context.suspects)}`
         : html`<p class="faint">Click a value, or press ← and →, to see its commit.</p>`
     }
   </section>`;

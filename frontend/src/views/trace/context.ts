@@ -7,6 +7,7 @@ import type {
   Environment,
   Explanation,
   Finding,
+  MissedChange,
   QuarantinedValue,
   RemeasuredValue,
   Repository,
@@ -49,6 +50,8 @@ export interface TraceContext {
   readonly remeasured: readonly RemeasuredValue[];
   /** The tickets about this trace, also where no change is. */
   readonly tickets: readonly TicketMark[];
+  /** Changes that people marked as missed, also those that an alert found since. */
+  readonly missed: readonly MissedChange[];
   readonly commits: CommitCache | undefined;
   /** The pinned commit, its runs, and the suspects of the change that begins there. */
   readonly commit: Commit | undefined;

@@ -11,6 +11,7 @@ import { changeText, standingText } from "../../text/findings";
 import { countText, grouped } from "../../text/numbers";
 import { traceText } from "../../text/trace-names";
 import type { TraceContext } from "./context";
+import { missedText } from "./missed";
 import { renderTooltip } from "./tooltip";
 
 export function renderPlot(context: TraceContext, changes: Changes) {
@@ -82,7 +83,7 @@ function renderTools(context: TraceContext, { commits: total }: Changes) {
 /** A key for each kind of mark that the plot has. */
 function renderLegend(context: TraceContext, changes: Changes) {
   const { marks, environments, failures, quarantined, remeasured, tickets, candidates, route } = context;
-  const present = marks.filter((mark) => !mark.gone);
+  const present = marks.filter((mark) => !mark.gone && !mark.missed);
   const processed = changes.changes.filter((finding) => !finding.history || finding.status !== "new");
   const statuses = [...new Set(processed.map((finding) => finding.status))];
   const entry = (shown: boolean, key: string, text: string, symbol = "") =>
@@ -122,6 +123,12 @@ function renderLegend(context: TraceContext, changes: Changes) {
         "remeasured",
         "re-measured on another device, in no level",
       )}
+      ${entry(
+        marks.some((mark) => mark.missed),
+        "missed",
+        "missed, by a person",
+        "?",
+      )}
       ${entry(tickets.length > 0, "ticket", "ticket")} ${entry(candidates.length > 0, "candidate", "candidate")}
     </div>
     ${
@@ -151,6 +158,7 @@ function plotText(context: TraceContext, changes: Changes): string {
     ...(failures.length > 0 ? [`${countText(failures.length, "run")} failed or skipped.`] : []),
     ...(quarantined.length > 0 ? [`${countText(quarantined.length, "value")} quarantined.`] : []),
     ...(remeasured.length > 0 ? [`${countText(remeasured.length, "value")} re-measured by a bisection.`] : []),
+    ...missedText(context.missed),
     ...(tickets.length > 0 ? [`Tickets: ${tickets.map(({ name }) => name).join(", ")}.`] : []),
   ].join(" ");
 }

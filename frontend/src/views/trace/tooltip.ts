@@ -10,6 +10,7 @@ import { param } from "../../templates/trace-name";
 import { comparisonText } from "../../text/findings";
 import { grouped, percentText, ratioText } from "../../text/numbers";
 import { valueText } from "../../text/units";
+import { missedTips } from "./missed";
 import { quarantinedTips } from "./quarantined";
 import { remeasuredTips } from "./remeasured";
 import { changeAt, environmentsAt, type Regions, type TraceContext } from "./context";
@@ -28,7 +29,7 @@ export function renderTooltip(context: TraceContext, changes: Changes, { positio
     (environment) => html`<div class="tip-note">Environment changed: ${renderEnvironmentFacts(environment)}</div>`,
   )}
   ${remeasuredTips(context.remeasured, position, line.unit)} ${quarantinedTips(context.quarantined, position)}
-  ${ticketTips(context.tickets, position)}
+  ${missedTips(context.missed, position)} ${ticketTips(context.tickets, position)}
   ${pinned ? nothing : html`<div class="tip-hint">Click for its runs and links</div>`}`;
 }
 

@@ -12,6 +12,7 @@ import {
   type Environment,
   type Explanation,
   type Finding,
+  type MissedChange,
   type Repository,
   type Run,
   type TicketMark,
@@ -40,12 +41,15 @@ import { renderChangeList } from "./change-list";
 import { renderCommitPanel } from "./commit-panel";
 import { changeAt, failureMarks, markOf, type FailureMark, type TraceContext } from "./context";
 import { renderExplanation } from "./explanation";
+import { missedMarks } from "./missed";
 import { renderPlot } from "./plot";
 import { traceShortcuts } from "./shortcuts";
 import { loadSuspects, type SuspectList } from "./suspects";
 import { renderTitle } from "./title";
 
 const NO_TIMES = new Float64Array();
+/** The same list each time: the chart redraws when it gets another one. */
+const NONE: readonly never[] = [];
 
 @customElement("kp-trace")
 export class TraceView extends PageElement implements TraceContext {
@@ -93,6 +97,10 @@ export class TraceView extends PageElement implements TraceContext {
     args: () => [this.route.id, this.route.line] as const,
     load: ([id, line], signal) => api.tickets([id], line, signal),
   });
+  private readonly missedResource = new Resource(this, {
+    args: () => [this.route.id, this.route.line] as const,
+    load: ([id, line], signal) => api.missed(id, line, signal),
+  });
   private readonly commitResource = new Resource(this, {
     args: () => {
       const { commits } = this;
@@ -128,6 +136,7 @@ export class TraceView extends PageElement implements TraceContext {
     this.quarantinedResource,
     this.remeasuredResource,
     this.ticketsResource,
+    this.missedResource,
     this.commitResource,
     this.runsResource,
     this.suspectsResource,
@@ -144,29 +153,15 @@ export class TraceView extends PageElement implements TraceContext {
     ...(changes?.changes ?? []),
     ...(gone ? (changes?.gone ?? []) : []),
   ]);
-  private readonly marksOf = memoizeLast((findings: readonly Finding[]) =>
-    findings.flatMap((finding) => markOf(finding) ?? []),
-  );
+  private readonly marksOf = memoizeLast((findings: readonly Finding[], missed: readonly MissedChange[]) => [
+    ...findings.flatMap((finding) => markOf(finding) ?? []),
+    ...missedMarks(missed),
+  ]);
   private readonly failuresOf = memoizeLast((runs: readonly WithoutValue[] | undefined, series: Series | undefined) =>
     failureMarks(runs ?? [], series?.positions ?? []),
   );
   private readonly candidatesOf = memoizeLast(
     (explanation: Explanation | undefined): readonly ChartCandidate[] => explanation?.candidates ?? [],
-  );
-  private readonly environmentsOf = memoizeLast(
-    (environments: readonly Environment[] | undefined): readonly Environment[] => environments ?? [],
-  );
-
-  private readonly quarantinedOf = memoizeLast(
-    (values: readonly QuarantinedValue[] | undefined): readonly QuarantinedValue[] => values ?? [],
-  );
-
-  private readonly remeasuredOf = memoizeLast(
-    (values: readonly RemeasuredValue[] | undefined): readonly RemeasuredValue[] => values ?? [],
-  );
-
-  private readonly ticketsOf = memoizeLast(
-    (tickets: readonly TicketMark[] | undefined): readonly TicketMark[] => tickets ?? [],
   );
 
   private unregisterShortcuts: (() => void) | undefined;
@@ -174,16 +169,20 @@ export class TraceView extends PageElement implements TraceContext {
     this.changesResource.reload();
     this.remeasuredResource.reload();
     this.ticketsResource.reload();
+    this.missedResource.reload();
   };
+  private readonly onMissed = (): void => this.missedResource.reload();
 
   override connectedCallback(): void {
     super.connectedCallback();
     window.addEventListener("kp-decided", this.onDecided);
+    window.addEventListener("kp-missed", this.onMissed);
     this.unregisterShortcuts = registerShortcuts(() => traceShortcuts(this));
   }
 
   override disconnectedCallback(): void {
     window.removeEventListener("kp-decided", this.onDecided);
+    window.removeEventListener("kp-missed", this.onMissed);
     this.unregisterShortcuts?.();
     super.disconnectedCallback();
   }
@@ -220,11 +219,11 @@ export class TraceView extends PageElement implements TraceContext {
   }
 
   get marks(): readonly ChartMark[] {
-    return this.marksOf(this.findings);
+    return this.marksOf(this.findings, this.missed);
   }
 
   get environments(): readonly Environment[] {
-    return this.environmentsOf(this.environmentsResource.value);
+    return this.environmentsResource.value ?? NONE;
   }
 
   get failures(): readonly FailureMark[] {
@@ -232,15 +231,19 @@ export class TraceView extends PageElement implements TraceContext {
   }
 
   get quarantined(): readonly QuarantinedValue[] {
-    return this.quarantinedOf(this.quarantinedResource.value);
+    return this.quarantinedResource.value ?? NONE;
   }
 
   get remeasured(): readonly RemeasuredValue[] {
-    return this.remeasuredOf(this.remeasuredResource.value);
+    return this.remeasuredResource.value ?? NONE;
   }
 
   get tickets(): readonly TicketMark[] {
-    return this.ticketsOf(this.ticketsResource.value);
+    return this.ticketsResource.value ?? NONE;
+  }
+
+  get missed(): readonly MissedChange[] {
+    return this.missedResource.value ?? NONE;
   }
 
   get candidates(): readonly ChartCandidate[] {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final
 
@@ -15,7 +15,6 @@ from knickpoint.cli.progress import Progress
 from knickpoint.model.errors import InputError
 
 if TYPE_CHECKING:
-    from knickpoint.instance import Instance
     from knickpoint.model.alert import Alert
     from knickpoint.model.commit import Repository
     from knickpoint.store import Store
@@ -92,6 +91,13 @@ _OUTCOMES: Final = ("found", "lost", "noise", "avoided", "undecided", "new")
 @click.option(
     "--most-traces", type=click.IntRange(1), default=5000, show_default=True, help="Replay at most N traces with steps."
 )
+@click.option(
+    "--corpus",
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+    default=None,
+    metavar="FILE",
+    help="Replay the series of a corpus, and compare with its labels; - reads the standard input.",
+)
 @instance_option
 @format_option
 def command(
@@ -104,6 +110,7 @@ def command(
     repository: str,
     listed: str | None,
     most_traces: int,
+    corpus: str | None,
     instance: str | None,
     output: OutputFormat,
 ) -> None:
@@ -113,28 +120,25 @@ def command(
     have been announced. found and lost are changes that people acknowledged, linked to a ticket or marked as missed;
     noise and avoided are findings that they hid; undecided are findings without a decision, and new is what no alert has
     found so far. Nothing is written.
-    """
-    from knickpoint.watch.backtest.backtest import BacktestBounds, backtest
 
+    With --corpus, the past and the decisions are those that knick quality corpus --values wrote, for example elsewhere. The
+    alert is the default one, or --alert NAME of this instance.
+    """
+    changes = read_pairs(settings, "--set")
     with ExitStack() as stack:
-        opened = stack.enter_context(open_chosen_instance(instance))
-        store = opened.store
-        pairs = [
-            (alert, each)
-            for alert in _alerts(opened, name, method, read_pairs(settings, "--set"), compare=compare)
-            for each in _repositories(store, repository, alert)
-        ]
-        results = [
-            backtest(
-                store,
-                each,
-                alert,
-                since=_start(store, each, since),
-                bounds=BacktestBounds(traces=most_traces),
-                report=lambda what: stack.enter_context(Progress(what)),
-            )
-            for alert, each in pairs
-        ]
+        store: Store | None = None
+        if corpus is None:
+            opened = stack.enter_context(open_chosen_instance(instance))
+            store = opened.store
+            alerts = _alerts(opened.alerts, name, method, changes, compare=compare)
+            results = list(_past(stack, store, alerts, since=since, repository=repository, most_traces=most_traces))
+        else:
+            if since or repository:
+                raise InputError(
+                    "a corpus is replayed whole", where="--corpus", remedy="Leave out --since and --repository."
+                )
+            known = _known_alerts(instance, name)
+            results = list(_corpus(stack, corpus, _alerts(known, name, method, changes, compare=compare)))
         if listed:
             show(_LIST, list(_finding_rows(store, results, listed)), output, empty=f"No finding is {listed}.")
             return
@@ -147,16 +151,60 @@ def command(
                 show(_LIST, lost, output)
 
 
-def _alerts(opened: Instance, name: str, method: str, settings: Mapping[str, str], *, compare: bool) -> Iterator[Alert]:
+def _past(
+    stack: ExitStack, store: Store, alerts: Iterable[Alert], *, since: str, repository: str, most_traces: int
+) -> Iterator[Backtest]:
+    """Replay the past of the instance."""
+    from knickpoint.watch.backtest.backtest import BacktestBounds, backtest
+
+    for alert in alerts:
+        for each in _repositories(store, repository, alert):
+            yield backtest(
+                store,
+                each,
+                alert,
+                since=_start(store, each, since),
+                bounds=BacktestBounds(traces=most_traces),
+                report=lambda what: stack.enter_context(Progress(what)),
+            )
+
+
+def _corpus(stack: ExitStack, place: str, alerts: Iterable[Alert]) -> Iterator[Backtest]:
+    """Replay the series of the corpus at ``place``."""
+    from knickpoint.watch.backtest.backtest import backtest_history
+    from knickpoint.watch.backtest.corpus_reader import read_corpus
+
+    with click.open_file(place, encoding="utf-8", errors="replace") as lines:
+        parts = read_corpus(lines, place)
+    for alert in alerts:
+        for part in parts:
+            yield backtest_history(
+                part.history, alert, part.labels, report=lambda what: stack.enter_context(Progress(what))
+            )
+
+
+def _known_alerts(instance: str | None, name: str) -> list[Alert]:
+    """Return the default alert; where one is named, those of the instance."""
+    from knickpoint.watch.alert_run.run import default_alert
+
+    if not name:
+        return [default_alert()]
+    with open_chosen_instance(instance) as opened:
+        return list(opened.alerts)
+
+
+def _alerts(
+    known: Sequence[Alert], name: str, method: str, settings: Mapping[str, str], *, compare: bool
+) -> Iterator[Alert]:
     """Yield the alerts to replay: the named one or all, changed as asked for, before that as they are."""
     from dataclasses import replace
 
     from knickpoint.watch.backtest.variants import changed_alert
 
-    chosen = [alert for alert in opened.alerts if name in {"", alert.name}]
+    chosen = [alert for alert in known if name in {"", alert.name}]
     if not chosen:
-        known = ", ".join(alert.name for alert in opened.alerts)
-        raise InputError(f"there is no alert {name!r}", where="--alert", remedy=f"The alerts are: {known}.")
+        names = ", ".join(alert.name for alert in known)
+        raise InputError(f"there is no alert {name!r}", where="--alert", remedy=f"The alerts are: {names}.")
     for alert in chosen:
         changed = changed_alert(alert, settings, method)
         if compare and changed != alert:
@@ -223,11 +271,11 @@ def _show_limits(results: Sequence[Backtest]) -> None:
             click.echo(f"{result.alert.name}, {result.repository}: {limit}")
 
 
-def _finding_rows(store: Store, results: Sequence[Backtest], outcome: str) -> Iterator[Row]:
+def _finding_rows(store: Store | None, results: Sequence[Backtest], outcome: str) -> Iterator[Row]:
     from knickpoint.watch.backtest.lost_reasons import lost_reasons
 
     for result in results:
-        reasons = lost_reasons(store, result) if outcome in {"lost", "all"} else {}
+        reasons = lost_reasons(store, result) if store and outcome in {"lost", "all"} else {}
         for each in result.score.findings:
             if outcome in {"all", each.outcome.value}:
                 yield _finding_row(result, each, reasons.get(each, ""))

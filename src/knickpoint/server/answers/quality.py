@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
 from knickpoint.instance import Instance
+from knickpoint.instance.alert_proposals import open_proposals
 from knickpoint.model.access import Permission
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import InputError
 from knickpoint.model.missed import ListedMissedChange
 from knickpoint.model.quality import FindingRecord
+from knickpoint.server.answers.proposals import list_proposal_decisions
 from knickpoint.server.errors import UnknownError
 from knickpoint.server.schemas.quality import (
     AlertQualityAnswer,
@@ -27,10 +30,12 @@ from knickpoint.server.schemas.quality import (
 from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.watch.missed_changes import MissedPlace, list_missed, mark_missed, unmark_missed
 from knickpoint.watch.quality.alert_table import AlertRow
+from knickpoint.watch.quality.detectable_change import DetectableChange
 from knickpoint.watch.quality.label_audit import AuditedList
-from knickpoint.watch.quality.proposals import propose
+from knickpoint.watch.quality.noisy_traces import NoisyTrace
 from knickpoint.watch.quality.rates import Rate
-from knickpoint.watch.quality.report import Period, measure_quality, read_records
+from knickpoint.watch.quality.report import Period, measure_quality
+from knickpoint.watch.quality.smallest_changes import smallest_changes
 
 __all__ = ["list_marks", "mark", "measure", "unmark"]
 
@@ -42,14 +47,20 @@ def measure(instance: Instance, visible: VisibleRepositories, period: Period) ->
     store, repositories = visible.store, visible.all()
     alerts = [alert for alert in instance.alerts if not alert.repository or visible.shows(alert.repository)]
     report = measure_quality(store, alerts, repositories, period)
-    records = [each for several in read_records(store, repositories, period).values() for each in several]
+    noisiest = report.noisiest[:_MOST_LISTED]
+    smallest = smallest_changes(store, repositories, noisiest)
     return AlertQualityAnswer(
         alerts=[_row(row) for row in report.rows],
         total=_row(report.total),
         doubts=[_doubt(each) for each in report.audit],
-        noisiest=[NoisyTraceAnswer.of(each) for each in report.noisiest[:_MOST_LISTED]],
-        proposals=[ProposalAnswer.of(each) for each in propose(records, alerts)],
+        noisiest=[_noisy(each, smallest.get(each.trace_id)) for each in noisiest],
+        proposals=[ProposalAnswer.of(each) for each in open_proposals(instance, alerts, repositories, period)],
+        decisions=list_proposal_decisions(instance, {alert.name for alert in alerts}),
     )
+
+
+def _noisy(trace: NoisyTrace, smallest: DetectableChange | None) -> NoisyTraceAnswer:
+    return NoisyTraceAnswer.of(trace, smallest_change=smallest.relative_size if smallest else math.nan)
 
 
 def _row(row: AlertRow) -> AlertRowAnswer:
@@ -89,13 +100,19 @@ def _doubtful(record: FindingRecord) -> DoubtfulAnswer:
 # Missed changes
 
 
-def list_marks(visible: VisibleRepositories, repository: str, trace: int | None) -> list[MissedAnswer]:
-    """List the missed changes of the repositories that the caller may read, those of one trace if it is given."""
+def list_marks(visible: VisibleRepositories, repository: str, trace: int | None, line_name: str) -> list[MissedAnswer]:
+    """List the missed changes of the repositories that the caller may read, those of one trace if it is given.
+
+    Positions are those on the line ``line_name``, "" for the default line of each repository.
+
+    Raises:
+        HistoryError: a repository with missed changes has no such line.
+    """
     found: list[MissedAnswer] = []
     for each in visible.some(repository):
         changes = visible.store.findings.missed.all(each)
         chosen = [change for change in changes if trace in {None, change.trace_id}]
-        found += _answers(visible, each, list_missed(visible.store, each, chosen))
+        found += _answers(visible, each, list_missed(visible.store, each, chosen), line_name)
     return found
 
 
@@ -138,8 +155,11 @@ def _unknown(key: int) -> UnknownError:
 
 
 def _answers(
-    visible: VisibleRepositories, repository: Repository, listed: Sequence[ListedMissedChange]
+    visible: VisibleRepositories, repository: Repository, listed: Sequence[ListedMissedChange], line_name: str = ""
 ) -> list[MissedAnswer]:
+    if not listed:
+        return []
+    positions = visible.store.commits.line(repository, line_name).positions
     ranges = [each.change.suspect_range for each in listed]
     slots = {slot for place in ranges for slot in (place.previous, place.slot)}
     hashes = {each.slot: each.commit.hash for each in visible.store.commits.get(repository, sorted(slots))}
@@ -152,6 +172,8 @@ def _answers(
             commit=hashes.get(each.change.suspect_range.slot, ""),
             direction=each.direction,
             finding=each.point.id if each.point else None,
+            previous_position=positions.get(each.change.suspect_range.previous),
+            position=positions.get(each.change.suspect_range.slot),
         )
         for each in listed
     ]

@@ -7,10 +7,16 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Path, Query
 from pydantic import AwareDatetime
 
-from knickpoint.server.answers import quality
-from knickpoint.server.callers import Editor
-from knickpoint.server.routes.dependencies import MOST, RepositoryName, RequestInstance, Visible
-from knickpoint.server.schemas.quality import AlertQualityAnswer, MissedAnswer, MissedRequest
+from knickpoint.server.answers import proposals, quality
+from knickpoint.server.callers import Admin, Editor
+from knickpoint.server.routes.dependencies import MOST, LineName, RepositoryName, RequestInstance, Visible
+from knickpoint.server.schemas.quality import (
+    AlertQualityAnswer,
+    MissedAnswer,
+    MissedRequest,
+    ProposalDecisionAnswer,
+    ProposalRequest,
+)
 from knickpoint.watch.quality.report import Period
 
 __all__ = ["router"]
@@ -32,15 +38,35 @@ def get_alert_quality(
     return quality.measure(instance, visible, Period(since, until))
 
 
+@router.post("/alert-quality/proposals", status_code=_CREATED)
+def post_proposal_decision(
+    _caller: Admin, visible: Visible, instance: RequestInstance, request: ProposalRequest
+) -> ProposalDecisionAnswer:
+    """Accept a proposal, which changes its alert in the store, or reject it. It takes an admin of all that it watches."""
+    return proposals.decide_proposal(instance, visible, request)
+
+
+@router.delete("/alert-quality/proposals/{decision}")
+def delete_proposal_decision(
+    _caller: Admin,
+    visible: Visible,
+    instance: RequestInstance,
+    decision: Annotated[int, Path(ge=0, le=MOST, description="Id of the decision.")],
+) -> ProposalDecisionAnswer:
+    """Take a decision about a proposal back; the alerts are as they were before."""
+    return proposals.undo_proposal(instance, visible, decision)
+
+
 @router.get("/missed")
 def get_missed(
     visible: Visible,
     *,
     repository: RepositoryName = "",
     trace: Annotated[int | None, Query(ge=0, le=MOST, description="Only those in this trace.")] = None,
+    line: LineName = "",
 ) -> list[MissedAnswer]:
     """List the changes that people marked as missed, each with the finding that it is by now."""
-    return quality.list_marks(visible, repository, trace)
+    return quality.list_marks(visible, repository, trace, line)
 
 
 @router.post("/missed", status_code=_CREATED)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 
 from knickpoint.model.alert import AlertDirection
+from knickpoint.model.proposal import ProposalKind
 from knickpoint.model.regression import Direction
 from knickpoint.server.schemas.base import Answer, FiniteOrNull, Id, Text
 from knickpoint.watch.quality.label_audit import LabelDoubt
-from knickpoint.watch.quality.proposals import ProposalKind
 
 __all__ = [
     "AlertQualityAnswer",
@@ -23,6 +23,8 @@ __all__ = [
     "MissedRequest",
     "NoisyTraceAnswer",
     "ProposalAnswer",
+    "ProposalDecisionAnswer",
+    "ProposalRequest",
     "RateAnswer",
 ]
 
@@ -97,6 +99,9 @@ class NoisyTraceAnswer(Answer):
     gone: int = Field(description="Findings without a decision that later data took back.")
     share: float = Field(description="Its part of all hidden findings.")
     cumulated: float = Field(description="The part of this trace and the noisier ones.")
+    smallest_change: FiniteOrNull = Field(
+        description="The smallest change, relative to its level, that 20 new values could show; null where it is unknown."
+    )
 
 
 class ProposalAnswer(Answer):
@@ -108,6 +113,27 @@ class ProposalAnswer(Answer):
     reason: str
 
 
+class ProposalDecisionAnswer(Answer):
+    """A proposal that a person accepted or rejected."""
+
+    id: int
+    name: str
+    kind: ProposalKind
+    accepted: bool
+    change: str
+    who: str
+    time: datetime
+
+
+class ProposalRequest(Answer):
+    """A decision about a proposal."""
+
+    name: Annotated[Text, Field(max_length=300)] = Field(description="The name of the proposal, as in `all:raise`.")
+    accept: bool = Field(description="Whether to change the alerts as it says; false rejects it.")
+    since: AwareDatetime | None = Field(default=None, description="As in the request that listed the proposal.")
+    until: AwareDatetime | None = Field(default=None, description="As in the request that listed the proposal.")
+
+
 class AlertQualityAnswer(Answer):
     """The measures of the alerts in a period."""
 
@@ -115,7 +141,8 @@ class AlertQualityAnswer(Answer):
     total: AlertRowAnswer
     doubts: list[DoubtAnswer]
     noisiest: list[NoisyTraceAnswer]
-    proposals: list[ProposalAnswer]
+    proposals: list[ProposalAnswer] = Field(description="Without those that a person rejected.")
+    decisions: list[ProposalDecisionAnswer] = Field(description="About proposals, the newest first.")
 
 
 class MissedRequest(Answer):
@@ -146,3 +173,5 @@ class MissedAnswer(Answer):
     who: str
     time: datetime
     finding: int | None = Field(description="The finding that is the same change by now; null while there is none.")
+    previous_position: int | None = Field(description="Position of `previous` on the line; null where it is not there.")
+    position: int | None = Field(description="Position of `commit` on the line; null where it is not there.")

@@ -33,6 +33,7 @@ from knickpoint.store.findings.groups import GroupTable, refresh_regressions_of
 from knickpoint.store.findings.missed_changes import MissedChangeTable
 from knickpoint.store.findings.newest_verdicts import NewestVerdicts
 from knickpoint.store.findings.point_updates import write_point_updates
+from knickpoint.store.findings.proposal_decisions import ProposalDecisions
 from knickpoint.store.findings.records import FindingRecords
 from knickpoint.store.findings.regression_list import (
     Page,
@@ -81,6 +82,7 @@ class Findings:
         newest: verdicts on the newest values of traces.
         missed: changes that people marked as missed.
         marks: where findings are, for small drawings.
+        proposals: proposals to change alerts that people accepted or rejected.
         records: findings with their first decisions, for measuring the alerts.
         suspects: the commits that may have caused each regression.
     """
@@ -102,6 +104,7 @@ class Findings:
         self.newest = NewestVerdicts(database)
         self.missed = MissedChangeTable(database)
         self.marks = ChangeMarks(database)
+        self.proposals = ProposalDecisions(database)
         self.records = FindingRecords(database)
         self.suspects = SuspectTable(database)
 

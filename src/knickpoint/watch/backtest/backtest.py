@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from knickpoint.model.alert import Alert
 from knickpoint.model.commit import Line, Repository
 from knickpoint.model.errors import InputError
+from knickpoint.model.params import decode_key
 from knickpoint.model.plain_text import counted
 from knickpoint.model.quality import Label
 from knickpoint.model.query import parse_query
@@ -136,10 +137,15 @@ def backtest_history(
 ) -> Backtest:
     """Replay ``alert`` over a history with labels that is no repository of an instance, such as a corpus.
 
+    Only the traces that the query of the alert matches take part.
+
     Raises:
         ConfigError: the alert cannot run.
     """
     check_alert(alert)
+    query = parse_query(alert.query)
+    watched = [row for row, trace in enumerate(history.traces) if query.matches(decode_key(trace.key))]
+    history = replace(history, traces=[history.traces[row] for row in watched], values=history.values[watched])
     replayed = replay(history, alert, progress=report("replaying commits") if report else None)
     return Backtest(
         alert=alert,

@@ -34,6 +34,7 @@ COLUMNS: Final = (
     "movement",
     "previous",
     "position",
+    "interval",
     "previous_commit",
     "commit",
     "before_level",
@@ -50,7 +51,8 @@ Row = Mapping[str, Any]
 def corpus_rows(store: Store, repository: Repository, *, values: bool = False) -> Iterator[Row]:
     """Yield the decided findings and the missed changes of ``repository``, each with the series where ``values`` is true.
 
-    ``previous`` and ``position`` are the places in the series: the change lies in (previous, position]. Missing values and
+    ``previous`` and ``position`` are the places in the series: the change lies in (previous, position]. ``interval`` is
+    the half width of the interval of location, in measured commits. Missing values and
     numbers are None.
     """
     lines = Lines(store, repository)
@@ -103,6 +105,7 @@ def _of_record(record: FindingRecord) -> dict[str, Any]:
         "kind": record.kind.value,
         "direction": record.direction.value,
         "movement": record.movement,
+        "interval": record.interval,
         "before_level": _finite(record.before_level),
         "after_level": _finite(record.after_level),
         "deviation": _finite(record.deviation),
@@ -123,6 +126,7 @@ def _missed(store: Store, repository: Repository, lines: Lines) -> Iterator[dict
                 "kind": "step",
                 "direction": listed.direction.value,
                 "movement": change.movement,
+                "interval": 0,
                 "methods": "",
             }
 

@@ -9,16 +9,16 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from typing import Final
 
 from knickpoint.model.alert import Alert
 from knickpoint.model.params import decode_key
+from knickpoint.model.proposal import ProposalKind
 from knickpoint.model.quality import FindingRecord, Label
 from knickpoint.model.query import Query, QueryTerm, parse_query
 from knickpoint.watch.detection.alert_groups import depends_on_group
 
-__all__ = ["Proposal", "ProposalKind", "propose"]
+__all__ = ["Proposal", "propose"]
 
 _LEAST_HIDDEN: Final = 5
 """Hidden findings of an alert from which a proposal is made: fewer may be chance."""
@@ -34,14 +34,6 @@ _ENOUGH: Final = 0.8
 
 _ROUNDING: Final = 1000
 """Effects are proposed in steps of 0.1 %."""
-
-
-class ProposalKind(Enum):
-    """RAISE the least effect, MUTE traces, or SPLIT traces that jump between levels off to an alert for modes."""
-
-    RAISE = "raise"
-    MUTE = "mute"
-    SPLIT = "split"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from knickpoint.cli.output import Cell, Column, OutputFormat, Row, format_option
 
 if TYPE_CHECKING:
     from knickpoint.watch.quality.alert_table import AlertRow
+    from knickpoint.watch.quality.detectable_change import DetectableChange
     from knickpoint.watch.quality.noisy_traces import NoisyTrace
     from knickpoint.watch.quality.rates import Rate
     from knickpoint.watch.quality.report import QualityReport
@@ -169,6 +170,9 @@ _NOISY: Final = (
     *(Column(name, right=True) for name in ("findings", "hidden", "real", "gone")),
     Column("share", "of all hidden", _share, right=True),
     Column("cumulated", "up to here", _share, right=True),
+    Column(
+        "smallest_change", "smallest change", lambda size: f"{size:.1%}" if math.isfinite(size) else "–", right=True
+    ),
 )
 
 
@@ -178,13 +182,24 @@ _NOISY: Final = (
 @instance_option
 @format_option
 def traces(*, limit: int, since: str, until: str, instance: str | None, output: OutputFormat) -> None:
-    """List the noisiest traces: those whose findings people hid, or later data took back, most often."""
-    noisy = _measured(instance, since, until).noisiest[:limit]
-    show(_NOISY, [_noisy_row(trace) for trace in noisy], output, empty="No finding was hidden or went away.")
+    """List the noisiest traces: those whose findings people hid, or later data took back, most often.
+
+    The smallest change is that which 20 new values of the trace could show, relative to its level.
+    """
+    from knickpoint.watch.quality.report import measure_quality
+    from knickpoint.watch.quality.smallest_changes import smallest_changes
+
+    with open_chosen_instance(instance) as opened:
+        store, repositories = opened.store, opened.store.commits.repositories()
+        noisy = measure_quality(store, opened.alerts, repositories, read_period(since, until)).noisiest[:limit]
+        smallest = smallest_changes(store, repositories, noisy)
+    rows = [_noisy_row(trace, smallest.get(trace.trace_id)) for trace in noisy]
+    show(_NOISY, rows, output, empty="No finding was hidden or went away.")
 
 
-def _noisy_row(trace: NoisyTrace) -> Row:
+def _noisy_row(trace: NoisyTrace, smallest: DetectableChange | None) -> Row:
     return {
         "trace": trace.trace_key,
         **{name: getattr(trace, name) for name in ("findings", "hidden", "real", "gone", "share", "cumulated")},
+        "smallest_change": smallest.relative_size if smallest else math.nan,
     }

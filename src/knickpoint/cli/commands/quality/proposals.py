@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -11,14 +11,14 @@ from knickpoint.cli.commands.quality.command import command
 from knickpoint.cli.commands.quality.period import period_options, read_period
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Cell, Column, OutputFormat, format_option, show
-from knickpoint.model.errors import InputError
 
 if TYPE_CHECKING:
     from knickpoint.instance import Instance
+    from knickpoint.model.proposal import ProposalDecision
     from knickpoint.watch.quality.proposals import Proposal
     from knickpoint.watch.quality.report import Period
 
-__all__ = ["accept", "proposals"]
+__all__ = ["accept", "decisions", "proposals", "reject", "undo"]
 
 _COLUMNS: Final = (
     Column("name"),
@@ -34,11 +34,9 @@ _REPLAYED: Final = tuple(
 
 
 def _proposals(opened: Instance, period: Period) -> list[Proposal]:
-    from knickpoint.watch.quality.proposals import propose
-    from knickpoint.watch.quality.report import read_records
+    from knickpoint.instance.alert_proposals import open_proposals
 
-    by_repository = read_records(opened.store, opened.store.commits.repositories(), period)
-    return propose((record for several in by_repository.values() for record in several), opened.alerts)
+    return open_proposals(opened, opened.alerts, opened.store.commits.repositories(), period)
 
 
 @command.command("proposals")
@@ -81,6 +79,18 @@ def _replay(opened: Instance, proposal: Proposal) -> dict[str, Cell]:
     }
 
 
+# Decisions
+
+_DECISIONS: Final = (
+    Column("id", right=True),
+    Column("name"),
+    Column("decision"),
+    Column("change"),
+    Column("who"),
+    Column("date"),
+)
+
+
 @command.command("accept")
 @click.argument("name")
 @period_options
@@ -88,46 +98,69 @@ def _replay(opened: Instance, proposal: Proposal) -> dict[str, Cell]:
 def accept(*, name: str, since: str, until: str, instance: str | None) -> None:
     """Accept the proposal NAME: change its alert in the store, as knick alerts set does.
 
-    The next run takes back what the alert no longer finds. The output has the commands that undo it. An alert of
-    knickpoint.toml is not changed; the output has the section to write.
+    The next run takes back what the alert no longer finds. knick quality undo takes the decision back. An alert of
+    knickpoint.toml is not changed: the message has the change to write there.
     """
+    from knickpoint.instance.alert_proposals import accept_proposal
+
+    _show_decision("Changed", _decide(accept_proposal, name, read_period(since, until), instance))
+
+
+@command.command("reject")
+@click.argument("name")
+@period_options
+@instance_option
+def reject(*, name: str, since: str, until: str, instance: str | None) -> None:
+    """Reject the proposal NAME: it is not made again before it would leave out half as many hidden findings more."""
+    from knickpoint.instance.alert_proposals import reject_proposal
+
+    _show_decision("Rejected", _decide(reject_proposal, name, read_period(since, until), instance))
+
+
+def _decide(
+    decide: Callable[..., ProposalDecision], name: str, period: Period, instance: str | None
+) -> ProposalDecision:
     from knickpoint.access.local_user import local_caller
-    from knickpoint.instance.alert_definition import set_alert
-    from knickpoint.instance.alert_sources import AlertSource, sourced_alerts
+    from knickpoint.instance.alert_proposals import find_proposal
 
     with open_chosen_instance(instance) as opened:
-        found = {each.name: each for each in _proposals(opened, read_period(since, until))}
-        if name not in found:
-            raise InputError(
-                f"there is no proposal {name!r}", remedy=f"The proposals are: {', '.join(found) or 'none'}."
-            )
-        proposal = found[name]
-        sources = {each.alert.name: each.source for each in sourced_alerts(opened.config, opened.store)}
-        source = sources[proposal.alert.name]
-        if source in {AlertSource.CONFIGURATION, AlertSource.REPOSITORY}:
-            raise InputError(
-                f"the alert {proposal.alert.name!r} is defined in a file, which no command changes",
-                where=f"proposal {name}",
-                remedy=f"Change it there: {proposal.change}.",
-            )
-        with opened.store.transaction():
-            for alert in proposal.changed:
-                set_alert(opened, alert, who=local_caller().name)
-    click.echo(f"Changed: {proposal.change}")
-    click.echo("To undo it:")
-    for line in _undoing(proposal, existed=source is AlertSource.STORE):
-        click.echo(f"  {line}")
+        return decide(opened, find_proposal(_proposals(opened, period), name), who=local_caller().name)
 
 
-def _undoing(proposal: Proposal, *, existed: bool) -> Iterable[str]:
-    """Return the commands that bring back the alerts as they were."""
-    import shlex
+def _show_decision(done: str, decision: ProposalDecision) -> None:
+    click.echo(f"{done}: {decision.change}")
+    click.echo(f"To undo it: knick quality undo {decision.id}")
 
-    before = proposal.alert
-    for alert in proposal.changed[1:]:
-        yield f"knick alerts remove {shlex.quote(alert.name)}"
-    if not existed:
-        yield f"knick alerts remove {shlex.quote(before.name)}"
-        return
-    settings = (f"query={before.query}", f"minimum_effect={before.minimum_effect:g}")
-    yield " ".join(["knick alerts set", shlex.quote(before.name), *map(shlex.quote, settings)])
+
+@command.command("decisions")
+@instance_option
+@format_option
+def decisions(*, instance: str | None, output: OutputFormat) -> None:
+    """List the proposals that people accepted or rejected, the newest first."""
+    with open_chosen_instance(instance) as opened:
+        found = reversed(opened.store.findings.proposals.all())
+        rows: list[dict[str, Cell]] = [
+            {
+                "id": each.id,
+                "name": each.name,
+                "decision": "accepted" if each.accepted else "rejected",
+                "change": each.change,
+                "who": each.who,
+                "date": each.time.date().isoformat(),
+            }
+            for each in found
+        ]
+    show(_DECISIONS, rows, output, empty="No proposal was accepted or rejected.")
+
+
+@command.command("undo")
+@click.argument("decision", type=click.IntRange(0), metavar="ID")
+@instance_option
+def undo(*, decision: int, instance: str | None) -> None:
+    """Take the decision ID back: a rejected proposal can be made again, an accepted one gets its alerts back."""
+    from knickpoint.access.local_user import local_caller
+    from knickpoint.instance.alert_proposals import undo_proposal_decision
+
+    with open_chosen_instance(instance) as opened:
+        undone = undo_proposal_decision(opened, decision, who=local_caller().name)
+    click.echo(f"Undone: {undone.change}")
