@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any, Final
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse, Response
 
 __all__ = ["PAGE_PATH", "add_api_page", "render_page"]
@@ -153,12 +153,14 @@ def _kind(schema: Node) -> str:
 
 def add_api_page(app: FastAPI) -> None:
     """Serve the page and its style sheet."""
+    app.add_api_route(PAGE_PATH, _page, include_in_schema=False)
+    app.add_api_route(_STYLE_PATH, _style, include_in_schema=False)
 
-    def page() -> Response:
-        return HTMLResponse(render_page(app.openapi()))
 
-    def style() -> Response:
-        return Response(_STYLE, media_type="text/css")
+# Both stand by themselves: FastAPI remembers each endpoint, and a closure would keep its application for ever.
+def _page(request: Request) -> Response:
+    return HTMLResponse(render_page(request.app.openapi()))
 
-    app.add_api_route(PAGE_PATH, page, include_in_schema=False)
-    app.add_api_route(_STYLE_PATH, style, include_in_schema=False)
+
+def _style() -> Response:
+    return Response(_STYLE, media_type="text/css")
