@@ -11,6 +11,7 @@ import "./styles/trace.css";
 import "./styles/bisection.css";
 import "./styles/explore.css";
 import "./styles/overview.css";
+import "./styles/status.css";
 import "uplot/dist/uPlot.min.css";
 
 import { applyTheme } from "./state/theme";

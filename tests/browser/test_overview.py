@@ -1,4 +1,4 @@
-"""The overview, and the way from it to what it counts."""
+"""The overview, the page of a commit, and the status page."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
+from tests.server.story import REPOSITORY
+
+from knickpoint.ingest.context.sidecar import Sidecar
+from knickpoint.ingest.file_import import import_data
+from knickpoint.instance import Instance
 
 pytestmark = pytest.mark.browser
 
@@ -50,3 +55,18 @@ def test_a_hash_leads_to_the_page_of_its_commit(browse: Callable[[str], Page]) -
     page.get_by_role("link", name="Measured before:").click()
     expect(page.get_by_text("No alert found a change that begins at this commit.")).to_be_visible()
     expect(page.get_by_role("table", name="Runs").locator("tbody tr")).to_have_count(1)
+
+
+def test_the_status_page_tries_a_refused_file_again(visit: Callable[[str], Page], served: tuple[Instance, str]) -> None:
+    instance, _ = served
+    import_data(instance, b"no results", source="ci 7", stated=Sidecar(repository=REPOSITORY))
+    try:
+        page = visit("/status")
+        page.get_by_role("button", name="Try ci 7 again").click()
+        expect(page.get_by_role("status").filter(has_text="ci 7: refused")).to_be_visible()
+        coverage = page.get_by_role("table", name="Coverage by suite")
+        expect(coverage.get_by_role("row", name="load")).to_contain_text("of 60")
+        expect(page.get_by_role("table", name="Newest commits").locator("tbody tr")).to_have_count(8)
+    finally:
+        for refused in instance.store.ledger.quarantined(payloads=False):
+            instance.store.ledger.discharge(refused.id)

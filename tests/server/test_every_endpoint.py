@@ -53,6 +53,7 @@ GET    /triage                                200
 GET    /explore                               200
 GET    /trace/{number}                        200
 GET    /commit/{name:path}                    200
+GET    /status                                200
 GET    /missing                               200
 GET    /quality                               200
 GET    /tokens                                200
@@ -78,6 +79,8 @@ GET    /api/v1/trends                         401 200 200 200 404 200 403 200 20
 GET    /api/v1/version                        200 200 200 200 200 200 200 200 200 | 401 401 401 401 401
 GET    /api/v1/reference                      200 200 200 200 200 200 200 200 200 | 401 401 401 401 401
 GET    /api/v1/health                         200 200 200 200 200 200 200 200 200 | 401 401 401 401 401
+GET    /api/v1/status                         401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
+POST   /api/v1/status/retry                   401 403 403 200 403 403 403 403 200 | 401 401 401 401 401
 GET    /api/v1/repositories                   401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/regressions                    401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/history                        401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
@@ -283,6 +286,7 @@ class Served:
             "POST /api/v1/deliveries/retry": {"json": {"ids": []}},
             "POST /api/v1/deliveries/drop": {"json": {"ids": []}},
             "POST /api/v1/alert-quality/proposals": {"json": {"name": "none:raise", "accept": True}},
+            "POST /api/v1/status/retry": {"json": {"events": True}},
             "POST /api/v1/missed": {"json": {"trace": closed.trace, "commit": closed.commit, "direction": "down"}},
             "POST /api/v1/tokens": {"json": {"name": f"new-{column}", "scopes": ["read"]}},
             "DELETE /api/v1/tokens/{name}": {"name": f"spare-{column}"},

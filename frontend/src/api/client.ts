@@ -48,6 +48,8 @@ export type Repository = Schemas["RepositoryAnswer"];
 export type Run = Schemas["RunAnswer"];
 export type Shortcut = Schemas["ShortcutAnswer"];
 export type Status = Schemas["Status"];
+export type InstanceStatus = Schemas["StatusAnswer"];
+export type RetryRequest = Partial<Schemas["RetryRequest"]>;
 export type Suspects = Schemas["SuspectsAnswer"];
 export type TicketMark = Schemas["TicketMarkAnswer"];
 export type Tracker = Schemas["TrackerAnswer"];
@@ -263,6 +265,8 @@ export const api = {
     get<NeverMeasured[]>(apiUrl("never-measured", { repository }), signal),
   runs: (id: number, commit: string, signal?: AbortSignal) =>
     get<Run[]>(apiUrl(`traces/${id}/runs`, { commit }), signal),
+  status: (signal?: AbortSignal) => get<InstanceStatus>(apiUrl("status"), signal),
+  retry: (wanted: RetryRequest) => post<Schemas["RetryAnswer"]>(apiUrl("status/retry"), wanted),
   commitReport: (repository: string, hash: string, signal?: AbortSignal) =>
     get<CommitReport>(apiUrl(`commits/${encodeURIComponent(hash)}/report`, { repository }), signal),
   commits: (repository: string, line: string, first: number, limit: number) =>

@@ -1158,6 +1158,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Status
+         * @description Return which files wait and which were refused and why, events, workers, devices, and the store.
+         */
+        get: operations["get_status"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/status/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Post Status Retry
+         * @description Import refused files again, as they arrived, and process events again that were given up.
+         */
+        post: operations["post_status_retry"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tickets": {
         parameters: {
             query?: never;
@@ -2799,6 +2839,27 @@ export interface components {
          */
         Condition: "present" | "recovered" | "gone";
         /**
+         * DeadEventAnswer
+         * @description An event that was given up.
+         */
+        DeadEventAnswer: {
+            /** Attempts */
+            attempts: number;
+            /** Consumer */
+            consumer: string;
+            /**
+             * Created
+             * Format: date-time
+             */
+            created: string;
+            /** Id */
+            id: number;
+            /** Kind */
+            kind: string;
+            /** Reason */
+            reason: string;
+        };
+        /**
          * DecisionAnswer
          * @description One entry of the triage log: the whole state after it.
          */
@@ -3029,6 +3090,18 @@ export interface components {
             where: string;
         };
         /**
+         * EventCountAnswer
+         * @description How many events of a kind wait for a consumer.
+         */
+        EventCountAnswer: {
+            /** Consumer */
+            consumer: string;
+            /** Count */
+            count: number;
+            /** Kind */
+            kind: string;
+        };
+        /**
          * ExplanationAnswer
          * @description Why there is, or is not, a finding.
          */
@@ -3112,6 +3185,31 @@ export interface components {
             name: string;
             /** Reason */
             reason: string;
+        };
+        /**
+         * FilesAnswer
+         * @description The files that were seen. Lists have at most 50 entries.
+         */
+        FilesAnswer: {
+            /**
+             * Counts
+             * @description Number of files by state: `stored`, `waiting`, `quarantined`.
+             */
+            counts: {
+                [key: string]: number;
+            };
+            /**
+             * Recent
+             * @description The newest 10 files.
+             */
+            recent: components["schemas"]["ImportedFileAnswer"][];
+            /**
+             * Refused
+             * @description The newest first.
+             */
+            refused: components["schemas"]["RefusedFileAnswer"][];
+            /** Waiting */
+            waiting: components["schemas"]["WaitingFileAnswer"][];
         };
         /**
          * FindingKind
@@ -3558,6 +3656,33 @@ export interface components {
          * @enum {string}
          */
         ImportState: "imported" | "unchanged" | "waiting" | "refused" | "unreadable";
+        /**
+         * ImportedFileAnswer
+         * @description A file that was seen lately.
+         */
+        ImportedFileAnswer: {
+            /**
+             * Changed
+             * Format: date-time
+             */
+            changed: string;
+            /** Format */
+            format: string;
+            /** Runs */
+            runs: number;
+            /**
+             * Size
+             * @description Bytes.
+             */
+            size: number;
+            /** Source */
+            source: string;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "stored" | "waiting" | "quarantined";
+        };
         /**
          * LabelDoubt
          * @description Why a label is in doubt.
@@ -4729,6 +4854,29 @@ export interface components {
             whole: number;
         };
         /**
+         * RefusedFileAnswer
+         * @description A file that was refused; it is kept and can be tried again.
+         */
+        RefusedFileAnswer: {
+            /** Attempts */
+            attempts: number;
+            /** Error */
+            error: string;
+            /** Id */
+            id: number;
+            /** Remedy */
+            remedy: string;
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
+            /** Source */
+            source: string;
+            /** Where */
+            where: string;
+        };
+        /**
          * RegionAnswer
          * @description A stable region: a level between two changes, with the positions of its first and last value.
          */
@@ -4882,6 +5030,50 @@ export interface components {
             name: string;
             /** Traces */
             traces: number;
+        };
+        /**
+         * RetriedFileAnswer
+         * @description What became of a file that was tried again.
+         */
+        RetriedFileAnswer: {
+            /**
+             * Lines
+             * @description As `knick ingest retry` prints them.
+             */
+            lines: string[];
+            /** Source */
+            source: string;
+        };
+        /**
+         * RetryAnswer
+         * @description What became of what was tried again.
+         */
+        RetryAnswer: {
+            /**
+             * Events
+             * @description Number of events that are due again.
+             */
+            events: number;
+            /** Files */
+            files: components["schemas"]["RetriedFileAnswer"][];
+        };
+        /**
+         * RetryRequest
+         * @description What to try again.
+         */
+        RetryRequest: {
+            /**
+             * Events
+             * @description Whether to process all events again that were given up.
+             * @default false
+             */
+            events: boolean;
+            /**
+             * Files
+             * @description Ids of refused files.
+             * @default []
+             */
+            files: number[];
         };
         /**
          * RunAnswer
@@ -5052,6 +5244,56 @@ export interface components {
          * @enum {string}
          */
         Status: "new" | "acknowledged" | "hidden" | "ticket";
+        /**
+         * StatusAnswer
+         * @description The status of an instance.
+         */
+        StatusAnswer: {
+            /**
+             * Dead Events
+             * @description The newest 50 events that were given up.
+             */
+            dead_events: components["schemas"]["DeadEventAnswer"][];
+            /** Dead Total */
+            dead_total: number;
+            /**
+             * Devices
+             * @description Devices that made probes in the last 7 days.
+             */
+            devices: components["schemas"]["DeviceUseAnswer"][];
+            /**
+             * Events
+             * @description null for callers who may not read every repository.
+             */
+            events: components["schemas"]["EventCountAnswer"][] | null;
+            /** @description null for callers who may not read every repository. */
+            files: components["schemas"]["FilesAnswer"] | null;
+            store: components["schemas"]["StoreAnswer"];
+            /** Workers */
+            workers: components["schemas"]["WorkerAnswer"][];
+        };
+        /**
+         * StoreAnswer
+         * @description The database.
+         */
+        StoreAnswer: {
+            /** Commits */
+            commits: number;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "sqlite" | "postgresql";
+            /** Schema Revision */
+            schema_revision: string;
+            /**
+             * Size
+             * @description Bytes of the database file; null for PostgreSQL.
+             */
+            size: number | null;
+            /** Traces */
+            traces: number;
+        };
         /**
          * SuspectAnswer
          * @description A commit that may have caused a regression.
@@ -5579,6 +5821,28 @@ export interface components {
             name: string;
             /** Version */
             version: string;
+        };
+        /**
+         * WaitingFileAnswer
+         * @description A file that waits for a commit that its repository does not have.
+         */
+        WaitingFileAnswer: {
+            /** Id */
+            id: number;
+            /** Repository */
+            repository: string;
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
+            /** Source */
+            source: string;
+            /**
+             * Unknown
+             * @description The commits that it waits for, at most 3.
+             */
+            unknown: string[];
         };
         /**
          * WithoutValueAnswer
@@ -11919,6 +12183,212 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ShortcutAnswer"];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_status: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StatusAnswer"];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    post_status_retry: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RetryRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RetryAnswer"];
                 };
             };
             /** @description The request cannot be used. */

@@ -6,6 +6,7 @@ import { exploreFormat, type ExploreRoute } from "./explore";
 import { missingFormat, type MissingRoute } from "./missing";
 import { overviewFormat, type OverviewRoute } from "./overview";
 import { qualityFormat, type QualityRoute } from "./quality";
+import { statusFormat, type StatusRoute } from "./status";
 import { tokensFormat, type TokensRoute } from "./tokens";
 import { traceFormat, type TraceRoute } from "./trace";
 import { triageFormat, type TriageRoute } from "./triage";
@@ -23,6 +24,7 @@ export type Route =
   | TraceRoute
   | CommitRoute
   | ExploreRoute
+  | StatusRoute
   | MissingRoute
   | QualityRoute
   | TokensRoute
@@ -38,6 +40,7 @@ const FORMATS: { [V in View]: RouteFormat<RouteOf<V>> } = {
   trace: traceFormat,
   commit: commitFormat,
   explore: exploreFormat,
+  status: statusFormat,
   missing: missingFormat,
   quality: qualityFormat,
   tokens: tokensFormat,

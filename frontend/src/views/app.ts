@@ -17,6 +17,7 @@ import { followLink, navigate } from "../routes/navigation";
 import { pageTitle, parseRoute, routeUrl, type Route, type View } from "../routes/routes";
 import { overviewRoute } from "../routes/overview";
 import { qualityRoute } from "../routes/quality";
+import { statusRoute } from "../routes/status";
 import { tokensRoute } from "../routes/tokens";
 import { triageRoute } from "../routes/triage";
 import { isAllowedEverywhere, isAllowedSomewhere, NO_SESSION, nextSession, type Session } from "../state/access";
@@ -165,6 +166,7 @@ export class App extends PageElement {
       ${this.renderLink("overview", routeUrl(overviewRoute), "Overview")}
       ${this.renderLink("triage", routeUrl(triageRoute), "Triage")}
       ${this.renderLink("explore", routeUrl(exploreRoute), "Explore")}
+      ${this.renderLink("status", routeUrl(statusRoute), "Status")}
       ${this.renderLink("missing", routeUrl(missingRoute), "Missing", "admin")}
       ${this.renderLink("quality", routeUrl(qualityRoute), "Quality", "admin")}
       ${isAllowedSomewhere(caller, "admin") ? this.renderLink("tokens", routeUrl(tokensRoute), "Tokens", "admin") : nothing}

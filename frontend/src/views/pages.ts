@@ -39,6 +39,11 @@ export const PAGES: { [V in View]: Page<V> } = {
     load: () => import("./explore/view"),
     render: (route, { repositories }) => html`<kp-explore .route=${route} .repositories=${repositories}></kp-explore>`,
   },
+  status: {
+    load: () => import("./status/view"),
+    render: (route, { repositories, caller }) =>
+      html`<kp-status .route=${route} .repositories=${repositories} .caller=${caller}></kp-status>`,
+  },
   missing: {
     load: () => import("./missing/view"),
     render: (route, { repositories, caller }) =>

@@ -6,6 +6,7 @@ import { missingRoute } from "../../routes/missing";
 import type { OverviewRoute } from "../../routes/overview";
 import { qualityRoute } from "../../routes/quality";
 import { routeUrl } from "../../routes/routes";
+import { statusRoute } from "../../routes/status";
 import { traceRoute } from "../../routes/trace";
 import { triageRoute } from "../../routes/triage";
 import { timestamp } from "../../templates/commit";
@@ -58,13 +59,13 @@ function figuresOf(overview: Overview, notices: readonly Notice[] | undefined, r
     { label: "to triage", number: waiting, href: triage({}), urgent: true },
     { label: "assigned to you", number: mine, href: triage({ tab: "processed" }), urgent: true },
     { label: "canaries that moved", number: canaries, href: triage({ alertKind: "canary" }), urgent: true },
-    { label: "quarantined runs", number: quarantined, href: routeUrl(missingRoute), urgent: true },
+    { label: "quarantined runs", number: quarantined, href: routeUrl(statusRoute), urgent: true },
     { label: "benchmarks that stopped", number: stopped, href: routeUrl(missingRoute), urgent: true },
     { label: "alerts that fail", number: failing.length, href: routeUrl(qualityRoute), urgent: true },
     {
       label: "devices that were lost",
       number: lost.length,
-      href: routeUrl(missingRoute),
+      href: routeUrl(statusRoute),
       urgent: true,
       note: devices.length > 0 ? `of ${devices.length} in 7 days` : "",
     },

@@ -21,6 +21,7 @@ from knickpoint.server.routes import (
     quality,
     quarantines,
     regressions,
+    status,
     traces,
     uploads,
 )
@@ -34,6 +35,7 @@ def routers() -> tuple[APIRouter, ...]:
         me.router,
         overview.router,
         health.router,
+        status.router,
         alerts.router,
         access.router,
         commits.router,
