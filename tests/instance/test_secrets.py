@@ -16,8 +16,8 @@ from knickpoint.model.errors import ConfigError
 from knickpoint.model.secrets import SECRET, without_secrets
 
 _SOUNDS_SECRET = re.compile(r"secret|password|token|location|(^|_)url$|options|webhook|(^|_)key$|smtp")
-_HARMLESS = {"pool.private_key"}
-"""Dotted names of settings that sound secret and are not: this one is the path of a file."""
+_HARMLESS = {"pool.private_key", "work.private_key"}
+"""Dotted names of settings that sound secret and are not: they are paths of files."""
 
 
 def _fields(kind: Any, name: str = "") -> Iterator[tuple[str, dataclasses.Field[Any]]]:

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
 
 from knickpoint.model.errors import InputError, ServiceError
-from knickpoint.work import Dask, Processes, Runner, Serial
+from knickpoint.work import Dask, Processes, Runner, Serial, dask
 
 
 def square(number: int) -> int:
@@ -65,7 +66,18 @@ def test_a_pool_without_processes_is_refused() -> None:
         Processes(0)
 
 
-def test_a_scheduler_that_does_not_answer_is_named() -> None:
+def test_a_scheduler_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
+    monkeypatch.setattr(dask, "CONNECT_SECONDS", 0.2)
     with pytest.raises(ServiceError, match=r"tcp://127\.0\.0\.1:9"):
-        list(Dask("tcp://127.0.0.1:9", timeout=0.2).map(square, [1]))
+        list(Dask("tcp://127.0.0.1:9").map(square, [1]))
+
+
+def end_process(_: int) -> int:
+    os._exit(9)
+
+
+def test_a_process_that_is_killed_is_named_and_the_next_call_starts_new_ones(processes: Processes) -> None:
+    with pytest.raises(ServiceError, match="a process ended"):
+        list(processes.map(end_process, [1]))
+    assert list(processes.map(square, [3])) == [9]

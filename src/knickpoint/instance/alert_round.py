@@ -39,6 +39,7 @@ def run_alert_round(
         instance.alerts,
         names=tuple(names),
         progress=progress,
+        runner=instance.runner,
         afresh=afresh,
         as_work=instance.config.history.as_work,
         announcements=instance.config.findings.rule,

@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -14,10 +15,12 @@ from knickpoint.ingest.settings import IngestSettings, RepositorySettings
 from knickpoint.instance.alert_sources import sourced_alerts
 from knickpoint.instance.config import CONFIG_FILE, Config, StoreSettings, read_config
 from knickpoint.instance.configuration_record import record_configuration
+from knickpoint.instance.detection_runner import detection_runner
 from knickpoint.model.alert import Alert
 from knickpoint.model.errors import ConfigError, StoreError
 from knickpoint.outgoing import OutgoingRule
 from knickpoint.store import Store, create_store, open_store
+from knickpoint.work import Runner
 
 __all__ = [
     "Instance",
@@ -83,8 +86,19 @@ class Instance:
         """The alerts that run: of the configuration, made by people, and of files in repositories; else the default one."""
         return tuple(each.alert for each in sourced_alerts(self.config, self.store) if not each.shadowed)
 
+    @cached_property
+    def runner(self) -> Runner:
+        """Where the alerts detect; it lives as long as the instance is open.
+
+        Raises:
+            ConfigError: a file of certificates is missing.
+        """
+        return detection_runner(self.config.work, self.directory)
+
     def close(self) -> None:
-        """Close the store."""
+        """Close the store, and end what detects elsewhere."""
+        if "runner" in self.__dict__:
+            self.runner.close()
         self.store.close()
 
     def __enter__(self) -> Self:

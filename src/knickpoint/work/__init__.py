@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from knickpoint.work.dask import Dask
+from knickpoint.work.dask import Dask, Encryption
 from knickpoint.work.processes import Processes
 from knickpoint.work.runner import Runner, Serial
 
-__all__ = ["Dask", "Processes", "Runner", "Serial"]
+__all__ = ["Dask", "Encryption", "Processes", "Runner", "Serial"]

@@ -6,9 +6,10 @@ import multiprocessing
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from typing import Self, TypeVar
 
-from knickpoint.model.errors import InputError
+from knickpoint.model.errors import InputError, ServiceError
 from knickpoint.work.bounded_calls import results_in_order
 
 __all__ = ["Processes"]
@@ -33,7 +34,11 @@ class Processes:
         self._pool: ProcessPoolExecutor | None = None
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """Yield ``function(item)`` for each item, in order; two items a process are under way at most."""
+        """Yield ``function(item)`` for each item, in order; two items a process are under way at most.
+
+        Raises:
+            ServiceError: a process was killed, as by a system that is out of memory. The next call starts new ones.
+        """
         if self._pool is None:
             context = multiprocessing.get_context("spawn")
             self._pool = ProcessPoolExecutor(self.workers, mp_context=context)
@@ -42,7 +47,15 @@ class Processes:
         def submit(item: Item) -> Future[Result]:
             return pool.submit(function, item)
 
-        return results_in_order(submit, items, at_once=2 * self.workers)
+        try:
+            yield from results_in_order(submit, items, at_once=2 * self.workers)
+        except BrokenProcessPool as error:
+            self.close()
+            raise ServiceError(
+                "a process ended while it worked",
+                where=f"{self.workers} processes of this machine",
+                remedy="Check whether the memory suffices, and give fewer processes.",
+            ) from error
 
     def close(self) -> None:
         """End the processes."""

@@ -15,6 +15,7 @@ from knickpoint.instance.config.notification_checks import check_notifications
 from knickpoint.instance.config.settings import Config, StoreSettings
 from knickpoint.instance.config.sign_in_checks import check_sign_in
 from knickpoint.instance.config.toml_tables import read_section
+from knickpoint.instance.config.work_checks import check_work
 from knickpoint.model.errors import ConfigError, QueryError
 from knickpoint.model.query import parse_query
 
@@ -43,6 +44,7 @@ def read_config(path: Path) -> Config:
     check_notifications(config, path)
     check_profiles(config, path)
     check_gates(config, path)
+    check_work(config.work, path)
     return config
 
 

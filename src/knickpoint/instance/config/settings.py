@@ -32,9 +32,11 @@ __all__ = [
     "MissingSettings",
     "NatsSettings",
     "RetentionSettings",
+    "RunnerChoice",
     "ServerSettings",
     "StoreSettings",
     "TicketSettings",
+    "WorkSettings",
     "WorkerSettings",
 ]
 
@@ -118,6 +120,36 @@ class WorkerSettings:
     seal_seconds: float = 60.0
     event_days: float = 7.0
     most_events: int = 100_000
+
+
+class RunnerChoice(Enum):
+    """Say where alerts detect."""
+
+    THREADS = "threads"
+    PROCESSES = "processes"
+    DASK = "dask"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkSettings:
+    """Say where alerts detect; ``[work]``. The findings are the same everywhere.
+
+    Attributes:
+        runner: `threads` of the worker, `processes` of its machine, or the machines of a `dask` cluster.
+        processes: how many processes. Default: one a core.
+        scheduler: address of the scheduler of Dask, as in `tls://dask.example.org:8786`. A scheduler runs what it is sent, so
+            one on another machine needs `tls://`.
+        certificate: path of a file (PEM), relative to the instance, with the certificate that the worker shows.
+        private_key: path of the private key of the certificate. Default: the file of the certificate.
+        authorities: path of a file (PEM) with the certificates of the authorities to trust.
+    """
+
+    runner: RunnerChoice = RunnerChoice.THREADS
+    processes: int = 0
+    scheduler: str = ""
+    certificate: str = ""
+    private_key: str = ""
+    authorities: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,6 +315,7 @@ class Config:
         ci_jobs: jobs of CI services that may upload results, by name.
         outgoing: which hosts the program may contact beside those of the public Internet.
         worker: the schedule of the worker.
+        work: where alerts detect.
         nats: where events are published and files are announced.
         retention: how long samples and values are kept.
         history: whether findings of the first run are history.
@@ -316,6 +349,7 @@ class Config:
     ci_jobs: Mapping[str, CiJobSettings] = field(default_factory=dict)
     outgoing: OutgoingSettings = field(default_factory=OutgoingSettings)
     worker: WorkerSettings = field(default_factory=WorkerSettings)
+    work: WorkSettings = field(default_factory=WorkSettings)
     nats: NatsSettings = field(default_factory=NatsSettings)
     retention: RetentionSettings = field(default_factory=RetentionSettings)
     history: HistorySettings = field(default_factory=HistorySettings)

@@ -17,7 +17,7 @@ from knickpoint.instance.accepted_findings import acknowledge_accepted
 from knickpoint.instance.instance import Instance
 from knickpoint.instance.worker.task_runner import Announce
 from knickpoint.model.alert import Alert
-from knickpoint.model.errors import StoreError
+from knickpoint.model.errors import ServiceError, StoreError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,6 +55,7 @@ class AlertRuns:
 
         Raises:
             StoreError: the store cannot be read or written; the events are available again at once.
+            ServiceError: the processes or the cluster that detect are gone; the events are available again at once.
         """
         import numpy as np
 
@@ -79,7 +80,7 @@ class AlertRuns:
         try:
             resting = [each.name for each in self.instance.alerts if each.every_minutes]
             self._run(np.unique(np.concatenate(ids)), lease.extend, resting=resting)
-        except StoreError:  # not the fault of the events
+        except (ServiceError, StoreError):  # not the fault of the events
             for event in events:
                 outbox.release(event)
             raise
@@ -143,6 +144,7 @@ class AlertRuns:
             resting=resting,
             traces=traces,
             progress=progress,
+            runner=self.instance.runner,
             as_work=self.instance.config.history.as_work,
             announcements=self.instance.config.findings.rule,
         )

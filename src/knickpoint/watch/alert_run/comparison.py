@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.model.commit import Line
+from knickpoint.model.errors import ServiceError
 from knickpoint.model.frame import Trace
 from knickpoint.model.regression import Sighting
 from knickpoint.model.settlement import SETTLED
@@ -119,6 +120,8 @@ def compare_alerts(
         for block in _blocks(detect_traces(store, alerts, able[0].job.line, due, lines=lines, runner=runner)):
             for comparing in able:
                 yield from comparing.take(block)
+    except ServiceError:  # where they detect is gone, which is no fault of an alert
+        raise
     except Exception as error:  # noqa: BLE001  # a defect of one method must not stop the others
         for comparing in able:
             yield from comparing.fail(error)
