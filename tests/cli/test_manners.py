@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from knickpoint.cli.exit_codes import ANSWERS
 from knickpoint.cli.program import COMMANDS
 from knickpoint.cli.suggestions import closest
 from knickpoint.cli.tables import Table, layout
+from knickpoint.cli.verbosity import Verbosity, announcer, set_verbosity
 
 from .conftest import Knick
 
@@ -170,13 +173,79 @@ def test_commands_whose_exit_codes_are_described_exist() -> None:
                 for name in "ab"
             ],
         ),
-        ("\n".join(map(str, [1] * 6)), [], []),
     ],
 )
-def test_detect_says_which_series_have_too_few_values(
+def test_detect_has_no_answer_where_all_series_have_too_few_values(
     knick: Knick, tmp_path: Path, text: str, options: list[str], lines: list[str]
 ) -> None:
     (file := tmp_path / "values.csv").write_text(text)
-    ran = knick("detect", file, *options)
-    assert ran.output == "No steps.\n"
-    assert ran.errors.splitlines() == lines
+    ran = knick("--quiet", "detect", file, *options)
+    assert (ran.code, ran.output) == (3, "")
+    assert ran.errors.splitlines() == [f"knick: {line}" for line in lines]
+
+
+def test_detect_notes_the_series_that_are_too_short_beside_others(knick: Knick, tmp_path: Path) -> None:
+    (file := tmp_path / "values.csv").write_text("id,pos,value\nb,1,1\n" + "".join(f"a,{day},1\n" for day in range(6)))
+    ran = knick("detect", file)
+    assert (ran.code, ran.output) == (0, "No steps.\n")
+    assert ran.errors == "series 'b' has too few values: 1; the method default needs at least 6 to find a step\n"
+
+
+def test_the_newest_rows_have_no_verdict_without_enough_values(knick: Knick, tmp_path: Path) -> None:
+    (file := tmp_path / "values.csv").write_text("1\n2\n3\n")
+    ran = knick("detect", file, "--newest", 1)
+    assert ran.code == 3
+    assert "no data" in ran.output
+
+
+@pytest.mark.parametrize("command", ["run", "backtest"])
+@pytest.mark.usefixtures("instance")
+def test_an_instance_without_results_has_nothing_to_judge(knick: Knick, command: str) -> None:
+    ran = knick(command)
+    assert (ran.code, ran.output) == (2, "")
+    assert ran.errors.endswith(
+        "the instance has no results yet. Import results: knick import PATH. knick demo shows everything on an example.\n"
+    )
+
+
+@pytest.mark.usefixtures("instance")
+def test_a_round_of_a_worker_without_results_is_done_and_says_what_is_missing(knick: Knick) -> None:
+    ran = knick("worker", "--once")
+    assert ran.code == 0
+    assert ran.output.startswith("The round is done. The instance has no results yet. ")
+    assert knick("worker", "--once", "--quiet").output == ""
+
+
+@pytest.mark.usefixtures("instance")
+def test_running_gates_without_a_gate_is_refused(knick: Knick) -> None:
+    ran = knick("gate", "run", "--once")
+    assert ran.code == 2
+    assert "no gate is configured. Add a section [gate.NAME]" in ran.errors
+
+
+@pytest.mark.usefixtures("instance")
+def test_the_secret_of_a_token_is_all_that_quiet_prints(knick: Knick) -> None:
+    ran = knick("--quiet", "tokens", "create", "ci", "--scope", "upload")
+    assert ran.errors == ""
+    assert len(ran.output.split()) == 1
+
+
+@pytest.mark.usefixtures("instance")
+def test_a_new_alert_is_shown_as_new_and_a_changed_one_by_what_changes(knick: Knick) -> None:
+    alert = '[alerts.render]\nquery = "benchmark=render*"\n'
+    (config := Path("knickpoint.toml")).write_text(config.read_text() + alert)
+    added = {row["name"]: row for row in json.loads(knick("alerts", "apply", "--format", "json").output)}["render"]
+    assert (added["change"], added["settings"]) == ("added", ['query: "benchmark=render*"'])
+    config.write_text(config.read_text() + "minimum_effect = 0.02\n")
+    changed = {row["name"]: row for row in json.loads(knick("alerts", "apply", "--format", "json").output)}["render"]
+    assert (changed["change"], changed["settings"]) == ("changed", ["minimum_effect: 0.0 → 0.02"])
+
+
+def test_what_is_announced_from_a_thread_obeys_quiet(capsys: pytest.CaptureFixture[str]) -> None:
+    set_verbosity(Verbosity.QUIET)
+    announce = announcer()
+    set_verbosity(Verbosity.NORMAL)
+    thread = threading.Thread(target=announce, args=("made a repository",))
+    thread.start()
+    thread.join()
+    assert capsys.readouterr().out == ""

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = ["ANSWERS", "COMMON", "FAILED", "INTERRUPTED", "UNREAD"]
+__all__ = ["ANSWERS", "COMMON", "FAILED", "INTERRUPTED", "NO_DATA", "UNREAD"]
 
 FAILED: Final = 2
 """The command could not do its work; 1 is an answer, such as the verdict of ``knick check``."""
 
 INTERRUPTED: Final = 130
 """The user interrupted the command."""
+
+NO_DATA: Final = 3
+"""There are no data to judge by, or nothing to say it of: the answer is open."""
 
 UNREAD: Final = 141
 """The reader of the output went away, as in ``knick export | head -1``."""
@@ -25,8 +28,10 @@ COMMON: Final[Mapping[int, str]] = {
 """Exit code → its meaning for every command."""
 
 ANSWERS: Final[Mapping[str, Mapping[int, str]]] = {
+    "detect": {0: "the series were judged, with or without steps", 3: "each series has too few values for the method"},
     "check": {0: "nothing got worse", 1: "something regressed, failed or vanished", 3: "no data to judge by"},
     "compare": {0: "nothing got worse", 1: "something regressed", 3: "no data to judge by"},
+    "comment": {0: "the comment is there", 3: "not posted: the pull request is closed or has a newer commit"},
     "bisect": {0: "the commit was found", 1: "it was not found, or the change is not reproducible"},
     "doctor": {0: "everything is good", 1: "there is a warning or a defect"},
     "demo": {0: "it found what it promises", 1: "it found less, or something that is not there"},

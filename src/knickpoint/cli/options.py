@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -12,7 +12,11 @@ from knickpoint.model.errors import InputError
 if TYPE_CHECKING:
     from knickpoint.instance import Instance
 
-__all__ = ["instance_option", "open_chosen_instance", "read_pairs"]
+__all__ = ["NO_RESULTS", "instance_option", "open_chosen_instance", "read_pairs", "require_results"]
+
+_BRING_IN: Final = "Import results: knick import PATH. knick demo shows everything on an example."
+
+NO_RESULTS: Final = f"The instance has no results yet. {_BRING_IN}"
 
 
 def instance_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -31,6 +35,16 @@ def open_chosen_instance(directory: str | None) -> Instance:
     from knickpoint.instance import open_instance
 
     return open_instance(directory)
+
+
+def require_results(opened: Instance) -> None:
+    """Refuse to work on an instance without any results.
+
+    Raises:
+        InputError: nothing has been imported yet.
+    """
+    if not opened.store.commits.repositories():
+        raise InputError("the instance has no results yet", where=str(opened.directory), remedy=_BRING_IN)
 
 
 def read_pairs(pairs: Sequence[str], option: str) -> dict[str, str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import ContextVar
 from enum import Enum
 from typing import Any, Final
 
 import click
 
-__all__ = ["Verbosity", "add_verbosity", "note", "set_verbosity", "verbosity", "verbosity_options"]
+__all__ = ["Verbosity", "add_verbosity", "announcer", "note", "set_verbosity", "verbosity", "verbosity_options"]
 
 
 class Verbosity(Enum):
@@ -36,9 +37,24 @@ def set_verbosity(chosen: Verbosity) -> None:
 
 
 def note(text: str, *, err: bool = False) -> None:
-    """Print what is no data: that a file was written, what to do next. With ``--quiet``, print nothing."""
+    """Print what is no data: that a file was written, what to do next. With ``--quiet``, print nothing.
+
+    What a program announces that runs until it is ended (a worker, the server, an agent) is its log, failures included, and
+    stays.
+    """
     if verbosity() is not Verbosity.QUIET:
         click.echo(text, err=err)
+
+
+def announcer(*, err: bool = False) -> Callable[[str], None]:
+    """Return what prints a line as :func:`note` does, from any thread: threads begin without the option of the command."""
+    quiet = verbosity() is Verbosity.QUIET
+
+    def announce(text: str) -> None:
+        if not quiet:
+            click.echo(text, err=err)
+
+    return announce
 
 
 def _choose(_context: click.Context, parameter: click.Parameter, given: Any) -> None:

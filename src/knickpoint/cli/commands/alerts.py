@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -249,7 +250,27 @@ def _rows(differences: Sequence[AlertDifference], previews: Mapping[str, Preview
         yield {
             "name": difference.name,
             "change": difference.change.value,
-            "settings": [f"{change.name}: {change.before} → {change.after}" for change in difference.settings],
+            "settings": _changed_settings(difference),
             **_counts(previews.get(difference.name) or Preview()),
             "failure": difference.failure,
         }
+
+
+def _changed_settings(difference: AlertDifference) -> list[str]:
+    """Return what changes for people: of an alert that comes or goes, what it is or was, without what was left at its default."""
+    from knickpoint.model.alert import Alert
+    from knickpoint.model.alert_settings import alert_settings
+    from knickpoint.watch.alert_config.applied_alerts import AlertChange
+
+    if difference.change is AlertChange.CHANGED:
+        return [
+            f"{each.name}: {_setting_text(each.before)} → {_setting_text(each.after)}" for each in difference.settings
+        ]
+    defaults = alert_settings(Alert(""))
+    alone = {each.name: each.before if each.after is None else each.after for each in difference.settings}
+    return [f"{name}: {_setting_text(value)}" for name, value in alone.items() if value != defaults.get(name)]
+
+
+def _setting_text(value: object) -> str:
+    """Return the value of a setting as it is written in knickpoint.toml; a setting without a value is a dash."""
+    return "–" if value is None else json.dumps(value, ensure_ascii=False)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from knickpoint.cli.options import instance_option, open_chosen_instance, read_pairs
+from knickpoint.cli.options import instance_option, open_chosen_instance, read_pairs, require_results
 from knickpoint.cli.output import Cell, Column, OutputFormat, Row, format_option, percent, show
 from knickpoint.cli.progress import Progress
 from knickpoint.model.errors import InputError
@@ -129,6 +129,7 @@ def command(
         store: Store | None = None
         if corpus is None:
             opened = stack.enter_context(open_chosen_instance(instance))
+            require_results(opened)
             store = opened.store
             alerts = _alerts(opened.alerts, name, method, changes, compare=compare)
             results = list(_past(stack, store, alerts, since=since, repository=repository, most_traces=most_traces))
@@ -142,7 +143,12 @@ def command(
         if listed:
             show(_LIST, list(_finding_rows(store, results, listed)), output, empty=f"No finding is {listed}.")
             return
-        show(_SUMMARY, [_summary_row(result) for result in results], output)
+        show(
+            _SUMMARY,
+            [_summary_row(result) for result in results],
+            output,
+            empty="No repository with results is watched by these alerts.",
+        )
         if output is OutputFormat.TEXT:
             _show_limits(results)
             lost = list(_finding_rows(store, results, "lost"))

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from knickpoint.cli.exit_codes import NO_DATA
+from knickpoint.cli.verbosity import note
 from knickpoint.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-_NOT_POSTED: Final = 3
 _TOKENS: Final = {
     "github": ("KNICKPOINT_FORGE_TOKEN", "GITHUB_TOKEN"),
     "gitlab": ("KNICKPOINT_FORGE_TOKEN", "GITLAB_TOKEN"),
@@ -56,8 +57,8 @@ def command(*, file: Path, forge: str | None, api: str, project: str, number: st
     posted = Posted.OUTDATED if thread is None else post_comment(thread, body, commit=job.commit)
     if posted is Posted.OUTDATED:
         click.echo("knick: not posted: the pull request is closed or has a newer commit", err=True)
-        raise click.exceptions.Exit(_NOT_POSTED)
-    click.echo(f"The comment of {job.project} is {posted.value}.")
+        raise click.exceptions.Exit(NO_DATA)
+    note(f"The comment of {job.project} is {posted.value}.")
 
 
 def _job(forge: str | None, api: str, project: str, number: str, commit: str) -> ForgeJob:

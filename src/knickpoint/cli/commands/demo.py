@@ -11,6 +11,7 @@ import click
 
 from knickpoint.cli.output import Column, OutputFormat, percent, render
 from knickpoint.cli.progress import Progress
+from knickpoint.cli.verbosity import announcer, note
 
 if TYPE_CHECKING:
     from knickpoint.demo.comparison import Comparison
@@ -101,19 +102,19 @@ def command(directory: Path, serve: bool | None, port: int | None, rounds: int |
     comparison = run_demonstration(
         directory,
         rounds=rounds or ROUNDS,
-        announce=click.echo,
+        announce=announcer(),
         progress=lambda label: Progress(label, patience=0),
     )
-    click.echo()
+    note("")
     click.echo(_table(comparison))
     click.echo(
         f"{comparison.count_found} of {len(comparison.changes)} changes found within one benchmarked commit, "
         f"{len(comparison.false)} false finding{'' if len(comparison.false) == 1 else 's'}."
     )
-    click.echo(f"To find the commit of a slowdown: {_bisection(directory)}")
+    note(f"To find the commit of a slowdown: {_bisection(directory)}")
     wanted = sys.stdout.isatty() if serve is None else serve
     if not wanted:
-        click.echo(f"To see it: knick serve --instance {directory}")
+        note(f"To see it: knick serve --instance {directory}")
         good = comparison.count_found >= _ENOUGH_FOUND and len(comparison.false) <= _FEW_FALSE
         raise click.exceptions.Exit(0 if good else 1)
     from knickpoint.cli.commands.serve import serve_instance

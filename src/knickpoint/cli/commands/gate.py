@@ -11,6 +11,7 @@ import click
 from knickpoint.cli.commands.worker import until_signal
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
+from knickpoint.cli.verbosity import note
 from knickpoint.model.errors import ConfigError, InputError
 from knickpoint.model.plain_text import counted
 
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 _PROBES_SHOWN: Final = 20
-_NO_GATE: Final = "No gate is configured: add a section [gate.NAME] and a profile [bisect.NAME] to knickpoint.toml."
+_ADD_GATE: Final = "Add a section [gate.NAME] and a profile [bisect.NAME] to knickpoint.toml."
+_NO_GATE: Final = f"No gate is configured. {_ADD_GATE}"
 
 _STATUS: Final = (
     Column("gate"),
@@ -124,8 +126,7 @@ def run(*, once: bool, dry_run: bool, instance: str | None) -> None:
     """Run the gates, without the other tasks of a worker. Ctrl-C ends it; probes that are under way are made again later."""
     with open_chosen_instance(instance) as opened, until_signal() as stop:
         if not opened.config.gate:
-            click.echo(_NO_GATE)
-            return
+            raise InputError("no gate is configured", where="knick gate run", remedy=_ADD_GATE)
         if dry_run:
             _show_due(opened)
             return
@@ -160,7 +161,7 @@ def request(name: str, commits: tuple[str, ...], *, instance: str | None) -> Non
         new = [choice for choice in choices if choice.commit not in gated.chosen]
         opened.store.gates.add(gated.repository, name, new, datetime.now(UTC))
     known = f"; {counted(len(choices) - len(new), 'commit')} had been chosen before" if len(new) < len(choices) else ""
-    click.echo(f"gate {name}: {counted(len(new), 'commit')} to measure{known}")
+    note(f"gate {name}: {counted(len(new), 'commit')} to measure{known}")
 
 
 def _gates(instance: Instance, name: str) -> list[str]:

@@ -11,6 +11,7 @@ import click
 from knickpoint.cli.commands.run import summary_lines
 from knickpoint.cli.exit_codes import FAILED
 from knickpoint.cli.options import read_pairs
+from knickpoint.cli.verbosity import note
 from knickpoint.model.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def pull(instance: str, remote: str, branch: str) -> None:
     directory = Path(instance).expanduser().absolute()
     opened = _open_branch(remote, branch)
     tip = pull_instance(opened, directory, repositories=_repositories(directory))
-    click.echo(
+    note(
         f"Made the instance {instance} from {branch} ({tip[:12]})."
         if tip
         else f"There is no branch {branch} yet: made the new instance {instance}."
@@ -136,12 +137,12 @@ def add(
     directory = Path(instance).expanduser().absolute()
     added = add_results(_open_branch(remote, branch), directory, import_into, repositories=_repositories(directory))
     for line in (*added.imported.lines(), *(summary_lines(added.run) if added.run else ())):
-        click.echo(line)
+        note(line)
     if not added.commit:
         click.echo(f"knick: {branch} is as it was", err=True)
         raise click.exceptions.Exit(FAILED)
     after = f" at attempt {added.attempts}, after other jobs" if added.attempts > 1 else ""
-    click.echo(f"Pushed to {branch} ({added.commit[:12]}){after}.")
+    note(f"Pushed to {branch} ({added.commit[:12]}){after}.")
     failures = added.run.failures if added.run else {}
     for name, reason in failures.items():
         click.echo(f"knick: alert {name!r} could not run: {reason}", err=True)

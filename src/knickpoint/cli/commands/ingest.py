@@ -8,6 +8,7 @@ from knickpoint.cli.exit_codes import FAILED
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
 from knickpoint.cli.progress import Progress
+from knickpoint.cli.verbosity import note
 
 __all__ = ["command"]
 
@@ -72,7 +73,7 @@ def status(instance: str | None, output: OutputFormat) -> None:
     ]
     show(_STATUS, rows, output, empty="Nothing has been imported yet: knick import PATH.")
     if output is OutputFormat.TEXT and rows:
-        click.echo(", ".join(f"{count:,} {state}" for state, count in found.counts.items()))
+        note(", ".join(f"{count:,} {state}" for state, count in found.counts.items()))
 
 
 @command.command("quarantine")

@@ -9,6 +9,7 @@ import click
 from knickpoint.cli.exit_codes import FAILED
 from knickpoint.cli.output import Column, OutputFormat, format_option, show
 from knickpoint.cli.progress import Progress
+from knickpoint.cli.verbosity import note
 
 __all__ = ["command"]
 
@@ -56,8 +57,8 @@ def command(*, source: str, directory: Path, no_repository: bool, output: Output
         summary = move_in(source, directory.expanduser().resolve(), with_git=not no_repository, progress=progress)
     if output is OutputFormat.TEXT:
         for line in summary.lines():
-            click.echo(line)
-        click.echo("Next: knick regressions --history, knick serve.")
+            note(line)
+        note("Next: knick regressions --history, knick serve.")
     else:
         row = {column.name: getattr(summary, column.name) for column in _COLUMNS}
         show(_COLUMNS, [row | {"directory": str(summary.directory)}], output)

@@ -62,7 +62,7 @@ def _test(instance: Instance, channel: str, to: str) -> None:
     from knickpoint.instance.notifications import try_channel
 
     message = try_channel(instance, channel, to=to)
-    click.echo(
+    note(
         f"The channel {channel} took a test message{f' to {address}' if (address := message.recipient.address) else ''}."
     )
 
@@ -112,7 +112,7 @@ def _preview(instance: Instance, output: OutputFormat) -> None:
             if cursor is None
             else f"{counted(max(newest - cursor, 0), 'announcement')} not planned yet; what was announced before the first channel is not sent."
         )
-        click.echo(state)
+        note(state)
 
 
 def _unfinished(instance: Instance) -> list[Row]:

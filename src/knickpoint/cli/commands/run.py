@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from knickpoint.cli.exit_codes import FAILED
-from knickpoint.cli.options import instance_option, open_chosen_instance
+from knickpoint.cli.options import instance_option, open_chosen_instance, require_results
 from knickpoint.cli.output import Column, OutputFormat, format_option, show
 from knickpoint.cli.progress import Progress
 from knickpoint.cli.verbosity import note
@@ -24,6 +24,8 @@ _COUNTS = ("traces", "new", "moved", "gone", "returned", "recovered")
 def summary_lines(summary: RunSummary) -> list[str]:
     """Return the result of a run as lines for people."""
     looked = f"Looked at {counted(summary.traces, 'trace')}"
+    if not summary.traces and summary.nothing_new:
+        return ["No alert watches any trace that has results: see `knick alerts list` and `knick traces`."]
     if summary.nothing_new:
         return [f"{looked}: nothing is new."]
     transitions = {
@@ -56,11 +58,13 @@ def summary_lines(summary: RunSummary) -> list[str]:
 def command(*, names: tuple[str, ...], afresh: bool, instance: str | None, output: OutputFormat) -> None:
     """Run the alerts once over all traces that they watch.
 
-    The exit code is 0, with or without findings, and 2 when an alert could not run; the other alerts run in any case.
+    The exit code is 0, with or without findings, and 2 when there are no results or an alert could not run; the other alerts
+    run in any case.
     """
     from knickpoint.instance.alert_round import run_alert_round
 
     with open_chosen_instance(instance) as opened, Progress("Looking at traces") as progress:
+        require_results(opened)
         summary = run_alert_round(opened, names=names, afresh=afresh, progress=progress)
     for name, reason in summary.failures.items():
         click.echo(f"knick: alert {name!r} could not run: {reason}", err=True)

@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance
+from knickpoint.cli.verbosity import note
 
 __all__ = ["command", "serve_instance"]
 
@@ -62,7 +63,7 @@ def serve_instance(
     with open_chosen_instance(directory) as instance, ExitStack() as stack:
 
         def ready(address: str) -> None:
-            click.echo(f"The dashboard is at {address} (Ctrl-C ends it)")
+            note(f"The dashboard is at {address} (Ctrl-C ends it)")
             if worker:
                 stack.enter_context(_working(directory))
 

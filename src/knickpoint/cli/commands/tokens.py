@@ -11,6 +11,7 @@ import click
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
 from knickpoint.cli.terminal import plain_json
+from knickpoint.cli.verbosity import note
 from knickpoint.model.access import Permission
 from knickpoint.model.errors import InputError
 
@@ -104,7 +105,7 @@ def create(
     else:
         click.echo(made.secret)
     end = f"expires at {until.isoformat(timespec='seconds')}" if until else "does not expire"
-    click.echo(
+    note(
         f"Keep this secret now, it is not shown again. The token {name} {end}; knick tokens revoke {name} ends it.",
         err=True,
     )

@@ -8,6 +8,7 @@ import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, format_option, show
+from knickpoint.cli.verbosity import note as print_note
 from knickpoint.model.errors import InputError
 from knickpoint.model.regression import Action, Decision, Status
 
@@ -81,7 +82,7 @@ def _create(instance: Instance, targets: Targets, tracker: str, who: str) -> str
     from knickpoint.instance.trackers import create_ticket
 
     made = create_ticket(instance, targets, tracker, who=who)
-    click.echo(f"{made.name}: {made.url}", err=True)
+    print_note(f"{made.name}: {made.url}", err=True)
     return made.name
 
 

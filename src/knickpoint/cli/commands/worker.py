@@ -9,7 +9,8 @@ from contextlib import contextmanager
 
 import click
 
-from knickpoint.cli.options import instance_option, open_chosen_instance
+from knickpoint.cli.options import NO_RESULTS, instance_option, open_chosen_instance
+from knickpoint.cli.verbosity import note
 
 __all__ = ["command", "until_signal"]
 
@@ -45,5 +46,7 @@ def command(*, once: bool, retry_events: bool, instance: str | None) -> None:
             opened.store.outbox.retry()
         if once:
             worker.once(stop)
+            if not opened.store.commits.repositories():
+                note(f"The round is done. {NO_RESULTS}")
         else:
             worker.run(stop)

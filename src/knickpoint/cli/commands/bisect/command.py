@@ -16,6 +16,7 @@ from knickpoint.cli.commands.bisect.simulate import WithSimulation
 from knickpoint.cli.exit_codes import INTERRUPTED
 from knickpoint.cli.options import instance_option
 from knickpoint.cli.output import OutputFormat, format_option
+from knickpoint.cli.verbosity import note as print_note
 from knickpoint.model.bisection import BisectionState
 from knickpoint.model.errors import InputError
 from knickpoint.model.plain_text import counted
@@ -124,7 +125,7 @@ def _run(search: Search, *, resume: bool) -> BisectionAnswer:
     view = LiveView((search.range.good, *search.range.commits))
     workspace = Workspace(search.workspace, search.space_megabytes)
     if resume and not search.journal.exists():
-        click.echo("There is nothing to resume: the search begins.", err=True)
+        print_note("There is nothing to resume: the search begins.", err=True)
     with _closing(view), FileJournal(search.journal, search.about, resume=resume) as journal:
         try:
             with (

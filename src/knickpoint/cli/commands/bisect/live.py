@@ -14,6 +14,7 @@ from knickpoint.bisect.coordinator import BisectionProgress
 from knickpoint.bisect.coordinator.narration import standing_text
 from knickpoint.cli.commands.bisect.answer import shown_value
 from knickpoint.cli.terminal import TerminalText, without_control
+from knickpoint.cli.verbosity import Verbosity, verbosity
 from knickpoint.model.commit import Commit
 
 __all__ = ["LiveView"]
@@ -31,7 +32,8 @@ class LiveView:
 
     def __post_init__(self) -> None:
         """Begin with nothing shown."""
-        self._terminal = self.stream.isatty()
+        self._quiet = verbosity() is Verbosity.QUIET
+        self._terminal = self.stream.isatty() and not self._quiet
         self._started = time.monotonic()
         self._lock = threading.Lock()
         self._shown: set[str] = set()
@@ -72,6 +74,8 @@ class LiveView:
             self.stream.flush()
 
     def _line(self, text: str) -> None:
+        if self._quiet:
+            return
         clear = _CLEAR if self._terminal else ""
         self.stream.write(f"{clear}{without_control(text)}\n")
         self.stream.flush()

@@ -17,6 +17,7 @@ from knickpoint.cli.commands.bisect.signals import interrupted_by_end
 from knickpoint.cli.exit_codes import INTERRUPTED
 from knickpoint.cli.options import open_chosen_instance
 from knickpoint.cli.regression_argument import read_regression
+from knickpoint.cli.verbosity import note
 from knickpoint.model.bisection import BisectionState
 from knickpoint.model.errors import InputError
 
@@ -51,7 +52,7 @@ def bisect_regression(
     with open_chosen_instance(instance) as opened:
         asked = request_bisection(opened, read_regression(text), options.profile, who=local_caller().name)
         if resume and not opened.store.bisections.journal(asked.id).probes():
-            click.echo("There is nothing to resume: the search begins.", err=True)
+            note("There is nothing to resume: the search begins.", err=True)
         commits = _commits(opened, asked.request)
         view = LiveView(commits)
         try:

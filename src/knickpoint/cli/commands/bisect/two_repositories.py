@@ -16,6 +16,7 @@ from knickpoint.cli.commands.bisect.answer import render_answer, shown_value
 from knickpoint.cli.commands.bisect.signals import interrupted_by_end
 from knickpoint.cli.exit_codes import INTERRUPTED
 from knickpoint.cli.output import OutputFormat
+from knickpoint.cli.verbosity import announcer
 from knickpoint.history import Git, find_work_tree, is_url
 from knickpoint.model.bisection import BisectionState
 from knickpoint.model.errors import ConfigError, InputError
@@ -137,8 +138,10 @@ def _run(search: Search, also: _Also, *, resume: bool) -> TwoRepositoriesAnswer:
         def journal_of(part: str) -> FileJournal:
             return stack.enter_context(_journal(search, {**about, "part": part}, resume=resume))
 
+        announce = announcer(err=True)
+
         def say(probe: str, line: str) -> None:
-            click.echo(f"{probe}: {line}", err=True)
+            announce(f"{probe}: {line}")
 
         workspace = Workspace(search.workspace, search.space_megabytes)
         stack.enter_context(interrupted_by_end())

@@ -10,6 +10,7 @@ import click
 from knickpoint.cli.commands.check.gate_rows import NO_HISTORY, base_sentence, canary_keys, gate_report
 from knickpoint.cli.commands.check.report_files import read_targets, write_reports
 from knickpoint.cli.commands.check.text import text_report
+from knickpoint.cli.exit_codes import NO_DATA
 from knickpoint.cli.options import instance_option, open_chosen_instance, read_pairs
 from knickpoint.cli.output import Column, OutputFormat, Row, echo_rendered, format_option, render, show
 from knickpoint.model.errors import InputError
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 _REGRESSED: Final = 1
-_NO_DATA: Final = 3
 _MOST_PICTURES: Final = 20
 _CHANGED: Final = frozenset({Verdict.REGRESSED, Verdict.IMPROVED})
 
@@ -108,7 +108,7 @@ def _exit_code(gate: GateReport) -> int:
     """Return the exit code; canaries do not count, because no commit is the reason when they move."""
     if gate.failures:
         return _REGRESSED
-    return 0 if gate.judged else _NO_DATA
+    return 0 if gate.judged else NO_DATA
 
 
 def _canary_warning(canary: CheckedTrace) -> str:

@@ -10,9 +10,10 @@ import click
 
 from knickpoint.cli.commands.bisect.options import SearchOptions, default_workspace, measuring_options
 from knickpoint.cli.commands.bisect.signals import interrupted_by_end
-from knickpoint.cli.exit_codes import INTERRUPTED
+from knickpoint.cli.exit_codes import INTERRUPTED, NO_DATA
 from knickpoint.cli.options import instance_option
 from knickpoint.cli.output import OutputFormat, Row, echo_rendered, format_option, render, show
+from knickpoint.cli.verbosity import announcer
 from knickpoint.model.errors import InputError
 from knickpoint.model.plain_text import counted
 from knickpoint.model.step import Verdict
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 _REGRESSED: Final = 1
-_NO_DATA: Final = 3
 
 
 @click.command("compare")
@@ -130,7 +130,7 @@ def command(
     _warn(end, gate)
     if interrupted:
         raise click.exceptions.Exit(INTERRUPTED)
-    raise click.exceptions.Exit(_REGRESSED if gate.failures else 0 if gate.judged else _NO_DATA)
+    raise click.exceptions.Exit(_REGRESSED if gate.failures else 0 if gate.judged else NO_DATA)
 
 
 def _configuration(instance: str | None, options: SearchOptions) -> Config | None:
@@ -150,7 +150,7 @@ def _prepare(
 
     workspace = Workspace((options.workspace or default_workspace()).expanduser().absolute(), space)
     known = Git.at(Path(request.location)).commits([request.base, request.head])
-    comparison = Comparison(request, workspace, machine_name(), lambda line: click.echo(line, err=True))
+    comparison = Comparison(request, workspace, machine_name(), announcer(err=True))
     return comparison, (known[request.base], known[request.head])
 
 

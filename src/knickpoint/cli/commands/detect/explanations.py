@@ -12,11 +12,10 @@ import numpy as np
 from knickpoint.cli.commands.detect.joint import detect_together
 from knickpoint.cli.commands.detect.positions import in_rows
 from knickpoint.cli.commands.detect.series_csv import NamedSeries
-from knickpoint.cli.commands.detect.short_series import too_few_values
+from knickpoint.cli.commands.detect.short_series import end_if_too_short
 from knickpoint.cli.evidence import check_lines, detection_lines, flipping_lines, json_ready, outcome_of
 from knickpoint.cli.output import Column, OutputFormat, Row, percent, show
 from knickpoint.cli.terminal import plain_json
-from knickpoint.cli.verbosity import note
 from knickpoint.model.settlement import FindingKind
 
 if TYPE_CHECKING:
@@ -104,5 +103,4 @@ def show_explanations(
         show(_COLUMNS, (row for each in explained for row in _rows(*each)), output)
     else:
         click.echo("\n\n".join("\n".join(_lines(*each)) for each in explained) or "No values.")
-    for line in too_few_values(series, method, parameters):
-        note(line, err=True)
+    end_if_too_short(series, method, parameters)

@@ -11,7 +11,7 @@ import numpy as np
 from knickpoint.cli.commands.detect.joint import detect_together
 from knickpoint.cli.commands.detect.positions import in_rows, names_positions
 from knickpoint.cli.commands.detect.series_csv import NamedSeries
-from knickpoint.cli.commands.detect.short_series import too_few_values
+from knickpoint.cli.commands.detect.short_series import end_if_too_short
 from knickpoint.cli.evidence import flipping_lines
 from knickpoint.cli.output import Column, OutputFormat, Row, percent, show
 from knickpoint.cli.progress import Progress
@@ -146,11 +146,14 @@ def show_steps(series: list[NamedSeries], method: str, parameters: dict[str, str
         for step, size in zip(steps, estimate_sizes(each.values, steps), strict=True)
     ]
     columns = _COLUMNS if output is OutputFormat.TEXT else _DATA
-    show(columns, rows, output, empty="No steps.")
-    if output is OutputFormat.TEXT and len(series) <= _MOST_DESCRIBED:
-        _show_flipping(series, method, parameters)
-    for line in too_few_values(series, method, parameters):
-        note(line, err=True)
+    if rows or output is not OutputFormat.TEXT:
+        show(columns, rows, output)
+    end_if_too_short(series, method, parameters)
+    if output is OutputFormat.TEXT:
+        if not rows:
+            note("No steps.")
+        if len(series) <= _MOST_DESCRIBED:
+            _show_flipping(series, method, parameters)
 
 
 def _show_flipping(series: list[NamedSeries], method: str, parameters: dict[str, str]) -> None:

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import click
+
 from knickpoint.cli.commands.detect.series_csv import NamedSeries
+from knickpoint.cli.exit_codes import NO_DATA
 from knickpoint.cli.output import Column, OutputFormat, Row, percent, show
+from knickpoint.model.step import Verdict
 
 __all__ = ["show_verdicts"]
 
@@ -39,10 +43,17 @@ def _row(series: NamedSeries, newest: int, arguments: dict[str, Any]) -> Row:
 
 
 def show_verdicts(series: Sequence[NamedSeries], newest: int, parameters: dict[str, str], output: OutputFormat) -> None:
-    """Print the verdict on the last ``newest`` rows of each series; ``parameters`` are those of ``judge``."""
+    """Print the verdict on the last ``newest`` rows of each series; ``parameters`` are those of ``judge``.
+
+    Raises:
+        click.exceptions.Exit: there is no verdict on any series.
+    """
     from knickpoint.detect import judge
     from knickpoint.detect.parameters import resolve
 
     arguments = resolve(judge, "judge", {}, parameters)
     columns = _COLUMNS if output is OutputFormat.TEXT else _COLUMNS + _DETAILS
-    show(columns, [_row(each, newest, arguments) for each in series], output)
+    rows = [_row(each, newest, arguments) for each in series]
+    show(columns, rows, output)
+    if all(row["verdict"] == Verdict.NO_DATA.value for row in rows):
+        raise click.exceptions.Exit(NO_DATA)

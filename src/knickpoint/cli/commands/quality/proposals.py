@@ -11,6 +11,7 @@ from knickpoint.cli.commands.quality.command import command
 from knickpoint.cli.commands.quality.period import period_options, read_period
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Cell, Column, OutputFormat, format_option, show
+from knickpoint.cli.verbosity import note
 
 if TYPE_CHECKING:
     from knickpoint.instance import Instance
@@ -128,8 +129,8 @@ def _decide(
 
 
 def _show_decision(done: str, decision: ProposalDecision) -> None:
-    click.echo(f"{done}: {decision.change}")
-    click.echo(f"To undo it: knick quality undo {decision.id}")
+    note(f"{done}: {decision.change}")
+    note(f"To undo it: knick quality undo {decision.id}")
 
 
 @command.command("decisions")
@@ -163,4 +164,4 @@ def undo(*, decision: int, instance: str | None) -> None:
 
     with open_chosen_instance(instance) as opened:
         undone = undo_proposal_decision(opened, decision, who=local_caller().name)
-    click.echo(f"Undone: {undone.change}")
+    note(f"Undone: {undone.change}")
