@@ -115,6 +115,7 @@ GET    /api/v1/traces/{key}                   401 200 200 200 404 200 403 200 20
 GET    /api/v1/traces/{key}/changes           401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/traces/{key}/runs              401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/traces/{key}/without-value     401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/traces/{key}/patterns          401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/traces/{key}/environments      401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/traces/{key}/explanation       401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/traces/{key}/badge.svg         401 200 200 200 404 200 403 200 200 | 401 401 401 401 401

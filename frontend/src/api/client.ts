@@ -23,6 +23,7 @@ export type Decision = Schemas["DecisionAnswer"];
 export type Direction = Schemas["Direction"];
 export type Environment = Schemas["EnvironmentAnswer"];
 export type Explanation = Schemas["ExplanationAnswer"];
+export type Patterns = Schemas["PatternsAnswer"];
 export type Facets = Schemas["FacetsAnswer"];
 export type Formula = Schemas["FormulaAnswer"];
 export type AnnouncementKind = Schemas["AnnouncementKind"];
@@ -249,6 +250,8 @@ export const api = {
     get<Changes>(apiUrl(`traces/${id}/changes`, { line }), signal),
   explain: (id: number, line: string, signal?: AbortSignal) =>
     get<Explanation>(apiUrl(`traces/${id}/explanation`, { line }), signal),
+  patterns: (id: number, line: string, signal?: AbortSignal) =>
+    get<Patterns>(apiUrl(`traces/${id}/patterns`, { line }), signal),
   environments: (id: number, line: string, signal?: AbortSignal) =>
     get<Environment[]>(apiUrl(`traces/${id}/environments`, { line }), signal),
   tickets: (traces: readonly number[], line: string, signal?: AbortSignal) =>

@@ -1382,6 +1382,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/traces/{key}/patterns": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Patterns
+         * @description Return the drifts of a trace, and the stretches in which it flips between levels, with what explains these.
+         */
+        get: operations["get_patterns"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/traces/{key}/plot.png": {
         parameters: {
             query?: never;
@@ -3043,6 +3063,44 @@ export interface components {
             trace_key: string;
         };
         /**
+         * DriftAnswer
+         * @description A drift: the level moves in a straight line, from the last commit before it to its last one.
+         */
+        DriftAnswer: {
+            /**
+             * After
+             * @description The level where it ends.
+             */
+            after: number;
+            /**
+             * Before
+             * @description The level where it begins, in the unit of the trace.
+             */
+            before: number;
+            /** Finding */
+            finding: number;
+            /**
+             * First
+             * @description Position of the last commit before it.
+             */
+            first: number;
+            /**
+             * High
+             * @description It moves the level by at most this (95 %); null where that is unknown.
+             */
+            high: number | null;
+            /**
+             * Last
+             * @description Position of its last commit.
+             */
+            last: number;
+            /**
+             * Low
+             * @description It moves the level by at least this (95 %); null where that is unknown.
+             */
+            low: number | null;
+        };
+        /**
          * Entries
          * @description Consecutive entries of the triage log, as one decision makes them.
          */
@@ -3234,6 +3292,21 @@ export interface components {
          * @description A stretch of the trace that flips between levels: its jumps are no changes.
          */
         FlippingAnswer: {
+            /**
+             * Causes
+             * @description The level that each text of the fact goes with.
+             */
+            causes: components["schemas"]["ModeCauseAnswer"][];
+            /**
+             * Explained
+             * @description The share of the values at the level that the fact says; null without one.
+             */
+            explained: number | null;
+            /**
+             * Fact
+             * @description The fact of the runs that explains the levels, such as `runner`; empty where none does.
+             */
+            fact: string;
             /**
              * First
              * @description Position of its first commit.
@@ -4131,6 +4204,29 @@ export interface components {
          */
         MissingKind: "job" | "series" | "commits";
         /**
+         * ModeCauseAnswer
+         * @description The values measured where a fact of the runs had one text, and the level that most of them are at.
+         */
+        ModeCauseAnswer: {
+            /**
+             * Count
+             * @description Number of these values.
+             */
+            count: number;
+            /**
+             * Level
+             * @description Index into `levels`.
+             */
+            level: number;
+            /**
+             * Share
+             * @description The share of them at this level.
+             */
+            share: number;
+            /** Text */
+            text: string;
+        };
+        /**
          * Movement
          * @description Which way the values moved; whether that is good depends on the trace.
          * @enum {string}
@@ -4500,6 +4596,16 @@ export interface components {
              * @description Number of regressions with unprocessed findings.
              */
             waiting: number;
+        };
+        /**
+         * PatternsAnswer
+         * @description The drifts of a trace that are there now, and the stretches in which it flips, in the order of the line.
+         */
+        PatternsAnswer: {
+            /** Drifts */
+            drifts: components["schemas"]["DriftAnswer"][];
+            /** Flipping */
+            flipping: components["schemas"]["FlippingAnswer"][];
         };
         /**
          * Permission
@@ -13461,6 +13567,113 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ExplanationAnswer"];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_patterns: {
+        parameters: {
+            query?: {
+                /** @description Name of the line. Default: the default line. */
+                line?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Id of the trace. */
+                key: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PatternsAnswer"];
                 };
             };
             /** @description The request cannot be used. */

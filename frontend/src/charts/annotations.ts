@@ -3,6 +3,7 @@
 import type uPlot from "uplot";
 import { relativeBase, type ChartMark, type ChartView } from "./chart-data";
 import type { Palette } from "./palette";
+import { drawDriftIntervals, drawDrifts, drawModes, levelsBeside, type PatternDrawing } from "./patterns";
 import { drawCross, drawStatusShape, fillHatched } from "./shapes";
 import { STRIP } from "./uplot-options";
 
@@ -50,6 +51,7 @@ export function drawBelowValues(view: ChartView, plot: uPlot, colours: Palette):
   const drawing = drawingOf(view, plot, colours);
   clipToPlot(drawing);
   drawRegionRanges(drawing);
+  drawDriftIntervals(patternDrawing(drawing), view.patterns.drifts);
   drawSuspectRanges(drawing);
   if (view.pinned !== undefined) drawPin(drawing, drawing.x(view.pinned));
   drawing.canvas.restore();
@@ -60,6 +62,7 @@ export function drawAboveValues(view: ChartView, plot: uPlot, colours: Palette):
   const drawing = drawingOf(view, plot, colours);
   clipToPlot(drawing);
   drawRegionMedians(drawing);
+  drawPatterns(drawing);
   drawNotes(drawing);
   drawCandidates(drawing);
   drawFailures(drawing);
@@ -69,6 +72,18 @@ export function drawAboveValues(view: ChartView, plot: uPlot, colours: Palette):
   drawing.canvas.restore();
   // The texts of changes stand in the strip above the plot, so they are not clipped.
   drawMarks(drawing);
+}
+
+function patternDrawing({ canvas, ratio, x, y, colours }: Drawing): PatternDrawing {
+  return { canvas, ratio, x, y, slope: colours.level, modes: colours.series };
+}
+
+/** Drifts and modes, which are those of a single trace. */
+function drawPatterns(drawing: Drawing): void {
+  const { patterns, lines } = drawing.view;
+  const line = lines[0];
+  drawDrifts(patternDrawing(drawing), patterns.drifts);
+  if (line) drawModes(patternDrawing(drawing), patterns.modes, line.positions, line.values);
 }
 
 function clipToPlot({ canvas, plot: { bbox } }: Drawing): void {
@@ -82,7 +97,7 @@ function drawRegionRanges({ view, plot, colours, canvas, x, y }: Drawing): void 
   // A logarithmic scale has no zero: bound what reaches down to it.
   const lowest = Number(plot.scales.y?.distr) === LOGARITHMIC ? 1e-300 : -Infinity;
   canvas.fillStyle = colours.band;
-  for (const { first, last, minimum, maximum } of view.levels) {
+  for (const { first, last, minimum, maximum } of levelsBeside(view.levels, view.patterns)) {
     const left = x(first - REGION_MARGIN);
     const top = y(maximum);
     canvas.fillRect(left, top, x(last + REGION_MARGIN) - left, y(Math.max(minimum, lowest)) - top);
@@ -93,7 +108,7 @@ function drawRegionMedians({ view, colours, canvas, ratio, x, y }: Drawing): voi
   canvas.strokeStyle = colours.level;
   canvas.lineWidth = 2.5 * ratio;
   canvas.lineCap = "round";
-  for (const { first, last, median } of view.levels) {
+  for (const { first, last, median } of levelsBeside(view.levels, view.patterns)) {
     canvas.beginPath();
     canvas.moveTo(x(first - REGION_MARGIN), y(median));
     canvas.lineTo(x(last + REGION_MARGIN), y(median));

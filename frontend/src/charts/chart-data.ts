@@ -2,6 +2,7 @@
 
 import type { Direction, Status } from "../api/client";
 import type { Scale } from "../routes/url";
+import type { ChartPatterns } from "./patterns";
 
 export interface ChartLine {
   id: number;
@@ -91,6 +92,7 @@ export interface Hovered {
 export interface ChartView {
   lines: readonly ChartLine[];
   levels: readonly ChartLevel[];
+  patterns: ChartPatterns;
   marks: readonly ChartMark[];
   notes: readonly ChartNote[];
   candidates: readonly ChartCandidate[];

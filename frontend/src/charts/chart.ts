@@ -23,10 +23,11 @@ import type {
 } from "./chart-data";
 import { findHovered, valueToPixels } from "./hover";
 import { palette, type Palette } from "./palette";
+import { NO_PATTERNS, type ChartPatterns } from "./patterns";
 import { alignedData, uplotOptions } from "./uplot-options";
 
 /** Properties that uPlot knows nothing about: a redraw is enough when they change. */
-const DRAWN = ["levels", "marks", "notes", "candidates", "failures", "tickets", "pinned"] as const;
+const DRAWN = ["levels", "patterns", "marks", "notes", "candidates", "failures", "tickets", "pinned"] as const;
 /** Properties that are part of uPlot's options or data: it has to be built again. */
 const BUILT = ["lines", "quarantined", "remeasured", "scale", "times", "total", "range"] as const;
 
@@ -43,6 +44,7 @@ const MIN_DRAG = 4;
 export class Chart extends PageElement implements ChartView {
   @property({ attribute: false }) lines: readonly ChartLine[] = [];
   @property({ attribute: false }) levels: readonly ChartLevel[] = [];
+  @property({ attribute: false }) patterns: ChartPatterns = NO_PATTERNS;
   @property({ attribute: false }) marks: readonly ChartMark[] = [];
   @property({ attribute: false }) notes: readonly ChartNote[] = [];
   @property({ attribute: false }) candidates: readonly ChartCandidate[] = [];

@@ -230,6 +230,11 @@ class ChangePoint:
     alert_severity: AlertSeverity = AlertSeverity.NORMAL
 
     @property
+    def until(self) -> int | None:
+        """The last commit (a slot) of a drift, None for what is none."""
+        return self.numbers.after.last if self.kind is FindingKind.DRIFT else None
+
+    @property
     def certainty(self) -> Certainty:
         """Whether later values may still change it: what is held is provisional."""
         return Certainty.PROVISIONAL if self.held else self.settlement.certainty

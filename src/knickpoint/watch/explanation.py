@@ -34,6 +34,7 @@ from knickpoint.watch.detection.settlement import evidence_of, settle_steps
 from knickpoint.watch.detection.sightings import sightings_of
 from knickpoint.watch.identity.point_matching import REACH
 from knickpoint.watch.lines import Lines
+from knickpoint.watch.mode_causes import ModeCause, read_mode_cause
 from knickpoint.watch.regressions.bisection_text import bisection_text
 from knickpoint.watch.suspects.machine import find_machine_change
 
@@ -83,11 +84,15 @@ class ExplainedStep:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedFlipping:
-    """A stretch of the trace that flips between levels, from the commit ``first`` to ``last``, both inclusive."""
+    """A stretch of the trace that flips between levels, from the commit ``first`` to ``last``, both inclusive.
+
+    ``cause`` is the fact of the runs that explains the levels, None where none does.
+    """
 
     first: SlottedCommit
     last: SlottedCommit
     stretch: Flipping
+    cause: ModeCause | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,14 +249,21 @@ class _Subject:
             tuple(candidates),
             self._steps(alert, frame, detection, measured, at, values=values, reported=int(window.reported[0])),
             len(detection.candidates) - len(candidates),
-            self._flipping(detection, frame),
+            self._flipping(detection, frame, values),
         )
 
-    def _flipping(self, detection: Detection, frame: Frame) -> tuple[ExplainedFlipping, ...]:
+    def _flipping(
+        self, detection: Detection, frame: Frame, values: NDArray[np.float64]
+    ) -> tuple[ExplainedFlipping, ...]:
         slots = [(int(frame.slots[each.first]), int(frame.slots[each.last])) for each in detection.flipping]
         commits = self.commits([slot for pair in slots for slot in pair])
         return tuple(
-            ExplainedFlipping(commits[first], commits[last], stretch)
+            ExplainedFlipping(
+                commits[first],
+                commits[last],
+                stretch,
+                read_mode_cause(self.store, frame, values, stretch),
+            )
             for (first, last), stretch in zip(slots, detection.flipping, strict=True)
             if first in commits and last in commits
         )

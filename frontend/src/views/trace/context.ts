@@ -17,6 +17,7 @@ import type {
 } from "../../api/client";
 import type { Series } from "../../api/series";
 import type { ChartCandidate, ChartFailure, ChartLine, ChartMark, ChartRange } from "../../charts/chart-data";
+import type { ChartPatterns } from "../../charts/patterns";
 import type { HistoryMode } from "../../routes/navigation";
 import type { TraceRoute } from "../../routes/trace";
 import type { CommitCache } from "../../state/plot/commit-cache";
@@ -41,6 +42,8 @@ export interface TraceContext {
   readonly lines: readonly ChartLine[];
   readonly marks: readonly ChartMark[];
   readonly candidates: readonly ChartCandidate[];
+  /** Its drifts, and the stretches in which it flips between levels. */
+  readonly patterns: ChartPatterns;
   readonly environments: readonly Environment[];
   /** Runs that failed or were skipped, at commits without a value. */
   readonly failures: readonly FailureMark[];

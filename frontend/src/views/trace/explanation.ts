@@ -8,6 +8,7 @@ import { param } from "../../templates/trace-name";
 import { countText, grouped, numberText } from "../../text/numbers";
 import { flippingText } from "../../text/units";
 import type { TraceContext } from "./context";
+import { causeText } from "./patterns";
 
 type Candidate = Explanation["candidates"][number];
 type Check = Candidate["checks"][number];
@@ -56,10 +57,11 @@ function renderMethod({ method, alert, parameters, facts, flipping, trace }: Exp
         : nothing
     }
     ${flipping.map(
-      ({ first, last, levels, shares }) =>
+      ({ first, last, levels, shares, ...stretch }) =>
         html`<p>
           From commit ${grouped(first + 1)} to ${grouped(last + 1)} it
           <strong>${flippingText(levels, shares, trace.unit)}</strong>; its jumps are no changes.
+          ${causeText({ first, last, levels, shares, ...stretch })}
         </p>`,
     )}`;
 }

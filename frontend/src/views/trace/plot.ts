@@ -12,6 +12,7 @@ import { countText, grouped } from "../../text/numbers";
 import { traceText } from "../../text/trace-names";
 import type { TraceContext } from "./context";
 import { missedText } from "./missed";
+import { renderModes } from "./patterns";
 import { renderTooltip } from "./tooltip";
 
 export function renderPlot(context: TraceContext, changes: Changes) {
@@ -21,6 +22,7 @@ export function renderPlot(context: TraceContext, changes: Changes) {
       <span class="spring"></span>
       ${renderTools(context, changes)}
     </div>
+    ${renderModes(context.patterns)}
     ${
       context.series
         ? renderChart(context, changes)
@@ -34,6 +36,7 @@ function renderChart(context: TraceContext, changes: Changes) {
   return html`<kp-chart
     .lines=${context.lines}
     .levels=${changes.regions}
+    .patterns=${context.patterns}
     .marks=${context.marks}
     .notes=${context.environments}
     .candidates=${context.candidates}
@@ -82,7 +85,7 @@ function renderTools(context: TraceContext, { commits: total }: Changes) {
 
 /** A key for each kind of mark that the plot has. */
 function renderLegend(context: TraceContext, changes: Changes) {
-  const { marks, environments, failures, quarantined, remeasured, tickets, candidates, route } = context;
+  const { marks, patterns, environments, failures, quarantined, remeasured, tickets, candidates, route } = context;
   const present = marks.filter((mark) => !mark.gone && !mark.missed);
   const processed = changes.changes.filter((finding) => !finding.history || finding.status !== "new");
   const statuses = [...new Set(processed.map((finding) => finding.status))];
@@ -100,6 +103,8 @@ function renderLegend(context: TraceContext, changes: Changes) {
         "suspect",
         "suspect range, not measured",
       )}
+      ${entry(patterns.drifts.length > 0, "drift", "drift and its interval")}
+      ${entry(patterns.modes.length > 0, "modes", "levels between which it flips")}
       ${entry(environments.length > 0, "note", "environment changed")}
       ${entry(
         failures.some(({ failed }) => failed),
@@ -146,7 +151,7 @@ function renderLegend(context: TraceContext, changes: Changes) {
 
 /** The plot in words, for screen readers. */
 function plotText(context: TraceContext, changes: Changes): string {
-  const { findings, environments, failures, quarantined, remeasured, tickets } = context;
+  const { findings, patterns, environments, failures, quarantined, remeasured, tickets } = context;
   const values = `Values of ${traceText(changes.trace.params)} over ${countText(changes.measured, "measured commit")}.`;
   const texts = findings.map(
     (finding) => `${changeText(finding)} at ${finding.commit.short}, ${standingText(finding)}`,
@@ -154,6 +159,7 @@ function plotText(context: TraceContext, changes: Changes): string {
   return [
     values,
     texts.length > 0 ? `Changes: ${texts.join("; ")}.` : "No changes.",
+    ...patterns.modes.map(({ texts }) => `It flips between levels: ${texts.join("; ")}.`),
     ...(environments.length > 0 ? [`${countText(environments.length, "change")} of environment.`] : []),
     ...(failures.length > 0 ? [`${countText(failures.length, "run")} failed or skipped.`] : []),
     ...(quarantined.length > 0 ? [`${countText(quarantined.length, "value")} quarantined.`] : []),

@@ -26,6 +26,7 @@ import "../../charts/chart";
 import "../../components/bisection-panel";
 import type { Chart } from "../../charts/chart";
 import type { ChartCandidate, ChartLine, ChartMark, ChartRange } from "../../charts/chart-data";
+import type { ChartPatterns } from "../../charts/patterns";
 import { PageElement } from "../../page-element";
 import { navigate, type HistoryMode } from "../../routes/navigation";
 import { traceRoute, type TraceRoute } from "../../routes/trace";
@@ -42,6 +43,7 @@ import { renderCommitPanel } from "./commit-panel";
 import { changeAt, failureMarks, markOf, type FailureMark, type TraceContext } from "./context";
 import { renderExplanation } from "./explanation";
 import { missedMarks } from "./missed";
+import { chartPatterns } from "./patterns";
 import { renderPlot } from "./plot";
 import { traceShortcuts } from "./shortcuts";
 import { loadSuspects, type SuspectList } from "./suspects";
@@ -77,30 +79,16 @@ export class TraceView extends PageElement implements TraceContext {
     args: () => (this.changes ? ([this.changes.trace.repository, this.changes.line] as const) : undefined),
     load: ([repository, line], signal) => api.times(repository, line, signal),
   });
-  private readonly environmentsResource = new Resource(this, {
-    args: () => [this.route.id, this.route.line] as const,
-    load: ([id, line], signal) => api.environments(id, line, signal),
-  });
-  private readonly withoutValueResource = new Resource(this, {
-    args: () => [this.route.id, this.route.line] as const,
-    load: ([id, line], signal) => api.withoutValue(id, line, signal),
-  });
-  private readonly quarantinedResource = new Resource(this, {
-    args: () => [this.route.id, this.route.line] as const,
-    load: ([id, line], signal) => api.quarantined(id, line, signal),
-  });
-  private readonly remeasuredResource = new Resource(this, {
-    args: () => [this.route.id, this.route.line] as const,
-    load: ([id, line], signal) => api.remeasured(id, line, signal),
-  });
+  private readonly patternsResource = this.ofTrace(api.patterns);
+  private readonly environmentsResource = this.ofTrace(api.environments);
+  private readonly withoutValueResource = this.ofTrace(api.withoutValue);
+  private readonly quarantinedResource = this.ofTrace(api.quarantined);
+  private readonly remeasuredResource = this.ofTrace(api.remeasured);
   private readonly ticketsResource = new Resource(this, {
     args: () => [this.route.id, this.route.line] as const,
     load: ([id, line], signal) => api.tickets([id], line, signal),
   });
-  private readonly missedResource = new Resource(this, {
-    args: () => [this.route.id, this.route.line] as const,
-    load: ([id, line], signal) => api.missed(id, line, signal),
-  });
+  private readonly missedResource = this.ofTrace(api.missed);
   private readonly commitResource = new Resource(this, {
     args: () => {
       const { commits } = this;
@@ -131,6 +119,7 @@ export class TraceView extends PageElement implements TraceContext {
     this.changesResource,
     this.seriesResource,
     this.timesResource,
+    this.patternsResource,
     this.environmentsResource,
     this.withoutValueResource,
     this.quarantinedResource,
@@ -164,6 +153,8 @@ export class TraceView extends PageElement implements TraceContext {
     (explanation: Explanation | undefined): readonly ChartCandidate[] => explanation?.candidates ?? [],
   );
 
+  private readonly patternsOf = memoizeLast(chartPatterns);
+
   private unregisterShortcuts: (() => void) | undefined;
   private readonly onDecided = (): void => {
     this.changesResource.reload();
@@ -172,6 +163,14 @@ export class TraceView extends PageElement implements TraceContext {
     this.missedResource.reload();
   };
   private readonly onMissed = (): void => this.missedResource.reload();
+
+  /** What the page loads of the trace on its line. */
+  private ofTrace<Answer>(load: (id: number, line: string, signal?: AbortSignal) => Promise<Answer>) {
+    return new Resource(this, {
+      args: () => [this.route.id, this.route.line] as const,
+      load: ([id, line], signal) => load(id, line, signal),
+    });
+  }
 
   override connectedCallback(): void {
     super.connectedCallback();
@@ -220,6 +219,10 @@ export class TraceView extends PageElement implements TraceContext {
 
   get marks(): readonly ChartMark[] {
     return this.marksOf(this.findings, this.missed);
+  }
+
+  get patterns(): ChartPatterns {
+    return this.patternsOf(this.patternsResource.value, this.changes?.trace.unit ?? "");
   }
 
   get environments(): readonly Environment[] {

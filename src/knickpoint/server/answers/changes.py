@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from knickpoint.detect.steps import stable_region
 from knickpoint.model.commit import Line
-from knickpoint.model.regression import Condition
+from knickpoint.model.regression import ChangePoint, Condition
 from knickpoint.server.answers.members import member_answers
 from knickpoint.server.answers.traces import trace_answer
 from knickpoint.server.schemas.changes import ChangesAnswer, NewestAnswer, RegionAnswer
@@ -28,6 +28,12 @@ def split_regions(values: NDArray[np.float64], starts: Sequence[int]) -> list[Re
         for begin, end in pairwise(bounds)
         if not np.isnan(values[begin:end]).all()
     ]
+
+
+def _starts(point: ChangePoint, line: Line) -> list[int]:
+    """Return where regions begin at a change: at its commit, and behind the last one of a drift."""
+    behind = [] if point.until is None else [line.positions.get(point.until, -1) + 1]
+    return [line.positions[point.suspect_range.slot], *behind]
 
 
 def _newest(store: Store, line: Line, key: int) -> NewestAnswer | None:
@@ -62,7 +68,7 @@ def read_changes(visible: VisibleRepositories, key: int, line_name: str) -> Chan
         measured=len(measured),
         first=int(measured[0]) if len(measured) else None,
         last=int(measured[-1]) if len(measured) else None,
-        regions=split_regions(values, [line.positions[point.suspect_range.slot] for point in points]),
+        regions=split_regions(values, [start for point in points for start in _starts(point, line)]),
         changes=member_answers(store, repository, points),
         newest=_newest(store, line, key),
         gone=member_answers(store, repository, gone),

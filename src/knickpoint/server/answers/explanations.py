@@ -13,7 +13,7 @@ from knickpoint.server.answers.alerts import visible_alerts
 from knickpoint.server.answers.commits import commit_answer
 from knickpoint.server.answers.traces import trace_answer
 from knickpoint.server.errors import UnknownError
-from knickpoint.server.schemas.explanations import CandidateAnswer, ExplanationAnswer, FlippingAnswer
+from knickpoint.server.schemas.explanations import CandidateAnswer, ExplanationAnswer, FlippingAnswer, ModeCauseAnswer
 from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.watch.explanation import (
     AlertExplanation,
@@ -23,7 +23,7 @@ from knickpoint.watch.explanation import (
     explain_trace,
 )
 
-__all__ = ["explain"]
+__all__ = ["explain", "flipping_answer"]
 
 _MOST_REJECTED: Final = 200
 """Rejected candidates in one answer; a long noisy trace has thousands. Accepted candidates are all there."""
@@ -68,7 +68,7 @@ def explain(
         reason=explanation.reason,
         parameters=_parameters(explanation),
         facts=dict(detection.facts) if detection else {},
-        flipping=[_flipping_answer(each, line) for each in explanation.flipping],
+        flipping=[flipping_answer(each, line) for each in explanation.flipping],
         candidates=[_candidate_answer(each, line, steps.get(each.commit.slot)) for each in candidates],
         omitted=explanation.omitted + len(explanation.candidates) - len(candidates),
     )
@@ -80,13 +80,20 @@ def _parameters(explanation: AlertExplanation) -> dict[str, float | int | str | 
     return {name: value for name, value in used.items() if value is not None}
 
 
-def _flipping_answer(explained: ExplainedFlipping, line: Line) -> FlippingAnswer:
+def flipping_answer(explained: ExplainedFlipping, line: Line) -> FlippingAnswer:
+    """Return a stretch that flips between levels, by positions on ``line``."""
     stretch = explained.stretch
     return FlippingAnswer(
         first=line.positions[explained.first.slot],
         last=line.positions[explained.last.slot],
         levels=list(stretch.levels),
         shares=list(stretch.shares),
+        fact=explained.cause.fact if explained.cause else "",
+        explained=explained.cause.share if explained.cause else None,
+        causes=[
+            ModeCauseAnswer(text=each.text, level=each.mode, count=each.count, share=each.share)
+            for each in (explained.cause.texts if explained.cause else ())
+        ],
     )
 
 

@@ -10,6 +10,7 @@ from knickpoint.model.errors import InputError
 from knickpoint.server.answers.changes import read_changes
 from knickpoint.server.answers.environments import list_environments
 from knickpoint.server.answers.explanations import explain
+from knickpoint.server.answers.patterns import read_patterns
 from knickpoint.server.answers.runs import list_never_measured_answers, list_runs, list_without_value
 from knickpoint.server.answers.tabular_values import list_values, write_points
 from knickpoint.server.answers.tickets import list_ticket_marks
@@ -32,6 +33,7 @@ from knickpoint.server.routes.dependencies import (
 )
 from knickpoint.server.schemas.changes import ChangesAnswer
 from knickpoint.server.schemas.explanations import ExplanationAnswer
+from knickpoint.server.schemas.patterns import PatternsAnswer
 from knickpoint.server.schemas.runs import EnvironmentAnswer, NeverMeasuredAnswer, RunAnswer, WithoutValueAnswer
 from knickpoint.server.schemas.tickets import TicketMarkAnswer
 from knickpoint.server.schemas.traces import FacetsAnswer, TraceAnswer, TracesAnswer
@@ -192,6 +194,12 @@ def get_never_measured(visible: Visible, repository: RepositoryName = "") -> lis
 def get_environments(visible: Visible, key: TraceKey, line: LineName = "") -> list[EnvironmentAnswer]:
     """List where machine, compiler or runner of a trace changed. Facts that change all the time are left out."""
     return list_environments(visible, key, line)
+
+
+@router.get("/traces/{key}/patterns")
+def get_patterns(visible: Visible, instance: RequestInstance, key: TraceKey, line: LineName = "") -> PatternsAnswer:
+    """Return the drifts of a trace, and the stretches in which it flips between levels, with what explains these."""
+    return read_patterns(instance, visible, key, line)
 
 
 @router.get("/traces/{key}/explanation")

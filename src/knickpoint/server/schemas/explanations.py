@@ -13,6 +13,7 @@ __all__ = [
     "CheckAnswer",
     "ExplanationAnswer",
     "FlippingAnswer",
+    "ModeCauseAnswer",
 ]
 
 
@@ -41,6 +42,15 @@ class CandidateAnswer(Answer):
     checks: list[CheckAnswer]
 
 
+class ModeCauseAnswer(Answer):
+    """The values measured where a fact of the runs had one text, and the level that most of them are at."""
+
+    text: str
+    level: int = Field(description="Index into `levels`.")
+    count: int = Field(description="Number of these values.")
+    share: float = Field(description="The share of them at this level.")
+
+
 class FlippingAnswer(Answer):
     """A stretch of the trace that flips between levels: its jumps are no changes."""
 
@@ -48,6 +58,13 @@ class FlippingAnswer(Answer):
     last: int = Field(description="Position of its last commit.")
     levels: list[float] = Field(description="The levels, ascending, in the unit of the trace.")
     shares: list[float] = Field(description="The share of the values at each level.")
+    fact: str = Field(
+        description="The fact of the runs that explains the levels, such as `runner`; empty where none does."
+    )
+    explained: FiniteOrNull = Field(
+        description="The share of the values at the level that the fact says; null without one."
+    )
+    causes: list[ModeCauseAnswer] = Field(description="The level that each text of the fact goes with.")
 
 
 class ExplanationAnswer(Answer):

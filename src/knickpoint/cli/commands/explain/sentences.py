@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from knickpoint.cli.commands.explain.numbers import cluster_lines
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from knickpoint.model.commit import SlottedCommit
     from knickpoint.model.step import Check
     from knickpoint.watch.explanation import AlertExplanation, ExplainedCandidate, ExplainedStep, Explanation
+    from knickpoint.watch.mode_causes import ModeCause
 
 __all__ = ["explanation_lines"]
 
@@ -70,6 +71,8 @@ def _alert(explanation: Explanation, explained: AlertExplanation) -> Iterator[st
             f"From {_commit(flipping.first)} to {_commit(flipping.last)} it"
             f" {flipping_text(flipping.stretch, explanation.trace.unit)}; its jumps are no changes."
         )
+        if flipping.cause:
+            yield _cause(flipping.cause, flipping.stretch.levels, explanation.trace.unit)
 
 
 def _commit(slotted: SlottedCommit) -> str:
@@ -80,6 +83,15 @@ def _commit(slotted: SlottedCommit) -> str:
 
 def _name(explanation: Explanation) -> str:
     return trace_name(decode_key(explanation.trace.key))[0] or explanation.trace.key
+
+
+def _cause(cause: ModeCause, levels: Sequence[float], unit: str) -> str:
+    """Return which level goes with which text of the fact that explains the levels."""
+    parts = [
+        f"{value_text(levels[each.mode], unit)} with {each.text or 'none'} ({each.share * 100:.0f} % of its {counted(each.count, 'value')})"
+        for each in cause.texts
+    ]
+    return f"Its {cause.fact} explains the level of {cause.share * 100:.0f} % of these values: {', '.join(parts)}."
 
 
 # A step
