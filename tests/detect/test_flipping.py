@@ -137,3 +137,10 @@ def test_the_unit_does_not_matter() -> None:
 def test_exact_levels_without_noise_are_recognised() -> None:
     values = np.round(flip(11) / 5) * 5
     assert not find_steps(values)
+
+
+def test_levels_that_turn_out_to_be_one_are_no_modes() -> None:
+    values = 100 + 2 * np.random.default_rng(0).normal(size=(1000, 500))[900]
+    values[250:] *= 1.05
+    assert any(abs(step.index - 250) <= 5 for step in find_steps(values))
+    assert not explain(values).flipping

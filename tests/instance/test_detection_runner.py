@@ -67,7 +67,9 @@ def found(instance: Instance) -> list[tuple[float, float]]:
     Worker(instance, clock=Clock()).once()
     store = instance.store
     (regression,) = store.findings.regressions(store.commits.repository("main"))
-    return [(point.numbers.before.mean, point.numbers.after.mean) for point in store.findings.live_members(regression.id)]
+    return [
+        (point.numbers.before.mean, point.numbers.after.mean) for point in store.findings.live_members(regression.id)
+    ]
 
 
 @pytest.mark.filterwarnings("ignore")

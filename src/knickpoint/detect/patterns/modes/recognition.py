@@ -119,7 +119,11 @@ def _modes_of(values: Floats, breaks: Sequence[int]) -> _Modes | None:
         # Modes of one regime may have been taken for near ones of another: estimate them in each by itself, and divide again.
         regimes = relocate(values, visits, found.regimes)
         visits = sort_again(values, visits, levels_of_regimes(values, visits, regimes))
+        if visits.levels.size < 2:
+            return None
         found = divide_visits(visits)
+        if not any(regime.flips for regime in found.regimes):
+            return None
     regimes = relocate(values, visits, found.regimes)
     return _Modes(visits, regimes, compare_regimes(values, visits, regimes), found.log_odds)
 
