@@ -172,3 +172,11 @@ def test_a_new_value_is_judged_by_where_the_drift_has_led() -> None:
 def test_a_negative_effect_is_refused() -> None:
     with pytest.raises(InputError, match="drift_effect"):
         find_steps([1.0, 2.0], drift_effect=-0.1)
+
+
+def test_the_evidence_of_a_drift_compares_its_end_with_the_best_level_before_it() -> None:
+    shape = np.concatenate([np.full(60, 100.0), np.full(60, 90.0), 90 + 0.1 * np.arange(1, 151)])
+    (drift,) = drifts(find_steps(shape + 0.3 * noise(3, shape.size)))
+    found = {check.name: check.value for check in drift.evidence}
+    assert found["its end over the lowest level before it"] == pytest.approx(15 / 90, abs=0.01)
+    assert found["its end over the highest level before it"] == pytest.approx(0.05, abs=0.01)

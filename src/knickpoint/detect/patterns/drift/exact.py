@@ -13,7 +13,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.detect.patterns.drift.findings import Found, build_findings, estimate_size, interval_checks
+from knickpoint.detect.patterns.drift.findings import (
+    Found,
+    build_findings,
+    estimate_size,
+    interval_checks,
+    reference_checks,
+)
 from knickpoint.detect.patterns.pattern import Pattern, Subject
 from knickpoint.model.settlement import FindingKind
 from knickpoint.model.step import Check
@@ -136,6 +142,7 @@ def _drifts(subject: Subject, values: Floats, usual: Floats, changes: _Changes, 
             Check("slope a commit, at least (95 %)", size / commits - reach),
             Check("slope a commit, at most (95 %)", size / commits + reach),
             *interval_checks(estimate),
+            *reference_checks(values[: start + 1], estimate.after),
             Check("largest usual change", changes.bound),
         )
         found.append(

@@ -8,12 +8,15 @@ from itertools import pairwise
 from statistics import NormalDist
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from knickpoint.detect.patterns.pattern import Subject
 from knickpoint.detect.steps import build_estimated_step, stable_region, stable_regions
 from knickpoint.model.settlement import FindingKind
 from knickpoint.model.step import Check, SizeEstimate, Step
 
-__all__ = ["Found", "build_findings", "estimate_size", "interval_checks"]
+__all__ = ["Found", "build_findings", "estimate_size", "interval_checks", "reference_checks"]
 
 _QUANTILE: Final = NormalDist().inv_cdf(0.975)
 
@@ -47,6 +50,17 @@ def interval_checks(estimate: SizeEstimate) -> tuple[Check, ...]:
         Check("size, at least (95 %)", estimate.low),
         Check("size, at most (95 %)", estimate.high),
         Check("chance that the sign is right", estimate.sign),
+    )
+
+
+def reference_checks(levels: NDArray[np.float64], end: float) -> tuple[Check, ...]:
+    """Return how far the level at the ``end`` of a drift lies from the lowest and the highest of ``levels`` up to its start.
+
+    One of the two is the best level so far; which one depends on what is measured.
+    """
+    bounds = (("lowest", float(levels.min())), ("highest", float(levels.max())))
+    return tuple(
+        Check(f"its end over the {name} level before it", (end - level) / abs(level)) for name, level in bounds if level
     )
 
 

@@ -16,7 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.detect.measured_series import safe_unit
-from knickpoint.detect.patterns.drift.findings import Found, build_findings, estimate_size, interval_checks
+from knickpoint.detect.patterns.drift.findings import (
+    Found,
+    build_findings,
+    estimate_size,
+    interval_checks,
+    reference_checks,
+)
 from knickpoint.detect.patterns.drift.hinges import start_interval
 from knickpoint.detect.patterns.drift.trend import SHORTEST, Rise, Slope, Trend, fit_trend, rises_of
 from knickpoint.detect.patterns.drift.trend_search import SearchedTrend, search_trend
@@ -159,6 +165,7 @@ def _drift(subject: Subject, searched: SearchedTrend, rise: Rise, *, unit: float
         Check("slope a commit, at least (95 %)", estimate.low / commits),
         Check("slope a commit, at most (95 %)", estimate.high / commits),
         *interval_checks(estimate),
+        *reference_checks(trend.fitted[: rise.start + 1] * unit, estimate.after),
         Check("noise around it (standard deviation)", trend.noise * unit),
         Check("variance of means by neighbours alike", trend.inflation),
         Check("interval of location", float(interval)),
