@@ -10,6 +10,7 @@ from tests.server.story import REPOSITORY
 
 from knickpoint.access.local_user import local_caller
 from knickpoint.instance import CONFIG_FILE, Instance, open_instance
+from knickpoint.model.errors import StoreError
 from knickpoint.server import create_app
 from knickpoint.server.answers.health import read_health
 from knickpoint.server.visible_repositories import VisibleRepositories
@@ -69,6 +70,20 @@ def test_metrics_name_what_monitoring_asks_for(sick: Instance) -> None:
     assert samples["knickpoint_workers", "failing"] == 1
     assert samples["knickpoint_events_failed",] == 0
     assert ("knickpoint_regressions_unprocessed", REPOSITORY) in samples
+
+
+def test_a_server_that_cannot_read_its_store_is_not_ready_and_still_says_its_version(
+    instance: Instance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = Client(create_app(instance))
+    assert client.get("/api/v1/ready").json() == {"ready": True}
+
+    def gone() -> None:
+        raise StoreError("the database does not answer")
+
+    monkeypatch.setattr(instance.store.commits, "repositories", gone)
+    assert client.get("/api/v1/ready").status_code == 503
+    assert client.get("/api/v1/version").status_code == 200
 
 
 def test_what_is_to_be_noticed_is_listed(instance: Instance) -> None:

@@ -26,7 +26,7 @@ __all__ = ["UPLOADS", "RequestLimits", "limit_request", "limits_of"]
 UPLOADS: Final = frozenset({"/api/v1/results", "/api/v1/arrivals"})
 """Paths of uploads: they check the size of their bodies, and no deadline stops an import."""
 
-_LIGHT: Final = frozenset({"/api/v1/health", "/api/v1/me", "/api/v1/reference", "/api/v1/version"})
+_LIGHT: Final = frozenset({"/api/v1/health", "/api/v1/me", "/api/v1/ready", "/api/v1/reference", "/api/v1/version"})
 """Paths that answer also while all turns are taken."""
 
 

@@ -1,4 +1,4 @@
-"""Count the requests of one server process by endpoint, method and status, and measure how long they take.
+"""Count the requests of one server process by endpoint, method and status, and measure what they and the process take.
 
 The label ``endpoint`` is the template of the route, as in ``/api/v1/traces/{key}``, so that the number of series does not
 depend on what clients send; what no route answers is ``other``.
@@ -9,7 +9,14 @@ from __future__ import annotations
 import time
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+    generate_latest,
+)
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 __all__ = ["RequestMetrics", "RequestMetricsMiddleware"]
@@ -39,6 +46,7 @@ class RequestMetrics:
             buckets=_SECONDS,
             registry=self._registry,
         )
+        ProcessCollector(registry=self._registry)
         self._limited = Counter(
             "knickpoint_requests_limited",
             "Requests that a limit refused or stopped, by limit.",

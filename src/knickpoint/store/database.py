@@ -174,6 +174,16 @@ class Database:
                 remedy="Remove the cause of the first error, then try again.",
             )
 
+    def size(self) -> int:
+        """Return the size of the database in bytes; it includes space that is free to be used again."""
+        statement = (
+            "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
+            if self.embedded
+            else "SELECT pg_database_size(current_database())"
+        )
+        with self.reading() as connection:
+            return int(connection.execute(text(statement)).scalar_one())
+
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Read one snapshot; inside a transaction, what that transaction sees."""

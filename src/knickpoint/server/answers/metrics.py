@@ -1,7 +1,7 @@
 """Collect the metrics of an instance for Prometheus.
 
 These metrics are gauges. They describe what the store holds, so every scrape reads the store, and it does not matter
-which process answers. What the process itself counts is in :mod:`knickpoint.server.request_metrics`.
+which process answers. What the process itself counts, and what it uses, is in :mod:`knickpoint.server.request_metrics`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from knickpoint.instance import Instance
 from knickpoint.model.commit import Repository
 from knickpoint.server.answers.health import State, list_alerts, list_workers
 from knickpoint.server.visible_repositories import VisibleRepositories
-from knickpoint.store import Store
+from knickpoint.store import FileState, Store
+from knickpoint.store.events.outbox import MAIN
 from knickpoint.store.findings.selection import Selection
 
 __all__ = ["render_metrics"]
@@ -63,6 +64,8 @@ class _InstanceCollector(Collector):
         yield from _repository_gauges(store, self.visible.all())
         if self.visible.is_everything:
             yield from _event_gauges(store)
+            yield from _file_gauges(store)
+            yield from _store_gauges(store)
         yield from _alert_gauges(self.instance, self.visible)
         yield from _worker_gauges(self.instance, self.visible)
 
@@ -94,6 +97,25 @@ def _event_gauges(store: Store) -> Iterator[GaugeMetricFamily]:
     waiting = [([each.consumer, each.kind.value], each.count) for each in store.outbox.pending()]
     yield _gauge("events_waiting", "Events to be processed.", ["consumer", "kind"], waiting)
     yield _gauge("events_failed", "Events that failed for good.", [], [([], len(store.outbox.dead()))])
+
+    oldest = store.outbox.oldest_waiting(MAIN)
+    yield _gauge(
+        "events_oldest_time",
+        "When the oldest event that the alerts have not processed was published, seconds since 1970.",
+        [],
+        [([], oldest.timestamp())] if oldest else [],
+    )
+
+
+def _file_gauges(store: Store) -> Iterator[GaugeMetricFamily]:
+    counts = store.ledger.counts()
+    states = [([state.value], counts.get(state, 0)) for state in FileState]
+    yield _gauge("files", "Results files by state.", ["state"], states)
+
+
+def _store_gauges(store: Store) -> Iterator[GaugeMetricFamily]:
+    size = store.database.size()
+    yield _gauge("store_bytes", "Size of the store.", [], [([], size)])
 
 
 def _alert_gauges(instance: Instance, visible: VisibleRepositories) -> Iterator[GaugeMetricFamily]:

@@ -11,7 +11,7 @@ from knickpoint.server.answers import health, metrics
 from knickpoint.server.api_reference import render_reference
 from knickpoint.server.callers import RequestCaller
 from knickpoint.server.routes.dependencies import RequestInstance, Visible
-from knickpoint.server.schemas.health import AlertAnswer, HealthAnswer, NoticeAnswer, VersionAnswer
+from knickpoint.server.schemas.health import AlertAnswer, HealthAnswer, NoticeAnswer, ReadyAnswer, VersionAnswer
 from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.version import __version__
 
@@ -29,6 +29,17 @@ def read_health(caller: RequestCaller, instance: RequestInstance) -> HealthAnswe
     Everybody learns the status, as load balancers need it; who may read also learns what is wrong.
     """
     return health.read_health(instance, VisibleRepositories(instance.store, caller))
+
+
+@router.get("/ready")
+def read_ready(_caller: RequestCaller, instance: RequestInstance) -> ReadyAnswer:
+    """Return whether this process can serve requests: 503 while the store cannot be read.
+
+    `/health` says more, and needs more: a worker that fails is no reason to take this process out of service. `/version`
+    reads nothing, and answers as long as the process does.
+    """
+    instance.store.commits.repositories()
+    return ReadyAnswer(ready=True)
 
 
 @router.get("/alerts")

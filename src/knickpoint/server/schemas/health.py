@@ -16,6 +16,7 @@ __all__ = [
     "AlertAnswer",
     "HealthAnswer",
     "NoticeAnswer",
+    "ReadyAnswer",
     "VersionAnswer",
     "WorkerAnswer",
 ]
@@ -27,6 +28,12 @@ class VersionAnswer(Answer):
     name: str
     version: str
     api: str
+
+
+class ReadyAnswer(Answer):
+    """That the process can serve requests."""
+
+    ready: bool
 
 
 class WorkerAnswer(Answer):

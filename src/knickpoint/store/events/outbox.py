@@ -220,6 +220,13 @@ class Outbox:
                 forgotten.append(EventCount(consumer, EventKind(kind), number))
         return forgotten
 
+    def oldest_waiting(self, consumer: str) -> datetime | None:
+        """Return when the oldest event that ``consumer`` has not processed was published, None where none waits."""
+        waiting = (table.c.consumer == consumer) & (table.c.state == "ready")
+        with self._database.reading() as connection:
+            created = connection.execute(select(func.min(table.c.created)).where(waiting)).scalar()
+        return None if created is None else moment(created)
+
     def dead(self) -> list[Event]:
         """Return the events that were given up, oldest first."""
         with self._database.reading() as connection:

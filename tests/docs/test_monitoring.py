@@ -1,0 +1,54 @@
+"""The rules and the dashboard of monitoring ask for metrics that a server has."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.server.client import Client
+from tests.server.story import make_instance
+
+from knickpoint.instance import open_instance
+from knickpoint.server import create_app
+from knickpoint.store.events.payloads import TracesChanged
+
+_MONITORING = Path(__file__).parents[2] / "monitoring"
+_NAME = re.compile(r"\b(?:knickpoint|process)_[a-z_]+")
+
+
+@pytest.fixture(scope="module")
+def metrics(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    """Return the names of the metrics of an instance in which an event waits and a request was limited."""
+    directory = tmp_path_factory.mktemp("monitoring") / "instance"
+    make_instance(directory)
+    with open_instance(directory) as instance:
+        instance.store.workers.report("one", started=1e9)
+        instance.store.outbox.publish(TracesChanged("main", slots=(1,), runs=(1,), traces={"count": 0}))
+        app = create_app(instance)
+        app.state.request_metrics.count_limited("rate")
+        client = Client(app)
+        client.get("/api/v1/version")
+        text = client.get("/api/v1/metrics").text
+    return {line.split("{")[0].split(" ")[0] for line in text.splitlines() if not line.startswith("#")}
+
+
+def expressions() -> list[str]:
+    rules = yaml.safe_load((_MONITORING / "alerts.yml").read_text(encoding="utf-8"))
+    panels = json.loads((_MONITORING / "dashboard.json").read_text(encoding="utf-8"))["panels"]
+    return [rule["expr"] for group in rules["groups"] for rule in group["rules"]] + [
+        target["expr"] for panel in panels for target in panel["targets"]
+    ]
+
+
+@pytest.mark.parametrize("expression", expressions())
+def test_every_metric_of_rules_and_dashboard_exists(metrics: set[str], expression: str) -> None:
+    assert set(_NAME.findall(expression)) <= metrics
+
+
+def test_panels_of_the_dashboard_do_not_overlap() -> None:
+    panels = json.loads((_MONITORING / "dashboard.json").read_text(encoding="utf-8"))["panels"]
+    places = [(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in panels]
+    assert len(set(places)) == len(places)
