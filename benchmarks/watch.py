@@ -7,6 +7,8 @@ same replay with every new regression announced at first sight. The parts are
 - ``published``: the histories of ``data/histories`` in the directory that ``KNICKPOINT_REFERENCE`` names;
 - ``injected``: changes of known sizes, put into quiet parts of the series of ``data/dev-series`` there;
 - ``series``: single series of ``data/dev-series`` there, sampled at random with a fixed seed;
+- ``members``: which traces of generated groups join a cluster (``watch_members.py``);
+- ``machines``: how often results of generated machines are held back (``watch_machines.py``);
 - ``dense`` and ``sparse``: the time of runs over large instances (``watch_load.py``);
 - ``notifications``: many findings for many recipients (``watch_notifications.py``).
 
@@ -33,6 +35,8 @@ from accuracy_series import place_of_series, read_real
 from table import Reach, Row, finish
 from watch_injected import SIZES, Injected, inject, outcome
 from watch_load import dense_rows, sparse_rows
+from watch_machines import machine_rows
+from watch_members import member_rows
 from watch_notifications import notification_rows
 from watch_replay import Replay, history_of_series, published_history, replay
 
@@ -215,6 +219,8 @@ _PARTS: Final = {
     "published": _published_rows,
     "injected": _injected_rows,
     "series": _series_rows,
+    "members": member_rows,
+    "machines": machine_rows,
     "dense": dense_rows,
     "sparse": sparse_rows,
     "notifications": notification_rows,
