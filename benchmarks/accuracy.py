@@ -7,6 +7,7 @@
     python benchmarks/accuracy.py labelled
     python benchmarks/accuracy.py drift       # generated slow changes
     python benchmarks/accuracy.py sizes       # intervals of sizes, on generated noise
+    python benchmarks/accuracy.py samples     # several samples of a commit
     python benchmarks/accuracy.py --forests F # labelled series, each by the forest that never saw its repository
 
 The labelled series are in the directory that ``KNICKPOINT_REFERENCE`` names; without it their rows are not measured.
@@ -29,6 +30,7 @@ from numpy.typing import NDArray
 
 from accuracy_drift import drift_rows
 from accuracy_noise import INDEPENDENT, Known, bump, flip, noise, step
+from accuracy_samples import sample_rows
 from accuracy_score import (
     REPEATS,
     Counts,
@@ -60,7 +62,7 @@ SERIES: Final = 1000
 PEER_SERIES: Final = 200
 """How many of them a peer gets, which takes a hundred times as long."""
 
-_PARTS: Final = ("generated", "drift", "sizes", "labelled")
+_PARTS: Final = ("generated", "drift", "sizes", "samples", "labelled")
 
 SCRIPT: Final = Path(__file__).resolve().parent / "accuracy_peers.py"
 
@@ -289,7 +291,7 @@ def held_back(path: Path) -> Detector:
 def main() -> None:
     """Measure, print and write the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
-    parser.add_argument("parts", nargs="*", metavar="PART", help="generated, drift, sizes, labelled; all unless named")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(_PARTS)}; all unless named")
     parser.add_argument("--forests", type=Path, help="labelled series by held-back forests, from train_default.py")
     chosen = parser.parse_args()
     if unknown := set(chosen.parts) - set(_PARTS):
@@ -303,13 +305,15 @@ def main() -> None:
         return
     parts = chosen.parts or _PARTS
     rows: list[Row] = []
-    peer = start_peer("sklearn", "pelt", "PELT rbf, tuned")
+    peer = start_peer("sklearn", "pelt", "PELT rbf, tuned") if parts != ["samples"] else None
     if "generated" in parts:
         rows += generated(ours, peer)
     if "drift" in parts:
         rows += drift_rows(partial(peer.detect, _="drift"), peer.name) if peer else drift_rows(None, "")
     if "sizes" in parts:
         rows += size_rows()
+    if "samples" in parts:
+        rows += sample_rows()
     if "labelled" in parts:
         place = place_of_series()
         measured = other = None

@@ -49,6 +49,29 @@ def detect(knick: Knick, monkeypatch: pytest.MonkeyPatch) -> Detect:
     return Detect(knick, monkeypatch)
 
 
+def _repeated(header: str) -> str:
+    rows = [f"{commit},{10 + (commit >= 15) + 3 * (run == 2)}" for commit in range(30) for run in (0, 1, 2)]
+    return "\n".join([header, *rows])
+
+
+def test_rows_of_one_position_are_samples_of_one_commit(detect: Detect) -> None:
+    (step,) = detect.found(given=_repeated("pos,value"))
+    assert (step["index"], step["pos"], step["before_count"]) == (15, "15", 15)
+    assert step["before_mean"] == 10.75
+
+
+def test_rows_of_one_position_and_one_run_are_samples_of_that_run(detect: Detect) -> None:
+    rows = [f"{commit},{run},{10 + 2 * (commit >= 15) + 4 * (run == 'b')}" for commit in range(30) for run in "aaab"]
+    (step,) = detect.found(given="\n".join(["pos,run,value", *rows]))
+    assert (step["index"], step["before_mean"], step["after_mean"]) == (15, 12, 14)
+
+
+def test_the_explanation_of_samples_names_their_noise(detect: Detect) -> None:
+    explained = detect.run("--explain", given=_repeated("pos,value")).output
+    assert "noise within runs" in explained
+    assert "samples of the level before" in explained
+
+
 def test_rows_of_one_position_are_samples_where_the_t_test_is_told_so(detect: Detect) -> None:
     rows = [
         f"{commit}{'.0' * (sample % 2)},{10 + (commit >= 15) * 5 + sample / 10}"

@@ -64,7 +64,7 @@ def test_no_two_decision_records_share_a_number() -> None:
 
 def test_every_method_has_a_guide_page() -> None:
     pages = {path.stem for path in _DOCS.glob("guide/detect/*.md")}
-    assert pages == {*METHODS, "judge"} - {"e_divisive_joint"}
+    assert pages == {*METHODS, "judge", "samples"} - {"e_divisive_joint"}
 
 
 def test_every_setting_of_an_alert_is_explained() -> None:

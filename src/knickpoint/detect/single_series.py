@@ -3,38 +3,67 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from knickpoint.detect.measured_series import check_series
 from knickpoint.detect.method import Method, MethodKind
 from knickpoint.detect.registry import load_method
+from knickpoint.detect.samples import combine_samples, with_sample_evidence
+from knickpoint.model.errors import SeriesError
 from knickpoint.model.step import Detection, Step
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["explain", "find_steps"]
 
 
-def explain(values: ArrayLike, *, method: str = "default", **parameters: object) -> Detection:
+def explain(
+    values: ArrayLike | None, *, method: str = "default", samples: Any = None, **parameters: object
+) -> Detection:
     """Return everything that ``method`` decides about one series: steps, candidates, parameters, facts.
 
-    ``values`` is 1-D, in the order of the commits, ``nan`` for missing. ``parameters`` are those of the
-    method, and ``preset``; text is converted as :mod:`knickpoint.detect.parameters` says.
+    ``values`` is 1-D, in the order of the commits, ``nan`` for missing. ``samples`` has an entry for each commit: an array of the
+    samples of its run, or a list of arrays, one for each run. A commit's value is then that of its samples
+    (:class:`~knickpoint.detect.samples.Samples`, :func:`~knickpoint.detect.samples.combine_samples`), and the one in ``values`` where it has none; ``values`` may be None.
+    ``parameters`` are those of the method, and ``preset``; text is converted as
+    :mod:`knickpoint.detect.parameters` says.
 
     Raises:
-        SeriesError: the values are not one series of finite or missing numbers.
+        SeriesError: the values are not one series of finite or missing numbers, or the samples are not those of its commits.
         InputError: no such method, preset or parameter, or a value that the parameter cannot take.
     """
     chosen: Method[Detection] = load_method(method, MethodKind.SERIES)
     arguments = chosen.arguments(parameters)
-    detection = chosen.detect(check_series(values), **arguments)
     reported = chosen.reported_parameters(parameters, arguments)
-    return replace(detection, parameters={**reported, **detection.parameters})
+    if samples is None:
+        detection = chosen.detect(_required(values), **arguments)
+        return replace(detection, parameters={**reported, **detection.parameters})
+    commits = combine_samples(samples, values)
+    detection = chosen.detect(commits.values, **arguments)
+    return replace(
+        detection,
+        parameters={**reported, **detection.parameters},
+        steps=tuple(with_sample_evidence(step, commits) for step in detection.steps),
+        facts={**detection.facts, **commits.facts},
+    )
 
 
-def find_steps(values: ArrayLike, *, method: str = "default", **parameters: object) -> list[Step]:
+def find_steps(
+    values: ArrayLike | None, *, method: str = "default", samples: Any = None, **parameters: object
+) -> list[Step]:
     """Return the steps of one series, sorted by index; arguments and errors are those of :func:`explain`."""
     chosen: Method[Detection] = load_method(method, MethodKind.SERIES)
     arguments = chosen.arguments(parameters)
-    return list(chosen.detect(check_series(values), **arguments, **chosen.without_candidates).steps)
+    if samples is None:
+        return list(chosen.detect(_required(values), **arguments, **chosen.without_candidates).steps)
+    commits = combine_samples(samples, values)
+    found = chosen.detect(commits.values, **arguments, **chosen.without_candidates).steps
+    return [with_sample_evidence(step, commits) for step in found]
+
+
+def _required(values: ArrayLike | None) -> NDArray[np.float64]:
+    if values is None:
+        raise SeriesError("there are neither values nor samples", remedy="Give one value a commit, or samples.")
+    return check_series(values)

@@ -12,8 +12,10 @@ from pathlib import Path
 import click
 
 from knickpoint.cli.commands.detect.clusters import show_clusters
+from knickpoint.cli.commands.detect.commit_samples import by_commit
 from knickpoint.cli.commands.detect.explanations import show_explanations
 from knickpoint.cli.commands.detect.methods import RESERVED, show_methods
+from knickpoint.cli.commands.detect.positions import ROWS
 from knickpoint.cli.commands.detect.series_csv import read_series
 from knickpoint.cli.commands.detect.steps import show_steps
 from knickpoint.cli.commands.detect.verdicts import show_verdicts
@@ -78,7 +80,8 @@ def command(
     """Find the steps of the series in FILE, or on standard input if it is - or missing.
 
     FILE is CSV: one column of values; id,pos,value; or one column a series with an optional column pos.
-    An empty value is missing. `index` is the first row of the new level, counted from 0 in rows sorted by `pos`.
+    An empty value is missing. Rows with the same `pos` are samples of one commit, and those with the same `run` are of one run.
+    `index` is the first commit of the new level, counted from 0 in the order of `pos`.
     """
     from knickpoint.detect import MethodKind, load_method
 
@@ -102,6 +105,8 @@ def command(
             "the newest rows are judged by the default method", where="--newest", remedy="Leave out --method."
         )
     series = read_series(*_read_text(file))
+    if kind is MethodKind.SERIES and not newest and not ROWS.intersection(parameters):
+        series = [by_commit(each) for each in series]
     if kind is MethodKind.GROUP:
         show_clusters(series, method, parameters, output)
     elif explained:

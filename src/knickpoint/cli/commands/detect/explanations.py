@@ -93,7 +93,7 @@ def show_explanations(
         explained = detect_together(series, method, parameters)
     else:
         explained = [
-            (each, explain(each.values, method=method, **in_rows(each, parameters)))
+            (each, explain(each.values, method=method, samples=each.samples, **in_rows(each, parameters)))
             for each in series
             if each.positions
         ]

@@ -9,11 +9,14 @@ from typing import Any, Final
 from knickpoint.cli.commands.detect.series_csv import NamedSeries, is_number, position_keys
 from knickpoint.model.errors import InputError
 
-__all__ = ["in_rows", "names_positions"]
+__all__ = ["ROWS", "in_rows", "names_positions"]
 
 _POSITIONS: Final = "pos"
 _AT_POSITIONS: Final = "pos:"
 _DAY_SECONDS: Final = 86_400.0
+
+ROWS: Final = frozenset({"commits", "times", "releases"})
+"""Parameters that speak about rows; rows of one position stay apart where one is given."""
 
 
 def names_positions(parameters: Mapping[str, str]) -> bool:

@@ -21,6 +21,7 @@ __all__ = ["NamedSeries", "is_number", "position_keys", "read_series"]
 _VALUE: Final = "value"
 _POSITION: Final = "pos"
 _ID: Final = "id"
+_RUN: Final = "run"
 _WITHIN: Final = ("repository", "line", "unit")
 """Columns of an export that distinguish series with the same id."""
 
@@ -30,11 +31,17 @@ _LONGEST: Final = 40
 
 @dataclass(frozen=True, slots=True)
 class NamedSeries:
-    """One series: ``values`` in float64 with ``nan`` for missing, and the position of each row as text."""
+    """One series: ``values`` in float64 with ``nan`` for missing, and the position of each row as text.
+
+    ``runs`` has the run of each row, and is empty where the file names none. Where rows are joined by position, ``samples``
+    has the runs of each, and of each run the samples.
+    """
 
     id: str
     positions: tuple[str, ...]
     values: NDArray[np.float64]
+    runs: tuple[str, ...] = ()
+    samples: tuple[tuple[NDArray[np.float64], ...], ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +251,9 @@ def _long(table: _Table) -> list[NamedSeries]:
     found = []
     for names, members in groups.items():
         rows, positions = _in_order(table, members)
-        found.append(NamedSeries(names[0] if names else "", positions, _numbers(table, header.index(_VALUE), rows)))
+        runs = tuple(table.rows[row][header.index(_RUN)] for row in rows) if _RUN in header else ()
+        values = _numbers(table, header.index(_VALUE), rows)
+        found.append(NamedSeries(names[0] if names else "", positions, values, runs))
     return found or [NamedSeries("", (), np.empty(0))]
 
 
@@ -261,7 +270,8 @@ def read_series(text: str, name: str) -> list[NamedSeries]:
     """Return the series in ``text``, in the order in which they first appear.
 
     The header decides: with a column ``value`` the rows are long (``id`` and ``pos`` are optional; repository,
-    line and unit distinguish series with the same id, as in an export; other columns are ignored); without it every
+    line and unit distinguish series with the same id, as in an export; ``run`` says which rows of one position are of
+    one run; other columns are ignored); without it every
     column but ``pos`` is a series. One column of numbers needs no header. Rows are sorted stably by ``pos``.
     ``name`` is the name of the file, for messages.
 

@@ -20,7 +20,7 @@ from knickpoint.model.quantity_text import interval_text
 from knickpoint.model.settlement import FindingKind
 
 if TYPE_CHECKING:
-    from knickpoint.model.step import SizeEstimate, Step
+    from knickpoint.model.step import Detection, SizeEstimate, Step
 
 __all__ = ["show_steps"]
 
@@ -97,14 +97,18 @@ def _row(series: NamedSeries, step: Step, size: SizeEstimate) -> Row:
     }
 
 
-def _detect_each(series: list[NamedSeries], method: str, parameters: dict[str, str]) -> list[list[Step]]:
-    """Return the steps of each series by itself, because a parameter depends on its positions."""
+def _detect(series: NamedSeries, method: str, parameters: dict[str, str]) -> list[Step]:
     from knickpoint.detect import find_steps
 
+    return find_steps(series.values, method=method, samples=series.samples, **in_rows(series, parameters))
+
+
+def _detect_each(series: list[NamedSeries], method: str, parameters: dict[str, str]) -> list[list[Step]]:
+    """Return the steps of each series by itself, because a parameter depends on its positions, or it has samples."""
     found: list[list[Step]] = []
     with Progress("Detecting") as progress:
         for each in series:
-            steps = find_steps(each.values, method=method, **in_rows(each, parameters)) if each.positions else []
+            steps = _detect(each, method, parameters) if each.positions else []
             found.append(steps)
             progress(len(found), len(series))
     return found
@@ -138,7 +142,7 @@ def show_steps(series: list[NamedSeries], method: str, parameters: dict[str, str
     if load_method(method).kind is MethodKind.JOINT:
         found = [(each, detection.steps) for each, detection in detect_together(series, method, parameters)]
     else:
-        detect = _detect_each if names_positions(parameters) else _detect_frames
+        detect = _detect_each if names_positions(parameters) or any(each.samples for each in series) else _detect_frames
         found = [(each, tuple(steps)) for each, steps in zip(series, detect(series, method, parameters), strict=True)]
     rows = [
         _row(each, step, size)
@@ -156,13 +160,19 @@ def show_steps(series: list[NamedSeries], method: str, parameters: dict[str, str
             _show_flipping(series, method, parameters)
 
 
+def _explain(series: NamedSeries, method: str, parameters: dict[str, str]) -> Detection:
+    from knickpoint.detect import explain
+
+    return explain(series.values, method=method, samples=series.samples, **in_rows(series, parameters))
+
+
 def _show_flipping(series: list[NamedSeries], method: str, parameters: dict[str, str]) -> None:
     """Print which of the series flip between levels, where the method recognises that."""
-    from knickpoint.detect import MethodKind, explain, load_method
+    from knickpoint.detect import MethodKind, load_method
 
     if not (load_method(method).kind is MethodKind.SERIES and "modes" in load_method(method).parameters):
         return
     for each in series:
-        detection = explain(each.values, method=method, **in_rows(each, parameters)) if each.positions else None
+        detection = _explain(each, method, parameters) if each.positions else None
         for line in flipping_lines(detection, each.positions) if detection else ():
             click.echo(f"series {each.id} {line}" if each.id else f"the series {line}")

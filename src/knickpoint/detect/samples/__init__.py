@@ -1,0 +1,10 @@
+"""Several samples of a commit: how much noise lies within runs, between runs and between commits, and one value for each commit.
+
+``sample_sets`` checks what a caller gives, ``noise_components`` estimates the noise of each level, and ``commit_values`` turns
+samples into one value a commit. The record is ``docs/decisions/0294-one-value-from-the-samples-of-a-commit.md``.
+"""
+
+from knickpoint.detect.samples.commit_values import CommitValues, combine_samples, with_sample_evidence
+from knickpoint.detect.samples.sample_sets import Samples
+
+__all__ = ["CommitValues", "Samples", "combine_samples", "with_sample_evidence"]

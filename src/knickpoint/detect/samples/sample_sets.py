@@ -1,0 +1,52 @@
+"""Check the samples that a caller gives: one set a commit, of one run or of several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from knickpoint.detect.measured_series import check_series
+from knickpoint.model.errors import SeriesError
+
+__all__ = ["Samples", "check_samples"]
+
+Samples = Sequence[Any] | NDArray[np.float64]
+"""An entry for each commit: the samples of its run, 1-D, or a list of such arrays, one for each run."""
+
+Runs = list[NDArray[np.float64]]
+
+
+def check_samples(samples: Samples, values: ArrayLike | None) -> list[Runs]:
+    """Return the runs of each commit, without missing samples and without runs that have none.
+
+    A commit without samples has its value in ``values`` as its only sample.
+
+    Raises:
+        SeriesError: samples are not finite or missing numbers, or there are not as many sets as values.
+    """
+    found = [_runs(item, number) for number, item in enumerate(samples)]
+    if values is None:
+        return found
+    series = check_series(values)
+    if series.size != len(found):
+        raise SeriesError(
+            f"there are {series.size} values and samples of {len(found)} commits",
+            remedy="Give one array of samples for each value, an empty one where there are none.",
+        )
+    alone = [[] if np.isnan(value) else [np.array([value])] for value in series]
+    return [runs or single for runs, single in zip(found, alone, strict=True)]
+
+
+def _runs(item: Any, commit: int) -> Runs:
+    """Return the runs of one commit."""
+    several = np.ndim(item[0]) > 0 if len(item) else False
+    try:
+        arrays = [check_series(run) for run in (item if several else [item])]
+    except SeriesError as error:
+        where = f"commit {commit}, {error.where}" if error.where else f"commit {commit}"
+        raise SeriesError(error.message, where=where, remedy=error.remedy) from error
+    measured = (run[~np.isnan(run)] for run in arrays)
+    return [run for run in measured if run.size]
