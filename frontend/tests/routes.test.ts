@@ -45,6 +45,7 @@ const ROUTES: readonly Route[] = [
   { ...exploreRoute, keys: "abcdefghijkl" },
   overviewRoute,
   { ...overviewRoute, repository: "r", days: 7, query: "os=linux", by: "suite", commits: 100 },
+  { view: "alerts", name: "a/b c", edit: true },
   { view: "status", repository: "owner/project" },
   { view: "commit", hash: "0f2929b9", repository: "owner/project" },
   { view: "commit", hash: "a b/c?d", repository: "" },
@@ -88,6 +89,18 @@ test("the server sends the dashboard for the path of every page", async () => {
   const paths = [...views.matchAll(/"(.*?)"/g)].map(([, path = ""]) => path.replace(/\{.*?\}/, "1"));
   const served = new Set(paths.map((path) => parse(path).view));
   expect(served).toEqual(
-    new Set(["overview", "triage", "explore", "trace", "commit", "status", "missing", "quality", "tokens", "audit"]),
+    new Set([
+      "overview",
+      "triage",
+      "explore",
+      "trace",
+      "commit",
+      "alerts",
+      "status",
+      "missing",
+      "quality",
+      "tokens",
+      "audit",
+    ]),
   );
 });

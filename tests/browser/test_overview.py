@@ -1,9 +1,10 @@
-"""The overview, the page of a commit, and the status page."""
+"""The overview, the page of a commit, the status page, and the alerts page."""
 
 from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Callable
 
 import pytest
@@ -13,6 +14,7 @@ from tests.server.story import REPOSITORY
 from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.ingest.file_import import import_data
 from knickpoint.instance import Instance
+from knickpoint.instance.alert_definition import read_alert
 
 pytestmark = pytest.mark.browser
 
@@ -70,3 +72,28 @@ def test_the_status_page_tries_a_refused_file_again(visit: Callable[[str], Page]
     finally:
         for refused in instance.store.ledger.quarantined(payloads=False):
             instance.store.ledger.discharge(refused.id)
+
+
+def test_the_editor_of_alerts_shows_what_an_alert_would_find_and_writes_configuration(
+    browse: Callable[[str], Page], served: tuple[Instance, str], expected_errors: list[str]
+) -> None:
+    expected_errors.append("400")  # the method that there is not
+    page = browse("/alerts")
+    page.get_by_role("table", name="Alerts").get_by_role("link", name="default").click()
+    expect(page.get_by_text("3 present, unprocessed.")).to_be_visible()
+    page.get_by_role("link", name="New alert").click()
+    page.get_by_label("Name", exact=True).fill('the "parser"')
+    page.get_by_label("Query; empty").fill("benchmark=parse|print")
+    page.get_by_label("Least change in percent").fill("5")
+    page.get_by_label("Direction").select_option("worse")
+    page.get_by_role("button", name="Dry run").click()
+    expect(page.get_by_role("status", name="Dry run")).to_contain_text("2 of 2 traces judged")
+    written = page.locator(".alert-editor pre").inner_text()
+    (name, settings), *_ = tomllib.loads(written)["alerts"].items()
+    read_alert(served[0], name, settings, where="the page")
+    assert (name, settings["query"], settings["minimum_effect"]) == ('the "parser"', "benchmark=parse|print", 0.05)
+    expect(page.get_by_role("link", name="Download")).to_have_attribute("download", "alert.toml")
+
+    page.get_by_label("Method", exact=True).fill("guess")
+    page.get_by_role("button", name="Apply").click()
+    expect(page.get_by_role("alert")).to_contain_text("guess")

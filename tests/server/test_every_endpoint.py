@@ -53,6 +53,7 @@ GET    /triage                                200
 GET    /explore                               200
 GET    /trace/{number}                        200
 GET    /commit/{name:path}                    200
+GET    /alerts                                200
 GET    /status                                200
 GET    /missing                               200
 GET    /quality                               200
@@ -157,6 +158,7 @@ DELETE /api/v1/alerts/{name}                  401 403 403 200 403 403 403 403 20
 GET    /api/v1/missing                        401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 POST   /api/v1/missing/renames                401 403 400 400 403 403 403 400 400 | 401 401 401 401 401
 POST   /api/v1/missing/renames/undo           401 403 400 400 403 403 403 400 400 | 401 401 401 401 401
+GET    /api/v1/alerts/{name}/record           401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/alerts/files                   401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/audit                          401 403 403 200 403 403 403 403 200 | 401 401 401 401 401
 """
@@ -231,7 +233,7 @@ class Served:
         if endpoint == "DELETE /api/v1/tokens/{name}":
             create_token(self.instance.store, options["name"], [Permission.READ], by="test")
         headers = self.credentials[caller]
-        if path == "/api/v1/alerts/{name}":
+        if path.startswith("/api/v1/alerts/{name}"):
             set_alert(self.instance, Alert(options["name"], repository=CLOSED), who="test")
         if endpoint == "POST /sign-out" and caller in PEOPLE:
             headers = sign_in(self.instance, caller)  # which the request ends
@@ -298,6 +300,7 @@ class Served:
             },
             "POST /api/v1/alerts": {"json": {"name": f"new-{column}", "repository": CLOSED}},
             "POST /api/v1/alerts/preview": {"json": {"name": f"new-{column}", "repository": CLOSED, "seconds": 0}},
+            "GET /api/v1/alerts/{name}/record": {"name": "closed alert"},
             "PUT /api/v1/alerts/{name}": {"name": f"spare-{column}", "json": {"repository": CLOSED}},
             "DELETE /api/v1/alerts/{name}": {"name": f"spare-{column}"},
             "GET /api/v1/missing": of_closed,

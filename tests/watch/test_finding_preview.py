@@ -153,6 +153,8 @@ def test_findings_that_would_be_history_are_counted_apart(world: World) -> None:
     world.measure({"a": levels((10, 30.0))}, first=20)
     preview = counted(world.store, [ALL], ["all"])["all"]
     assert (preview.added, preview.history) == (2, 1)
+    sizes = [abs(example.numbers.relative_size) for example in preview.examples]
+    assert (len(sizes), sizes) == (2, sorted(sizes, reverse=True))
 
 
 def test_an_alert_that_moves_to_another_repository_leaves_no_finding_behind(found: World) -> None:

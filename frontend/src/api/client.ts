@@ -7,6 +7,9 @@ import { decodeSeries, type Series } from "./series";
 
 type Schemas = components["schemas"];
 export type Alert = Schemas["AlertAnswer"];
+export type AlertSettings = Partial<Schemas["AlertRequest"]>;
+export type AlertPreview = Schemas["PreviewAnswer"];
+export type AlertRecord = Schemas["AlertRecordAnswer"];
 export type AlertQuality = Schemas["AlertQualityAnswer"];
 export type AuditEntry = Schemas["AuditEntryAnswer"];
 export type AuditKind = Schemas["AuditKind"];
@@ -211,6 +214,12 @@ export const api = {
   audit: (request: AuditRequest, signal?: AbortSignal) => get<AuditEntry[]>(apiUrl("audit", { ...request }), signal),
   version: (signal?: AbortSignal) => get<Version>(apiUrl("version"), signal),
   alerts: (signal?: AbortSignal) => get<Alert[]>(apiUrl("alerts"), signal),
+  alertRecord: (name: string, signal?: AbortSignal) =>
+    get<AlertRecord>(apiUrl(`alerts/${encodeURIComponent(name)}/record`), signal),
+  previewAlert: (alert: AlertSettings & { name: string }) => post<AlertPreview[]>(apiUrl("alerts/preview"), alert),
+  createAlert: (alert: AlertSettings & { name: string }) => post<unknown>(apiUrl("alerts"), alert),
+  changeAlert: (name: string, alert: AlertSettings) =>
+    send<unknown>("PUT", apiUrl(`alerts/${encodeURIComponent(name)}`), alert),
   health: (signal?: AbortSignal) => get<Health>(apiUrl("health"), signal),
   notices: (signal?: AbortSignal) => get<Notice[]>(apiUrl("notices"), signal),
   missing: (repository: string, signal?: AbortSignal) => get<Missing[]>(apiUrl("missing", { repository }), signal),

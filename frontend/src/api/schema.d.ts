@@ -152,6 +152,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/alerts/{name}/record": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Alert Record
+         * @description Return what an alert did: its newest runs, its findings by what people decided, and the largest of them.
+         */
+        get: operations["get_alert_record"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/arrivals": {
         parameters: {
             query?: never;
@@ -2017,6 +2037,29 @@ export interface components {
             total: components["schemas"]["AlertRowAnswer"];
         };
         /**
+         * AlertRecordAnswer
+         * @description What an alert did in the repositories that the caller may read.
+         */
+        AlertRecordAnswer: {
+            /**
+             * Counts
+             * @description Its findings by what the data show and what people decided.
+             */
+            counts: components["schemas"]["FindingCountAnswer"][];
+            /**
+             * Largest
+             * @description The largest 5 of its unprocessed regressions, each with its lead.
+             */
+            largest: components["schemas"]["GroupAnswer"][];
+            /** Name */
+            name: string;
+            /**
+             * Runs
+             * @description The newest 20 runs.
+             */
+            runs: components["schemas"]["AlertRunAnswer"][];
+        };
+        /**
          * AlertRequest
          * @description The settings of an alert, as in `[alerts.NAME]` of knickpoint.toml; those that are missing have their defaults.
          */
@@ -2152,6 +2195,45 @@ export interface components {
             to_finding: components["schemas"]["DelayAnswer"];
             /** Undecided */
             undecided: number;
+        };
+        /**
+         * AlertRunAnswer
+         * @description One run of an alert over one repository.
+         */
+        AlertRunAnswer: {
+            /**
+             * Added
+             * @description Number of steps that it saw for the first time.
+             */
+            added: number;
+            /**
+             * Complete
+             * @description Whether it ran over all of its traces, and not over those of new results alone.
+             */
+            complete: boolean;
+            /** Failure */
+            failure: string;
+            /** Kept */
+            kept: number;
+            /**
+             * Lost
+             * @description Number of steps that it saw before and saw no more.
+             */
+            lost: number;
+            /**
+             * Repository
+             * @description Empty in runs of older versions.
+             */
+            repository: string;
+            /** Seconds */
+            seconds: number;
+            /**
+             * Started
+             * Format: date-time
+             */
+            started: string;
+            /** Traces */
+            traces: number;
         };
         /**
          * AlertSeverity
@@ -3291,6 +3373,16 @@ export interface components {
             refused: components["schemas"]["RefusedFileAnswer"][];
             /** Waiting */
             waiting: components["schemas"]["WaitingFileAnswer"][];
+        };
+        /**
+         * FindingCountAnswer
+         * @description How many findings of an alert are in a state.
+         */
+        FindingCountAnswer: {
+            condition: components["schemas"]["Condition"];
+            /** Findings */
+            findings: number;
+            status: components["schemas"]["Status"];
         };
         /**
          * FindingKind
@@ -4700,6 +4792,11 @@ export interface components {
              */
             decided: number;
             /**
+             * Examples
+             * @description The largest of the added findings, at most 5.
+             */
+            examples: components["schemas"]["PreviewExampleAnswer"][];
+            /**
              * Gone
              * @description Live findings that go.
              */
@@ -4726,6 +4823,18 @@ export interface components {
              * @description Number of traces to judge.
              */
             traces: number;
+        };
+        /**
+         * PreviewExampleAnswer
+         * @description A finding that a change of an alert would add.
+         */
+        PreviewExampleAnswer: {
+            commit: components["schemas"]["CommitAnswer"];
+            /** Relative Size */
+            relative_size: number | null;
+            /** Size */
+            size: number;
+            trace: components["schemas"]["TraceAnswer"];
         };
         /**
          * ProbeAnswer
@@ -6817,7 +6926,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Name of an alert in the store. */
+                /** @description Name of an alert. */
                 name: string;
             };
             cookie?: never;
@@ -6925,7 +7034,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Name of an alert in the store. */
+                /** @description Name of an alert. */
                 name: string;
             };
             cookie?: never;
@@ -6939,6 +7048,110 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AlertChangeAnswer"];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_alert_record: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of an alert. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertRecordAnswer"];
                 };
             };
             /** @description The request cannot be used. */

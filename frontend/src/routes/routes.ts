@@ -1,5 +1,6 @@
 /** All pages of the dashboard by their URL. A new page adds its route here and its element in `views/pages.ts`. */
 
+import { alertsFormat, type AlertsRoute } from "./alerts";
 import { auditFormat, type AuditRoute } from "./audit";
 import { commitFormat, type CommitRoute } from "./commit";
 import { exploreFormat, type ExploreRoute } from "./explore";
@@ -24,6 +25,7 @@ export type Route =
   | TraceRoute
   | CommitRoute
   | ExploreRoute
+  | AlertsRoute
   | StatusRoute
   | MissingRoute
   | QualityRoute
@@ -40,6 +42,7 @@ const FORMATS: { [V in View]: RouteFormat<RouteOf<V>> } = {
   trace: traceFormat,
   commit: commitFormat,
   explore: exploreFormat,
+  alerts: alertsFormat,
   status: statusFormat,
   missing: missingFormat,
   quality: qualityFormat,

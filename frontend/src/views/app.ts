@@ -10,6 +10,7 @@ import type { KeyboardHelp } from "../components/keyboard-help";
 import "../components/person-menu";
 import { PageElement } from "../page-element";
 import "../components/toast";
+import { alertsRoute } from "../routes/alerts";
 import { auditRoute } from "../routes/audit";
 import { exploreRoute } from "../routes/explore";
 import { missingRoute } from "../routes/missing";
@@ -166,6 +167,7 @@ export class App extends PageElement {
       ${this.renderLink("overview", routeUrl(overviewRoute), "Overview")}
       ${this.renderLink("triage", routeUrl(triageRoute), "Triage")}
       ${this.renderLink("explore", routeUrl(exploreRoute), "Explore")}
+      ${this.renderLink("alerts", routeUrl(alertsRoute), "Alerts")}
       ${this.renderLink("status", routeUrl(statusRoute), "Status")}
       ${this.renderLink("missing", routeUrl(missingRoute), "Missing", "admin")}
       ${this.renderLink("quality", routeUrl(qualityRoute), "Quality", "admin")}

@@ -39,6 +39,11 @@ export const PAGES: { [V in View]: Page<V> } = {
     load: () => import("./explore/view"),
     render: (route, { repositories }) => html`<kp-explore .route=${route} .repositories=${repositories}></kp-explore>`,
   },
+  alerts: {
+    load: () => import("./alerts/view"),
+    render: (route, { repositories, caller }) =>
+      html`<kp-alerts .route=${route} .repositories=${repositories} .caller=${caller}></kp-alerts>`,
+  },
   status: {
     load: () => import("./status/view"),
     render: (route, { repositories, caller }) =>

@@ -4,7 +4,7 @@ import { html, nothing } from "lit";
 import type { AnnouncementKind, Notice, Overview } from "../../api/client";
 import { missingRoute } from "../../routes/missing";
 import type { OverviewRoute } from "../../routes/overview";
-import { qualityRoute } from "../../routes/quality";
+import { alertsRoute } from "../../routes/alerts";
 import { routeUrl } from "../../routes/routes";
 import { statusRoute } from "../../routes/status";
 import { traceRoute } from "../../routes/trace";
@@ -61,7 +61,7 @@ function figuresOf(overview: Overview, notices: readonly Notice[] | undefined, r
     { label: "canaries that moved", number: canaries, href: triage({ alertKind: "canary" }), urgent: true },
     { label: "quarantined runs", number: quarantined, href: routeUrl(statusRoute), urgent: true },
     { label: "benchmarks that stopped", number: stopped, href: routeUrl(missingRoute), urgent: true },
-    { label: "alerts that fail", number: failing.length, href: routeUrl(qualityRoute), urgent: true },
+    { label: "alerts that fail", number: failing.length, href: routeUrl(alertsRoute), urgent: true },
     {
       label: "devices that were lost",
       number: lost.length,

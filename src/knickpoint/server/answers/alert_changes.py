@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from knickpoint.instance import Instance
@@ -16,6 +16,9 @@ from knickpoint.instance.alert_definition import (
 from knickpoint.model.access import Caller, Permission
 from knickpoint.model.alert import Alert
 from knickpoint.model.errors import ConfigError, InputError
+from knickpoint.model.regression import Sighting
+from knickpoint.server.answers.commits import commit_answer
+from knickpoint.server.answers.traces import trace_answer
 from knickpoint.server.errors import UnknownError
 from knickpoint.server.permissions import require, require_everywhere
 from knickpoint.server.schemas.alerts import (
@@ -25,8 +28,10 @@ from knickpoint.server.schemas.alerts import (
     AlertRequest,
     NewAlertRequest,
     PreviewAnswer,
+    PreviewExampleAnswer,
 )
 from knickpoint.server.visible_repositories import VisibleRepositories
+from knickpoint.store import Store
 
 __all__ = ["change_alert", "create_alert", "delete_alert", "list_alert_files", "preview_alert"]
 
@@ -96,7 +101,34 @@ def preview_alert(instance: Instance, caller: Caller, request: AlertPreviewReque
             changed = [read_alert(instance, request.name, request.table(), where=f"alert {request.name!r}")]
     removed = {request.name} if request.removed else set()
     found = preview_change(instance, changed, removed, seconds=request.seconds)
-    return [PreviewAnswer.of(preview, name=name) for name, preview in found.items()]
+    return [
+        PreviewAnswer.of(preview, name=name, examples=_examples(instance.store, caller, preview.examples))
+        for name, preview in found.items()
+    ]
+
+
+def _examples(store: Store, caller: Caller, sightings: Sequence[Sighting]) -> list[PreviewExampleAnswer]:
+    """Return the answers for sightings in repositories that the caller may read."""
+    visible = {each.id: each for each in VisibleRepositories(store, caller).all()}
+    ids = [each.trace_id for each in sightings]
+    owners = store.traces.owners(ids)
+    traces = {trace.id: trace for trace in store.traces.get(ids)}
+    answers = []
+    for each in sightings:
+        repository = visible.get(owners.get(each.trace_id, 0))
+        commits = store.commits.get(repository, [each.suspect_range.slot]) if repository else []
+        if repository is None or not commits:
+            continue
+        position = store.commits.line(repository, each.suspect_range.line).positions.get(each.suspect_range.slot)
+        answers.append(
+            PreviewExampleAnswer(
+                trace=trace_answer(traces[each.trace_id], repository.name),
+                commit=commit_answer(commits[0].commit, position),
+                relative_size=each.numbers.relative_size,
+                size=each.numbers.size,
+            )
+        )
+    return answers
 
 
 def list_alert_files(instance: Instance, visible: VisibleRepositories) -> list[AlertFileAnswer]:

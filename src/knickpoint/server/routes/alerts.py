@@ -1,4 +1,4 @@
-"""Routes that make, change and remove alerts, and count beforehand what that does with the findings."""
+"""Routes of what alerts did, and that make, change and remove them and count beforehand what that does with the findings."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Path
 
-from knickpoint.server.answers import alert_changes
+from knickpoint.server.answers import alert_changes, alert_records
 from knickpoint.server.callers import Admin
 from knickpoint.server.routes.dependencies import RequestInstance, Visible
+from knickpoint.server.schemas.alert_records import AlertRecordAnswer
 from knickpoint.server.schemas.alerts import (
     AlertChangeAnswer,
     AlertFileAnswer,
@@ -24,13 +25,19 @@ router = APIRouter(tags=["alerts"])
 
 _CREATED: Final = 201
 
-AlertName = Annotated[str, Path(max_length=200, description="Name of an alert in the store.")]
+AlertName = Annotated[str, Path(max_length=200, description="Name of an alert.")]
 
 
 @router.get("/alerts/files")
 def get_alert_files(visible: Visible, instance: RequestInstance) -> list[AlertFileAnswer]:
     """List the files in which repositories define alerts, with the reason why one cannot be used."""
     return alert_changes.list_alert_files(instance, visible)
+
+
+@router.get("/alerts/{name}/record")
+def get_alert_record(visible: Visible, instance: RequestInstance, name: AlertName) -> AlertRecordAnswer:
+    """Return what an alert did: its newest runs, its findings by what people decided, and the largest of them."""
+    return alert_records.read_alert_record(instance, visible, name)
 
 
 @router.post("/alerts", status_code=_CREATED)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pydantic import Field
 
 from knickpoint.model.alert import AlertDirection, AlertKind, AlertSeverity
-from knickpoint.server.schemas.base import Answer, Text
+from knickpoint.server.schemas.base import Answer, FiniteOrNull, Text
+from knickpoint.server.schemas.commits import CommitAnswer
+from knickpoint.server.schemas.traces import TraceAnswer
 
 __all__ = [
     "AlertChangeAnswer",
@@ -14,6 +16,7 @@ __all__ = [
     "AlertRequest",
     "NewAlertRequest",
     "PreviewAnswer",
+    "PreviewExampleAnswer",
 ]
 
 _MOST_NAMES = 100
@@ -63,6 +66,15 @@ class AlertPreviewRequest(NewAlertRequest):
     seconds: float = Field(default=10.0, ge=0, le=60, description="How long to judge traces.")
 
 
+class PreviewExampleAnswer(Answer):
+    """A finding that a change of an alert would add."""
+
+    trace: TraceAnswer
+    commit: CommitAnswer
+    relative_size: FiniteOrNull
+    size: float
+
+
 class PreviewAnswer(Answer):
     """What becomes of the findings of one alert."""
 
@@ -77,6 +89,7 @@ class PreviewAnswer(Answer):
     judged: int = Field(description="Number of traces that were judged.")
     traces: int = Field(description="Number of traces to judge.")
     complete: bool = Field(description="Whether all were judged. If not, the numbers are 'at least'.")
+    examples: list[PreviewExampleAnswer] = Field(description="The largest of the added findings, at most 5.")
 
 
 class AlertChangeAnswer(Answer):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from knickpoint.model.alert import Alert
 from knickpoint.model.query import Query
-from knickpoint.model.regression import Transition
+from knickpoint.model.regression import Sighting, Transition
 from knickpoint.store import Store
 from knickpoint.watch.alert_run.alert_job import AlertJob, plan_jobs
 from knickpoint.watch.alert_run.comparison import (
@@ -39,6 +39,9 @@ _CHUNK: Final = 1_000
 """Traces that are judged before the time is looked at again."""
 
 
+_EXAMPLES: Final = 5
+
+
 @dataclass(frozen=True, slots=True)
 class Preview:
     """What becomes of the findings of one alert.
@@ -46,7 +49,8 @@ class Preview:
     ``added`` counts findings that are not there yet, and ``history`` those of them at or before the history boundary.
     ``gone`` counts live findings that go, and ``decided`` those of them that have a status or a ticket. ``staying`` counts
     those that the alert no longer finds and that stay because another alert finds them. ``judged`` counts the traces
-    that were looked at, of ``traces``; if they differ, the time was up, and all other numbers are "at least".
+    that were looked at, of ``traces``; if they differ, the time was up, and all other numbers are "at least". ``examples``
+    are the largest of those that are added.
     """
 
     added: int = 0
@@ -56,6 +60,7 @@ class Preview:
     staying: int = 0
     judged: int = 0
     traces: int = 0
+    examples: tuple[Sighting, ...] = ()
 
     def __add__(self, other: Preview) -> Preview:
         """Return the sum of both."""
@@ -67,6 +72,7 @@ class Preview:
             self.staying + other.staying,
             self.judged + other.judged,
             self.traces + other.traces,
+            tuple(sorted((*self.examples, *other.examples), key=_falling_size)[:_EXAMPLES]),
         )
 
     @property
@@ -190,8 +196,9 @@ class _Work:
                     old = self._is_history(
                         update.sightings[0].suspect_range.line, update.sightings[0].suspect_range.slot
                     )
-                    for name in {each.alert for each in update.sightings} & names:
-                        yield name, Preview(added=1, history=int(old))
+                    for seen in update.sightings:
+                        if seen.alert in names:
+                            yield seen.alert, Preview(added=1, history=int(old), examples=(seen,))
             for point in points.get(trace, []):
                 remaining = after.get(point.id, set())
                 gone = not remaining
@@ -205,3 +212,8 @@ class _Work:
             return False
         current = self._lines.line(line)
         return current.positions.get(slot, -1) <= boundary.position(current)
+
+
+def _falling_size(sighting: Sighting) -> tuple[float, int, int]:
+    size = sighting.numbers.relative_size
+    return (-abs(size) if math.isfinite(size) else -math.inf, sighting.trace_id, sighting.suspect_range.slot)

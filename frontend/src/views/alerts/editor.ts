@@ -1,0 +1,257 @@
+/** The editor of an alert: fields, a dry run over the past, and what it writes: a section of knickpoint.toml. */
+
+import { html, nothing } from "lit";
+import { customElement, property, state } from "lit/decorators.js";
+import { api, toApiError, type Alert, type AlertPreview, type AlertSettings, type ApiError } from "../../api/client";
+import type { Repository } from "../../api/client";
+import { PageElement } from "../../page-element";
+import { alertsRoute } from "../../routes/alerts";
+import { routeUrl } from "../../routes/routes";
+import { traceRoute } from "../../routes/trace";
+import { commitLink } from "../../templates/regression-table";
+import { longName } from "../../templates/trace-name";
+import { dialogError } from "../../templates/access";
+import {
+  alertToml,
+  DEFAULTS,
+  parametersText,
+  parseParameters,
+  parseTexts,
+  settingsOf,
+} from "../../text/alert-settings";
+import { changeText } from "../../text/findings";
+import { countText, grouped } from "../../text/numbers";
+import { traceText } from "../../text/trace-names";
+
+const DIRECTIONS = ["both", "worse", "better", "up", "down"];
+const KINDS = ["work", "informational", "canary"];
+const SEVERITIES = ["low", "normal", "high"];
+const PERCENT = 100;
+
+@customElement("kp-alert-editor")
+export class AlertEditor extends PageElement {
+  /** The alert that is edited; undefined for a new one. */
+  @property({ attribute: false }) alert: Alert | undefined;
+  @property({ attribute: false }) repositories: readonly Repository[] = [];
+  @property({ type: Boolean }) mayApply = false;
+  @state() private toml = "";
+  @state() private previews: readonly AlertPreview[] | undefined;
+  @state() private error: ApiError | undefined;
+  @state() private busy = false;
+
+  private get form(): HTMLFormElement | null {
+    return this.querySelector("form");
+  }
+
+  /** Only alerts of the store are changed here; files have their own ways. */
+  private get isApplied(): boolean {
+    return this.mayApply && (this.alert === undefined || this.alert.source === "store");
+  }
+
+  /** Settings that have no field: the alert keeps them. */
+  private get unseen(): AlertSettings {
+    const { line, minimum_change, settle_share, settle_least, settle_most } = this.alert ?? DEFAULTS;
+    return { line, minimum_change, settle_share, settle_least, settle_most };
+  }
+
+  private read(): { name: string; settings: AlertSettings } {
+    const data = new FormData(this.form ?? undefined);
+    const text = (name: string): string => {
+      const value = data.get(name);
+      return typeof value === "string" ? value.trim() : "";
+    };
+    const values = {
+      query: text("query"),
+      repository: text("repository"),
+      ...this.unseen,
+      group_by: parseTexts(text("group_by")),
+      method: text("method") || "default",
+      parameters: parseParameters(text("parameters")),
+      direction: text("direction"),
+      minimum_effect: Number(text("minimum_effect")) / PERCENT,
+      minimum_traces: Number(text("minimum_traces")),
+      window: Number(text("window")),
+      kind: text("kind"),
+      severity: text("severity"),
+      owners: parseTexts(text("owners")),
+      notify: parseTexts(text("notify")),
+      every_minutes: Number(text("every_minutes")),
+    } as AlertSettings;
+    return { name: this.alert?.name ?? text("name"), settings: settingsOf(values) };
+  }
+
+  private onInput(): void {
+    const { name, settings } = this.read();
+    this.toml = alertToml(name, settings);
+    this.previews = undefined;
+  }
+
+  protected override firstUpdated(): void {
+    this.onInput();
+  }
+
+  private async send(task: (name: string, settings: AlertSettings) => Promise<void>): Promise<void> {
+    if (!this.form?.reportValidity()) return;
+    this.busy = true;
+    this.error = undefined;
+    try {
+      const { name, settings } = this.read();
+      await task(name, settings);
+    } catch (thrown) {
+      this.error = toApiError(thrown);
+    } finally {
+      this.busy = false;
+    }
+  }
+
+  private preview(): void {
+    void this.send(async (name, settings) => void (this.previews = await api.previewAlert({ ...settings, name })));
+  }
+
+  private apply(event: SubmitEvent): void {
+    event.preventDefault();
+    void this.send(async (name, settings) => {
+      await (this.alert ? api.changeAlert(name, settings) : api.createAlert({ ...settings, name }));
+      this.dispatchEvent(new CustomEvent("kp-saved", { detail: name }));
+    });
+  }
+
+  override render() {
+    return html`<form
+      class="alert-editor inner"
+      @submit=${(event: SubmitEvent) => this.apply(event)}
+      @input=${() => this.onInput()}
+    >
+      <h2>${this.alert ? html`Settings of <bdi>${this.alert.name}</bdi>` : "New alert"}</h2>
+      <div class="alert-fields">${this.renderFields()}</div>
+      <h3>As configuration</h3>
+      <pre class="commands">${this.toml}</pre>
+      ${dialogError(this.error)} ${this.renderPreviews()}
+      <div class="dialog-actions">
+        <a class="button quiet" href=${routeUrl({ ...alertsRoute, name: this.alert?.name ?? "" })}>Cancel</a>
+        <a
+          class="button"
+          download="alert.toml"
+          href=${`data:application/toml;charset=utf-8,${encodeURIComponent(this.toml)}`}
+          >Download</a
+        >
+        ${
+          this.mayApply
+            ? html`<button type="button" class="button" ?disabled=${this.busy} @click=${() => this.preview()}>
+                Dry run
+              </button>`
+            : nothing
+        }
+        ${this.isApplied ? html`<button class="button primary" ?disabled=${this.busy}>Apply</button>` : nothing}
+      </div>
+      ${
+        this.isApplied
+          ? nothing
+          : html`<p class="faint">
+              ${
+                this.mayApply
+                  ? `This alert is defined in ${this.alert?.place ?? ""}: put the section there.`
+                  : "An admin applies it, or puts the section into knickpoint.toml."
+              }
+            </p>`
+      }
+    </form>`;
+  }
+
+  private renderFields() {
+    const { alert } = this;
+    const input = (
+      name: string,
+      label: string,
+      value: string | number,
+      attributes: Partial<Record<string, string>> = {},
+    ) =>
+      html`<label class="field"
+        >${label}<input
+          name=${name}
+          .defaultValue=${String(value)}
+          type=${attributes.type ?? "text"}
+          min=${attributes.min ?? nothing}
+          step=${attributes.step ?? nothing}
+          maxlength=${attributes.maxlength ?? nothing}
+          ?required=${attributes.type === "number" || attributes.required !== undefined}
+          autocomplete="off"
+          spellcheck="false"
+      /></label>`;
+    const select = (name: string, label: string, value: string, values: readonly string[]) =>
+      html`<label class="field"
+        >${label}<select name=${name}>
+          ${values.map((each) => html`<option value=${each} ?selected=${each === value}>${each || "all"}</option>`)}
+        </select></label
+      >`;
+    const number = { type: "number", min: "0" };
+    return html`${alert ? nothing : input("name", "Name", "", { required: "", maxlength: "200" })}
+      ${input("query", "Query; empty for all traces", alert?.query ?? "")}
+      ${select("repository", "Repository", alert?.repository ?? "", ["", ...this.repositories.map(({ name }) => name)])}
+      ${select("direction", "Direction", alert?.direction ?? "both", DIRECTIONS)}
+      ${input("minimum_effect", "Least change in percent", (alert?.minimum_effect ?? 0) * PERCENT, { ...number, step: "any" })}
+      ${input("minimum_traces", "Least number of traces", alert?.minimum_traces ?? 1, { type: "number", min: "1" })}
+      ${input("window", "Newest commits that it looks at; 0 for all", alert?.window ?? 0, number)}
+      ${input("every_minutes", "Minutes between runs; 0 when results arrive", alert?.every_minutes ?? 0, { ...number, step: "any" })}
+      ${select("kind", "Kind", alert?.kind ?? "work", KINDS)}
+      ${select("severity", "Severity", alert?.severity ?? "normal", SEVERITIES)}
+      ${input("method", "Method", alert?.method ?? "default")}
+      ${input("group_by", "Group by these params, with commas", alert?.group_by.join(", ") ?? "")}
+      ${input("owners", "Owners, with commas", alert?.owners.join(", ") ?? "")}
+      ${input("notify", "Channels to notify, with commas", alert?.notify.join(", ") ?? "")}
+      <label class="field"
+        >Parameters of the method, a name=value on each line<textarea
+          name="parameters"
+          rows="2"
+          .defaultValue=${parametersText(alert?.parameters)}
+        ></textarea>
+      </label>`;
+  }
+
+  private renderPreviews() {
+    if (this.busy) return html`<p role="status">Judging the traces of the past …</p>`;
+    if (!this.previews) return nothing;
+    return html`<section role="status" aria-label="Dry run">
+      ${this.previews.map(
+        (preview) =>
+          html`<p>
+              <strong><bdi>${preview.name}</bdi></strong
+              >: ${previewText(preview)}
+            </p>
+            ${
+              preview.examples.length > 0
+                ? html`<ul>
+                    ${preview.examples.map(
+                      ({ trace, commit, size, relative_size }) =>
+                        html`<li>
+                          ${changeText({ size, relative_size, trace })}:
+                          <a href=${routeUrl(traceRoute(trace.id))}><bdi>${longName(traceText(trace.params))}</bdi></a>
+                          at ${commitLink(commit, trace.repository)}
+                        </li>`,
+                    )}
+                  </ul>`
+                : nothing
+            }`,
+      )}
+    </section>`;
+  }
+}
+
+/** "3 findings more, 1 of them history; 2 go, 1 of them decided; 40 of 40 traces were judged." */
+function previewText(preview: AlertPreview): string {
+  const { added, history, gone, decided, staying, judged, traces, complete } = preview;
+  const least = complete ? "" : "at least ";
+  const parts = [
+    `${least}${countText(added, "finding")} more${history > 0 ? `, ${grouped(history)} of them history` : ""}`,
+    `${least}${countText(gone, "finding")} less${decided > 0 ? `, ${grouped(decided)} of them decided about` : ""}`,
+    staying > 0 ? `${grouped(staying)} stay because another alert finds them` : "",
+    `${grouped(judged)} of ${countText(traces, "trace")} judged`,
+  ];
+  return `${parts.filter(Boolean).join("; ")}.`;
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    "kp-alert-editor": AlertEditor;
+  }
+}
