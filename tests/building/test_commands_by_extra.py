@@ -18,13 +18,11 @@ pytestmark = pytest.mark.long
 
 _SERVER_AND_MORE: Final = {
     "serve --port 0": "server",
-    "bisect HEAD~1..HEAD -- true": "server",
-    "compare HEAD~1 HEAD --results out.csv -- true": "server",
     "plot benchmark=parse --output picture.png": "server",
     "export --format parquet --output points.parquet": "parquet",
-    "pool": "server",
-    "agent": "server",
-    "devices": "server",
+    "pool": "cluster",
+    "agent": "cluster",
+    "devices": "cluster",
 }
 """Command → the extra that it names first: what is missing of it."""
 
@@ -33,6 +31,8 @@ _WORKS: Final = (
     "check new.csv",
     "check new.csv --report html=report.html --report markdown=report.md",
     "comment --help",
+    "bisect HEAD~1..HEAD -- true",
+    "compare HEAD~1 HEAD --least-rounds 2 --most-rounds 2 -- true",
     "traces",
     "query benchmark=parse",
     "plot benchmark=parse --output picture.svg",

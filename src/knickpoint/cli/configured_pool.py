@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,17 @@ from knickpoint.model.errors import ConfigError
 if TYPE_CHECKING:
     from knickpoint.instance import Config
 
-__all__ = ["configured_pool"]
+__all__ = ["configured_pool", "require_cluster"]
+
+
+def require_cluster() -> None:
+    """Refuse to go on without the package of pools over machines, before anything is asked of the configuration.
+
+    Raises:
+        ModuleNotFoundError: it is not installed.
+    """
+    if find_spec("distributed") is None:
+        raise ModuleNotFoundError("No module named 'distributed'", name="distributed")
 
 
 def configured_pool(instance: str | None) -> tuple[Config, Path]:
@@ -18,9 +29,11 @@ def configured_pool(instance: str | None) -> tuple[Config, Path]:
 
     Raises:
         ConfigError: there is no instance, or its section ``[pool]`` has no address.
+        ModuleNotFoundError: the package of pools is not installed.
     """
     from knickpoint.instance import CONFIG_FILE, find_instance, read_config
 
+    require_cluster()
     directory = find_instance(instance)
     config = read_config(directory / CONFIG_FILE)
     if not config.pool.address:

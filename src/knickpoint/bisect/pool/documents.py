@@ -10,9 +10,8 @@ from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any, Final
 
-from pydantic import TypeAdapter, ValidationError
-
 from knickpoint.bisect.job import ProbeJob
+from knickpoint.bisect.pool.typed_documents import document_of, read_document
 from knickpoint.model.bisection import Measured, ProbeOutcome, ProbeResult, ResultsFile, Target
 from knickpoint.model.errors import InputError
 
@@ -23,12 +22,11 @@ MOST_RESULT_BYTES: Final = 32_000_000
 
 _KEPT_OUTPUT: Final = 20_000
 _KEPT_REASON: Final = 2_000
-_JOB: Final = TypeAdapter(ProbeJob)
 
 
 def text_of_job(job: ProbeJob) -> str:
     """Return a job as one line of JSON, without the file sources of the instance."""
-    return _JOB.dump_json(replace(job, ingest=replace(job.ingest, sources={}))).decode()
+    return json.dumps(document_of(replace(job, ingest=replace(job.ingest, sources={}))), ensure_ascii=False)
 
 
 def job_from_text(text: str | bytes) -> ProbeJob:
@@ -38,12 +36,10 @@ def job_from_text(text: str | bytes) -> ProbeJob:
         InputError: the text is none of a job.
     """
     try:
-        return _JOB.validate_json(text)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
+        return read_document(ProbeJob, json.loads(text))
+    except (ValueError, RecursionError) as error:
         raise InputError(
-            f"{place}: {first['msg']}", where="job of a probe", remedy="Run the same version of knick everywhere."
+            f"it is not readable: {error}", where="job of a probe", remedy="Run the same version of knick everywhere."
         ) from error
 
 

@@ -8,10 +8,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
-from pydantic import TypeAdapter
-
 from knickpoint.bisect.job import Device, ProbeJob
 from knickpoint.bisect.pool.broker import DeviceState, DeviceStatus, JobRequest, Offer
+from knickpoint.bisect.pool.typed_documents import document_of, read_document
 from knickpoint.bisect.settings import DeviceUse, ProfileSettings
 from knickpoint.ingest.settings import IngestSettings
 from knickpoint.model.bisection import Target
@@ -33,7 +32,6 @@ __all__ = [
 PROTOCOL: Final = 1
 """Grows when programs of different versions would misunderstand each other."""
 
-_INGEST: Final = TypeAdapter(IngestSettings)
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _MOST_SLOTS: Final = 1_000
 _MOST_PARAMS: Final = 100
@@ -113,7 +111,7 @@ def request_document(job: ProbeJob) -> Document:
         "use": job.use.value,
         "device": job.device,
         "priority": job.priority,
-        "ingest": _INGEST.dump_python(replace(job.ingest, sources={}), mode="json"),
+        "ingest": document_of(replace(job.ingest, sources={})),
         "added_params": dict(job.added_params),
     }
 
@@ -134,7 +132,7 @@ def request_of(document: Document) -> JobRequest:
             use=DeviceUse(document["use"]),
             device=str(document["device"]),
             priority=int(document["priority"]),
-            ingest=_INGEST.validate_python(document["ingest"], strict=False),
+            ingest=read_document(IngestSettings, document["ingest"], "ingest"),
             added_params={str(name): str(value) for name, value in document["added_params"].items()},
         )
         return JobRequest(job, str(document["digest"]))

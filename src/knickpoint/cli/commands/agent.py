@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from knickpoint.cli.configured_pool import configured_pool
+from knickpoint.cli.configured_pool import configured_pool, require_cluster
 from knickpoint.cli.options import instance_option, read_pairs
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ def command(
     from knickpoint.bisect.pool import machine_name, pool_access, serve_agent
     from knickpoint.bisect.runner import Workspace
 
+    require_cluster()
     if address is not None:
         settings, directory = _given(address, certificate, private_key, authorities), Path()
     else:
