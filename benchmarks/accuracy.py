@@ -8,6 +8,7 @@
     python benchmarks/accuracy.py drift       # generated slow changes
     python benchmarks/accuracy.py sizes       # intervals of sizes, on generated noise
     python benchmarks/accuracy.py samples     # several samples of a commit
+    python benchmarks/accuracy.py noise       # changes of the noise
     python benchmarks/accuracy.py --forests F # labelled series, each by the forest that never saw its repository
 
 The labelled series are in the directory that ``KNICKPOINT_REFERENCE`` names; without it their rows are not measured.
@@ -47,6 +48,7 @@ from accuracy_score import (
 )
 from accuracy_series import Labelled, place_of_series, read_labelled
 from accuracy_sizes import size_rows
+from accuracy_spread import spread_rows
 from knickpoint.detect import find_steps
 from knickpoint.detect.methods.default.model import default_bound
 from knickpoint.native.forest import Forest
@@ -62,7 +64,10 @@ SERIES: Final = 1000
 PEER_SERIES: Final = 200
 """How many of them a peer gets, which takes a hundred times as long."""
 
-_PARTS: Final = ("generated", "drift", "sizes", "samples", "labelled")
+_PARTS: Final = ("generated", "drift", "sizes", "samples", "noise", "labelled")
+
+_ALONE: Final = {"sizes": size_rows, "samples": sample_rows, "noise": spread_rows}
+"""Parts that are measured without a peer."""
 
 SCRIPT: Final = Path(__file__).resolve().parent / "accuracy_peers.py"
 
@@ -305,15 +310,13 @@ def main() -> None:
         return
     parts = chosen.parts or _PARTS
     rows: list[Row] = []
-    peer = start_peer("sklearn", "pelt", "PELT rbf, tuned") if parts != ["samples"] else None
+    peer = start_peer("sklearn", "pelt", "PELT rbf, tuned") if {*parts} - {*_ALONE} else None
     if "generated" in parts:
         rows += generated(ours, peer)
     if "drift" in parts:
         rows += drift_rows(partial(peer.detect, _="drift"), peer.name) if peer else drift_rows(None, "")
-    if "sizes" in parts:
-        rows += size_rows()
-    if "samples" in parts:
-        rows += sample_rows()
+    for part, measure in _ALONE.items():
+        rows += measure() if part in parts else []
     if "labelled" in parts:
         place = place_of_series()
         measured = other = None

@@ -6,10 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from knickpoint.detect import find_steps
 from knickpoint.detect.steps import build_steps
-from knickpoint.model.alert import AlertDirection
+from knickpoint.model.alert import Alert, AlertDirection
 from knickpoint.model.regression import Direction, Sighting, Status
-from knickpoint.model.settlement import SETTLED
+from knickpoint.model.settlement import SETTLED, FindingKind
+from knickpoint.model.unit import Better
 from knickpoint.watch.detection.filters import refusal
 from knickpoint.watch.detection.sightings import sightings_of
 from knickpoint.watch.lines import Lines
@@ -67,3 +69,22 @@ def test_a_decision_outlives_that_the_local_level_turns_the_word_round(world: Wo
     (again,) = world.points("parse")
     assert (again.id, again.status, again.note) == (point.id, Status.HIDDEN, "drift")
     assert (again.direction, again.movement) == (Direction.REGRESSION, -1)
+
+
+def test_more_noise_is_a_regression_of_a_trace_whose_larger_values_are_better(world: World) -> None:
+    noise = np.random.default_rng(1).normal(size=80) * np.where(np.arange(80) < 40, 1, 5)
+    world.measure({"parse": (100 + noise).tolist()})
+    lines = Lines(world.store, world.repository)
+    frame = world.store.frames.read(lines.default, [world.trace("parse")])
+    frame = replace(frame, traces=[replace(trace, better=Better.HIGHER) for trace in frame.traces])
+    steps = [each for each in find_steps(frame.values[0], noise=True) if each.kind is FindingKind.NOISE]
+    (found,) = sightings_of("a", frame, 0, steps, lines, settlements=[SETTLED])
+    assert (found.kind, found.direction) == (FindingKind.NOISE, Direction.REGRESSION)
+    assert (found.numbers.before_level, found.numbers.after_level) == pytest.approx((1, 5), rel=0.5)
+
+
+def test_an_alert_finds_changes_of_the_noise_on_request(world: World) -> None:
+    noise = np.random.default_rng(1).normal(size=80) * np.where(np.arange(80) < 40, 1, 5)
+    world.measure({"parse": (100 + noise).tolist()})
+    world.run(Alert("noise", parameters={"noise": True}))
+    assert FindingKind.NOISE in {point.kind for point in world.points("parse")}

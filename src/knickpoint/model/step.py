@@ -115,6 +115,7 @@ class Step:
     is ``nan`` where a mean is not positive. Where there is an ``estimate``, its levels take the place of the means: a step
     on top of a drift is as large as its jump.
 
+    The levels and the size of a finding of the kind NOISE are standard deviations around the level.
     A drift begins at ``index`` and goes on to the last point of ``after``; its size is what it moved in all. ``score`` is the strength by the method, larger is stronger;
     ``p_value`` is None for a method without a probability. ``order`` counts from 0 in the order of detection.
     """

@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Final
 
 from knickpoint.detect.local_levels import LocalChange, local_changes
-from knickpoint.model.frame import Frame
+from knickpoint.model.frame import Frame, Trace
 from knickpoint.model.regression import Condition, Sighting, StepNumbers, SuspectRange, direction_of
-from knickpoint.model.settlement import Settlement
+from knickpoint.model.settlement import FindingKind, Settlement
 from knickpoint.model.step import StableRegion, Step
+from knickpoint.model.unit import Better
 from knickpoint.watch.detection.recovery import conditions
 from knickpoint.watch.lines import Lines
 
@@ -57,7 +58,7 @@ def _sighting(
         trace_id=trace.id,
         suspect_range=SuspectRange(line.name, int(frame.slots[step.previous]), int(frame.slots[step.index])),
         movement=1 if step.size > 0 else -1,
-        direction=direction_of(change.size, trace.better),
+        direction=direction_of(change.size, _better(step, trace)),
         interval=location_interval(step),
         numbers=StepNumbers(
             before=_at_slots(step.before, frame),
@@ -80,6 +81,11 @@ def _sighting(
         kind=step.kind,
         settlement=settlement,
     )
+
+
+def _better(step: Step, trace: Trace) -> Better:
+    """Return which direction is better for what ``step`` measures: less noise always is."""
+    return Better.LOWER if step.kind is FindingKind.NOISE else trace.better
 
 
 def _at_slots(region: StableRegion, frame: Frame) -> StableRegion:

@@ -13,6 +13,7 @@ score. The guide page ``docs/guide/detect/default.md`` describes the method in f
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -27,6 +28,7 @@ from knickpoint.detect.patterns.drift.exact import recognise_exact
 from knickpoint.detect.patterns.drift.noisy import recognise_drift
 from knickpoint.detect.patterns.modes.recognition import find_modes
 from knickpoint.detect.patterns.pattern import Recogniser, Subject, candidates_after, recognise
+from knickpoint.detect.patterns.spread import find_noise_changes
 from knickpoint.detect.steps import build_steps
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Candidate, Detection, Step
@@ -46,6 +48,7 @@ def detect_default(
     modes: bool = True,
     drift: bool = True,
     drift_effect: float = DRIFT_EFFECT,
+    noise: bool = False,
     candidates: bool = True,
 ) -> Detection:
     """Find changes of level in a series; this is the method to use when in doubt.
@@ -59,6 +62,8 @@ def detect_default(
 
     With ``drift``, a slow change is one finding of the kind DRIFT instead of a staircase of steps. It is reported when it
     has moved the level by the share ``drift_effect`` of it. Exact values, such as sizes, are judged by their usual changes.
+
+    With ``noise``, a lasting change of the noise is a finding of the kind NOISE; ``false_alarms`` holds for these by themselves.
 
     The score of a step is the log-odds that it is a change; it is no p-value. The check "interval of location" is the
     half width of the interval in which the step lies, in measured values. Time is linear in the length.
@@ -83,6 +88,9 @@ def detect_default(
     # Patterns: what the steps together describe better than each by itself.
     subject = Subject(values, series, steps, scale, phi, partial(_search_again, values, series, bound))
     pattern = recognise(subject, _recognisers(modes=modes, drift=drift, drift_effect=drift_effect))
+    if noise and not pattern.flipping:
+        spread = find_noise_changes(values, series, pattern.steps, false_alarms)
+        pattern = replace(pattern, steps=tuple(sorted((*pattern.steps, *spread), key=lambda step: step.index)))
     listed = _candidates_of(series, found, bound, false_alarms) if candidates else ()
     return Detection(
         method="default",

@@ -1,0 +1,77 @@
+"""Lasting changes of the noise, found on request."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from knickpoint.detect import explain, find_steps
+from knickpoint.model.settlement import FindingKind
+from knickpoint.model.step import Step
+
+
+def _series(seed: int, ratio: float = 1.0, step: float = 0.0) -> np.ndarray:
+    later = np.arange(200) >= 100
+    noise = np.random.default_rng([7, seed]).normal(size=200)
+    return 100 + noise * np.where(later, ratio, 1) + step * later
+
+
+def _noise_changes(values: np.ndarray) -> list[Step]:
+    return [step for step in find_steps(values, noise=True) if step.kind is FindingKind.NOISE]
+
+
+def test_more_noise_is_a_finding_of_its_kind_and_size() -> None:
+    (found,) = _noise_changes(_series(1, 3.0))
+    assert abs(found.index - 100) <= 10
+    assert found.relative_size == pytest.approx(2, abs=0.8)
+    assert found.estimate
+    assert found.estimate.low < 2 < found.estimate.high
+
+
+def test_less_noise_is_a_finding_the_other_way() -> None:
+    (found,) = _noise_changes(_series(1, 1 / 3))
+    assert found.relative_size == pytest.approx(-2 / 3, abs=0.2)
+
+
+def test_noise_is_not_looked_at_unless_asked() -> None:
+    assert not [step for step in find_steps(_series(1, 3.0)) if step.kind is FindingKind.NOISE]
+
+
+def test_noise_that_stays_is_no_finding() -> None:
+    assert sum(len(_noise_changes(_series(seed))) for seed in range(40)) <= 2
+
+
+def test_a_step_is_no_change_of_the_noise() -> None:
+    found = find_steps(_series(2, step=8.0), noise=True)
+    assert [step.kind for step in found] == [FindingKind.STEP]
+
+
+def test_values_that_split_into_two_levels_are_a_change_of_the_noise() -> None:
+    rng = np.random.default_rng(0)
+    values = _series(3)
+    values[100:] += 3 * np.sign(rng.normal(size=100))
+    assert _noise_changes(values)
+
+
+def test_missing_values_do_not_move_the_place() -> None:
+    values = np.full(400, np.nan)
+    values[::2] = _series(1, 3.0)
+    (found,) = _noise_changes(values)
+    assert abs(found.index - 200) <= 20
+
+
+def test_the_evidence_has_the_chance_and_both_noises() -> None:
+    (found,) = _noise_changes(_series(1, 3.0))
+    names = {check.name: check.value for check in found.evidence}
+    assert names["chance of a rank sum as large"] < 0.016
+    assert names["noise before (standard deviation)"] == pytest.approx(1, rel=0.3)
+
+
+def test_a_noise_change_is_an_accepted_candidate_with_its_reasons() -> None:
+    places = {step.index for step in _noise_changes(_series(1, 3.0))}
+    assert places <= {each.index for each in explain(_series(1, 3.0), noise=True).candidates if each.accepted}
+
+
+@pytest.mark.parametrize("values", [[1.0] * 60, [1.0, 2.0], [np.nan] * 50], ids=["constant", "short", "missing"])
+def test_series_without_noise_have_no_change_of_it(values: list[float]) -> None:
+    assert not find_steps(values, noise=True)
