@@ -100,14 +100,6 @@ def test_a_lookup_that_takes_for_ever_ends_at_the_deadline() -> None:
         released.set()
 
 
-def test_proxies_of_the_environment_are_not_asked(web: WebServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    with serving() as proxy:
-        for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
-            monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
-        fetch(f"http://127.0.0.1:{web.port}/", LOOPBACK)
-        assert (len(web.asked), proxy.asked) == (1, [])
-
-
 # Redirects
 
 

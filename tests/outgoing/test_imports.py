@@ -35,6 +35,7 @@ _WATCHED = (
 _ALLOWED = {
     "outgoing/connection.py": {"http.client", "socket"},  # what this room is for
     "outgoing/fetch.py": {"http.client"},
+    "outgoing/proxies.py": {"socket", "urllib.request"},  # the variables of the environment
     "outgoing/resolution.py": {"socket"},
     "notify/channels/mail.py": {"smtplib"},  # to the mail server of the configuration
     "history/git_process.py": {"subprocess"},  # the only way to git

@@ -5,52 +5,40 @@ from __future__ import annotations
 import io
 import socket
 import ssl
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from http.client import HTTPConnection
 from typing import Any
 
 from knickpoint.outgoing.address_ranges import IPAddress
+from knickpoint.outgoing.deadline import Deadline
+from knickpoint.outgoing.proxies import Proxy, open_tunnel
 from knickpoint.outgoing.rule import OutgoingAddress
 
-__all__ = ["Deadline", "PinnedConnection"]
-
-
-@dataclass(frozen=True, slots=True)
-class Deadline:
-    """The moment by which everything has to be done; ``end`` is of the monotonic clock, in seconds."""
-
-    end: float
-
-    @classmethod
-    def after(cls, seconds: float) -> Deadline:
-        """Return the moment ``seconds`` from now."""
-        return cls(time.monotonic() + seconds)
-
-    def remaining(self) -> float:
-        """Return the seconds that are left. Raises ``TimeoutError`` where there are none."""
-        left = self.end - time.monotonic()
-        if left <= 0:
-            raise TimeoutError("it does not answer in time")
-        return left
+__all__ = ["PinnedConnection"]
 
 
 class PinnedConnection(HTTPConnection):
     """A connection for one request to the host of ``address``, at one of the ``hosts`` that were checked.
 
     The name is not looked up again, so that another answer of the DNS changes nothing; it still counts for the ``Host``
-    header, for the server name of TLS and for the certificate.
+    header, for the server name of TLS and for the certificate. A ``proxy`` is asked to connect to these addresses, not to
+    the name; only a host that may have any address is given to it by name, as a text among ``hosts``.
     """
 
     def __init__(
-        self, address: OutgoingAddress, hosts: Sequence[IPAddress], deadline: Deadline, tls: ssl.SSLContext
+        self,
+        address: OutgoingAddress,
+        hosts: Sequence[IPAddress | str],
+        deadline: Deadline,
+        tls: ssl.SSLContext,
+        proxy: Proxy | None = None,
     ) -> None:
         super().__init__(address.host, address.port)
         self._address = address
         self._hosts = hosts
         self._deadline = deadline
         self._tls = tls
+        self._proxy = proxy
         self.default_port = 443 if address.scheme == "https" else 80  # left out of the Host header
 
     def connect(self) -> None:
@@ -61,6 +49,8 @@ class PinnedConnection(HTTPConnection):
         failures = []
         for host in self._hosts:
             try:
+                if self._proxy is not None:
+                    return open_tunnel(self._proxy, str(host), self.port, self._deadline)
                 return socket.create_connection((str(host), self.port), timeout=self._deadline.remaining())
             except OSError as error:
                 failures.append(error)

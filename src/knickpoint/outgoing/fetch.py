@@ -1,14 +1,14 @@
 """Request an address of the web by the rule: hosts checked and pinned, redirects checked anew, size and time bounded.
 
-The variables of proxies (``HTTPS_PROXY`` and the like) are not honoured: a proxy looks the host up itself, and what was
-checked here would count for nothing.
+A proxy of the environment (``HTTPS_PROXY`` and the like) is asked for a tunnel to the address that was checked, so that it
+looks no name up. Only hosts that are allowed whatever addresses they have are given to it by name.
 """
 
 from __future__ import annotations
 
 import ssl
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -17,7 +17,10 @@ from typing import Final
 from urllib.parse import urldefrag, urljoin
 
 from knickpoint.model.errors import AddressError, ServiceError
-from knickpoint.outgoing.connection import Deadline, PinnedConnection
+from knickpoint.outgoing.address_ranges import IPAddress
+from knickpoint.outgoing.connection import PinnedConnection
+from knickpoint.outgoing.deadline import Deadline
+from knickpoint.outgoing.proxies import proxy_for
 from knickpoint.outgoing.resolution import Resolver, resolve_in_time, system_resolver
 from knickpoint.outgoing.rule import OutgoingAddress, OutgoingRule, check_address, check_hosts
 
@@ -119,9 +122,12 @@ def _send(request: _Request, rule: OutgoingRule, deadline: Deadline, largest: in
     address = request.address
     connected = False
     try:
-        hosts = [address.ip] if address.ip else resolve_in_time(network.resolver, address.host, deadline.remaining())
-        check_hosts(address, hosts, rule)
-        with closing(PinnedConnection(address, hosts, deadline, network.tls)) as connection:
+        proxy = proxy_for(address)
+        by_name = proxy is not None and rule.allows_name(address.host)
+        hosts: Sequence[IPAddress | str] = (
+            [address.host] if by_name else _checked_hosts(address, rule, deadline, network)
+        )
+        with closing(PinnedConnection(address, hosts, deadline, network.tls, proxy)) as connection:
             connection.connect()
             connected = True
             connection.request(
@@ -142,9 +148,17 @@ def _send(request: _Request, rule: OutgoingRule, deadline: Deadline, largest: in
         raise NoAnswerError(
             f"it cannot be reached, or does not answer as it should: {_reason(error)}",
             where=address.origin,
-            remedy="Check the address, and that this machine reaches it directly, without a proxy.",
+            remedy="Check the address, and that this machine reaches it, directly or through the proxy of its environment.",
             sent=connected,
         ) from error
+
+
+def _checked_hosts(
+    address: OutgoingAddress, rule: OutgoingRule, deadline: Deadline, network: Network
+) -> Sequence[IPAddress]:
+    hosts = [address.ip] if address.ip else resolve_in_time(network.resolver, address.host, deadline.remaining())
+    check_hosts(address, hosts, rule)
+    return hosts
 
 
 def _redirected(request: _Request, answer: Fetched, rule: OutgoingRule) -> _Request | None:

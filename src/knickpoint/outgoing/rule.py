@@ -58,6 +58,10 @@ class OutgoingRule:
         host = urlsplit(url).hostname
         return OutgoingRule((*self.allowed, host)) if host else self
 
+    def allows_name(self, host: str) -> bool:
+        """Return whether ``host`` may be contacted whatever addresses it has."""
+        return host in self._hosts
+
     def refusal(self, host: str, address: IPAddress) -> str:
         """Return why ``host`` must not be reached at ``address``, "" where it may."""
         reached = unwrap(address)
