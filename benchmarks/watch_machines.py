@@ -39,7 +39,7 @@ def _heavy_tails(random: np.random.Generator) -> NDArray[np.float64]:
 
 def _correlated(random: np.random.Generator) -> NDArray[np.float64]:
     """Return noise of which each value keeps half of the one before."""
-    shocks = random.standard_normal((_COMMITS, 2)) * np.sqrt(0.75)
+    shocks: NDArray[np.float64] = random.standard_normal((_COMMITS, 2)) * np.sqrt(0.75)
     noise = np.empty_like(shocks)
     noise[0] = shocks[0] / np.sqrt(0.75)
     for row in range(1, _COMMITS):

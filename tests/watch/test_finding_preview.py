@@ -12,12 +12,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
 
-from knickpoint.model.alert import Alert, AlertDirection
+from knickpoint.model.alert import Alert, AlertDirection, AlertKind
 from knickpoint.model.query import Query
 from knickpoint.model.regression import Condition, Status
 from knickpoint.store import Store
 from knickpoint.watch.alert_config.applied_alerts import AlertChange, apply_alerts, compare_alerts
 from knickpoint.watch.alert_config.finding_preview import Preview, preview_alerts
+from knickpoint.watch.alert_config.work_preview import preview_kinds
 from knickpoint.watch.triage.decisions import Targets, decide
 
 from .conftest import QUICK, World, copied, levels
@@ -164,3 +165,12 @@ def test_an_alert_that_moves_to_another_repository_leaves_no_finding_behind(foun
     before = live(found)
     found.run(moved, PARSE)
     assert lost.gone == before - live(found) == 2
+
+
+def test_another_kind_of_an_alert_takes_what_it_alone_found_from_the_work_list_and_back(found: World) -> None:
+    quiet = replace(ALL, kind=AlertKind.INFORMATIONAL)
+    moved = preview_kinds(found.store, {"all": quiet, "parse": PARSE}, ["all"])
+    assert moved == {"all": Preview(off_list=2)}
+    apply_alerts(found.store, [quiet, PARSE], who="ada")
+    found.run(quiet, PARSE)
+    assert preview_kinds(found.store, {"all": ALL, "parse": PARSE}, ["all"]) == {"all": Preview(on_list=2)}

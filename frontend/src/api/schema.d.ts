@@ -4814,6 +4814,16 @@ export interface components {
             /** Name */
             name: string;
             /**
+             * Off List
+             * @description Live findings that leave the work list, as the kind of the alert changes.
+             */
+            off_list: number;
+            /**
+             * On List
+             * @description Live findings that join the work list, as the kind of the alert changes.
+             */
+            on_list: number;
+            /**
              * Staying
              * @description Findings that the alert no longer finds and that stay, as another alert finds them.
              */

@@ -173,9 +173,12 @@ def preview_change(
 ) -> dict[str, Preview]:
     """Return which findings come and go when ``changed`` alerts are set in the store and ``removed`` ones are not there.
 
+    Findings also join or leave the work list because the kind of an alert changes.
+
     Where only settings change that do not change what an alert finds, its traces are not judged.
     """
     from knickpoint.watch.alert_config.finding_preview import Preview, preview_alerts
+    from knickpoint.watch.alert_config.work_preview import preview_kinds
 
     before = {alert.name: alert for alert in instance.alerts}
     made = instance.store.findings.alert_definitions.stored()
@@ -189,7 +192,10 @@ def preview_change(
     }
     wanted = [*(alert.name for alert in changed), *sorted(removed)]
     found = preview_alerts(instance.store, list(alerts.values()), names, seconds=seconds)
-    return {name: found.get(name, Preview()) for name in [*wanted, *sorted(names - set(wanted))]}
+    other_kind = {name for name in before.keys() & alerts.keys() if before[name].kind is not alerts[name].kind}
+    moved = preview_kinds(instance.store, alerts, other_kind)
+    listed = [*wanted, *sorted((names | other_kind) - set(wanted))]
+    return {name: found.get(name, Preview()) + moved.get(name, Preview()) for name in listed}
 
 
 def check_settable(instance: Instance, name: str, *, existing: bool = False) -> None:

@@ -49,6 +49,8 @@ _PREVIEW = (
     Column("gone", "findings gone", text=_number, right=True),
     Column("decided", "of them decided", text=_number, right=True),
     Column("staying", "kept by others", text=_number, right=True),
+    Column("off_list", "no more work", text=_number, right=True),
+    Column("on_list", "new as work", text=_number, right=True),
 )
 _JUDGED = (Column("judged", right=True), Column("traces", right=True))
 _DIFFERENCE = (
@@ -194,6 +196,8 @@ def _counts(preview: Preview) -> Row:
         "gone": preview.gone,
         "decided": preview.decided,
         "staying": preview.staying,
+        "off_list": preview.off_list,
+        "on_list": preview.on_list,
         "judged": preview.judged,
         "traces": preview.traces,
     }
@@ -227,7 +231,8 @@ def apply(*, dry_run: bool, prune: bool, seconds: float, instance: str | None, o
     from knickpoint.instance.alert_definition import prune_alerts
     from knickpoint.instance.alert_sources import sourced_alerts
     from knickpoint.watch.alert_config.applied_alerts import apply_alerts, compare_alerts
-    from knickpoint.watch.alert_config.finding_preview import preview_alerts
+    from knickpoint.watch.alert_config.finding_preview import Preview, preview_alerts
+    from knickpoint.watch.alert_config.work_preview import preview_kinds
 
     with open_chosen_instance(instance) as opened:
         sourced = sourced_alerts(opened.config, opened.store, made={} if prune else None)
@@ -235,6 +240,9 @@ def apply(*, dry_run: bool, prune: bool, seconds: float, instance: str | None, o
         differences = compare_alerts(opened.store, alerts)
         changed = [each.name for each in differences if each.judges_otherwise]
         previews = preview_alerts(opened.store, alerts, changed, seconds=seconds)
+        other_kind = [each.name for each in differences if each.has_other_kind]
+        moved = preview_kinds(opened.store, {alert.name: alert for alert in alerts}, other_kind)
+        previews |= {name: previews.get(name, Preview()) + each for name, each in moved.items()}
         if not dry_run:
             with opened.store.transaction():
                 if prune:

@@ -86,6 +86,8 @@ class PreviewAnswer(Answer):
     staying: int = Field(
         description="Findings that the alert no longer finds and that stay, as another alert finds them."
     )
+    off_list: int = Field(description="Live findings that leave the work list, as the kind of the alert changes.")
+    on_list: int = Field(description="Live findings that join the work list, as the kind of the alert changes.")
     judged: int = Field(description="Number of traces that were judged.")
     traces: int = Field(description="Number of traces to judge.")
     complete: bool = Field(description="Whether all were judged. If not, the numbers are 'at least'.")

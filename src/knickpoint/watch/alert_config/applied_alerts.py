@@ -62,6 +62,11 @@ class AlertDifference:
             return True
         return any(each.name in judging_settings(Alert("")) for each in self.settings)
 
+    @property
+    def has_other_kind(self) -> bool:
+        """Whether its findings may join or leave the work list because its kind changes."""
+        return self.change is AlertChange.CHANGED and any(each.name == "kind" for each in self.settings)
+
 
 def compare_alerts(store: Store, alerts: Sequence[Alert]) -> list[AlertDifference]:
     """Compare ``alerts`` with those that were applied last, by name.

@@ -48,9 +48,10 @@ class Preview:
 
     ``added`` counts findings that are not there yet, and ``history`` those of them at or before the history boundary.
     ``gone`` counts live findings that go, and ``decided`` those of them that have a status or a ticket. ``staying`` counts
-    those that the alert no longer finds and that stay because another alert finds them. ``judged`` counts the traces
-    that were looked at, of ``traces``; if they differ, the time was up, and all other numbers are "at least". ``examples``
-    are the largest of those that are added.
+    those that the alert no longer finds and that stay because another alert finds them. ``off_list`` and ``on_list`` count
+    live findings that leave or join the work list because a kind changes. ``judged`` counts the traces that were looked at,
+    of ``traces``; if they differ, the time was up, and all other numbers are "at least". ``examples`` are the largest of
+    those that are added.
     """
 
     added: int = 0
@@ -58,6 +59,8 @@ class Preview:
     gone: int = 0
     decided: int = 0
     staying: int = 0
+    off_list: int = 0
+    on_list: int = 0
     judged: int = 0
     traces: int = 0
     examples: tuple[Sighting, ...] = ()
@@ -70,6 +73,8 @@ class Preview:
             self.gone + other.gone,
             self.decided + other.decided,
             self.staying + other.staying,
+            self.off_list + other.off_list,
+            self.on_list + other.on_list,
             self.judged + other.judged,
             self.traces + other.traces,
             tuple(sorted((*self.examples, *other.examples), key=_falling_size)[:_EXAMPLES]),
