@@ -19,6 +19,7 @@ VIEWS = (
     "/trace/0?commit=30&why=1",
     "/explore?traces=0,1&f=norm(filter(%22benchmark%3Dload%22))",
     f"/commit/{commit_hash(SLOWER)}",
+    "/benchmark?name=load",
     "/alerts?name=default",
     "/alerts?edit=1",
     "/status",

@@ -97,3 +97,13 @@ def test_the_editor_of_alerts_shows_what_an_alert_would_find_and_writes_configur
     page.get_by_label("Method", exact=True).fill("guess")
     page.get_by_role("button", name="Apply").click()
     expect(page.get_by_role("alert")).to_contain_text("guess")
+
+
+def test_a_trace_leads_to_all_traces_of_its_benchmark(browse: Callable[[str], Page]) -> None:
+    page = browse("/trace/0")
+    page.get_by_role("link", name="All of this benchmark").click()
+    expect(page.get_by_role("heading", name="1 trace")).to_be_visible()
+    row = page.get_by_role("table", name="Traces").locator("tbody tr")
+    expect(row).to_contain_text("µs")
+    row.get_by_role("link").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("parse")

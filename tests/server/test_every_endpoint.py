@@ -53,6 +53,7 @@ GET    /triage                                200
 GET    /explore                               200
 GET    /trace/{number}                        200
 GET    /commit/{name:path}                    200
+GET    /benchmark                             200
 GET    /alerts                                200
 GET    /status                                200
 GET    /missing                               200

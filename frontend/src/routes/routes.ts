@@ -2,6 +2,7 @@
 
 import { alertsFormat, type AlertsRoute } from "./alerts";
 import { auditFormat, type AuditRoute } from "./audit";
+import { benchmarkFormat, type BenchmarkRoute } from "./benchmark";
 import { commitFormat, type CommitRoute } from "./commit";
 import { exploreFormat, type ExploreRoute } from "./explore";
 import { missingFormat, type MissingRoute } from "./missing";
@@ -24,6 +25,7 @@ export type Route =
   | TriageRoute
   | TraceRoute
   | CommitRoute
+  | BenchmarkRoute
   | ExploreRoute
   | AlertsRoute
   | StatusRoute
@@ -41,6 +43,7 @@ const FORMATS: { [V in View]: RouteFormat<RouteOf<V>> } = {
   triage: triageFormat,
   trace: traceFormat,
   commit: commitFormat,
+  benchmark: benchmarkFormat,
   explore: exploreFormat,
   alerts: alertsFormat,
   status: statusFormat,

@@ -3,10 +3,15 @@
 /** The params that name what was measured, the most specific convention first. */
 const NAME_PARAMS = ["benchmark", "test", "bench", "name", "test_name"];
 
+/** The param that names what a trace measures; undefined for a trace without params. */
+export function nameParamOf(params: Record<string, string>): string | undefined {
+  return NAME_PARAMS.find((candidate) => candidate in params) ?? Object.keys(params)[0];
+}
+
 /** Split the params of a trace into its name and the others. */
 export function traceName(params: Record<string, string>): { name: string; rest: [string, string][] } {
   const pairs = Object.entries(params);
-  const nameParam = NAME_PARAMS.find((candidate) => candidate in params) ?? pairs[0]?.[0];
+  const nameParam = nameParamOf(params);
   return {
     name: nameParam === undefined ? "" : (params[nameParam] ?? ""),
     rest: pairs.filter(([param]) => param !== nameParam),

@@ -35,6 +35,10 @@ export const PAGES: { [V in View]: Page<V> } = {
     load: () => import("./commit/view"),
     render: (route) => html`<kp-commit .route=${route}></kp-commit>`,
   },
+  benchmark: {
+    load: () => import("./benchmark/view"),
+    render: (route) => html`<kp-benchmark .route=${route}></kp-benchmark>`,
+  },
   explore: {
     load: () => import("./explore/view"),
     render: (route, { repositories }) => html`<kp-explore .route=${route} .repositories=${repositories}></kp-explore>`,

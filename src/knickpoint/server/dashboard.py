@@ -21,6 +21,7 @@ _VIEWS: Final = (
     "/explore",
     "/trace/{number}",
     "/commit/{name:path}",
+    "/benchmark",
     "/alerts",
     "/status",
     "/missing",

@@ -2,13 +2,14 @@
 
 import { html, nothing } from "lit";
 import type { Changes } from "../../api/client";
+import type { BenchmarkRoute } from "../../routes/benchmark";
 import { exploreRoute } from "../../routes/explore";
 import { routeUrl } from "../../routes/routes";
 import { selectField } from "../../templates/select-field";
 import { longName, param } from "../../templates/trace-name";
 import { betterText, newestText } from "../../text/findings";
 import { countText, grouped } from "../../text/numbers";
-import { traceName } from "../../text/trace-names";
+import { nameParamOf, traceName } from "../../text/trace-names";
 import { unitText, valueText } from "../../text/units";
 import type { TraceContext } from "./context";
 
@@ -35,7 +36,14 @@ export function renderTitle(context: TraceContext, changes: Changes) {
     </div>
     ${renderLineField(context, changes)}
     <a class="button small" href=${compare}>Compare with others</a>
+    <a class="button small" href=${routeUrl(benchmarkOf(trace))}>All of this benchmark</a>
   </div>`;
+}
+
+/** The page of all traces of the same benchmark. */
+function benchmarkOf({ params, repository }: Changes["trace"]): BenchmarkRoute {
+  const param = nameParamOf(params) ?? "";
+  return { view: "benchmark", repository, param, name: params[param] ?? "" };
 }
 
 /** The verdict on the newest value, where it does not belong to the level before it. */
