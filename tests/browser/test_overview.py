@@ -103,6 +103,7 @@ def test_a_trace_leads_to_all_traces_of_its_benchmark(browse: Callable[[str], Pa
     page = browse("/trace/0")
     page.get_by_role("link", name="All of this benchmark").click()
     expect(page.get_by_role("heading", name="1 trace")).to_be_visible()
+    expect(page.get_by_text("They differ in")).to_have_count(0)
     row = page.get_by_role("table", name="Traces").locator("tbody tr")
     expect(row).to_contain_text("µs")
     row.get_by_role("link").click()

@@ -64,16 +64,17 @@ export class BenchmarkView extends PageElement {
         </p>
       </div>
       ${error ? errorNotice(error, () => this.data.reload()) : nothing}
-      ${value ? renderData(value) : error ? nothing : loadingNotice("Loading its traces")}`;
+      ${value ? renderData(value, this.route.param) : error ? nothing : loadingNotice("Loading its traces")}`;
   }
 }
 
-function renderData({ traces: { total, traces }, facets, series }: BenchmarkData) {
+function renderData({ traces: { total, traces }, facets, series }: BenchmarkData, chosen: string) {
   if (total === 0) {
     return html`<div class="notice"><h2>There is no trace of this benchmark</h2></div>`;
   }
   const common = commonParams(traces.map(({ params }) => params));
-  const different = facets.facets.filter(({ distinct }) => distinct > 1);
+  // Of the param in the query, the facets have the other values too.
+  const different = facets.facets.filter(({ name, distinct }) => distinct > 1 && name !== chosen);
   return html`<section class="part">
     <h2>${countText(total, "trace")}</h2>
     ${saidOnce(traces[0]?.params, common)}
