@@ -8,12 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from knickpoint.model.alert import Alert
-from knickpoint.model.regression import Condition
+from knickpoint.model.alert import Alert, DriftReference
+from knickpoint.model.regression import Condition, Direction
 from knickpoint.model.settlement import FindingKind
 from knickpoint.watch.alert_run.run import run_alerts
+from knickpoint.watch.detection.filters import refusal
 
 from .conftest import World, levels
+from .test_reconciliation import drift
 
 SLOW = Alert("slow")
 
@@ -58,6 +60,18 @@ def test_an_alert_with_a_small_effect_reports_drifts_from_there_on(world: World)
     assert point.kind is FindingKind.DRIFT
 
 
+def test_a_drift_since_the_best_level_counts_by_its_distance_from_there(world: World) -> None:
+    grown = 100_000 + 8 * np.arange(80) + np.tile([0, 1, 3, 2], 20)
+    world.measure({"parse": grown.tolist()})
+    world.run(SLOW)
+    assert not world.points("parse")
+    world.run(replace(SLOW, since=DriftReference.BEST, minimum_effect=0.005))
+    (point,) = world.points("parse")
+    assert point.kind is FindingKind.DRIFT
+    world.run(replace(SLOW, since=DriftReference.BEST))
+    assert not world.points("parse")
+
+
 def watched(world: World, values: Sequence[float], *, every: int) -> list[str]:
     """Measure ``values``, run after ``every`` so many of them, and return what was announced, in order."""
     world.measure({"parse": values[:24]})
@@ -76,3 +90,23 @@ def test_a_drift_is_announced_once_and_again_when_it_has_doubled(world: World) -
     assert set(later) == {"grew"}
     (point,) = world.points("parse")
     assert (point.kind, point.id) == (FindingKind.DRIFT, 1)
+
+
+def test_small_drifts_add_up_since_the_best_level() -> None:
+    found = drift(11, 50)
+    small = replace(
+        found, direction=Direction.REGRESSION, since_best=0.03, numbers=replace(found.numbers, relative_size=0.006)
+    )
+    alert = Alert("a", minimum_effect=0.01)
+    assert refusal(alert, small).startswith("the effect 0.600% is below")
+    assert not refusal(replace(alert, since=DriftReference.BEST), small)
+    assert not refusal(Alert("a", since=DriftReference.BEST), small)
+
+
+def test_a_drift_near_the_best_level_is_refused_with_the_distance() -> None:
+    found = drift(11, 50)
+    near = replace(
+        found, direction=Direction.REGRESSION, since_best=0.002, numbers=replace(found.numbers, relative_size=0.02)
+    )
+    reason = refusal(Alert("a", since=DriftReference.BEST), near)
+    assert reason == "the effect 0.200% over the best level before it is below the alert's minimum of 1.000%"

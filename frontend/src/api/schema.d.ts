@@ -1828,6 +1828,7 @@ export interface components {
             /** Settle Share */
             settle_share: number;
             severity: components["schemas"]["AlertSeverity"];
+            since: components["schemas"]["DriftReference"];
             /** @description `configuration`: knickpoint.toml; `store`: made by command or API; `repository`: a file of the watched repository; `default`: as no other is defined. */
             source: components["schemas"]["AlertSource"];
             /**
@@ -2008,6 +2009,11 @@ export interface components {
             /** @default normal */
             severity: components["schemas"]["AlertSeverity"];
             /**
+             * @description What a drift is compared with: its start, or the best level before it.
+             * @default start
+             */
+            since: components["schemas"]["DriftReference"];
+            /**
              * Window
              * @default 0
              */
@@ -2147,6 +2153,11 @@ export interface components {
             settle_share?: number | null;
             /** @default normal */
             severity: components["schemas"]["AlertSeverity"];
+            /**
+             * @description What a drift is compared with: its start, or the best level before it.
+             * @default start
+             */
+            since: components["schemas"]["DriftReference"];
             /**
              * Window
              * @default 0
@@ -3205,6 +3216,15 @@ export interface components {
              */
             low: number | null;
         };
+        /**
+         * DriftReference
+         * @description What a drift is compared with, to decide whether it is large enough to report.
+         *
+         *     START is the level where it begins. BEST is the best level that the trace had before: several drifts that are small by
+         *     themselves add up.
+         * @enum {string}
+         */
+        DriftReference: "start" | "best";
         /**
          * Entries
          * @description Consecutive entries of the triage log, as one decision makes them.
@@ -4470,6 +4490,11 @@ export interface components {
             settle_share?: number | null;
             /** @default normal */
             severity: components["schemas"]["AlertSeverity"];
+            /**
+             * @description What a drift is compared with: its start, or the best level before it.
+             * @default start
+             */
+            since: components["schemas"]["DriftReference"];
             /**
              * Window
              * @default 0

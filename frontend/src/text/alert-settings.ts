@@ -15,6 +15,7 @@ export const DEFAULTS = {
   direction: "both",
   minimum_effect: 0,
   minimum_change: 0,
+  since: "start",
   minimum_traces: 1,
   window: 0,
   settle_share: 0.35,

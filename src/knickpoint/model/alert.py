@@ -8,7 +8,7 @@ from enum import Enum
 
 from knickpoint.model.settlement import DEFAULT_RULE, SettleRule
 
-__all__ = ["Alert", "AlertDirection", "AlertKind", "AlertSeverity"]
+__all__ = ["Alert", "AlertDirection", "AlertKind", "AlertSeverity", "DriftReference"]
 
 
 class AlertDirection(Enum):
@@ -19,6 +19,17 @@ class AlertDirection(Enum):
     BETTER = "better"
     UP = "up"
     DOWN = "down"
+
+
+class DriftReference(Enum):
+    """What a drift is compared with, to decide whether it is large enough to report.
+
+    START is the level where it begins. BEST is the best level that the trace had before: several drifts that are small by
+    themselves add up.
+    """
+
+    START = "start"
+    BEST = "best"
 
 
 class AlertKind(Enum):
@@ -62,6 +73,7 @@ class Alert:
         direction: which movements to report.
         minimum_effect: smallest |relative size| to report (0.02 is 2 %).
         minimum_change: smallest |size| to report, in the unit of the trace; a step must pass `minimum_effect` as well.
+        since: what a drift is compared with: `start`, where it begins, or `best`, the best level before it.
         minimum_traces: smallest number of traces that must move together.
         window: number of last measured commits of each trace in which steps are reported, 0 for all.
         settle_share: share of the values since a change with which, in a row up to the newest, it must be found to be
@@ -85,6 +97,7 @@ class Alert:
     direction: AlertDirection = AlertDirection.BOTH
     minimum_effect: float = 0.0
     minimum_change: float = 0.0
+    since: DriftReference = DriftReference.START
     minimum_traces: int = 1
     window: int = 0
     settle_share: float = DEFAULT_RULE.share

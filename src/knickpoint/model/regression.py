@@ -167,7 +167,8 @@ class Sighting:
     ``movement`` is +1 or -1, the sign of the difference between the means of the regions: part of the identity, never
     shown. ``direction`` follows from the sign of ``numbers.size`` and from the better direction of the trace. ``interval`` is the
     half width of the detector's interval of location, in measured commits. ``condition`` is PRESENT or RECOVERED, as
-    the later steps of the same detection show. ``settlement`` is that of the data at the time.
+    the later steps of the same detection show. ``settlement`` is that of the data at the time. ``since_best`` is how far the
+    end of a drift lies from the best level before it, as a share of that; nan where it is none, or is read from the store.
     """
 
     alert: str
@@ -180,6 +181,7 @@ class Sighting:
     condition: Condition = Condition.PRESENT
     kind: FindingKind = FindingKind.STEP
     settlement: Settlement = SETTLED
+    since_best: float = math.nan
 
     @property
     def until(self) -> int | None:

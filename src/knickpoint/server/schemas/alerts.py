@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from knickpoint.model.alert import AlertDirection, AlertKind, AlertSeverity
+from knickpoint.model.alert import AlertDirection, AlertKind, AlertSeverity, DriftReference
 from knickpoint.server.schemas.base import Answer, FiniteOrNull, Text
 from knickpoint.server.schemas.commits import CommitAnswer
 from knickpoint.server.schemas.traces import TraceAnswer
@@ -35,6 +35,10 @@ class AlertRequest(Answer):
     direction: AlertDirection = AlertDirection.BOTH
     minimum_effect: float = 0.0
     minimum_change: float = 0.0
+    since: DriftReference = Field(
+        default=DriftReference.START,
+        description="What a drift is compared with: its start, or the best level before it.",
+    )
     minimum_traces: int = Field(default=1, le=2**31 - 1)
     window: int = Field(default=0, le=2**31 - 1)
     settle_share: float | None = Field(default=None, description="Default: that of the program.")

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from knickpoint.instance import NoticeKind
 from knickpoint.instance.alert_sources import AlertSource
-from knickpoint.model.alert import AlertKind, AlertSeverity
+from knickpoint.model.alert import AlertKind, AlertSeverity, DriftReference
 from knickpoint.server.schemas.base import Answer
 
 __all__ = [
@@ -72,6 +72,7 @@ class AlertAnswer(Answer):
     direction: str
     minimum_effect: float
     minimum_change: float
+    since: DriftReference
     minimum_traces: int
     window: int
     settle_share: float

@@ -11,10 +11,12 @@ import numpy as np
 
 from knickpoint.detect import judges_groups
 from knickpoint.detect.local_levels import NEAR
-from knickpoint.model.alert import Alert, AlertDirection
+from knickpoint.model.alert import Alert, AlertDirection, DriftReference
 from knickpoint.model.regression import Direction, Sighting
+from knickpoint.model.settlement import FindingKind
 from knickpoint.watch.detection.alert_groups import GroupKey, group_key
 from knickpoint.watch.detection.digests import group_digests
+from knickpoint.watch.detection.method_parameters import least_drift
 from knickpoint.watch.detection.trace_detection import TraceDetection
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.regressions.groups import Member, group_members
@@ -45,11 +47,24 @@ def refusal(alert: Alert, sighting: Sighting) -> str:
         if sighting.direction is Direction.REGRESSION:
             what = f"{way} (a regression)"
         return f"the alert reports {alert.direction.value} only, this goes {what}"
-    if abs(numbers.relative_size) < alert.minimum_effect:
-        return f"the effect {abs(numbers.relative_size):.3%} is below the alert's minimum of {alert.minimum_effect:.3%}"
+    effect = _effect(alert, sighting)
+    least = (
+        max(alert.minimum_effect, least_drift(alert)) if sighting.kind is FindingKind.DRIFT else alert.minimum_effect
+    )
+    if effect < least:
+        over = " over the best level before it" if alert.since is DriftReference.BEST else ""
+        return f"the effect {effect:.3%}{over} is below the alert's minimum of {least:.3%}"
     if abs(numbers.size) < alert.minimum_change:
         return f"the change by {abs(numbers.size):g} is below the alert's minimum of {alert.minimum_change:g}"
     return ""
+
+
+def _effect(alert: Alert, sighting: Sighting) -> float:
+    """Return the size that counts: of a drift that got worse it may be how far it lies from the best level before it."""
+    worse = sighting.kind is FindingKind.DRIFT and sighting.direction is Direction.REGRESSION
+    if worse and alert.since is DriftReference.BEST and not math.isnan(sighting.since_best):
+        return abs(sighting.since_best)
+    return abs(sighting.numbers.relative_size)
 
 
 def moved_together(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 from knickpoint.detect.local_levels import LocalChange, local_changes
+from knickpoint.detect.patterns.drift.findings import OVER_HIGHEST, OVER_LOWEST
 from knickpoint.model.frame import Frame, Trace
 from knickpoint.model.regression import Condition, Sighting, StepNumbers, SuspectRange, direction_of
 from knickpoint.model.settlement import FindingKind, Settlement
@@ -80,12 +82,20 @@ def _sighting(
         condition=condition,
         kind=step.kind,
         settlement=settlement,
+        since_best=_since_best(step, trace.better),
     )
 
 
 def _better(step: Step, trace: Trace) -> Better:
     """Return which direction is better for what ``step`` measures: less noise always is."""
     return Better.LOWER if step.kind is FindingKind.NOISE else trace.better
+
+
+def _since_best(step: Step, better: Better) -> float:
+    """Return how far the end of a drift lies from the best level before it, nan where that is unknown."""
+    name = OVER_HIGHEST if better is Better.HIGHER else OVER_LOWEST
+    known = step.kind is FindingKind.DRIFT and better is not Better.UNKNOWN
+    return next((check.value for check in step.evidence if known and check.name == name), math.nan)
 
 
 def _at_slots(region: StableRegion, frame: Frame) -> StableRegion:

@@ -16,7 +16,19 @@ from knickpoint.detect.steps import build_estimated_step, stable_region, stable_
 from knickpoint.model.settlement import FindingKind
 from knickpoint.model.step import Check, SizeEstimate, Step
 
-__all__ = ["Found", "build_findings", "estimate_size", "interval_checks", "reference_checks"]
+__all__ = [
+    "OVER_HIGHEST",
+    "OVER_LOWEST",
+    "Found",
+    "build_findings",
+    "estimate_size",
+    "interval_checks",
+    "reference_checks",
+]
+
+OVER_LOWEST: Final = "its end over the lowest level before it"
+OVER_HIGHEST: Final = "its end over the highest level before it"
+"""Names of the evidence of a drift that compares it with the best level so far."""
 
 _QUANTILE: Final = NormalDist().inv_cdf(0.975)
 
@@ -58,10 +70,8 @@ def reference_checks(levels: NDArray[np.float64], end: float) -> tuple[Check, ..
 
     One of the two is the best level so far; which one depends on what is measured.
     """
-    bounds = (("lowest", float(levels.min())), ("highest", float(levels.max())))
-    return tuple(
-        Check(f"its end over the {name} level before it", (end - level) / abs(level)) for name, level in bounds if level
-    )
+    bounds = ((OVER_LOWEST, float(levels.min())), (OVER_HIGHEST, float(levels.max())))
+    return tuple(Check(name, (end - level) / abs(level)) for name, level in bounds if level)
 
 
 def build_findings(subject: Subject, found: Sequence[Found], *, method: str) -> tuple[Step, ...]:
