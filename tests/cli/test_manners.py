@@ -198,10 +198,10 @@ def test_the_newest_rows_have_no_verdict_without_enough_values(knick: Knick, tmp
     assert "no data" in ran.output
 
 
-@pytest.mark.parametrize("command", ["run", "backtest"])
+@pytest.mark.parametrize("command", [["run"], ["backtest"], ["history", "take"]])
 @pytest.mark.usefixtures("instance")
-def test_an_instance_without_results_has_nothing_to_judge(knick: Knick, command: str) -> None:
-    ran = knick(command)
+def test_an_instance_without_results_has_nothing_to_judge(knick: Knick, command: list[str]) -> None:
+    ran = knick(*command)
     assert (ran.code, ran.output) == (2, "")
     assert ran.errors.endswith(
         "the instance has no results yet. Import results: knick import PATH. knick demo shows everything on an example.\n"
@@ -249,3 +249,10 @@ def test_what_is_announced_from_a_thread_obeys_quiet(capsys: pytest.CaptureFixtu
     thread.start()
     thread.join()
     assert capsys.readouterr().out == ""
+
+
+def test_a_demonstration_that_cannot_be_written_names_the_directory(knick: Knick, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    ran = knick("demo", "--no-serve", tmp_path / "file" / "below")
+    assert ran.code == 2
+    assert f"{tmp_path / 'file' / 'below'}: the directory cannot be made: Not a directory." in ran.errors

@@ -99,7 +99,14 @@ def run_demonstration(
         KnickpointError: the import refused a file.
     """
     _clear(directory)
-    directory.mkdir(parents=True)
+    try:
+        directory.mkdir(parents=True)
+    except OSError as error:
+        raise ConfigError(
+            f"the directory cannot be made: {error.strerror}",
+            where=str(directory),
+            remedy="Give a DIRECTORY that you may write.",
+        ) from error
     (directory / _MARK).touch()
     # A repository with known changes.
     commits = list(plan())

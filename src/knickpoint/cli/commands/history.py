@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from knickpoint.cli.commands.history_branch import add, pull
-from knickpoint.cli.options import instance_option, open_chosen_instance
+from knickpoint.cli.options import instance_option, open_chosen_instance, require_results
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
 from knickpoint.cli.verbosity import note
 from knickpoint.model.errors import InputError
@@ -83,6 +83,7 @@ def take(name: str, since: str, instance: str | None, output: OutputFormat) -> N
     from knickpoint.watch.triage.history_boundary import take as take_history
 
     with open_chosen_instance(instance) as opened:
+        require_results(opened)
         store = opened.store
         by = local_caller().name
         with store.transaction():
