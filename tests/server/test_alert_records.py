@@ -41,7 +41,15 @@ def test_the_editor_leaves_out_what_the_program_has_by_default() -> None:
     block = re.search(r"DEFAULTS = \{(.*?)\} as const", _EDITOR.read_text(), flags=re.DOTALL)
     assert block is not None
     written = dict(re.findall(r"(\w+): (.+?),\n", block[1]))
-    shown = {"": '""', (): "[]", "both": '"both"', "work": '"work"', "normal": '"normal"', "default": '"default"'}
+    shown = {
+        "": '""',
+        (): "[]",
+        "both": '"both"',
+        "start": '"start"',
+        "work": '"work"',
+        "normal": '"normal"',
+        "default": '"default"',
+    }
     settings = {name: getattr(value, "value", value) for name, value in asdict(Alert("a")).items() if name != "name"}
     for name, value in settings.items():
         expected = "{}" if value == {} else shown.get(value, f"{value:g}" if isinstance(value, float | int) else value)
