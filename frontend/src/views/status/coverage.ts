@@ -40,7 +40,7 @@ export class Coverage extends PageElement {
     const shared = commonPrefixLength(parts.map((part) => part.value));
     return html`<p class="inner">
         The share of the traces that have a value, at the last ${total.measured.length} commits (${tracesText(total)}).
-        A dark cell has all of them, an empty one none.
+        A full cell has all of them, an empty one none.
       </p>
       <table class="records coverage" aria-label="Coverage by suite">
         <thead>
