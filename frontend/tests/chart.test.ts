@@ -36,7 +36,7 @@ test("relative values have one axis of percent", () => {
 
 test("a single trace is relative to its first stable region", () => {
   const single = line("ns", [20, 30]);
-  const levels = [{ first: 0, last: 1, median: 25, minimum: 20, maximum: 30 }];
+  const levels = [{ first: 0, last: 1, median: 25, low: 20, high: 30 }];
   expect(relativeBase({ lines: [single], levels, scale: "ratio" }, single)).toBe(0.25);
   expect(relativeBase({ lines: [single], levels, scale: "auto" }, single)).toBe(1);
 });

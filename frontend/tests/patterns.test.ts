@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { levelsBeside, modeOf, NO_PATTERNS } from "../src/charts/patterns";
 import { causeText, chartPatterns, modeText } from "../src/views/trace/patterns";
 
-const level = (first: number, last: number) => ({ first, last, median: 1, minimum: 0, maximum: 2 });
+const level = (first: number, last: number) => ({ first, last, median: 1, low: 0, high: 2 });
 const stretch = {
   first: 0,
   last: 99,

@@ -5166,8 +5166,18 @@ export interface components {
             count: number;
             /** First */
             first: number;
+            /**
+             * High
+             * @description Quantile 0.9 of its values.
+             */
+            high: number;
             /** Last */
             last: number;
+            /**
+             * Low
+             * @description Quantile 0.1 of its values.
+             */
+            low: number;
             /** Maximum */
             maximum: number;
             /** Mean */

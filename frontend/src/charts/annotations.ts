@@ -2,8 +2,11 @@
 
 import type uPlot from "uplot";
 import { relativeBase, type ChartMark, type ChartView } from "./chart-data";
+import { drawBeyond } from "./beyond";
+import { drawInterval } from "./change-interval";
 import type { Palette } from "./palette";
 import { drawDriftIntervals, drawDrifts, drawModes, levelsBeside, type PatternDrawing } from "./patterns";
+import { positionAxis } from "./position-axis";
 import { drawCross, drawStatusShape, fillHatched } from "./shapes";
 import { STRIP } from "./uplot-options";
 
@@ -17,8 +20,9 @@ const QUARANTINED_RADIUS = 4.5;
 const REMEASURED_RADIUS = 5;
 /** uPlot's number for logarithmic scales. */
 const LOGARITHMIC = 3;
-/** How far stable regions reach beyond their first and last commit, in commits. */
+/** How far stable regions reach beyond their first and last commit, in commits; half a commit may be months of an axis of dates. */
 const REGION_MARGIN = 0.3;
+const marginOf = ({ along }: ChartView): number => (along === "commits" ? REGION_MARGIN : 0);
 /** How far the text of a mark may reach beyond the plot, in pixels. */
 const MARK_GAP = 16;
 
@@ -35,13 +39,14 @@ interface Drawing {
 
 function drawingOf(view: ChartView, plot: uPlot, colours: Palette): Drawing {
   const base = view.lines[0] ? relativeBase(view, view.lines[0]) : 1;
+  const { toX } = positionAxis(view);
   return {
     view,
     plot,
     colours,
     canvas: plot.ctx,
     ratio: devicePixelRatio,
-    x: (position) => plot.valToPos(position, "x", true),
+    x: (position) => plot.valToPos(toX(position), "x", true),
     y: (value) => plot.valToPos(value / base, "y", true),
   };
 }
@@ -69,7 +74,9 @@ export function drawAboveValues(view: ChartView, plot: uPlot, colours: Palette):
   drawRemeasured(drawing);
   drawQuarantined(drawing);
   drawTickets(drawing);
+  for (const mark of view.marks) drawInterval(drawing, mark, colours);
   drawing.canvas.restore();
+  drawBeyond(view, plot, colours);
   // The texts of changes stand in the strip above the plot, so they are not clipped.
   drawMarks(drawing);
 }
@@ -97,10 +104,10 @@ function drawRegionRanges({ view, plot, colours, canvas, x, y }: Drawing): void 
   // A logarithmic scale has no zero: bound what reaches down to it.
   const lowest = Number(plot.scales.y?.distr) === LOGARITHMIC ? 1e-300 : -Infinity;
   canvas.fillStyle = colours.band;
-  for (const { first, last, minimum, maximum } of levelsBeside(view.levels, view.patterns)) {
-    const left = x(first - REGION_MARGIN);
-    const top = y(maximum);
-    canvas.fillRect(left, top, x(last + REGION_MARGIN) - left, y(Math.max(minimum, lowest)) - top);
+  for (const { first, last, low, high } of levelsBeside(view.levels, view.patterns)) {
+    const left = x(first - marginOf(view));
+    const top = y(high);
+    canvas.fillRect(left, top, x(last + marginOf(view)) - left, y(Math.max(low, lowest)) - top);
   }
 }
 
@@ -110,8 +117,8 @@ function drawRegionMedians({ view, colours, canvas, ratio, x, y }: Drawing): voi
   canvas.lineCap = "round";
   for (const { first, last, median } of levelsBeside(view.levels, view.patterns)) {
     canvas.beginPath();
-    canvas.moveTo(x(first - REGION_MARGIN), y(median));
-    canvas.lineTo(x(last + REGION_MARGIN), y(median));
+    canvas.moveTo(x(first - marginOf(view)), y(median));
+    canvas.lineTo(x(last + marginOf(view)), y(median));
     canvas.stroke();
   }
 }

@@ -1,7 +1,7 @@
 /** The data of a chart, and what follows from them: axes, scales, bounds. */
 
 import type { Direction, Status } from "../api/client";
-import type { Scale } from "../routes/url";
+import type { Along, Scale } from "../routes/url";
 import type { ChartPatterns } from "./patterns";
 
 export interface ChartLine {
@@ -12,13 +12,19 @@ export interface ChartLine {
   values: Float64Array;
 }
 
-/** A stable region: its positions, and its median, least and greatest value. */
+/** A stable region: its positions, its median, and the range of the middle 80 % of its values. */
 export interface ChartLevel {
   first: number;
   last: number;
   median: number;
-  minimum: number;
-  maximum: number;
+  low: number;
+  high: number;
+}
+
+/** The 95 % interval of the level after a change. */
+export interface ChartInterval {
+  low: number;
+  high: number;
 }
 
 /** A change, with the suspect range before it. */
@@ -30,6 +36,8 @@ export interface ChartMark {
   status: Status;
   direction: Direction;
   text: string;
+  /** Undefined where there are too few values to tell. */
+  interval: ChartInterval | undefined;
   /** Later data no longer show it. */
   gone: boolean;
   /** It lies before the history boundary. */
@@ -104,11 +112,20 @@ export interface ChartView {
   total: number;
   range: ChartRange | undefined;
   scale: Scale;
+  /** Whether commits stand evenly or at their dates. */
+  along: Along;
   pinned: number | undefined;
 }
 
 /** The most axes; with more of them there is no room for the plot. */
 export const MAX_AXES = 4;
+
+/** With more lines, none can be followed among the others: all are faint, and the one under the pointer stands out. */
+export const MAX_SINGLE_LINES = 24;
+
+export function isCrowd(lines: readonly ChartLine[]): boolean {
+  return lines.length > MAX_SINGLE_LINES;
+}
 
 /** The units of the axes, the first one on the left. Relative values share one axis of percent. */
 export function axisUnits(lines: readonly ChartLine[], scale: Scale): string[] {
@@ -140,11 +157,13 @@ export function relativeBase(view: Pick<ChartView, "lines" | "levels" | "scale">
 }
 
 /** The first and last position of the plot, with some room at both ends. */
-export function positionBounds(view: Pick<ChartView, "lines" | "range" | "total">): { min: number; max: number } {
+export function positionBounds(
+  view: Pick<ChartView, "lines" | "range" | "total"> & Partial<Pick<ChartView, "along">>,
+): { min: number; max: number } {
   const { lines, range, total } = view;
   const first = range?.first ?? lines.reduce((minimum, line) => Math.min(minimum, line.positions[0] ?? minimum), total);
   const last = range?.last ?? lines.reduce((maximum, line) => Math.max(maximum, line.positions.at(-1) ?? maximum), 0);
-  const margin = Math.max(0.5, (last - first) * 0.012);
+  const margin = view.along === "dates" ? 0.5 : Math.max(0.5, (last - first) * 0.012);
   return { min: Math.min(first, last) - margin, max: Math.max(first, last) + margin };
 }
 

@@ -4,32 +4,35 @@ import { html, nothing, render, type PropertyValues, type TemplateResult } from 
 import { customElement, property, query } from "lit/decorators.js";
 import uPlot from "uplot";
 import { PageElement } from "../page-element";
-import type { Scale } from "../routes/url";
+import type { Along, Scale } from "../routes/url";
 import { numberText } from "../text/numbers";
 import { drawAboveValues, drawBelowValues } from "./annotations";
-import type {
-  ChartCandidate,
-  ChartFailure,
-  ChartQuarantined,
-  ChartRemeasured,
-  ChartLevel,
-  ChartLine,
-  ChartMark,
-  ChartNote,
-  ChartRange,
-  ChartTicket,
-  ChartView,
-  Hovered,
+import { Crowd } from "./crowd";
+import {
+  isCrowd,
+  type ChartCandidate,
+  type ChartFailure,
+  type ChartQuarantined,
+  type ChartRemeasured,
+  type ChartLevel,
+  type ChartLine,
+  type ChartMark,
+  type ChartNote,
+  type ChartRange,
+  type ChartTicket,
+  type ChartView,
+  type Hovered,
 } from "./chart-data";
 import { findHovered, valueToPixels } from "./hover";
 import { palette, type Palette } from "./palette";
 import { NO_PATTERNS, type ChartPatterns } from "./patterns";
+import { positionAxis } from "./position-axis";
 import { alignedData, uplotOptions } from "./uplot-options";
 
 /** Properties that uPlot knows nothing about: a redraw is enough when they change. */
 const DRAWN = ["levels", "patterns", "marks", "notes", "candidates", "failures", "tickets", "pinned"] as const;
 /** Properties that are part of uPlot's options or data: it has to be built again. */
-const BUILT = ["lines", "quarantined", "remeasured", "scale", "times", "total", "range"] as const;
+const BUILT = ["lines", "quarantined", "remeasured", "scale", "along", "times", "total", "range"] as const;
 
 /** A press that moves less than this, in pixels, is a click and no drag. */
 const MIN_DRAG = 4;
@@ -38,7 +41,7 @@ const MIN_DRAG = 4;
  * Draws with uPlot, and adds what uPlot does not draw.
  *
  * Sends the range that the user drags over as the detail of `kp-range` (undefined after a double click), and the
- * position that the user clicks on as the detail of `kp-pick`.
+ * position that the user clicks on as the detail of `kp-pick`, with its line and value as that of `kp-point`.
  */
 @customElement("kp-chart")
 export class Chart extends PageElement implements ChartView {
@@ -56,6 +59,7 @@ export class Chart extends PageElement implements ChartView {
   @property({ type: Number }) total = 0;
   @property({ attribute: false }) range: ChartRange | undefined;
   @property() scale: Scale = "auto";
+  @property() along: Along = "commits";
   @property({ type: Number }) pinned: number | undefined;
   @property() label = "";
   @property({ attribute: false }) describe = (hovered: Hovered): TemplateResult => html`${numberText(hovered.value)}`;
@@ -64,6 +68,7 @@ export class Chart extends PageElement implements ChartView {
   @query(".chart-tip") private readonly tooltip!: HTMLElement | null;
 
   private plot: uPlot | undefined;
+  private crowd: Crowd | undefined;
   private pressedAt = { x: 0, y: 0 };
   private readonly resizeObserver = new ResizeObserver(() => this.resize());
   private readonly darkScheme = matchMedia("(prefers-color-scheme: dark)");
@@ -79,8 +84,7 @@ export class Chart extends PageElement implements ChartView {
     window.removeEventListener("kp-theme", this.rebuild);
     this.darkScheme.removeEventListener("change", this.rebuild);
     this.resizeObserver.disconnect();
-    this.plot?.destroy();
-    this.plot = undefined;
+    this.destroyPlot();
     super.disconnectedCallback();
   }
 
@@ -103,7 +107,8 @@ export class Chart extends PageElement implements ChartView {
   /** Let one line stand out from the others; no line without an id. */
   highlightLine(id: number | undefined): void {
     const index = this.lines.findIndex((line) => line.id === id);
-    this.plot?.setSeries(index < 0 ? null : index + 1, { focus: index >= 0 });
+    if (this.crowd) this.crowd.emphasize(index);
+    else this.plot?.setSeries(index < 0 ? null : index + 1, { focus: index >= 0 });
   }
 
   /** Render the tooltip again, after more about the hovered value was loaded. */
@@ -113,9 +118,13 @@ export class Chart extends PageElement implements ChartView {
 
   private build(): void {
     if (!this.isConnected || !this.hasUpdated) return;
-    this.plot?.destroy();
+    this.destroyPlot();
     const colours = palette(this);
     this.plot = new uPlot(uplotOptions(this, colours, this.box, this.hooks(colours)), alignedData(this), this.box);
+    if (isCrowd(this.lines)) {
+      this.crowd = new Crowd(this, this.plot, colours);
+      this.crowd.draw();
+    }
     const { over } = this.plot;
     over.addEventListener("mousedown", (event) => (this.pressedAt = { x: event.clientX, y: event.clientY }));
     over.addEventListener("mouseup", (event) => this.onMouseup(event));
@@ -123,10 +132,22 @@ export class Chart extends PageElement implements ChartView {
     over.addEventListener("mouseleave", () => this.hideTooltip());
   }
 
+  private destroyPlot(): void {
+    this.crowd?.stop();
+    this.crowd = undefined;
+    this.plot?.destroy();
+    this.plot = undefined;
+  }
+
   private hooks(colours: Palette): uPlot.Hooks.Arrays {
     return {
       drawAxes: [(plot) => drawBelowValues(this, plot, colours)],
-      draw: [(plot) => drawAboveValues(this, plot, colours)],
+      draw: [
+        (plot) => {
+          drawAboveValues(this, plot, colours);
+          this.crowd?.draw();
+        },
+      ],
       setSelect: [(plot) => this.onSelect(plot)],
       setCursor: [() => this.updateTooltip()],
     };
@@ -144,19 +165,23 @@ export class Chart extends PageElement implements ChartView {
   private onMouseup(event: MouseEvent): void {
     const moved = Math.hypot(event.clientX - this.pressedAt.x, event.clientY - this.pressedAt.y);
     const hovered = moved < MIN_DRAG && this.plot ? findHovered(this, this.plot) : undefined;
-    if (hovered) this.send("kp-pick", hovered.position);
+    if (!hovered) return;
+    this.send("kp-pick", hovered.position);
+    this.send("kp-point", hovered);
   }
 
   private onSelect(plot: uPlot): void {
     const { left, width } = plot.select;
     if (width < MIN_DRAG) return;
-    const first = Math.max(0, Math.floor(plot.posToVal(left, "x")));
-    const last = Math.min(this.total - 1, Math.ceil(plot.posToVal(left + width, "x")));
+    const { toPosition } = positionAxis(this);
+    const first = Math.max(0, Math.floor(toPosition(plot.posToVal(left, "x"))));
+    const last = Math.min(this.total - 1, Math.ceil(toPosition(plot.posToVal(left + width, "x"))));
     plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
     if (last > first) this.send("kp-range", { first, last });
   }
 
   private hideTooltip(): void {
+    this.crowd?.emphasize(-1);
     if (this.tooltip) this.tooltip.hidden = true;
   }
 
@@ -167,6 +192,7 @@ export class Chart extends PageElement implements ChartView {
       this.hideTooltip();
       return;
     }
+    this.crowd?.emphasize(this.lines.indexOf(hovered.line));
     render(this.describe(hovered), tooltip);
     tooltip.hidden = false;
     this.placeTooltip(plot, tooltip, hovered);
@@ -176,7 +202,7 @@ export class Chart extends PageElement implements ChartView {
   private placeTooltip(plot: uPlot, tooltip: HTMLElement, { line, position, value }: Hovered): void {
     const ratio = devicePixelRatio;
     const { left, top, height } = plot.bbox;
-    const x = left / ratio + plot.valToPos(position, "x");
+    const x = left / ratio + plot.valToPos(positionAxis(this).toX(position), "x");
     const down = Number.isNaN(value) ? height / ratio : valueToPixels(this, plot, line, value);
     const y = top / ratio + down;
     const roomOnRight = x + 16 + tooltip.offsetWidth < this.clientWidth;

@@ -8,15 +8,21 @@ import {
   axisName,
   axisUnits,
   canUseLogScale,
+  isCrowd,
   positionBounds,
   relativeBase,
   type ChartLine,
   type ChartView,
 } from "./chart-data";
-import type { Palette } from "./palette";
+import { widenGaps, withGaps } from "./gaps";
+import { SERIES_COLOURS, type Palette } from "./palette";
+import { axisBounds, lowerBound, positionAxis } from "./position-axis";
+import { valueRange } from "./value-range";
 
 /** The height of the strip above the plot that holds the texts of changes, in pixels. */
 export const STRIP = 26;
+/** The room right of the plot: half the last date may stand there. */
+const DATE_ROOM = 36;
 /** With less space between values, in pixels, a line has no dots; with more than the second, larger ones. */
 const MIN_DOT_SPACING = 2;
 const LARGE_DOT_SPACING = 6;
@@ -24,21 +30,36 @@ const LARGE_DOT_SPACING = 6;
 const INCREMENTS = [1, 2, 5]
   .flatMap((step) => [0, 1, 2, 3, 4, 5, 6].map((power) => step * 10 ** power))
   .sort((a, b) => a - b);
+/** Distances of ticks on an axis of dates: minutes, hours, days, and about months and years. */
+const SECONDS = [
+  ...[1, 5, 15, 60, 180, 360, 720].map((minutes) => minutes * 60),
+  ...[1, 2, 7, 14, 30, 61, 91, 182, 365, 730, 1826, 3652].map((days) => days * 86_400),
+];
 
 /** The values of all lines as a table over their joint positions: uPlot wants one array of x for all series. */
 export function alignedData(view: ChartView): uPlot.AlignedData {
+  if (isCrowd(view.lines)) return emptyData(view);
   if (view.lines.length === 0) return [[], []];
   const tables = view.lines.map((line): uPlot.AlignedData => {
-    const base = relativeBase(view, line);
-    return [Array.from(line.positions), Array.from(line.values, (value) => value / base)];
+    return withGaps(line.positions, line.values, relativeBase(view, line));
   });
-  return uPlot.join(tables);
+  const [positions, ...series] = uPlot.join(tables);
+  for (const values of series) widenGaps(values as (number | null | undefined)[]);
+  const { toX } = positionAxis(view);
+  return [Array.from(positions, toX), ...series];
+}
+
+/** A table without values: the axes are uPlot's, and the lines of a crowd are drawn elsewhere. */
+function emptyData(view: ChartView): uPlot.AlignedData {
+  const { min, max } = axisBounds(view);
+  return [[min, max], ...axisUnits(view.lines, view.scale).map(() => [null, null])];
 }
 
 /** The mean space between neighbouring values, in pixels. */
 export function spacing(plot: uPlot): number {
   const { min = 0, max = 1 } = plot.scales.x ?? {};
-  const visible = plot.data[0].filter((position) => position >= min && position <= max).length;
+  const positions = plot.data[0];
+  const visible = lowerBound(positions, max) - lowerBound(positions, min);
   return plot.bbox.width / devicePixelRatio / Math.max(visible, 1);
 }
 
@@ -50,12 +71,13 @@ export function uplotOptions(
 ): uPlot.Options {
   const units = axisUnits(view.lines, view.scale);
   const single = view.lines.length <= 1;
-  const mostVisible = Math.max(1, ...view.lines.map((line) => visibleValues(view, line)));
+  const mostVisible = view.lines.reduce((most, line) => Math.max(most, countVisible(view, line)), 1);
+  const bounds = axisBounds(view);
   const style = { units, colours, single, largeDots: box.clientWidth / mostVisible > LARGE_DOT_SPACING };
   return {
     width: box.clientWidth || 800,
     height: box.clientHeight || 360,
-    padding: [view.marks.length > 0 || single ? STRIP : 12, 16, 0, 0],
+    padding: [view.marks.length > 0 || single ? STRIP : 12, DATE_ROOM, 0, 0],
     legend: { show: false },
     cursor: {
       y: false,
@@ -65,15 +87,17 @@ export function uplotOptions(
     },
     focus: { alpha: single ? 1 : 0.25 },
     scales: {
-      x: { time: false, range: () => [positionBounds(view).min, positionBounds(view).max] },
+      x: { time: false, range: () => [bounds.min, bounds.max] },
       ...Object.fromEntries(units.map((_, index) => [axisName(index), valueScale(view, units, index)])),
     },
-    axes: [positionAxis(view, colours), ...units.map((unit, index) => valueAxis(view, colours, units, unit, index))],
+    axes: [commitAxis(view, colours), ...units.map((unit, index) => valueAxis(view, colours, units, unit, index))],
     // The first series is x; uPlot wants a second one even without data.
     series: [
       {},
       ...(view.lines.length === 0 ? [{}] : []),
-      ...view.lines.map((line, index) => seriesOptions(line, index, style)),
+      ...(isCrowd(view.lines)
+        ? units.map((_, index) => ({ scale: axisName(index) }))
+        : view.lines.map((line, index) => seriesOptions(line, index, style))),
     ],
     hooks,
   };
@@ -89,9 +113,10 @@ function isLogarithmic(view: ChartView, units: readonly string[], index: number)
 
 function valueScale(view: ChartView, units: readonly string[], index: number): uPlot.Scale {
   const logarithmic = isLogarithmic(view, units, index);
+  const range = valueRange(view, linesOfAxis(view, units, index), logarithmic);
   return {
     distr: logarithmic ? 3 : 1,
-    range: (_, low, high) => valueRange(view, { low, high, logarithmic }),
+    range: () => range,
   };
 }
 
@@ -99,15 +124,15 @@ function axisStyle(colours: Palette) {
   return { stroke: colours.faint, font: "12px system-ui, sans-serif", ticks: { stroke: colours.grid, size: 4 } };
 }
 
-/** Commits are evenly spaced; the labels show their dates. */
-function positionAxis(view: ChartView, colours: Palette): uPlot.Axis {
+/** The labels show dates, also where commits are evenly spaced. */
+function commitAxis(view: ChartView, colours: Palette): uPlot.Axis {
   return {
     ...axisStyle(colours),
     grid: { stroke: colours.grid, width: 1 },
     space: 96,
     size: 32,
-    incrs: INCREMENTS,
-    values: (_, splits) => dateLabels(view.times, splits),
+    incrs: view.along === "dates" ? SECONDS : INCREMENTS,
+    values: (_, splits) => (view.along === "dates" ? momentLabels(splits) : dateLabels(view.times, splits)),
   };
 }
 
@@ -138,8 +163,16 @@ function axisColour(view: ChartView, colours: Palette, units: readonly string[],
   return line && lines.length === 1 ? lineColour(colours, view.lines.indexOf(line)) : colours.faint;
 }
 
-function lineColour(colours: Palette, index: number): string {
+export function lineColour(colours: Palette, index: number): string {
   return colours.series[index % colours.series.length] ?? colours.dot;
+}
+
+/** Strokes and gaps, in pixels: lines that share a colour differ in them. */
+const DASHES: readonly number[][] = [[], [8, 4], [2, 3], [10, 3, 2, 3]];
+
+/** Which dashes a line has: the colours repeat with other ones. */
+export function dashOf(index: number): number {
+  return Math.floor(index / SERIES_COLOURS) % DASHES.length;
 }
 
 interface SeriesStyle {
@@ -157,7 +190,8 @@ function seriesOptions(line: ChartLine, index: number, style: SeriesStyle): uPlo
     scale: axisName(axisIndex(line, units)),
     stroke: single ? colours.trail : colour,
     width: single ? 1 : 1.5,
-    spanGaps: true,
+    dash: DASHES[dashOf(index)] ?? [],
+    spanGaps: false,
     points: {
       show: (plot: uPlot) => spacing(plot) > MIN_DOT_SPACING,
       size: single && largeDots ? 5 : largeDots ? 4 : 3,
@@ -168,39 +202,17 @@ function seriesOptions(line: ChartLine, index: number, style: SeriesStyle): uPlo
   };
 }
 
-function visibleValues(view: ChartView, line: ChartLine): number {
+function countVisible(view: ChartView, line: ChartLine): number {
   const { min, max } = positionBounds(view);
-  return line.positions.filter((position) => position >= min && position <= max).length;
+  return lowerBound(line.positions, max + 1) - lowerBound(line.positions, min);
 }
 
-/** The range of a value axis, given the least and greatest value of its lines that counts. */
-function valueRange(view: ChartView, counted: { low: number; high: number; logarithmic: boolean }): uPlot.Range.MinMax {
-  const { min, max } = positionBounds(view);
-  const base = view.lines[0] ? relativeBase(view, view.lines[0]) : 1;
-  // Quarantined values and those of probes belong to no line, and are drawn as well.
-  const beside = [...view.quarantined, ...view.remeasured]
-    .filter(({ position, value }) => value !== null && position >= min && position <= max)
-    .map(({ value }) => (value ?? 0) / base);
-  const low = Math.min(counted.low, ...beside);
-  const high = Math.max(counted.high, ...beside);
-  if (!Number.isFinite(low) || !Number.isFinite(high)) return [0, 1];
-  if (counted.logarithmic) return uPlot.rangeLog(low, Math.max(high, low), 10, false);
-  if (view.scale === "zero") {
-    return uPlot.rangeNum(Math.min(0, low), Math.max(0, high), {
-      min: { pad: 0.04, soft: 0, mode: 1 },
-      max: { pad: 0.08, soft: 0, mode: 1 },
-    });
-  }
-  // Keep the medians of the visible stable regions in the plot, even if all visible values are beside them.
-  const medians = view.levels
-    .filter((level) => level.last >= min && level.first <= max)
-    .map((level) => level.median / base);
-  const least = Math.min(low, ...medians);
-  const greatest = Math.max(high, ...medians);
-  // Values that do not vary get some room all the same; an axis of positive values never goes below zero.
-  const span = greatest - least || Math.abs(greatest) * 0.1 || 1;
-  const bottom = least - span * 0.1;
-  return [least >= 0 ? Math.max(0, bottom) : bottom, greatest + span * 0.1];
+/** The labels of moments in seconds: dates, or times of day where ticks are that near. */
+export function momentLabels(splits: readonly number[]): string[] {
+  return dateLabels(
+    Float64Array.from(splits),
+    splits.map((_, index) => index),
+  );
 }
 
 /** The date of each tick; the time of day if the tick before has the same date. */

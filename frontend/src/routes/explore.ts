@@ -2,11 +2,13 @@
 
 import {
   formatUrl,
+  parseAlong,
   parseLimited,
   parseList,
   parseRange,
   parseScale,
   parseWhole,
+  type Along,
   type RouteFormat,
   type Scale,
 } from "./url";
@@ -25,6 +27,7 @@ export interface ExploreRoute {
   first: number | undefined;
   last: number | undefined;
   scale: Scale;
+  along: Along;
 }
 
 const LISTED = 100;
@@ -43,6 +46,7 @@ export const exploreRoute: ExploreRoute = {
   first: undefined,
   last: undefined,
   scale: "auto",
+  along: "commits",
 };
 
 export const exploreFormat: RouteFormat<ExploreRoute> = {
@@ -60,6 +64,7 @@ export const exploreFormat: RouteFormat<ExploreRoute> = {
       listed: parseLimited(searchParams.get("list"), LISTED, MAX_LISTED),
       ...parseRange(searchParams),
       scale: parseScale(searchParams.get("y")),
+      along: parseAlong(searchParams.get("x")),
     };
   },
 
@@ -74,6 +79,7 @@ export const exploreFormat: RouteFormat<ExploreRoute> = {
       ["first", route.first],
       ["last", route.last],
       ["y", route.scale === "auto" ? "" : route.scale],
+      ["x", route.along === "commits" ? "" : route.along],
     ]);
   },
 };

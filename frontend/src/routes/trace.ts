@@ -1,6 +1,15 @@
 /** The route of the page of one trace: which range of its line is shown, and which commit is pinned. */
 
-import { formatUrl, parseRange, parseScale, parseWhole, type RouteFormat, type Scale } from "./url";
+import {
+  formatUrl,
+  parseAlong,
+  parseRange,
+  parseScale,
+  parseWhole,
+  type Along,
+  type RouteFormat,
+  type Scale,
+} from "./url";
 
 export interface TraceRoute {
   view: "trace";
@@ -10,6 +19,7 @@ export interface TraceRoute {
   first: number | undefined;
   last: number | undefined;
   scale: Scale;
+  along: Along;
   /** Position of the pinned commit. */
   commit: number | undefined;
   /** Whether the page also shows the changes that later data no longer show. */
@@ -27,6 +37,7 @@ export function traceRoute(id: number, state: Partial<Omit<TraceRoute, "view" | 
     first: undefined,
     last: undefined,
     scale: "auto",
+    along: "commits",
     commit: undefined,
     gone: false,
     why: false,
@@ -46,6 +57,7 @@ export const traceFormat: RouteFormat<TraceRoute> = {
       line: searchParams.get("line") ?? "",
       ...parseRange(searchParams),
       scale: parseScale(searchParams.get("y")),
+      along: parseAlong(searchParams.get("x")),
       commit: parseWhole(searchParams.get("commit")),
       gone: searchParams.get("gone") === "1",
       why: searchParams.get("why") === "1",
@@ -58,6 +70,7 @@ export const traceFormat: RouteFormat<TraceRoute> = {
       ["first", route.first],
       ["last", route.last],
       ["y", route.scale === "auto" ? "" : route.scale],
+      ["x", route.along === "commits" ? "" : route.along],
       ["commit", route.commit],
       ["gone", route.gone ? 1 : ""],
       ["why", route.why ? 1 : ""],

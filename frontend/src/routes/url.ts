@@ -5,6 +5,9 @@ export type Scale = "auto" | "zero" | "log" | "ratio";
 
 export const SCALES: readonly Scale[] = ["auto", "zero", "log", "ratio"];
 
+/** What a plot has from left to right: commits, evenly spaced, or their dates. */
+export type Along = "commits" | "dates";
+
 /** How one page stands in the URL: `parse` and `format` are each other's inverse. */
 export interface RouteFormat<R> {
   /** The page's name in the title of the window. */
@@ -31,6 +34,10 @@ export function parseList(text: string | null): string[] {
 
 export function parseScale(text: string | null): Scale {
   return SCALES.find((scale) => scale === text) ?? "auto";
+}
+
+export function parseAlong(text: string | null): Along {
+  return text === "dates" ? "dates" : "commits";
 }
 
 /** The range of positions that a plot shows; undefined for the whole line. */

@@ -7,7 +7,7 @@ import type { Scale } from "../../routes/url";
 import { MAX_LINES, type PlottedLine } from "../../state/plot/plot-loader";
 import { date } from "../../templates/commit";
 import { loadingNotice } from "../../templates/notice";
-import { scaleField } from "../../templates/scale-field";
+import { alongField, scaleField } from "../../templates/scale-field";
 import { ticketList, ticketTips } from "../../templates/tickets";
 import { countText, grouped } from "../../text/numbers";
 import { unitText, valueText } from "../../text/units";
@@ -30,6 +30,7 @@ export function renderPlot(context: ExploreContext) {
 }
 
 function renderChart(context: ExploreContext) {
+  const { route } = context;
   const { lines, times } = context.plot;
   const titles = lines.map((line) => line.title).join("; ");
   return html`<kp-chart
@@ -39,6 +40,7 @@ function renderChart(context: ExploreContext) {
     .total=${times.length}
     .range=${context.range}
     .scale=${scaleOf(context)}
+    .along=${route.along}
     .label=${`Values of ${countText(lines.length, "trace")} over commits: ${titles}`}
     .describe=${(hovered: Hovered) => renderTooltip(context, hovered)}
     @kp-range=${(event: CustomEvent<ChartRange | undefined>) => context.zoomTo(event.detail, "push")}
@@ -62,6 +64,7 @@ function renderTools(context: ExploreContext) {
         : nothing
     }
     <span class="spring"></span>
+    ${alongField(route.along, (along) => context.updateRoute({ along }, "replace"))}
     ${
       units.length > MAX_AXES
         ? html`<span class="faint">${units.length} units: % of each first value</span>`

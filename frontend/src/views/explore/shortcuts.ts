@@ -2,7 +2,7 @@
 
 import { pan, zoom } from "../../state/plot/zoom";
 import type { ShortcutGroup } from "../../state/shortcuts";
-import { nextScale } from "../../templates/scale-field";
+import { nextScale, otherAlong } from "../../templates/scale-field";
 import type { ExploreContext } from "./context";
 
 /** The actions that only keys call. */
@@ -41,6 +41,11 @@ export function exploreShortcuts(page: KeyboardActions): ShortcutGroup[] {
         { keys: ["f"], description: "formula", run: () => page.focusFormula() },
         { keys: ["s"], description: "give the plot a short address", run: () => void page.createShortAddress() },
         { keys: ["y"], description: "next scale", run: showNextScale },
+        {
+          keys: ["d"],
+          description: "by date, by commit",
+          run: () => page.updateRoute({ along: otherAlong(page.route.along) }, "replace"),
+        },
         { keys: ["+", "="], description: "zoom in", run: () => zoomBy(0.5) },
         { keys: ["-"], description: "zoom out", run: () => zoomBy(2) },
         { keys: [">", "."], description: "move right", run: () => panBy(0.25) },

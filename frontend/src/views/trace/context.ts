@@ -16,7 +16,14 @@ import type {
   WithoutValue,
 } from "../../api/client";
 import type { Series } from "../../api/series";
-import type { ChartCandidate, ChartFailure, ChartLine, ChartMark, ChartRange } from "../../charts/chart-data";
+import type {
+  ChartCandidate,
+  ChartFailure,
+  ChartInterval,
+  ChartLine,
+  ChartMark,
+  ChartRange,
+} from "../../charts/chart-data";
 import type { ChartPatterns } from "../../charts/patterns";
 import type { HistoryMode } from "../../routes/navigation";
 import type { TraceRoute } from "../../routes/trace";
@@ -97,10 +104,16 @@ export function markOf(finding: Finding): ChartMark | undefined {
     suspects,
     status: finding.status,
     direction: finding.direction,
+    interval: levelInterval(finding),
     text: `${finding.size > 0 ? "▲" : "▼"} ${changeText(finding)}`,
     gone: finding.condition === "gone",
     history: finding.history,
   };
+}
+
+/** Where the level after a change lies, as sure as the values tell. */
+function levelInterval({ before_level: before, low, high }: Finding): ChartInterval | undefined {
+  return low === null || high === null ? undefined : { low: before + low, high: before + high };
 }
 
 /** The runs without a value at commits where no other run gave one. */

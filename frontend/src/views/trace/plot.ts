@@ -6,7 +6,7 @@ import type { ChartRange, Hovered } from "../../charts/chart-data";
 import { pan, zoom } from "../../state/plot/zoom";
 import { statusLabel } from "../../templates/finding";
 import { loadingNotice } from "../../templates/notice";
-import { scaleField } from "../../templates/scale-field";
+import { alongField, scaleField } from "../../templates/scale-field";
 import { changeText, standingText } from "../../text/findings";
 import { countText, grouped } from "../../text/numbers";
 import { traceText } from "../../text/trace-names";
@@ -48,6 +48,7 @@ function renderChart(context: TraceContext, changes: Changes) {
     .total=${changes.commits}
     .range=${context.range}
     .scale=${route.scale}
+    .along=${route.along}
     .pinned=${route.commit}
     .label=${plotText(context, changes)}
     .describe=${(hovered: Hovered) => renderTooltip(context, changes, hovered)}
@@ -66,6 +67,7 @@ function renderTools(context: TraceContext, { commits: total }: Changes) {
   return html`<span class="faint figure"
       >commits ${grouped(shown.first + 1)} to ${grouped(shown.last + 1)} of ${grouped(total)}</span
     >
+    ${alongField(route.along, (along) => context.updateRoute({ along }))}
     ${scaleField(route.scale, "first level", (scale) => context.updateRoute({ scale }))}
     <div class="button-row">
       ${button("‹", "Move left (,)", () => context.zoomTo(pan(shown, -0.25, total)), shown.first === 0)}
@@ -92,7 +94,7 @@ function renderLegend(context: TraceContext, changes: Changes) {
   const entry = (shown: boolean, key: string, text: string, symbol = "") =>
     shown ? html`<span><i class="key-${key}">${symbol}</i>${text}</span>` : nothing;
   return html`<div class="legend" aria-hidden="true">
-      ${entry(true, "level", "stable region and its range")} ${statuses.map((status) => statusLabel(status))}
+      ${entry(true, "level", "stable region and 80 % of its values")} ${statuses.map((status) => statusLabel(status))}
       ${entry(
         present.some((mark) => mark.history),
         "history",

@@ -4,7 +4,7 @@ import { pan, rangeAround, zoom } from "../../state/plot/zoom";
 import type { ShortcutGroup } from "../../state/shortcuts";
 import { decide, STATUS_KEYS, undoLast } from "../../state/triage/decisions";
 import { selectById } from "../../state/triage/selection";
-import { nextScale } from "../../templates/scale-field";
+import { nextScale, otherAlong } from "../../templates/scale-field";
 import { changeAt, type TraceContext } from "./context";
 
 const VALUES_AROUND = 30;
@@ -12,7 +12,7 @@ const VALUES_AROUND = 30;
 export function traceShortcuts(context: TraceContext): ShortcutGroup[] {
   const total = context.times.length;
   const range = context.range ?? context.wholeRange;
-  const { gone, scale, why } = context.route;
+  const { along, gone, scale, why } = context.route;
   const zoomBy = (factor: number): void => context.zoomTo(zoom(range, factor, total));
   const panBy = (fraction: number): void => context.zoomTo(pan(range, fraction, total));
   return [
@@ -34,6 +34,11 @@ export function traceShortcuts(context: TraceContext): ShortcutGroup[] {
         { keys: ["w"], description: "why", run: () => context.openExplanation(!why) },
         { keys: ["G"], description: "changes that are gone", run: () => context.updateRoute({ gone: !gone }) },
         { keys: ["y"], description: "next scale", run: () => context.updateRoute({ scale: nextScale(scale) }) },
+        {
+          keys: ["d"],
+          description: "by date, by commit",
+          run: () => context.updateRoute({ along: otherAlong(along) }),
+        },
         { keys: ["z"], description: "zoom in on the pinned commit, and back", run: () => zoomToCommit(context) },
         { keys: ["+", "="], description: "zoom in", run: () => zoomBy(0.5) },
         { keys: ["-"], description: "zoom out", run: () => zoomBy(2) },

@@ -23,11 +23,14 @@ __all__ = ["read_changes", "split_regions"]
 def split_regions(values: NDArray[np.float64], starts: Sequence[int]) -> list[RegionAnswer]:
     """Describe the regions of ``values`` that begin at the positions ``starts``; those without a value are left out."""
     bounds = [0, *sorted({start for start in starts if 0 < start < len(values)}), len(values)]
-    return [
-        RegionAnswer.of(stable_region(values, begin, end - 1))
-        for begin, end in pairwise(bounds)
-        if not np.isnan(values[begin:end]).all()
-    ]
+    return [_region(values, begin, end) for begin, end in pairwise(bounds) if not np.isnan(values[begin:end]).all()]
+
+
+def _region(values: NDArray[np.float64], begin: int, end: int) -> RegionAnswer:
+    part = values[begin:end]
+    # "closest_observation" adds no values, so that those near the largest double do not overflow.
+    low, high = np.quantile(part[~np.isnan(part)], [0.1, 0.9], method="closest_observation")
+    return RegionAnswer.of(stable_region(values, begin, end - 1), low=float(low), high=float(high))
 
 
 def _starts(point: ChangePoint, line: Line) -> list[int]:

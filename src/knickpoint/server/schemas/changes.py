@@ -17,6 +17,8 @@ class RegionAnswer(LevelAnswer):
 
     first: int
     last: int
+    low: float = Field(description="Quantile 0.1 of its values.")
+    high: float = Field(description="Quantile 0.9 of its values.")
 
 
 class NewestAnswer(Answer):
