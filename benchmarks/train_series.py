@@ -7,9 +7,10 @@ with fresh random numbers. Without reference data everything is generated.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from accuracy_noise import FAMILIES, autocorrelated
 from accuracy_series import Labelled, read_labelled, read_real
 
-__all__ = ["Example", "examples"]
+__all__ = ["Example", "examples", "quiet_stretches"]
 
 Array = NDArray[np.float64]
 Base = tuple[str, Array]
@@ -77,7 +78,8 @@ def _is_quiet(values: Array) -> bool:
     return bool(np.ptp(dozens) <= 2.2 * deviation and halves[0] > 0 and halves[1] < 2.2 * halves[0])
 
 
-def _stretches(rng: np.random.Generator, real: dict[tuple[str, ...], Array], per_series: int = 4) -> list[Base]:
+def quiet_stretches(rng: np.random.Generator, real: Mapping[Any, Array], per_series: int = 4) -> list[Base]:
+    """Return up to ``per_series`` stretches without apparent change of each series, with the repository."""
     found: list[Base] = []
     for (source, _), values in real.items():
         quiet: list[Base] = []
@@ -242,7 +244,7 @@ def examples(place: Path | None, seed: int, count: int) -> list[Example]:
         by_source["generated"] = [_generate(rng, int(rng.choice([60, 80, 120, 200]))) for _ in range(500)]
     else:
         labelled = _without_steps(read_labelled(place, "injected"))
-        for source, values in [*labelled, *labelled, *_stretches(rng, read_real(place))]:
+        for source, values in [*labelled, *labelled, *quiet_stretches(rng, read_real(place))]:
             if _deviation(values) > 0:
                 by_source.setdefault(source, []).append(values)
     sources = sorted(by_source)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from knickpoint.detect import explain, find_steps, find_steps_many
-from knickpoint.detect.methods.default.model import FALSE_ALARMS, default_bound, load_model
+from knickpoint.detect.methods.default.model import FALSE_ALARMS, default_bound, load_model, rate_of_bound
 from knickpoint.model.errors import InputError, SeriesError
 from knickpoint.model.step import Movement
 from knickpoint.native import COMPILED
@@ -221,3 +221,52 @@ def test_a_regression_reverted_after_five_points_is_mostly_found_at_both_ends() 
         near = places(values)
         found += all(any(abs(one - end) <= 2 for one in near) for end in (place, place + 5))
     assert found >= 120
+
+
+# The bound of a series
+
+
+def _bound(values: Array) -> dict[str, float]:
+    """Return the checks of the first candidate that say what its bound is the sum of."""
+    checks = explain(values).candidates[0].checks
+    return {check.name: check.value for check in checks if "bound" in check.name or "near misses" in check.name}
+
+
+def test_the_bound_of_a_series_is_the_sum_of_its_parts() -> None:
+    detection = explain(series(3, 24, ((12, 1),)))
+    parts = _bound(series(3, 24, ((12, 1),)))
+    added = sum(value for name, value in parts.items() if name.endswith("to the bound"))
+    assert parts["bound for the rate of false alarms"] == default_bound()
+    assert detection.facts["log-odds that a change needs"] == pytest.approx(default_bound() + added)
+    assert detection.candidates[0].checks[0].bound == detection.facts["log-odds that a change needs"]
+
+
+def test_a_short_series_needs_more() -> None:
+    name = "length of the series: adds to the bound"
+    assert _bound(series(3, 24, ((12, 1),)))[name] > _bound(series(3, 200, ((100, 1),)))[name] == 0
+
+
+def test_bursts_of_the_noise_raise_the_bound() -> None:
+    values = series(4, 200, ((100, 6),))
+    calm = _bound(values)["bursts of the noise: add to the bound"]
+    values[::9] += 20
+    assert _bound(values)["bursts of the noise: add to the bound"] > calm + 0.3
+
+
+def test_near_misses_beyond_the_usual_raise_the_bound_by_the_logarithm_of_their_ratio() -> None:
+    found = [_bound(_noise("autocorrelated", np.random.default_rng(seed), 300)) for seed in range(40)]
+    most = max(found, key=lambda each: each["near misses of the series"])
+    near, usual = most["near misses of the series"], most["near misses that are usual"]
+    assert near > usual == pytest.approx(3.2 * 0.3)
+    assert most["near misses: add to the bound"] == pytest.approx(math.log((near + 1) / (usual + 1)))
+
+
+def test_a_rate_of_a_bound_gives_the_bound() -> None:
+    assert default_bound(rate_of_bound(1.5)) == pytest.approx(1.5)
+    assert rate_of_bound(-3) == FALSE_ALARMS
+
+
+def test_normal_noise_of_24_values_keeps_the_promised_rate() -> None:
+    """Of 6,000 series 11.5 findings are promised; twice the deviation of that count is allowed for chance."""
+    frame = np.random.default_rng(31).normal(100, 2, (6000, 24))
+    assert sum(len(steps) for steps in find_steps_many(frame)) <= 18

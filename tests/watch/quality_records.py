@@ -31,6 +31,7 @@ _PLAIN: Final = FindingRecord(
     deviation=0.1,
     size=1.0,
     relative_size=0.1,
+    score=5.0,
     status=Status.NEW,
     ticket="",
     regression_id=1,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from knickpoint.detect import find_steps_many
+from knickpoint.detect.methods.default.model import default_bound
 from knickpoint.model.alert import Alert
 from knickpoint.model.proposal import ProposalKind
 from knickpoint.model.quality import FindingRecord
@@ -73,6 +75,36 @@ def test_traces_that_jump_get_an_alert_for_modes() -> None:
     rest, modes = proposed(noise + real)[ProposalKind.SPLIT].changed
     assert (rest.name, rest.query) == ("all", "benchmark!=jumps")
     assert (modes.name, modes.query, modes.method) == ("all-modes", "benchmark=jumps", "modes")
+
+
+def test_the_rate_of_false_alarms_is_calibrated_between_what_was_hidden_and_what_is_real() -> None:
+    noise = [hidden(k, score=0.1 * k) for k in range(12)]
+    real = [finding(20 + k, "real", Status.TICKET, score=2.0 + k) for k in range(8)]
+    found = proposed(noise + real)[ProposalKind.CALIBRATE]
+    rate = found.changed[0].parameters["false_alarms"]
+    assert 1.1 < default_bound(float(rate)) < 2.0
+    assert (found.hidden, found.all_hidden, found.real, found.all_real) == (12, 12, 0, 8)
+    assert found.change == f"false_alarms 0.08 → {rate:g}"
+    assert found.reason.startswith("12 of 12 hidden findings and 0 of 8 real changes have log-odds below 1.1")
+
+
+@pytest.mark.parametrize(
+    ("count", "settings", "alert"),
+    [
+        (19, {}, ALERT),
+        (20, {"score": float("nan")}, ALERT),
+        (20, {"score": 100.0}, ALERT),
+        (20, {"methods": {"all": "default", "other": "t-test"}}, ALERT),
+        (20, {"methods": {"all": "t-test"}}, replace(ALERT, method="t-test")),
+        (20, {}, replace(ALERT, parameters={"false_alarms": 0.0001})),
+    ],
+    ids=["too few", "no score", "certain", "of another alert's method", "another method", "strict already"],
+)
+def test_the_rate_is_not_calibrated_without_twenty_log_odds_that_a_bound_may_lie_above(
+    count: int, settings: dict[str, Any], alert: Alert
+) -> None:
+    records = [hidden(k, **{"score": 1.0, **settings}) for k in range(count)]
+    assert ProposalKind.CALIBRATE not in proposed(records, alert)
 
 
 def test_few_decisions_propose_nothing() -> None:

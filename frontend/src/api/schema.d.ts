@@ -4969,10 +4969,13 @@ export interface components {
         };
         /**
          * ProposalKind
-         * @description RAISE the least effect, MUTE traces, or SPLIT traces that jump between levels off to an alert for modes.
+         * @description What a proposal does with an alert.
+         *
+         *     RAISE the least effect, CALIBRATE the rate of false alarms, MUTE traces, or SPLIT traces that jump between levels off to
+         *     an alert for modes.
          * @enum {string}
          */
-        ProposalKind: "raise" | "mute" | "split";
+        ProposalKind: "raise" | "calibrate" | "mute" | "split";
         /**
          * ProposalRequest
          * @description A decision about a proposal.

@@ -13,9 +13,14 @@ __all__ = ["ProposalDecision", "ProposalKind"]
 
 
 class ProposalKind(Enum):
-    """RAISE the least effect, MUTE traces, or SPLIT traces that jump between levels off to an alert for modes."""
+    """What a proposal does with an alert.
+
+    RAISE the least effect, CALIBRATE the rate of false alarms, MUTE traces, or SPLIT traces that jump between levels off to
+    an alert for modes.
+    """
 
     RAISE = "raise"
+    CALIBRATE = "calibrate"
     MUTE = "mute"
     SPLIT = "split"
 

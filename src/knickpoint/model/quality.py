@@ -35,7 +35,7 @@ class FindingRecord:
     ``methods`` has the method of each alert that found it. ``status`` counts a matching ticket. ``ticket`` is the linked
     ticket, else the matching one, else "". ``committed`` is the time of its
     commit, None where that is unknown, ``found`` is when the finding was made, ``decided`` when a person first decided
-    about it, None while none did.
+    about it, None while none did. ``score`` is that of the method that placed it, nan where it has none.
     """
 
     id: int
@@ -54,6 +54,7 @@ class FindingRecord:
     deviation: float
     size: float
     relative_size: float
+    score: float
     status: Status
     ticket: str
     regression_id: int

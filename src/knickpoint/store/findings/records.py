@@ -78,6 +78,7 @@ def _record_of(row: RowMapping, methods: Mapping[str, str], decided: datetime | 
         deviation=number_or_nan(row["deviation"]),
         size=number_or_nan(row["size"]),
         relative_size=number_or_nan(row["relative_size"]),
+        score=number_or_nan(row["score"]),
         status=status,
         ticket=row["ticket"] or row["matched_ticket"],
         regression_id=row["regression_id"],

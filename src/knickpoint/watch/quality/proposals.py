@@ -11,11 +11,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from knickpoint.detect.methods.default.model import FALSE_ALARMS, default_bound, rate_of_bound
 from knickpoint.model.alert import Alert
 from knickpoint.model.params import decode_key
 from knickpoint.model.proposal import ProposalKind
 from knickpoint.model.quality import FindingRecord, Label
 from knickpoint.model.query import Query, QueryTerm, parse_query
+from knickpoint.model.settlement import FindingKind
 from knickpoint.watch.detection.alert_groups import depends_on_group
 
 __all__ = ["Proposal", "propose"]
@@ -34,6 +36,12 @@ _ENOUGH: Final = 0.8
 
 _ROUNDING: Final = 1000
 """Effects are proposed in steps of 0.1 %."""
+
+_LEAST_DECIDED: Final = 20
+"""Decided findings of an alert from which its rate of false alarms is calibrated."""
+
+_LEAST_RATE: Final = 1e-4
+"""The smallest rate of false alarms that is proposed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +69,12 @@ class Proposal:
     @property
     def reason(self) -> str:
         """The counts behind it, in words."""
+        if self.kind is ProposalKind.CALIBRATE:
+            bound = default_bound(_rate_of(self.changed[0]))
+            return (
+                f"{self.hidden} of {self.all_hidden} hidden findings and {self.real} of {self.all_real} real changes have "
+                f"log-odds below {bound:.2f}"
+            )
         noun = "trace" if self.traces == 1 else "traces"
         share = self.hidden / self.all_hidden
         return (
@@ -74,6 +88,8 @@ class Proposal:
         first = self.changed[0]
         if self.kind is ProposalKind.RAISE:
             return f"minimum_effect {self.alert.minimum_effect:g} → {first.minimum_effect:g}"
+        if self.kind is ProposalKind.CALIBRATE:
+            return f"false_alarms {_rate_of(self.alert):g} → {_rate_of(first):g}"
         if self.kind is ProposalKind.MUTE:
             return f"query → {first.query}"
         second = self.changed[1]
@@ -96,7 +112,8 @@ def _for_alert(alert: Alert, records: Iterable[FindingRecord]) -> Iterator[Propo
     real = [record for record in own if record.label is Label.REAL]
     if len(noise) < _LEAST_HIDDEN:
         return
-    for proposal in (_raise(alert, noise, real), _mute(alert, noise, real), _split(alert, noise, real)):
+    for make in (_raise, _calibrate, _mute, _split):
+        proposal = make(alert, noise, real)
         if proposal is not None and proposal.hidden >= _LEAST_SHARE * len(noise):
             yield proposal
 
@@ -142,6 +159,46 @@ def _raise(alert: Alert, noise: Sequence[FindingRecord], real: Sequence[FindingR
     dropped = [record for record in (*noise, *real) if abs(record.relative_size) < effect]
     changed = replace(alert, minimum_effect=effect)
     return _made(ProposalKind.RAISE, alert, (changed,), noise=noise, real=real, dropped=dropped)
+
+
+# Calibrate
+
+
+def _calibrate(alert: Alert, noise: Sequence[FindingRecord], real: Sequence[FindingRecord]) -> Proposal | None:
+    """Propose the rate of false alarms whose bound keeps the real steps but for a few, and no hidden one below them."""
+    if alert.method != "default":
+        return None
+    scored = [[each for each in several if _has_log_odds(each, alert)] for several in (noise, real)]
+    if sum(map(len, scored)) < _LEAST_DECIDED:
+        return None
+    most = default_bound(_LEAST_RATE)
+    kept = sorted(record.score for record in scored[1])
+    allowed = int(_MOST_REAL * len(kept))
+    limit = min(kept[allowed], most) if kept else most
+    below = [record.score for record in scored[0] if record.score < limit]
+    if not below or not max(below) >= default_bound(_rate_of(alert)):
+        return None
+    rate = max(_LEAST_RATE, _rounded_down(rate_of_bound(max(below)), 2))
+    if default_bound(rate) > limit:  # so close to what is real that two digits are too coarse
+        rate = rate_of_bound(limit)
+    dropped = [record for several in scored for record in several if record.score < default_bound(rate)]
+    changed = replace(alert, parameters={**alert.parameters, "false_alarms": rate})
+    return _made(ProposalKind.CALIBRATE, alert, (changed,), noise=noise, real=real, dropped=dropped)
+
+
+def _rate_of(alert: Alert) -> float:
+    return float(alert.parameters.get("false_alarms", FALSE_ALARMS))
+
+
+def _has_log_odds(record: FindingRecord, alert: Alert) -> bool:
+    """Say whether the score of a finding is the log-odds of the default method, by which no other alert found it."""
+    default = set(record.methods.values()) == {alert.method}
+    return default and record.kind is FindingKind.STEP and math.isfinite(record.score)
+
+
+def _rounded_down(rate: float, digits: int) -> float:
+    unit = 10.0 ** (math.floor(math.log10(rate)) - digits + 1)
+    return float(f"{(math.ceil(rate / unit) - 1) * unit:.{digits}g}")
 
 
 # Mute and split: by values of one param, because that is what a query can name.

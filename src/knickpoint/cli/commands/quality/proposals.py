@@ -48,8 +48,8 @@ def _proposals(opened: Instance, period: Period) -> list[Proposal]:
 def proposals(*, replayed: bool, since: str, until: str, instance: str | None, output: OutputFormat) -> None:
     """Propose changes of alerts, with the counts behind each.
 
-    raise lifts the least effect, mute leaves out values of a param, split gives traces that jump between levels an alert of
-    their own with the method modes. With --backtest the past is replayed in the traces with findings of the alert. Nothing
+    raise lifts the least effect, calibrate lowers the rate of false alarms of the default method, mute leaves out values of
+    a param, split gives traces that jump between levels an alert of their own with the method modes. With --backtest the past is replayed in the traces with findings of the alert. Nothing
     is changed: knick quality accept NAME does that.
     """
     with open_chosen_instance(instance) as opened:

@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from knickpoint.detect.methods.default.acceptance import Acceptance
 from knickpoint.detect.methods.default.model import TrainedModel
 from knickpoint.model.step import Check
 from knickpoint.native.forest import take_parts
@@ -37,12 +38,14 @@ def _certainty_checks(proof: tuple[float, ...], *, accepted: bool) -> tuple[Chec
     )
 
 
-def candidate_checks(model: TrainedModel, found: Segmentation, number: int, bound: float) -> tuple[Check, ...]:
-    """Return the score of candidate ``number`` with its bound, and what adds up to the score.
+def candidate_checks(
+    model: TrainedModel, found: Segmentation, number: int, acceptance: Acceptance
+) -> tuple[Check, ...]:
+    """Return the score of candidate ``number`` with its bound, what adds up to the score, and what to the bound.
 
     These are certainty, the strongest features with their values, all other features together, and the start.
     """
-    score = float(found.scores[number])
+    score, bound = float(found.scores[number]), acceptance.bound
     added = take_parts(model.forest, found.features[number])
     strongest = np.argsort(-np.abs(added), kind="stable")[:_NAMED_FEATURES].tolist()
     values, parts = found.features[number].tolist(), added.tolist()
@@ -56,13 +59,13 @@ def candidate_checks(model: TrainedModel, found: Segmentation, number: int, boun
         rest -= parts[feature]
     checks.append(Check("all other features: add to the log-odds", rest))
     checks.append(Check("log-odds before any feature", model.start))
-    return tuple(checks)
+    return (*checks, *acceptance.checks)
 
 
-def rejection_reason(score: float, bound: float, false_alarms: float) -> str:
+def rejection_reason(score: float, acceptance: Acceptance, false_alarms: float) -> str:
     """Return why a candidate with this score is no step."""
     chance = 1 / (1 + math.exp(-score))
-    needed = 1 / (1 + math.exp(-bound))
+    needed = 1 / (1 + math.exp(-acceptance.bound))
     return (
         f"the chance of a change is {chance:.2g}, below the {needed:.2g} that keeps false alarms at "
         f"{false_alarms:g} per 1,000 commits"

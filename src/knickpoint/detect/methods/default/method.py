@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 
 from knickpoint.detect.measured_series import MeasuredSeries, drop_missing
 from knickpoint.detect.method import Method, MethodKind
+from knickpoint.detect.methods.default.acceptance import Acceptance, search
 from knickpoint.detect.methods.default.evidence import candidate_checks, rejection_reason
-from knickpoint.detect.methods.default.model import FALSE_ALARMS, default_bound, load_model
+from knickpoint.detect.methods.default.model import FALSE_ALARMS, load_model
 from knickpoint.detect.patterns.drift.exact import recognise_exact
 from knickpoint.detect.patterns.drift.noisy import recognise_drift
 from knickpoint.detect.patterns.modes.recognition import find_modes
@@ -81,17 +82,16 @@ def detect_default(
         raise InputError(f"drift_effect is {drift_effect}", remedy="Give a share of the level, 0 or more; 0.01 is 1 %.")
     # Search: candidates, pruned until all that are left reach the bound.
     series = drop_missing(values)
-    bound = default_bound(false_alarms)
-    found = segment(series.values, load_model().forest, bound)
-    steps = _steps_of(values, series, found, bound)
+    found, acceptance = search(series.values, load_model().forest, false_alarms)
+    steps = _steps_of(values, series, found, acceptance)
     scale, phi, square, tail = found.facts
     # Patterns: what the steps together describe better than each by itself.
-    subject = Subject(values, series, steps, scale, phi, partial(_search_again, values, series, bound))
+    subject = Subject(values, series, steps, scale, phi, partial(_search_again, values, series, acceptance))
     pattern = recognise(subject, _recognisers(modes=modes, drift=drift, drift_effect=drift_effect))
     if noise and not pattern.flipping:
         spread = find_noise_changes(values, series, pattern.steps, false_alarms)
         pattern = replace(pattern, steps=tuple(sorted((*pattern.steps, *spread), key=lambda step: step.index)))
-    listed = _candidates_of(series, found, bound, false_alarms) if candidates else ()
+    listed = _candidates_of(series, found, acceptance, false_alarms) if candidates else ()
     return Detection(
         method="default",
         parameters={},
@@ -103,6 +103,7 @@ def detect_default(
             "mean square of the noise": square,
             "share beyond 4 standard deviations": tail,
             "candidates": float(found.indices.size),
+            "log-odds that a change needs": acceptance.bound,
             **pattern.facts,
         },
         flipping=pattern.flipping,
@@ -110,7 +111,7 @@ def detect_default(
 
 
 def _steps_of(
-    values: NDArray[np.float64], series: MeasuredSeries, found: Segmentation, bound: float
+    values: NDArray[np.float64], series: MeasuredSeries, found: Segmentation, acceptance: Acceptance
 ) -> tuple[Step, ...]:
     """Return the candidates that the search kept as steps of ``values``; the strongest has the order 0."""
     kept = np.flatnonzero(found.rounds < 0).tolist()
@@ -124,22 +125,22 @@ def _steps_of(
         series.rows[found.indices[strongest]].tolist(),
         method="default",
         scores=[scores[number] for number in strongest],
-        evidence=[candidate_checks(model, found, number, bound) for number in strongest],
+        evidence=[candidate_checks(model, found, number, acceptance) for number in strongest],
     )
 
 
 def _search_again(
-    values: NDArray[np.float64], series: MeasuredSeries, bound: float, measured: NDArray[np.float64]
+    values: NDArray[np.float64], series: MeasuredSeries, acceptance: Acceptance, measured: NDArray[np.float64]
 ) -> tuple[Step, ...]:
     """Return the steps of a series that has the values ``measured`` where ``values`` has measured ones."""
     again = np.full(values.size, np.nan)
     again[series.rows] = measured
-    found = segment(np.ascontiguousarray(measured), load_model().forest, bound)
-    return _steps_of(again, series, found, bound)
+    found = segment(np.ascontiguousarray(measured), load_model().forest, acceptance.bound)
+    return _steps_of(again, series, found, acceptance)
 
 
 def _candidates_of(
-    series: MeasuredSeries, found: Segmentation, bound: float, false_alarms: float
+    series: MeasuredSeries, found: Segmentation, acceptance: Acceptance, false_alarms: float
 ) -> tuple[Candidate, ...]:
     """Return all candidates of the search with their checks."""
     model, rows = load_model(), series.rows[found.indices].tolist()
@@ -148,8 +149,8 @@ def _candidates_of(
         Candidate(
             row,
             accepted,
-            candidate_checks(model, found, number, bound),
-            "" if accepted else rejection_reason(score, bound, false_alarms),
+            candidate_checks(model, found, number, acceptance),
+            "" if accepted else rejection_reason(score, acceptance, false_alarms),
         )
         for number, (row, score, accepted) in enumerate(numbered)
     )

@@ -16,10 +16,13 @@ import numpy as np
 
 from knickpoint.native.forest import Forest
 
-__all__ = ["FALSE_ALARMS", "TrainedModel", "default_bound", "load_model"]
+__all__ = ["FALSE_ALARMS", "TrainedModel", "default_bound", "load_model", "rate_of_bound"]
 
 FALSE_ALARMS: Final = 0.08
 """False alarms per 1,000 commits without a change that the default accepts."""
+
+RARER: Final = 0.5
+"""Log-odds by which the bound rises for each factor of e below the default rate, as on generated noise."""
 
 _FILE: Final = Path(__file__).parent / "forest.json"
 
@@ -43,7 +46,12 @@ class TrainedModel:
     bounds: tuple[float, ...]
 
     def bound(self, false_alarms: float) -> float:
-        """Return the log-odds that a candidate needs, interpolated or extrapolated in the logarithm of the rate."""
+        """Return the log-odds that a candidate needs, interpolated or extrapolated in the logarithm of the rate.
+
+        Below the default rate too few alarms are left to measure, and each factor of e costs :data:`RARER`.
+        """
+        if false_alarms < FALSE_ALARMS:
+            return self.bound(FALSE_ALARMS) + RARER * math.log(FALSE_ALARMS / false_alarms)
         logs = [math.log(rate) for rate in self.rates]
         log_rate = math.log(false_alarms)
         below = min(max(int(np.searchsorted(logs, log_rate)) - 1, 0), len(logs) - 2)
@@ -75,3 +83,8 @@ def load_model() -> TrainedModel:
 def default_bound(false_alarms: float = FALSE_ALARMS) -> float:
     """Return the log-odds that a candidate needs at a rate of false alarms per 1,000 commits."""
     return load_model().bound(false_alarms)
+
+
+def rate_of_bound(bound: float) -> float:
+    """Return the rate of false alarms per 1,000 commits at which a candidate needs ``bound``, at most the default one."""
+    return FALSE_ALARMS * math.exp(-max(0.0, bound - default_bound()) / RARER)

@@ -1,0 +1,129 @@
+"""The bound of one series: what the rate of false alarms needs, and what the series itself adds.
+
+The rate was measured on some repositories. A series adds to the bound where it is shorter, burstier or more serially
+dependent than theirs, and where its search rejects more near misses than usual. What it adds never lowers the bound, so
+a smaller rate still finds no more.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.detect.methods.default.model import default_bound
+from knickpoint.model.step import Check
+from knickpoint.native.forest import Forest
+from knickpoint.native.segmentation import Segmentation, segment
+
+__all__ = ["LENGTHS", "Acceptance", "search"]
+
+LENGTHS: Final = (
+    (10, 0.4),
+    (16, 0.6),
+    (24, 0.65),
+    (32, 0.3),
+    (40, 0.0),
+    (300, 0.0),
+    (1000, 0.3),
+    (5000, 0.1),
+)
+"""Log-odds that series of so many values add; between two lengths in proportion to the logarithm.
+
+Calibrated on generated independent noise: ``python benchmarks/accuracy.py rates`` prints the rates that result.
+"""
+
+_DEPENDENCE: Final = 1.0
+"""Log-odds that an autocorrelation of 1 adds. The trees count most of it, but not all in long series."""
+
+_BURSTS: Final = 0.3
+"""Log-odds that are added for each factor of e between the mean square of the noise and that of normal noise."""
+
+_NEAR: Final = -1.92
+"""Log-odds of a change from which a rejected candidate is a near miss: the bound at :data:`_USUAL`."""
+
+_USUAL: Final = 3.2
+"""Near misses per 1,000 values of unchanged series, from the calibration of the forest."""
+
+_PRIOR: Final = 1.0
+"""Near misses added to both counts, so that one in a short series changes little."""
+
+_RECENT: Final = 24
+"""Values from a found change to the newest one below which only the length counts: a new level still looks like noise."""
+
+_MOST: Final = 3.0
+"""The most that a series adds: a change that is certain without the trees has 10 more, and stays certain."""
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """The log-odds that a candidate of one series needs, and what they are the sum of.
+
+    ``promised`` is for the rate of false alarms; ``length``, ``dependence``, ``bursts`` and ``past`` are added. ``past`` comes
+    from ``near`` near misses where ``usual`` are usual. The sum of what is added is at most 3.
+    """
+
+    promised: float
+    length: float = 0.0
+    dependence: float = 0.0
+    bursts: float = 0.0
+    past: float = 0.0
+    near: int = 0
+    usual: float = 0.0
+
+    @property
+    def bound(self) -> float:
+        """The log-odds that a candidate needs."""
+        return self.promised + min(self.length + self.dependence + self.bursts + self.past, _MOST)
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """The parts of the bound, as evidence."""
+        return (
+            Check("bound for the rate of false alarms", self.promised),
+            Check("length of the series: adds to the bound", self.length),
+            Check("autocorrelation: adds to the bound", self.dependence),
+            Check("bursts of the noise: add to the bound", self.bursts),
+            Check("near misses of the series", float(self.near)),
+            Check("near misses that are usual", self.usual),
+            Check("near misses: add to the bound", self.past),
+        )
+
+
+def search(values: NDArray[np.float64], forest: Forest, false_alarms: float) -> tuple[Segmentation, Acceptance]:
+    """Search ``values`` (finite, contiguous) for changes at a rate of false alarms, with the bound that their noise needs.
+
+    The search prunes from below, so a higher bound continues on the same path.
+    """
+    promised = default_bound(false_alarms)
+    length = Acceptance(promised, float(np.interp(math.log(max(values.size, 1)), _LOGS, _ADDED)))
+    found = segment(values, forest, length.bound)
+    if found.indices[found.rounds < 0].max(initial=-1) >= values.size - _RECENT:
+        return found, length
+    _, phi, square, _ = found.facts
+    noise = replace(length, dependence=_DEPENDENCE * phi, bursts=_BURSTS * max(0.0, math.log(max(square, 1.0))))
+    found = _continue(values, forest, found, noise.bound)
+    near, usual = _near_misses(found), _USUAL * values.size / 1000
+    past = max(0.0, math.log((near + _PRIOR) / (usual + _PRIOR)))
+    acceptance = replace(noise, past=past, near=near, usual=usual)
+    return _continue(values, forest, found, acceptance.bound), acceptance
+
+
+_LOGS: Final = tuple(math.log(length) for length, _ in LENGTHS)
+_ADDED: Final = tuple(added for _, added in LENGTHS)
+
+
+def _continue(values: NDArray[np.float64], forest: Forest, found: Segmentation, bound: float) -> Segmentation:
+    """Return ``found`` pruned to a higher bound."""
+    kept = found.scores[found.rounds < 0]
+    return segment(values, forest, bound) if kept.size and kept.min() < bound else found
+
+
+def _near_misses(found: Segmentation) -> int:
+    """Count the rejected candidates that a bound of :data:`_NEAR` would have kept."""
+    rejected = found.rounds >= 0
+    path = np.maximum.accumulate(found.scores[rejected])
+    return int(np.count_nonzero(path >= _NEAR))
