@@ -120,13 +120,6 @@ export interface ChartView {
 /** The most axes; with more of them there is no room for the plot. */
 export const MAX_AXES = 4;
 
-/** With more lines, none can be followed among the others: all are faint, and the one under the pointer stands out. */
-export const MAX_SINGLE_LINES = 24;
-
-export function isCrowd(lines: readonly ChartLine[]): boolean {
-  return lines.length > MAX_SINGLE_LINES;
-}
-
 /** The units of the axes, the first one on the left. Relative values share one axis of percent. */
 export function axisUnits(lines: readonly ChartLine[], scale: Scale): string[] {
   if (scale === "ratio") return ["%"];

@@ -7,9 +7,7 @@ import { PageElement } from "../page-element";
 import type { Along, Scale } from "../routes/url";
 import { numberText } from "../text/numbers";
 import { drawAboveValues, drawBelowValues } from "./annotations";
-import { Crowd } from "./crowd";
 import {
-  isCrowd,
   type ChartCandidate,
   type ChartFailure,
   type ChartQuarantined,
@@ -68,7 +66,6 @@ export class Chart extends PageElement implements ChartView {
   @query(".chart-tip") private readonly tooltip!: HTMLElement | null;
 
   private plot: uPlot | undefined;
-  private crowd: Crowd | undefined;
   private pressedAt = { x: 0, y: 0 };
   private readonly resizeObserver = new ResizeObserver(() => this.resize());
   private readonly darkScheme = matchMedia("(prefers-color-scheme: dark)");
@@ -107,8 +104,7 @@ export class Chart extends PageElement implements ChartView {
   /** Let one line stand out from the others; no line without an id. */
   highlightLine(id: number | undefined): void {
     const index = this.lines.findIndex((line) => line.id === id);
-    if (this.crowd) this.crowd.emphasize(index);
-    else this.plot?.setSeries(index < 0 ? null : index + 1, { focus: index >= 0 });
+    this.plot?.setSeries(index < 0 ? null : index + 1, { focus: index >= 0 });
   }
 
   /** Render the tooltip again, after more about the hovered value was loaded. */
@@ -121,10 +117,6 @@ export class Chart extends PageElement implements ChartView {
     this.destroyPlot();
     const colours = palette(this);
     this.plot = new uPlot(uplotOptions(this, colours, this.box, this.hooks(colours)), alignedData(this), this.box);
-    if (isCrowd(this.lines)) {
-      this.crowd = new Crowd(this, this.plot, colours);
-      this.crowd.draw();
-    }
     const { over } = this.plot;
     over.addEventListener("mousedown", (event) => (this.pressedAt = { x: event.clientX, y: event.clientY }));
     over.addEventListener("mouseup", (event) => this.onMouseup(event));
@@ -133,8 +125,6 @@ export class Chart extends PageElement implements ChartView {
   }
 
   private destroyPlot(): void {
-    this.crowd?.stop();
-    this.crowd = undefined;
     this.plot?.destroy();
     this.plot = undefined;
   }
@@ -142,12 +132,7 @@ export class Chart extends PageElement implements ChartView {
   private hooks(colours: Palette): uPlot.Hooks.Arrays {
     return {
       drawAxes: [(plot) => drawBelowValues(this, plot, colours)],
-      draw: [
-        (plot) => {
-          drawAboveValues(this, plot, colours);
-          this.crowd?.draw();
-        },
-      ],
+      draw: [(plot) => drawAboveValues(this, plot, colours)],
       setSelect: [(plot) => this.onSelect(plot)],
       setCursor: [() => this.updateTooltip()],
     };
@@ -181,7 +166,6 @@ export class Chart extends PageElement implements ChartView {
   }
 
   private hideTooltip(): void {
-    this.crowd?.emphasize(-1);
     if (this.tooltip) this.tooltip.hidden = true;
   }
 
@@ -192,7 +176,6 @@ export class Chart extends PageElement implements ChartView {
       this.hideTooltip();
       return;
     }
-    this.crowd?.emphasize(this.lines.indexOf(hovered.line));
     render(this.describe(hovered), tooltip);
     tooltip.hidden = false;
     this.placeTooltip(plot, tooltip, hovered);

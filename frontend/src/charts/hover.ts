@@ -6,7 +6,6 @@ import {
   axisIndex,
   axisName,
   axisUnits,
-  isCrowd,
   relativeBase,
   type ChartLine,
   type ChartView,
@@ -96,8 +95,7 @@ function findValue(view: ChartView, plot: uPlot, left: number, top: number): Hov
     const distance = single ? across : Math.hypot(across, height - top);
     if (!best || distance < best.distance) best = { line, position, value, distance };
   }
-  const reach = isCrowd(view.lines) ? REACH_PIXELS : Math.max(REACH_PIXELS, spacing(plot));
-  return best && best.distance <= reach ? best : undefined;
+  return best && best.distance <= Math.max(REACH_PIXELS, spacing(plot)) ? best : undefined;
 }
 
 /** The index of the position that is nearest to a place between positions. */

@@ -8,7 +8,6 @@ import {
   axisName,
   axisUnits,
   canUseLogScale,
-  isCrowd,
   positionBounds,
   relativeBase,
   type ChartLine,
@@ -38,7 +37,6 @@ const SECONDS = [
 
 /** The values of all lines as a table over their joint positions: uPlot wants one array of x for all series. */
 export function alignedData(view: ChartView): uPlot.AlignedData {
-  if (isCrowd(view.lines)) return emptyData(view);
   if (view.lines.length === 0) return [[], []];
   const tables = view.lines.map((line): uPlot.AlignedData => {
     return withGaps(line.positions, line.values, relativeBase(view, line));
@@ -47,12 +45,6 @@ export function alignedData(view: ChartView): uPlot.AlignedData {
   for (const values of series) widenGaps(values as (number | null | undefined)[]);
   const { toX } = positionAxis(view);
   return [Array.from(positions, toX), ...series];
-}
-
-/** A table without values: the axes are uPlot's, and the lines of a crowd are drawn elsewhere. */
-function emptyData(view: ChartView): uPlot.AlignedData {
-  const { min, max } = axisBounds(view);
-  return [[min, max], ...axisUnits(view.lines, view.scale).map(() => [null, null])];
 }
 
 /** The mean space between neighbouring values, in pixels. */
@@ -95,9 +87,7 @@ export function uplotOptions(
     series: [
       {},
       ...(view.lines.length === 0 ? [{}] : []),
-      ...(isCrowd(view.lines)
-        ? units.map((_, index) => ({ scale: axisName(index) }))
-        : view.lines.map((line, index) => seriesOptions(line, index, style))),
+      ...view.lines.map((line, index) => seriesOptions(line, index, style)),
     ],
     hooks,
   };

@@ -37,7 +37,7 @@ export interface ExploreContext {
   queryAfterTyping: (text: string) => void;
   toggleTrace: (id: number) => void;
   removeFormula: (formula: string) => void;
-  openCommit: (position: number) => void;
+  openCommit: (position: number, line?: number) => void;
   createShortAddress: () => Promise<void>;
   clearPlot: () => void;
   plotFirst: () => void;

@@ -44,7 +44,7 @@ function renderChart(context: ExploreContext) {
     .label=${`Values of ${countText(lines.length, "trace")} over commits: ${titles}`}
     .describe=${(hovered: Hovered) => renderTooltip(context, hovered)}
     @kp-range=${(event: CustomEvent<ChartRange | undefined>) => context.zoomTo(event.detail, "push")}
-    @kp-pick=${(event: CustomEvent<number>) => context.openCommit(event.detail)}
+    @kp-point=${(event: CustomEvent<Hovered>) => context.openCommit(event.detail.position, event.detail.line.id)}
   ></kp-chart>`;
 }
 

@@ -272,10 +272,11 @@ export class ExploreView extends PageElement implements KeyboardActions {
     navigate(traceRoute(trace.id));
   }
 
-  /** Open the trace of a plot with a single line at a commit; of several lines none is meant. */
-  openCommit(position: number): void {
-    const [line, ...others] = this.plot.lines;
-    if (line?.trace && others.length === 0) navigate(traceRoute(line.id, { commit: position }));
+  /** Open the trace of a line, or of the only one, at a commit; a line that a formula made has no page. */
+  openCommit(position: number, line?: number): void {
+    const [first, ...others] = this.plot.lines;
+    const meant = line === undefined && others.length === 0 ? first : this.plot.lines.find(({ id }) => id === line);
+    if (meant?.trace) navigate(traceRoute(meant.id, { commit: position }));
   }
 
   toggleTrace(id: number): void {
