@@ -26,8 +26,8 @@ REACHING = {
 }
 """Methods of the areas of a store that find a repository, or what one has, by a name or an id of a request."""
 
-WITHOUT_REPOSITORY = {"routes/access.py", "routes/dependencies.py"}
-"""Routes that take the store: of tokens and the audit log, which belong to no repository."""
+WITHOUT_REPOSITORY = {"routes/access.py", "routes/dependencies.py", "routes/me.py"}
+"""Routes that take the store: of tokens, the audit log and settings of people, which belong to no repository."""
 
 
 def reaching(source: str) -> Iterator[str]:

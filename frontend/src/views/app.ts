@@ -29,6 +29,9 @@ import { noPermissionNotice, noticeBanner, sessionEndedBanner, signInNotice } fr
 import { errorNotice, loadingNotice } from "../templates/notice";
 import { PAGES, type PageData } from "./pages";
 
+/** How long the first page has the network to itself, in milliseconds. */
+const REST_MS = 200;
+
 /** The page itself: it is never removed, so its listeners stay. */
 @customElement("kp-app")
 export class App extends PageElement {
@@ -54,6 +57,9 @@ export class App extends PageElement {
     load: async ([view]) => {
       await loadPage(view);
       return view;
+    },
+    onAnswer: (_, before) => {
+      if (before === undefined) window.setTimeout(loadOtherPages, REST_MS);
     },
   });
   private readonly version = new Resource<readonly [], string>(this, {
@@ -217,6 +223,11 @@ async function loadPage(view: View): Promise<void> {
   } catch {
     throw new ApiError("The page cannot be loaded.", view, "The server may have been updated: load the page again.");
   }
+}
+
+/** Load the pages that were not asked for: each opens at once, and without the server it can still say what is wrong. */
+function loadOtherPages(): void {
+  void Promise.allSettled(Object.values(PAGES).map((page) => page.load()));
 }
 
 /** Ask who asks; undefined for a sign-in that is not valid. */

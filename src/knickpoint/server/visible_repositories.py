@@ -119,6 +119,12 @@ class VisibleRepositories:
             )
         return visible[repositories.pop()], self.store.traces.get(keys)
 
+    def owners(self, keys: Sequence[int]) -> Mapping[int, Repository]:
+        """Return the repository of each of the traces ``keys`` that exist for the caller."""
+        visible = {repository.id: repository for repository in self.all()}
+        owners = self.store.traces.owners(keys)
+        return {key: visible[owner] for key, owner in owners.items() if owner in visible}
+
     def short_id(self, name: str) -> tuple[str, ...]:
         """Return the keys and formulas of a short id; all of its keys are of repositories that the caller may read.
 

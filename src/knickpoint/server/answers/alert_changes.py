@@ -109,13 +109,11 @@ def preview_alert(instance: Instance, caller: Caller, request: AlertPreviewReque
 
 def _examples(store: Store, caller: Caller, sightings: Sequence[Sighting]) -> list[PreviewExampleAnswer]:
     """Return the answers for sightings in repositories that the caller may read."""
-    visible = {each.id: each for each in VisibleRepositories(store, caller).all()}
-    ids = [each.trace_id for each in sightings]
-    owners = store.traces.owners(ids)
-    traces = {trace.id: trace for trace in store.traces.get(ids)}
+    owners = VisibleRepositories(store, caller).owners([each.trace_id for each in sightings])
+    traces = {trace.id: trace for trace in store.traces.get(list(owners))}
     answers = []
     for each in sightings:
-        repository = visible.get(owners.get(each.trace_id, 0))
+        repository = owners.get(each.trace_id)
         commits = store.commits.get(repository, [each.suspect_range.slot]) if repository else []
         if repository is None or not commits:
             continue

@@ -43,7 +43,7 @@ MOST: Final = 2**53
 
 RequestInstance = Annotated[Instance, Depends(_instance)]
 RequestStore = Annotated[Store, Depends(_store)]
-"""The store, for routes about what belongs to no repository: tokens and the audit log."""
+"""The store, for routes about what belongs to no repository: tokens, the audit log, settings of people."""
 
 Visible = Annotated[VisibleRepositories, Depends(_visible)]
 """What the caller may read; a route that takes it needs the permission to read."""

@@ -32,13 +32,13 @@ def read_health(caller: RequestCaller, instance: RequestInstance) -> HealthAnswe
 
 
 @router.get("/ready")
-def read_ready(_caller: RequestCaller, instance: RequestInstance) -> ReadyAnswer:
+def read_ready(caller: RequestCaller, instance: RequestInstance) -> ReadyAnswer:
     """Return whether this process can serve requests: 503 while the store cannot be read.
 
     `/health` says more, and needs more: a worker that fails is no reason to take this process out of service. `/version`
     reads nothing, and answers as long as the process does.
     """
-    instance.store.commits.repositories()
+    VisibleRepositories(instance.store, caller).all()
     return ReadyAnswer(ready=True)
 
 
