@@ -135,21 +135,12 @@ def test_the_commit_is_named_with_bars_log_and_values_on_the_plot(
     expect(page.locator(".legend").get_by_text("re-measured by a bisection")).to_be_visible()
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
     assert violations(page) == []
+    page.goto(searched.path())
+    commit = page.get_by_role("region", name="Commit", exact=True)
+    expect(commit.get_by_role("heading", name="A bisection found the commit")).to_be_visible()
+    expect(commit.locator("ol.suspects li")).to_have_text([re.compile(searched.pool.commits[CULPRIT][:8])])
     page.goto(f"{searched.address}/triage")
     names = re.compile(
         f"^Bisection B[0-9]+: commit found: {searched.pool.commits[CULPRIT][:9]} Change number {CULPRIT},"
     )
     expect(page.get_by_role("link", name="commit found")).to_have_attribute("title", names)
-
-
-def searched_by(searched: Searched) -> str:
-    """Return who stopped the newest bisection."""
-    (newest,) = searched.instance.store.bisections.newest(limit=1)
-    return newest.stopped_by
-
-
-def compile_culprit(searched: Searched) -> re.Pattern[str]:
-    """Return what the title of the badge says: the commit and its subject."""
-    return re.compile(
-        f"^Bisection B[0-9]+: commit found: {searched.pool.commits[CULPRIT][:9]} Change number {CULPRIT},"
-    )

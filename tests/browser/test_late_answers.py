@@ -180,7 +180,6 @@ def test_a_view_without_its_server_says_so_and_recovers_by_itself(
     expected_errors += ["ERR_CONNECTION", "ERR_EMPTY"]
     page.goto(f"{server.address}{'/triage' if path.startswith('/explore') else '/explore'}")
     wait_until_loaded(page)
-    page.wait_for_load_state("networkidle")  # the other pages are loaded, too
     server.stop()
     navigate(page, path)
     expect(page.get_by_role("alert").get_by_text("The server does not answer.")).to_be_visible()

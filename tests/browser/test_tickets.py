@@ -50,6 +50,7 @@ def test_a_ticket_has_its_title_and_its_link_below_the_plot(
 def test_the_tooltip_of_its_commit_names_a_ticket(page: Page, shared_address: str, idle: int) -> None:
     page.goto(f"{shared_address}/trace/{idle}?first=0&last=20")
     expect(page.get_by_role("list", name="Tickets")).to_be_visible()
+    page.wait_for_load_state("networkidle")  # what arrives late draws the plot anew
     box = page.locator(".u-over").bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)

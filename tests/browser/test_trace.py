@@ -208,6 +208,7 @@ def test_a_rejected_candidate_is_shown_on_the_plot(browse: Visit, trace: Callabl
 
 def test_dragging_zooms_and_back_zooms_out(browse: Visit, trace: Callable[[str], int]) -> None:
     page = browse(f"/trace/{trace('parse')}")
+    page.wait_for_load_state("networkidle")  # what arrives late draws the plot anew
     hover(page, 0.25)
     page.mouse.down()
     hover(page, 0.5)

@@ -97,7 +97,10 @@ export class Chart extends PageElement implements ChartView {
   }
 
   override updated(changed: PropertyValues<Chart>): void {
-    if (!this.plot || BUILT.some((name) => changed.has(name))) this.build();
+    // A plot that is built again loses the pointer: lists that stay empty are no reason.
+    const isChanged = (name: (typeof BUILT)[number]): boolean =>
+      changed.has(name) && !(isEmpty(changed.get(name)) && isEmpty(this[name]));
+    if (!this.plot || BUILT.some(isChanged)) this.build();
     else if (DRAWN.some((name) => changed.has(name))) this.plot.redraw(false);
   }
 
@@ -193,6 +196,10 @@ export class Chart extends PageElement implements ChartView {
     tooltip.style.left = `${roomOnRight ? x + 14 : Math.max(0, x - 14 - tooltip.offsetWidth)}px`;
     tooltip.style.top = `${Math.max(4, Math.min(y - tooltip.offsetHeight / 2, lowest))}px`;
   }
+}
+
+function isEmpty(value: unknown): boolean {
+  return Array.isArray(value) && value.length === 0;
 }
 
 declare global {

@@ -247,7 +247,7 @@ function renderCommits(found: BisectionDetail) {
     </ol>
     <p class="faint">
       ${likely.length > MOST_COMMITS ? html`${countText(likely.length - MOST_COMMITS, "less likely commit")} left out. ` : nothing}
-      ${found.none === null ? nothing : html`None of them: ${percentText(found.none)}; several: ${percentText(found.several ?? 0)}.`}
+      ${found.none === null ? nothing : html`None of these commits: ${percentText(found.none)}; several: ${percentText(found.several ?? 0)}.`}
     </p>`;
 }
 

@@ -29,9 +29,6 @@ import { noPermissionNotice, noticeBanner, sessionEndedBanner, signInNotice } fr
 import { errorNotice, loadingNotice } from "../templates/notice";
 import { PAGES, type PageData } from "./pages";
 
-/** How long the first page has the network to itself, in milliseconds. */
-const REST_MS = 200;
-
 /** The page itself: it is never removed, so its listeners stay. */
 @customElement("kp-app")
 export class App extends PageElement {
@@ -54,12 +51,9 @@ export class App extends PageElement {
   /** The page whose element is loaded. */
   private readonly loaded = new Resource<readonly [View], View>(this, {
     args: () => [this.route.view],
-    load: async ([view]) => {
-      await loadPage(view);
+    load: async ([view], signal) => {
+      await loadPage(view, signal);
       return view;
-    },
-    onAnswer: (_, before) => {
-      if (before === undefined) window.setTimeout(loadOtherPages, REST_MS);
     },
   });
   private readonly version = new Resource<readonly [], string>(this, {
@@ -82,7 +76,11 @@ export class App extends PageElement {
     document.addEventListener("visibilitychange", this.onReturn);
     window.addEventListener("focus", this.onReturn);
     onRefusal(() => this.me.reload());
-    onReconnect(() => this.me.retry());
+    onReconnect(() => {
+      this.me.retry();
+      // Some browsers remember that a module could not be loaded.
+      if (this.loaded.error) location.reload();
+    });
     registerShortcuts(() => [this.shortcuts()]);
   }
 
@@ -216,18 +214,17 @@ export class App extends PageElement {
   }
 }
 
-/** Load the element of a page. An update of the server removes the modules that an open page does not have yet. */
-async function loadPage(view: View): Promise<void> {
+/**
+ * Load the element of a page. It fails when the server does not answer, or was updated: then the modules that an open page
+ * does not have yet are gone.
+ */
+async function loadPage(view: View, signal: AbortSignal): Promise<void> {
   try {
     await PAGES[view].load();
   } catch {
+    await api.version(signal);
     throw new ApiError("The page cannot be loaded.", view, "The server may have been updated: load the page again.");
   }
-}
-
-/** Load the pages that were not asked for: each opens at once, and without the server it can still say what is wrong. */
-function loadOtherPages(): void {
-  void Promise.allSettled(Object.values(PAGES).map((page) => page.load()));
 }
 
 /** Ask who asks; undefined for a sign-in that is not valid. */

@@ -1,9 +1,10 @@
 /** The suspects of the change that begins at the pinned commit: who may have caused it, how likely, and why. */
 
 import { html, nothing } from "lit";
-import { api, type Commit, type Finding, type Run } from "../../api/client";
+import { api, type Bisection, type Commit, type Finding, type Run } from "../../api/client";
 import type { CommitCache } from "../../state/plot/commit-cache";
 import { commitHash } from "../../templates/commit";
+import { certaintyText } from "../../text/bisections";
 import { countText, percentText } from "../../text/numbers";
 
 /** The most suspects that the page lists. */
@@ -27,6 +28,8 @@ export interface SuspectList {
   none: number | undefined;
   /** What limits the ranking; "" if nothing does. */
   note: string;
+  /** The bisection that found the cause. */
+  bisection: Bisection | undefined;
 }
 
 /** Load the ranked suspects of a change of a trace, or else the newest commits of its suspect range. */
@@ -36,7 +39,11 @@ export async function loadSuspects(
   { place, regression }: Finding,
   signal: AbortSignal,
 ): Promise<SuspectList> {
-  const ranking = regression === 0 ? undefined : await api.suspects(regression, signal);
+  const [ranking, [newest]] =
+    regression === 0
+      ? [undefined, []]
+      : await Promise.all([api.suspects(regression, signal), api.bisections(regression, signal)]);
+  const bisection = newest && newest.culprits.length > 0 ? newest : undefined;
   const failedAt = async ({ hash }: Commit) => (await api.runs(trace, hash, signal)).find((run) => run.value === null);
   if (ranking?.ranked) {
     const shown = ranking.suspects.slice(0, MAX_SUSPECTS);
@@ -46,6 +53,7 @@ export async function loadSuspects(
       count: ranking.suspects.length,
       none: ranking.none ?? undefined,
       note: [ranking.machine, ranking.note].filter(Boolean).join(" "),
+      bisection,
     };
   }
   const { position, previous, suspects: count } = place;
@@ -56,11 +64,13 @@ export async function loadSuspects(
     count,
     none: undefined,
     note: "",
+    bisection,
   };
 }
 
 export function renderSuspects(finding: Finding | undefined, list: SuspectList | undefined) {
   if (!finding) return nothing;
+  if (list?.bisection) return renderFound(list.bisection);
   const range = finding.place.suspects;
   const count = list?.count ?? range;
   if (count < 2) return nothing;
@@ -72,6 +82,17 @@ export function renderSuspects(finding: Finding | undefined, list: SuspectList |
       ${list?.suspects.map(renderSuspect)}
     </ol>
     ${list ? renderRest(list) : nothing}`;
+}
+
+/** What a bisection found: it measured the commits in between, so that none of them is a mere suspect. */
+function renderFound({ id, culprits, probability }: Bisection) {
+  return html`<h3>
+      ${culprits.length === 1 ? "A bisection found the commit" : `A bisection found ${culprits.length} commits`}
+    </h3>
+    <p class="faint">B${id}, with a probability of ${certaintyText(probability)}.</p>
+    <ol class="suspects">
+      ${culprits.map((commit) => renderSuspect({ commit, failed: undefined, probability: undefined, reasons: [] }))}
+    </ol>`;
 }
 
 function explanationOf(list: SuspectList | undefined, range: number): string {
