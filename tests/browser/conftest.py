@@ -110,6 +110,16 @@ def expected_errors() -> list[str]:
     return []
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """Leave the page before the servers of a test end: a request of the page to one of them would be an error."""
+    window = getattr(item, "funcargs", {}).get("page")
+    if isinstance(window, Page):
+        if window.url.startswith("http"):
+            window.evaluate("() => localStorage.clear()")
+        window.goto("about:blank")
+
+
 @pytest.fixture
 def page(window: Page, page_errors: list[str], expected_errors: list[str]) -> Iterator[Page]:
     """Return a window without stored state; the test fails on an unexpected error or a request to another machine."""
@@ -131,12 +141,9 @@ def page(window: Page, page_errors: list[str], expected_errors: list[str]) -> It
     window.on("console", on_console)
     window.on("request", on_request)
     yield window
-    if window.url.startswith("http"):
-        window.evaluate("() => localStorage.clear()")
     window.remove_listener("pageerror", on_error)
     window.remove_listener("console", on_console)
     window.remove_listener("request", on_request)
-    window.goto("about:blank")
     assert [text for text in page_errors if not any(part in text for part in expected_errors)] == []
 
 
