@@ -1,9 +1,10 @@
 /** Proposals to change alerts: accept or reject them, and take such decisions back. */
 
 import { html, nothing } from "lit";
-import { customElement, property, state } from "lit/decorators.js";
-import { api, toApiError, type AlertQuality, type ApiError, type ProposalDecision } from "../../api/client";
+import { customElement, property } from "lit/decorators.js";
+import { api, type AlertQuality, type ProposalDecision } from "../../api/client";
 import { PageElement } from "../../page-element";
+import { Submission } from "../../state/submission";
 import { showToast } from "../../state/toasts";
 import { date } from "../../templates/commit";
 import { errorNotice } from "../../templates/notice";
@@ -15,16 +16,15 @@ export class Proposals extends PageElement {
   /** The period that the proposals were made for. */
   @property({ attribute: false }) since: string | undefined;
   @property({ attribute: false }) mayDecide = false;
-  @state() private sending = false;
-  @state() private error: ApiError | undefined;
+  private readonly submission = new Submission(this);
 
   override render() {
     const { proposals, decisions } = this.quality;
-    const { error } = this;
+    const { error } = this.submission;
     if (proposals.length === 0 && decisions.length === 0) return nothing;
     return html`<section aria-labelledby="quality-proposals">
       <h2 id="quality-proposals">Proposals</h2>
-      ${error ? errorNotice(error, () => (this.error = undefined)) : nothing}
+      ${error ? errorNotice(error, () => this.submission.show(undefined)) : nothing}
       ${
         proposals.length > 0
           ? html`<ul class="plain proposals">
@@ -53,7 +53,7 @@ export class Proposals extends PageElement {
       html`<button
         class="button small"
         aria-label="${label} ${name}"
-        ?disabled=${this.sending}
+        ?disabled=${this.submission.sending}
         @click=${() => void this.decide(name, accept)}
       >
         ${label}
@@ -75,7 +75,7 @@ export class Proposals extends PageElement {
                   ? html`<button
                       class="button small quiet"
                       aria-label="Take back ${each.name}"
-                      ?disabled=${this.sending}
+                      ?disabled=${this.submission.sending}
                       @click=${() => void this.takeBack(each)}
                     >
                       Take back
@@ -104,16 +104,10 @@ export class Proposals extends PageElement {
   }
 
   private async send(act: () => Promise<void>): Promise<void> {
-    this.error = undefined;
-    this.sending = true;
-    try {
+    await this.submission.send(async () => {
       await act();
       this.dispatchEvent(new CustomEvent("kp-proposal-decided", { bubbles: true }));
-    } catch (thrown) {
-      this.error = toApiError(thrown);
-    } finally {
-      this.sending = false;
-    }
+    });
   }
 }
 

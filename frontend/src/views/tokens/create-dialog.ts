@@ -2,17 +2,10 @@
 
 import { html, nothing } from "lit";
 import { customElement, query, state } from "lit/decorators.js";
-import {
-  api,
-  ApiError,
-  toApiError,
-  type Caller,
-  type NewToken,
-  type Permission,
-  type Repository,
-} from "../../api/client";
+import { api, ApiError, type Caller, type NewToken, type Permission, type Repository } from "../../api/client";
 import { PageElement } from "../../page-element";
 import { isAllowed, isAllowedEverywhere } from "../../state/access";
+import { Submission } from "../../state/submission";
 import { expiryTime, LIFETIMES } from "../../state/tokens";
 import { dialogError } from "../../templates/access";
 import { PERMISSION_TEXTS, PERMISSIONS } from "../../text/callers";
@@ -28,8 +21,7 @@ export class CreateTokenDialog extends PageElement {
   @state() private mayGrantAll = false;
   @state() private limited = false;
   @state() private isOpen = false;
-  @state() private sending = false;
-  @state() private error: ApiError | undefined;
+  private readonly submission = new Submission(this);
   @state() private created: NewToken | undefined;
   @state() private copied = "";
   @query("dialog") private readonly dialog!: HTMLDialogElement | null;
@@ -44,7 +36,7 @@ export class CreateTokenDialog extends PageElement {
     this.mayGrantAll = isAllowedEverywhere(caller, "admin");
     this.repositories = repositories.map(({ name }) => name).filter((name) => isAllowed(caller, "admin", name));
     this.limited = !this.mayGrantAll;
-    this.error = undefined;
+    this.submission.show(undefined);
     this.created = undefined;
     this.copied = "";
     this.isOpen = true;
@@ -116,10 +108,10 @@ export class CreateTokenDialog extends PageElement {
           )}
         </select></label
       >
-      ${dialogError(this.error)}
+      ${dialogError(this.submission.error)}
       <div class="dialog-actions">
         <button type="button" class="button quiet" @click=${() => this.close()}>Cancel</button>
-        <button class="button primary" ?disabled=${this.sending}>Create</button>
+        <button class="button primary" ?disabled=${this.submission.sending}>Create</button>
       </div>
     </form>`;
   }
@@ -162,12 +154,10 @@ export class CreateTokenDialog extends PageElement {
     const all = (name: string): string[] => data.getAll(name).filter((value) => typeof value === "string");
     const repositories = this.limited ? all("repository") : [];
     if (this.limited && repositories.length === 0) {
-      this.error = new ApiError("No repository is chosen.", "", "Choose at least one.");
+      this.submission.show(new ApiError("No repository is chosen.", "", "Choose at least one."));
       return;
     }
-    this.error = undefined;
-    this.sending = true;
-    try {
+    await this.submission.send(async () => {
       this.created = await api.createToken({
         name: all("name").join("").trim(),
         scopes: all("scope") as Permission[],
@@ -176,11 +166,7 @@ export class CreateTokenDialog extends PageElement {
       });
       await this.updateComplete;
       this.secret?.select();
-    } catch (thrown) {
-      this.error = toApiError(thrown);
-    } finally {
-      this.sending = false;
-    }
+    });
   }
 
   // ---- The secret

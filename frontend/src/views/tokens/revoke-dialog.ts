@@ -2,15 +2,15 @@
 
 import { html, nothing } from "lit";
 import { customElement, query, state } from "lit/decorators.js";
-import { api, toApiError, type ApiError, type Token } from "../../api/client";
+import { api, type Token } from "../../api/client";
 import { PageElement } from "../../page-element";
+import { Submission } from "../../state/submission";
 import { dialogError } from "../../templates/access";
 
 @customElement("kp-revoke-token")
 export class RevokeTokenDialog extends PageElement {
   @state() private token: Token | undefined;
-  @state() private sending = false;
-  @state() private error: ApiError | undefined;
+  private readonly submission = new Submission(this);
   @query("dialog") private readonly dialog!: HTMLDialogElement | null;
   private revoked: Token | undefined;
   /** Undefined while the dialog is closed. */
@@ -21,7 +21,7 @@ export class RevokeTokenDialog extends PageElement {
     this.finish();
     this.token = token;
     this.revoked = undefined;
-    this.error = undefined;
+    this.submission.show(undefined);
     await this.updateComplete;
     this.dialog?.showModal();
     return new Promise((closed) => (this.onClosed = closed));
@@ -54,26 +54,20 @@ export class RevokeTokenDialog extends PageElement {
     return html`<form method="dialog" @submit=${(event: SubmitEvent) => void this.onSubmit(event, name)}>
       <h2 id="revoke-title">Revoke the token <bdi>${name}</bdi>?</h2>
       <p>The server refuses it at once, from every machine that uses it. This cannot be taken back.</p>
-      ${dialogError(this.error)}
+      ${dialogError(this.submission.error)}
       <div class="dialog-actions">
         <button type="button" class="button quiet" autofocus @click=${() => this.close()}>Cancel</button>
-        <button class="button danger" ?disabled=${this.sending}>Revoke</button>
+        <button class="button danger" ?disabled=${this.submission.sending}>Revoke</button>
       </div>
     </form>`;
   }
 
   private async onSubmit(event: SubmitEvent, name: string): Promise<void> {
     event.preventDefault();
-    this.error = undefined;
-    this.sending = true;
-    try {
+    await this.submission.send(async () => {
       this.revoked = await api.revokeToken(name);
       this.close();
-    } catch (thrown) {
-      this.error = toApiError(thrown);
-    } finally {
-      this.sending = false;
-    }
+    });
   }
 }
 

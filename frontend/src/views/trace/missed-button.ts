@@ -1,16 +1,30 @@
 /** The button that marks a change that no alert found, and the dialog that asks for its direction and the reason. */
 
 import { html } from "lit";
-import { customElement, property, query, state } from "lit/decorators.js";
-import { api, toApiError, type ApiError, type MissedRequest } from "../../api/client";
+import { customElement, property, query } from "lit/decorators.js";
+import { api, toApiError, type MissedRequest } from "../../api/client";
 import { PageElement } from "../../page-element";
+import { Submission } from "../../state/submission";
 import { showToast } from "../../state/toasts";
 import { dialogError } from "../../templates/access";
 import { grouped } from "../../text/numbers";
 
 /** Let the page load the marks again. */
-export function announceMissed(): void {
+function announceMissed(): void {
   window.dispatchEvent(new CustomEvent("kp-missed"));
+}
+
+/** Change a mark without a dialog; returns whether the server did. A failure is shown as a message. */
+export async function changeMark(act: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await act();
+  } catch (thrown) {
+    const { message, remedy } = toApiError(thrown);
+    showToast({ text: `${message} ${remedy}`, failure: true });
+    return false;
+  }
+  announceMissed();
+  return true;
 }
 
 @customElement("kp-missed-button")
@@ -18,13 +32,12 @@ export class MissedButton extends PageElement {
   @property({ type: Number }) trace = 0;
   @property() commit = "";
   @property({ type: Number }) position = 0;
-  @state() private error: ApiError | undefined;
-  @state() private sending = false;
+  private readonly submission = new Submission(this);
   @query("dialog") private readonly dialog!: HTMLDialogElement | null;
   @query("form") private readonly form!: HTMLFormElement | null;
 
   private open(): void {
-    this.error = undefined;
+    this.submission.show(undefined);
     this.form?.reset();
     this.dialog?.showModal();
   }
@@ -52,10 +65,10 @@ export class MissedButton extends PageElement {
           <label class="field"
             >Why it is a change (optional)<textarea name="note" rows="3" maxlength="2000"></textarea>
           </label>
-          ${dialogError(this.error)}
+          ${dialogError(this.submission.error)}
           <div class="dialog-actions">
             <button type="button" class="button quiet" @click=${() => this.dialog?.close()}>Cancel</button>
-            <button class="button primary" ?disabled=${this.sending}>Mark</button>
+            <button class="button primary" ?disabled=${this.submission.sending}>Mark</button>
           </div>
         </form>
       </dialog>`;
@@ -66,9 +79,7 @@ export class MissedButton extends PageElement {
     const data = new FormData(event.target as HTMLFormElement);
     const direction = data.get("direction") as NonNullable<MissedRequest["direction"]>;
     const note = data.get("note");
-    this.error = undefined;
-    this.sending = true;
-    try {
+    await this.submission.send(async () => {
       const { id } = await api.markMissed({
         trace: this.trace,
         commit: this.commit,
@@ -78,14 +89,10 @@ export class MissedButton extends PageElement {
       this.dialog?.close();
       showToast({
         text: `Marked a missed change at commit ${grouped(this.position + 1)}.`,
-        action: { label: "Undo", run: () => void api.unmarkMissed(id).then(announceMissed) },
+        action: { label: "Undo", run: () => void changeMark(() => api.unmarkMissed(id)) },
       });
       announceMissed();
-    } catch (thrown) {
-      this.error = toApiError(thrown);
-    } finally {
-      this.sending = false;
-    }
+    });
   }
 }
 

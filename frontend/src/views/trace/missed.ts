@@ -1,13 +1,13 @@
 /** Changes that people marked as missed: on the plot, in its tooltip, and as a list below the changes. */
 
 import { html, nothing, type TemplateResult } from "lit";
-import { api, toApiError, type MissedChange } from "../../api/client";
+import { api, type MissedChange } from "../../api/client";
 import type { ChartMark } from "../../charts/chart-data";
 import { showToast } from "../../state/toasts";
 import { date } from "../../templates/commit";
 import { grouped } from "../../text/numbers";
 import type { TraceContext } from "./context";
-import { announceMissed } from "./missed-button";
+import { changeMark } from "./missed-button";
 
 const DIRECTION_TEXTS: Record<MissedChange["direction"], string> = {
   regression: "worse",
@@ -87,16 +87,9 @@ export function renderMissedButton(context: TraceContext, position: number, hash
 }
 
 async function takeBack({ id, trace, commit, movement, note }: MissedChange): Promise<void> {
-  try {
-    await api.unmarkMissed(id);
-  } catch (thrown) {
-    const { message, remedy } = toApiError(thrown);
-    showToast({ text: `${message} ${remedy}`, failure: true });
-    return;
-  }
-  announceMissed();
+  if (!(await changeMark(() => api.unmarkMissed(id)))) return;
   const again = (): void =>
-    void api.markMissed({ trace, commit, direction: movement > 0 ? "up" : "down", note }).then(announceMissed);
+    void changeMark(() => api.markMissed({ trace, commit, direction: movement > 0 ? "up" : "down", note }));
   showToast({ text: "Took the mark back.", action: { label: "Mark again", run: again } });
 }
 
