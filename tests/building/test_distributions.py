@@ -89,7 +89,7 @@ def _serving(python: Path, directory: Path) -> Iterator[str]:
     knick = python.parent / "knick"
     _run(knick, "init", cwd=directory)
     with subprocess.Popen(
-        [knick, "serve", "--port", "0", "--no-worker"],
+        [knick, "serve", "--port", "0", "--only", "api"],
         cwd=directory,
         env=_ENVIRONMENT,
         stdout=subprocess.PIPE,

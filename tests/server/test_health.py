@@ -5,12 +5,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from sqlalchemy import text
 from tests.server.client import Client
 from tests.server.story import REPOSITORY
 
 from knickpoint.access.local_user import local_caller
 from knickpoint.instance import CONFIG_FILE, Instance, open_instance
 from knickpoint.model.errors import StoreError
+from knickpoint.model.service_part import ServicePart
 from knickpoint.server import create_app
 from knickpoint.server.answers.health import read_health
 from knickpoint.server.visible_repositories import VisibleRepositories
@@ -55,6 +57,24 @@ def test_a_worker_that_fails_or_is_lost_is_shown(instance: Instance) -> None:
     assert "worker two has not been seen since" in later.troubles[1]
 
 
+def test_a_part_that_no_process_runs_is_shown_while_others_are_at_work(instance: Instance) -> None:
+    visible = VisibleRepositories(instance.store, local_caller())
+    instance.store.workers.report("one", started=1e9, parts=[ServicePart.INGEST])
+    health = read_health(instance, visible)
+    assert health.troubles == ["no process runs the part worker: knick serve --only worker does"]
+    assert [each.parts for each in health.workers] == [[ServicePart.INGEST]]
+    instance.store.workers.report("two", started=1e9, parts=[ServicePart.WORKER])
+    assert read_health(instance, visible).troubles == []
+
+
+def test_a_server_is_not_ready_after_a_newer_version_has_migrated_its_store(instance: Instance) -> None:
+    client = Client(create_app(instance))
+    with instance.store.transaction() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    answer = client.get("/api/v1/ready")
+    assert (answer.status_code, "has schema 9999" in answer.json()["error"]) == (503, True)
+
+
 def test_metrics_name_what_monitoring_asks_for(sick: Instance) -> None:
     sick.store.workers.report("one", started=1e9, failures=2, reason="no")
     answer = Client(create_app(sick)).get("/api/v1/metrics")
@@ -76,7 +96,7 @@ def test_a_server_that_cannot_read_its_store_is_not_ready_and_still_says_its_ver
     instance: Instance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = Client(create_app(instance))
-    assert client.get("/api/v1/ready").json() == {"ready": True}
+    assert client.get("/api/v1/ready").json() == {"ready": True, "parts": ["api", "worker", "ingest"]}
 
     def gone() -> None:
         raise StoreError("the database does not answer")

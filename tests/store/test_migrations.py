@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -13,7 +15,7 @@ from knickpoint.model.errors import StoreError
 from knickpoint.model.regression import ChangePoint, Direction, Status
 from knickpoint.store import open_store
 from knickpoint.store.database import Database
-from knickpoint.store.schema import migrate
+from knickpoint.store.schema import HEAD, current_revision, migrate
 from knickpoint.store.tables import metadata
 
 
@@ -53,6 +55,39 @@ def upgraded(location: str, **values: Any) -> ChangePoint:
         (sighting,) = store.findings.sightings.of_traces([7])[7]
         assert (sighting.numbers.size, sighting.direction) == (found.numbers.size, found.direction)
     return found
+
+
+_OPENING = """
+import sys
+from knickpoint.store import open_store
+sys.stdin.readline()
+open_store(sys.argv[1]).close()
+"""
+
+
+def test_processes_that_open_an_older_store_at_the_same_time_migrate_it_once(empty_location: str) -> None:
+    database = Database(empty_location)
+    migrate(database, "0032")
+    command = [sys.executable, "-c", _OPENING, empty_location]
+    processes = [subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(3)]
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write(b"go\n")
+        process.stdin.flush()
+    assert [(process.communicate()[1], process.returncode) for process in processes] == [(b"", 0)] * 3
+    with database.reading() as connection:
+        assert current_revision(connection) == HEAD
+    database.close()
+
+
+def test_a_migrator_that_waited_for_a_newer_version_refuses_what_that_left(empty_location: str) -> None:
+    database = Database(empty_location)
+    migrate(database)
+    with database.transaction() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    with pytest.raises(StoreError, match="has schema 9999, this version of Knickpoint knows up to"):
+        migrate(database)
+    database.close()
 
 
 def test_medians_stand_for_the_local_levels_of_older_findings(empty_location: str) -> None:

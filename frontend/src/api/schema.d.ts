@@ -979,7 +979,7 @@ export interface paths {
         };
         /**
          * Read Ready
-         * @description Return whether this process can serve requests: 503 while the store cannot be read.
+         * @description Return which parts this process runs: 503 while the store cannot be read, or after a newer version has migrated it.
          *
          *     `/health` says more, and needs more: a worker that fails is no reason to take this process out of service. `/version`
          *     reads nothing, and answers as long as the process does.
@@ -3808,7 +3808,7 @@ export interface components {
             repositories: number;
             /**
              * Status
-             * @description `troubled` when a worker fails or is lost, or an alert cannot run. A store that cannot be read answers 503 with an error.
+             * @description `troubled` when a worker fails or is lost, a part of the instance runs nowhere, or an alert cannot run. A store that cannot be read answers 503 with an error.
              * @enum {string}
              */
             status: "ok" | "troubled";
@@ -5132,9 +5132,14 @@ export interface components {
         };
         /**
          * ReadyAnswer
-         * @description That the process can serve requests.
+         * @description That the process can serve requests, and what it runs.
          */
         ReadyAnswer: {
+            /**
+             * Parts
+             * @description The parts of the instance that this process runs.
+             */
+            parts: components["schemas"]["ServicePart"][];
             /** Ready */
             ready: boolean;
         };
@@ -5405,6 +5410,12 @@ export interface components {
              */
             value: number | null;
         };
+        /**
+         * ServicePart
+         * @description A part of a running instance.
+         * @enum {string}
+         */
+        ServicePart: "api" | "worker" | "ingest";
         /**
          * Setting
          * @description What a person can set. The values are texts that only the dashboard reads.
@@ -6169,6 +6180,11 @@ export interface components {
             failures: number;
             /** Name */
             name: string;
+            /**
+             * Parts
+             * @description The parts that it runs; empty for one of an older version.
+             */
+            parts: components["schemas"]["ServicePart"][];
             /**
              * Reason
              * @description Reason of the last failure; kept when all is well again.

@@ -77,7 +77,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "deliveries": ("deliveries", "List what was sent to whom, send it again, or drop it."),
     },
     "The instance": {
-        "serve": ("serve", "Serve the API and the dashboard, and run a worker."),
+        "serve": ("serve", "Run an instance: the API and the dashboard, a worker, imports."),
         "worker": ("worker", "Import what arrives, and run the alerts over it and by schedule."),
         "doctor": ("doctor", "Check the health of the instance, its data and its alerts."),
         "backup": ("backup", "Copy the whole instance into one file while it is in use."),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +14,7 @@ from fastapi.routing import APIRoute
 from knickpoint.instance import Config, Instance
 from knickpoint.model.access import Permission
 from knickpoint.model.errors import ConfigError
+from knickpoint.model.service_part import ALL_PARTS, ServicePart
 from knickpoint.server.api_page import add_api_page
 from knickpoint.server.api_security import describe_security
 from knickpoint.server.audit_address import AuditAddress
@@ -26,7 +27,7 @@ from knickpoint.server.parameter_texts import check_texts, describe_texts
 from knickpoint.server.request_guard import RequestGuard
 from knickpoint.server.request_limits import RequestLimits, limit_request
 from knickpoint.server.request_metrics import RequestMetrics, RequestMetricsMiddleware
-from knickpoint.server.routes import routers
+from knickpoint.server.routes import routers, state
 from knickpoint.server.sign_in import add_sign_in
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def _operation_id(route: APIRoute) -> str:
     return route.name
 
 
-def _build() -> FastAPI:
+def _build(routers: Sequence[APIRouter]) -> FastAPI:
     app = FastAPI(
         title="Knickpoint",
         version="1",  # of the API; the description stays the same where only the program changed,
@@ -59,7 +60,7 @@ def _build() -> FastAPI:
         generate_unique_id_function=_operation_id,
     )
     add_error_handlers(app)
-    for router in routers():
+    for router in routers:
         undeclared = routes_without_caller(router)
         assert not undeclared, f"these routes take no caller, see knickpoint.server.callers: {', '.join(undeclared)}"
         app.include_router(
@@ -113,30 +114,35 @@ def create_app(
     *,
     hosts: Collection[str] = (),
     open_port: bool = False,
+    parts: Collection[ServicePart] = ALL_PARTS,
     clock: Callable[[], datetime] = _utc_now,
 ) -> FastAPI:
-    """Return the application that serves ``instance``.
+    """Return the application that serves ``instance``, or what a process without the part `api` says about itself.
 
     Args:
         instance: what to serve.
         hosts: names under which the server is reached, in addition to its addresses and localhost.
         open_port: whether the server listens to other machines, too. Then no request is from the local person.
+        parts: the parts of the instance that this process runs.
         clock: the time, in UTC, by which sessions expire.
 
     Raises:
         ConfigError: people are to sign in, and a library or the key of the sessions is missing or cannot be used.
     """
     config = instance.config
-    app = _build()
+    whole = ServicePart.API in parts
+    app = _build(routers() if whole else [state.router])
     app.state.instance = instance
+    app.state.parts = parts
     app.state.open_port = open_port
     app.state.ci_job_keys = _ci_job_keys(config)
     app.state.limits = limits = RequestLimits(config.limits, config.server.proxies)
     app.state.request_metrics = RequestMetrics()
     app.state.clock = clock
     add_sign_in(app, instance, clock=clock)
-    add_link_pages(app, instance, clock=clock)
-    add_pages(app)
+    if whole:
+        add_link_pages(app, instance, clock=clock)
+        add_pages(app)
     app.add_middleware(AuditAddress, proxies=config.server.proxies)
     app.add_middleware(GZipMiddleware, minimum_size=1024, compresslevel=5)
     app.add_middleware(RequestGuard, limits=limits, hosts=hosts, address=config.server.address)
@@ -166,4 +172,4 @@ def _ci_job_keys(config: Config) -> KeySource | None:
 
 def describe_api() -> dict[str, object]:
     """Return the OpenAPI description of the API; it needs no instance."""
-    return _build().openapi()
+    return _build(routers()).openapi()

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Final
 
 import uvicorn
@@ -17,6 +18,7 @@ from knickpoint.access.exposure import check_open_port, open_port_notice
 from knickpoint.instance import Instance
 from knickpoint.instance.config import Config
 from knickpoint.model.errors import ServiceError
+from knickpoint.model.service_part import ALL_PARTS, ServicePart
 from knickpoint.server.app import create_app
 from knickpoint.server.connections import limited_connections
 from knickpoint.server.host_names import is_loopback_name
@@ -93,10 +95,29 @@ def _names(host: str, hosts: Collection[str]) -> frozenset[str]:
     return frozenset({host, socket.gethostname(), *hosts})
 
 
-def _server(instance: Instance, listener: socket.socket, names: frozenset[str]) -> uvicorn.Server:
+class _Server(uvicorn.Server):
+    """A server that says at once when a signal is to end it, before it waits for its requests."""
+
+    def __init__(self, config: uvicorn.Config, stopping: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._stopping = stopping
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin to end."""
+        self._stopping()
+        super().handle_exit(sig, frame)
+
+
+def _server(
+    instance: Instance,
+    listener: socket.socket,
+    names: frozenset[str],
+    parts: Collection[ServicePart] = ALL_PARTS,
+    stopping: Callable[[], None] = lambda: None,
+) -> uvicorn.Server:
     settings = instance.config
     config = uvicorn.Config(
-        create_app(instance, hosts=names, open_port=_is_open(listener)),
+        create_app(instance, hosts=names, open_port=_is_open(listener), parts=parts),
         proxy_headers=False,  # which forwarding headers are believed is in the configuration, and no default of a library
         http=limited_connections(settings.limits, settings.server.proxies),
         h11_max_incomplete_event_size=settings.limits.address_bytes + settings.limits.header_bytes + _OTHER_HEAD_BYTES,
@@ -104,11 +125,11 @@ def _server(instance: Instance, listener: socket.socket, names: frozenset[str]) 
         log_level="warning",
         access_log=False,
         server_header=False,
-        timeout_graceful_shutdown=5,
+        timeout_graceful_shutdown=settings.server.drain_seconds,
         ws="none",
         lifespan="off",
     )
-    return uvicorn.Server(config)
+    return _Server(config, stopping)
 
 
 def serve(
@@ -117,18 +138,22 @@ def serve(
     port: int | None = None,
     *,
     hosts: Collection[str] = (),
+    parts: Collection[ServicePart] = ALL_PARTS,
     ready: Callable[[str], None] | None = None,
     warn: Callable[[str], None] | None = None,
+    stopping: Callable[[], None] = lambda: None,
 ) -> None:
-    """Serve ``instance`` until SIGINT or SIGTERM.
+    """Serve ``instance`` until SIGINT or SIGTERM; then take no more requests, and finish those that are under way.
 
     Args:
         instance: what to serve.
         host: where to listen. Default: the configuration.
         port: which port; 0 takes any free one. Default: the configuration.
         hosts: names under which people reach the server, in addition to its addresses and localhost.
+        parts: the parts of the instance that this process runs.
         ready: called with the address of the dashboard when the server accepts connections.
         warn: called before that with a warning, where other machines reach the server and there is no sign-in.
+        stopping: called at the signal that ends the server.
 
     Raises:
         ConfigError: other machines reach the address, there is no sign-in, and no setting says that this is meant.
@@ -138,7 +163,7 @@ def serve(
     address = host or settings.host
     listener = _listen(config, address, settings.port if port is None else port)
     with listener:
-        server = _server(instance, listener, _names(address, (*settings.names, *hosts)))
+        server = _server(instance, listener, _names(address, (*settings.names, *hosts)), parts, stopping)
         if warn and not config.sign_in and _is_open(listener):
             warn(open_port_notice(config.access))
         if ready:

@@ -11,7 +11,7 @@ from knickpoint.model.errors import StoreError
 from knickpoint.store.database import Database
 from knickpoint.store.tables import metadata
 
-__all__ = ["HEAD", "create", "current_revision", "differences", "ensure", "migrate", "triggers"]
+__all__ = ["HEAD", "create", "current_revision", "differences", "ensure", "migrate", "refuse_newer", "triggers"]
 
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"
 
@@ -49,14 +49,29 @@ def ensure(database: Database) -> None:
         revision = current_revision(connection)
     if not revision:
         raise StoreError("there is no store here", where=database.where, remedy="Make one with knick init.")
+    _refuse_newer(database, revision)
+    if revision < HEAD:
+        migrate(database)
+
+
+def refuse_newer(database: Database) -> None:
+    """Check that no newer version has migrated the store since it was opened; for processes that run for long.
+
+    Raises:
+        StoreError: a newer version of Knickpoint wrote it, or it cannot be read.
+    """
+    with database.reading() as connection:
+        revision = str(connection.execute(text("SELECT version_num FROM alembic_version")).scalar() or "")
+    _refuse_newer(database, revision)
+
+
+def _refuse_newer(database: Database, revision: str) -> None:
     if revision > HEAD:
         raise StoreError(
             f"the store has schema {revision}, this version of Knickpoint knows up to {HEAD}",
             where=database.where,
             remedy="Upgrade Knickpoint: pip install --upgrade knickpoint.",
         )
-    if revision < HEAD:
-        migrate(database)
 
 
 def triggers() -> frozenset[str]:
@@ -82,12 +97,20 @@ def differences(connection: Connection) -> list[str]:
 
 
 def migrate(database: Database, to: str = "head") -> None:
-    """Run the missing migrations up to the revision ``to``, all in one transaction."""
+    """Run the missing migrations up to the revision ``to``, all in one transaction.
+
+    Processes that open an older store at the same time take turns, as all writers do; each finds what the one before it
+    did.
+
+    Raises:
+        StoreError: meanwhile, a newer version of Knickpoint migrated it.
+    """
     from alembic import command
     from alembic.config import Config
 
     config = Config()
     config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
     with database.transaction() as connection:
+        _refuse_newer(database, current_revision(connection))
         config.attributes["connection"] = connection
         command.upgrade(config, to)

@@ -138,6 +138,14 @@ class Store:
         """
         return retain(self.database, line, samples=samples, values=values, keep=keep, dry_run=dry_run)
 
+    def check_schema(self) -> None:
+        """Check that no newer version has migrated the store since it was opened.
+
+        Raises:
+            StoreError: one has, or the store cannot be read.
+        """
+        schema.refuse_newer(self.database)
+
     def check_integrity(self) -> IntegrityReport:
         """Read every row that holds points or provenance, and compare it with its checksum."""
         return check_integrity(self.database)

@@ -14,6 +14,7 @@ from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, format_option, show
 from knickpoint.model.errors import AbsentError, StoreError
 from knickpoint.model.plain_text import counted
+from knickpoint.model.service_part import joined_parts
 
 if TYPE_CHECKING:
     from knickpoint.cli.output import Row
@@ -135,7 +136,8 @@ def _workers(instance: Instance) -> Iterator[Row]:
             seen = f"{worker.seen:%Y-%m-%d %H:%M} UTC"
             yield _row(about, f"has not been seen since {seen}", "Start it again, if it should be working.")
         else:
-            yield _row(about, f"is at work since {worker.started:%Y-%m-%d %H:%M} UTC")
+            parts = f", as {joined_parts(worker.parts)}" if worker.parts else ""
+            yield _row(about, f"is at work since {worker.started:%Y-%m-%d %H:%M} UTC{parts}")
 
 
 def _notices(instance: Instance) -> Iterator[Row]:

@@ -1,35 +1,32 @@
-"""``knick serve``: serve the API and the dashboard of an instance, and run a worker."""
+"""``knick serve``: run the parts of an instance: the API with the dashboard, a worker, imports."""
 
 from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 
 import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.verbosity import note
+from knickpoint.model.service_part import ALL_PARTS, ServicePart, joined_parts, parse_parts
 
 __all__ = ["command", "serve_instance"]
 
 
 @contextmanager
-def _working(directory: str | None) -> Iterator[None]:
-    """Run a worker in its own thread, with its own connection to the store, while a ``with`` lasts."""
+def _working(directory: str | None, parts: frozenset[ServicePart]) -> Iterator[Callable[[], None]]:
+    """Run a worker with its own connection to the store while a ``with`` lasts, and give what begins to end it."""
+    from knickpoint.cli.draining import WorkThread
     from knickpoint.instance import Worker
 
-    stop = threading.Event()
-    with open_chosen_instance(directory) as instance:
-        worker = Worker(instance, announce=click.echo)
-        thread = threading.Thread(target=worker.run, args=(stop,), name="knickpoint-worker")
-        thread.start()
-        try:
-            yield
-        finally:
-            stop.set()
-            thread.join()
+    with (
+        open_chosen_instance(directory) as instance,
+        WorkThread(instance, Worker(instance, announce=click.echo, parts=parts), click.echo) as thread,
+    ):
+        yield thread.stop
 
 
 @contextmanager
@@ -50,28 +47,58 @@ def _sigterm_as_interrupt() -> Iterator[None]:
 
 
 def serve_instance(
-    directory: str | None, *, host: str | None = None, port: int | None = None, worker: bool = True
+    directory: str | None,
+    *,
+    host: str | None = None,
+    port: int | None = None,
+    parts: Collection[ServicePart] = ALL_PARTS,
 ) -> None:
-    """Serve an instance until it is interrupted.
+    """Run ``parts`` of an instance until the process is interrupted.
+
+    Without the part `api`, it listens only where a port is given, and answers there about its state alone.
 
     Raises:
-        ConfigError: the port is open to other machines, without sign-in and without a setting that says that it is meant.
+        ConfigError: the port is open to other machines, without sign-in and without a setting that says that it is meant; or
+            a worker of another machine uses the embedded store.
         ServiceError: the address or the port cannot be used.
     """
-    from knickpoint.server import serve
+    from knickpoint.instance.machine import check_machine
 
+    work = frozenset(parts) - {ServicePart.API}
     with open_chosen_instance(directory) as instance, ExitStack() as stack:
+        check_machine(instance)
+        stops: list[Callable[[], None]] = []
 
         def ready(address: str) -> None:
-            note(f"The dashboard is at {address} (Ctrl-C ends it)")
-            if worker:
-                stack.enter_context(_working(directory))
+            about = "The dashboard is at" if ServicePart.API in parts else "The state of this process is at"
+            note(f"{about} {address} (Ctrl-C ends it)")
+            begin()
 
-        def warn(notice: str) -> None:
-            click.echo(f"Warning: {notice}", err=True)
+        def begin() -> None:
+            if work:
+                stops.append(stack.enter_context(_working(directory, work)))
+            if frozenset(parts) != ALL_PARTS:
+                note(f"This process runs: {joined_parts(parts)}")
+
+        def stop() -> None:
+            for each in stops:
+                each()
 
         with _sigterm_as_interrupt(), suppress(KeyboardInterrupt):
-            serve(instance, host or "", port, ready=ready, warn=warn)
+            if ServicePart.API not in parts and port is None:
+                begin()
+                threading.Event().wait()
+            from knickpoint.server import serve
+
+            serve(
+                instance,
+                host or "",
+                port,
+                parts=parts,
+                ready=ready,
+                warn=lambda notice: click.echo(f"Warning: {notice}", err=True),
+                stopping=stop,
+            )
 
 
 @click.command("serve")
@@ -80,15 +107,21 @@ def serve_instance(
     "--port",
     type=click.IntRange(0, 65535),
     default=None,
-    help="The port; 0 takes a free one. Default: that of the configuration.",
+    help="The port; 0 takes a free one. Default: that of the configuration; without the part api, none.",
 )
 @click.option(
-    "--worker/--no-worker",
-    default=True,
-    show_default=True,
-    help="Run a worker as well, which imports what arrives and runs the alerts.",
+    "--only",
+    default=None,
+    metavar="PARTS",
+    help="The parts that this process runs: some of api, worker, ingest, separated by commas. Default: all.",
 )
 @instance_option
-def command(*, host: str | None, port: int | None, worker: bool, instance: str | None) -> None:
-    """Serve the API and the dashboard, by default to this machine only, and run a worker."""
-    serve_instance(instance, host=host, port=port, worker=worker)
+def command(*, host: str | None, port: int | None, only: str | None, instance: str | None) -> None:
+    """Run an instance: the API and the dashboard, by default for this machine only, a worker, and imports.
+
+    With --only, a process runs some of these parts, and any number of processes share the instance. On PostgreSQL they may
+    be on many machines. A process without the part api listens only with --port, and answers there about its state.
+
+    SIGTERM drains a process: it takes nothing new, and finishes what it works on within drain_seconds of [server].
+    """
+    serve_instance(instance, host=host, port=port, parts=ALL_PARTS if only is None else parse_parts(only))

@@ -36,11 +36,14 @@ def command(*, once: bool, retry_events: bool, instance: str | None) -> None:
 
     Where knickpoint.toml names a NATS server, the worker publishes events there and imports announced files.
 
-    Any number of workers may share one instance. Ctrl-C ends the worker after its current task.
+    Any number of workers may share one instance. Ctrl-C and SIGTERM end the worker after its current task.
     """
+    from knickpoint.cli.draining import WorkThread
     from knickpoint.instance import Worker
+    from knickpoint.instance.machine import check_machine
 
     with open_chosen_instance(instance) as opened, until_signal() as stop:
+        check_machine(opened)
         worker = Worker(opened, announce=click.echo)
         if retry_events:
             opened.store.outbox.retry()
@@ -49,4 +52,5 @@ def command(*, once: bool, retry_events: bool, instance: str | None) -> None:
             if not opened.store.commits.repositories():
                 note(f"The round is done. {NO_RESULTS}")
         else:
-            worker.run(stop)
+            with WorkThread(opened, worker, click.echo):
+                stop.wait()

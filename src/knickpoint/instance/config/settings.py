@@ -66,6 +66,7 @@ class ServerSettings:
             `X-Forwarded-Proto` and `X-Forwarded-Host` are believed.
         upload_token: secret with which machines upload results, as in `${KNICKPOINT_UPLOAD_TOKEN}`, in addition to the
             tokens of `knick tokens`.
+        drain_seconds: how long a process that is to end (SIGTERM) may take for the requests and the task that it works on.
     """
 
     host: str = "127.0.0.1"
@@ -74,6 +75,7 @@ class ServerSettings:
     address: str = ""
     proxies: tuple[str, ...] = ()
     upload_token: str = secret()
+    drain_seconds: int = 30
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,12 +73,16 @@ class Relay:
         instance: the open instance.
         worker: name of the worker in the outbox.
         announce: receives what was imported, and each failure once until NATS works again.
+        publishes: whether it publishes events, where the configuration wants that.
+        receives: whether it imports announced files, where the configuration wants that.
         first_pause_seconds: pause after the first failure; each further one doubles it.
     """
 
     instance: Instance
     worker: str
     announce: Callable[[str], None]
+    publishes: bool = True
+    receives: bool = True
     first_pause_seconds: float = _FIRST_PAUSE_SECONDS
     _announced: set[str] = field(default_factory=set, init=False)
     _halt: asyncio.Event = field(default_factory=asyncio.Event, init=False)
@@ -150,8 +154,8 @@ class Relay:
             config.nats,
             directory,
             subjects,
-            publisher=publisher if config.nats.publish else None,
-            receiver=Receiver(instance, subjects) if config.nats.files else None,
+            publisher=publisher if self.publishes and config.nats.publish else None,
+            receiver=Receiver(instance, subjects) if self.receives and config.nats.files else None,
             announce=self.announce,
             poll_seconds=config.worker.poll_seconds,
         )

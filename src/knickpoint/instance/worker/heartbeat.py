@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from knickpoint.instance.machine import this_machine
 from knickpoint.instance.worker.task_runner import Failures
+from knickpoint.model.service_part import WORKER_PARTS, ServicePart
 from knickpoint.store import Store
 
 __all__ = ["Heartbeat"]
@@ -22,6 +24,7 @@ class Heartbeat:
     store: Store
     name: str
     clock: Callable[[], float]
+    parts: Collection[ServicePart] = WORKER_PARTS
     _started: float = field(default_factory=time.time)
     _reported_failing: bool = False
     _next: float | None = None
@@ -39,7 +42,14 @@ class Heartbeat:
         if failures:
             name, worst = max(failures.items(), key=lambda pair: pair[1].count)
             count, reason = worst.count, f"{name}: {worst.reason}"
-        self.store.workers.report(self.name, started=self._started, failures=count, reason=reason)
+        self.store.workers.report(
+            self.name,
+            started=self._started,
+            failures=count,
+            reason=reason,
+            parts=self.parts,
+            machine=this_machine(),
+        )
         self._reported_failing = failing
         self._next = self.clock() + _EVERY_SECONDS
 

@@ -34,6 +34,7 @@ from knickpoint.instance.worker.heartbeat import Heartbeat
 from knickpoint.instance.worker.sending import Sending
 from knickpoint.instance.worker.task_runner import Announce, Task, TaskRunner
 from knickpoint.model.plain_text import counted
+from knickpoint.model.service_part import WORKER_PARTS, ServicePart
 
 if TYPE_CHECKING:
     from knickpoint.ingest import ImportSummary, WatchedSource
@@ -44,11 +45,12 @@ __all__ = ["Worker"]
 
 _MOST_NOTICES: Final = 20
 _HOUR_SECONDS: Final = 3600.0
+_SCHEMA_SECONDS: Final = 30.0
 
 
 @dataclass
 class Worker:
-    """Does the work of an instance in rounds; any number of workers may share one instance.
+    """Does the work of an instance in rounds, or the part of importing alone; any number of them may share one instance.
 
     Each piece of work is done by one of them: workers claim events with leases, and imports are exactly once. A task that
     fails is announced once and tried again after a growing pause; the other tasks go on. ``store.workers`` has the
@@ -59,12 +61,14 @@ class Worker:
         announce: receives one line about each thing that the worker did or failed to do.
         clock: seconds that only grow; for tests.
         name: name of the worker in the store.
+        parts: which of the parts `worker` and `ingest` it runs.
     """
 
     instance: Instance
     announce: Announce = lambda _line: None
     clock: Callable[[], float] = time.monotonic
     name: str = field(default_factory=lambda: f"{socket.gethostname()}/{os.getpid()}/{threading.get_ident()}")
+    parts: frozenset[ServicePart] = WORKER_PARTS
     _tasks: TaskRunner = field(init=False)
     _alerts: AlertRuns = field(init=False)
     _heartbeat: Heartbeat = field(init=False)
@@ -88,14 +92,16 @@ class Worker:
         self._tasks = TaskRunner(self.announce, self.clock)
         self._alerts = AlertRuns(self.instance, self.name, self.announce, self.clock)
         self._quarantines = QuarantineRounds(self.instance)
-        self._heartbeat = Heartbeat(self.instance.store, self.name, self.clock)
+        self._heartbeat = Heartbeat(self.instance.store, self.name, self.clock, self.parts)
         self._sending = Sending(self.instance, self.name, self.announce, self.clock)
         self._gating = Gating(self.instance, self.name, self.announce, self.clock)
         self._bisecting = Bisecting(self.instance, self.name, self.announce, self.clock)
 
     def run(self, stop: threading.Event) -> None:
         """Work until ``stop`` is set, and finish the current task; no failure ends it before."""
-        with self._sending.beside(stop), self._gating.beside(stop), self._bisecting.beside(stop):
+        with ExitStack() as stack:
+            for each in (self._sending, self._gating, self._bisecting) if ServicePart.WORKER in self.parts else ():
+                stack.enter_context(each.beside(stop))
             while not stop.is_set():
                 self._tasks.run("connection", lambda: self._run_rounds(stop))
                 failures = self._tasks.failures.get("connection")
@@ -125,8 +131,9 @@ class Worker:
         if self._uses_nats:
             self._relay().once()
         self.step(stop)
-        self._bisecting.once(stop)
-        self._sending.once(stop)
+        if ServicePart.WORKER in self.parts:
+            self._bisecting.once(stop)
+            self._sending.once(stop)
         if self._uses_nats:
             self._relay().once()
         self._tasks.run("worker", self._end_heartbeat)
@@ -134,16 +141,40 @@ class Worker:
     def _relay(self) -> Relay:
         from knickpoint.instance.relay import Relay
 
-        return Relay(self.instance, self.name, self.announce)
+        return Relay(
+            self.instance,
+            self.name,
+            self.announce,
+            publishes=ServicePart.WORKER in self.parts,
+            receives=ServicePart.INGEST in self.parts,
+        )
 
     def step(self, stop: threading.Event | None = None) -> bool:
         """Run one round of tasks; return whether there was anything to do.
 
-        ``stop`` ends the round between two tasks.
+        ``stop`` ends the round between two tasks. Where a newer version of Knickpoint has migrated the store, no task runs.
         """
-        tasks: Sequence[tuple[str, Task]] = (
-            ("sources", self._poll_sources),
-            ("history", self._follow_history),
+        tasks: list[tuple[str, Task]] = []
+        if ServicePart.INGEST in self.parts:
+            tasks += self._ingest_tasks()
+        if ServicePart.WORKER in self.parts:
+            tasks += self._worker_tasks()
+        self._tasks.run("schema", self._check_schema)
+        if "schema" in self._tasks.failures:
+            tasks.clear()
+        busy = False
+        for name, task in tasks:
+            if stop is not None and stop.is_set():
+                break
+            busy = self._tasks.run(name, task) or busy
+        self._tasks.run("worker", self._beat)
+        return busy
+
+    def _ingest_tasks(self) -> Sequence[tuple[str, Task]]:
+        return ("sources", self._poll_sources), ("history", self._follow_history)
+
+    def _worker_tasks(self) -> Sequence[tuple[str, Task]]:
+        return (
             ("alert files", self._read_alert_files),
             ("quarantine", self._quarantine),
             ("alerts over what changed", self._alerts.over_changes),
@@ -155,15 +186,17 @@ class Worker:
             ("sealing", self._seal),
             ("forgetting", self._forget),
         )
-        busy = False
-        for name, task in tasks:
-            if stop is not None and stop.is_set():
-                break
-            busy = self._tasks.run(name, task) or busy
-        self._tasks.run("worker", self._beat)
-        return busy
+
+    def release(self) -> int:
+        """Give back the events that this worker holds, for another one; return how many. It must not work any more."""
+        return self.instance.store.outbox.release_all(self.name)
 
     # --- the tasks -----------------------------------------------------------------------------------
+
+    def _check_schema(self) -> bool:
+        if self._tasks.is_due("schema", _SCHEMA_SECONDS):
+            self.instance.store.check_schema()
+        return False
 
     def _poll_sources(self) -> bool:
         """Poll each source as a task of its own, so that one that fails does not hold up the others."""

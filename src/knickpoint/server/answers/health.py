@@ -10,6 +10,7 @@ from knickpoint.instance import Instance, find_notices
 from knickpoint.instance.alert_definition import alert_problem
 from knickpoint.instance.alert_sources import sourced_alerts
 from knickpoint.model.access import Permission
+from knickpoint.model.service_part import WORKER_PARTS, ServicePart
 from knickpoint.server.answers.alerts import visible_alerts
 from knickpoint.server.schemas.health import AlertAnswer, HealthAnswer, NoticeAnswer, WorkerAnswer
 from knickpoint.server.visible_repositories import VisibleRepositories
@@ -71,6 +72,7 @@ def list_workers(instance: Instance, visible: VisibleRepositories, now: datetime
         WorkerAnswer.of(
             worker,
             state=_state(worker, now),
+            parts=[part for part in ServicePart if part in worker.parts],
             reason=worker.reason if visible.is_everything or not worker.reason else _HIDDEN_REASON,
         )
         for worker in instance.store.workers.all()
@@ -109,10 +111,14 @@ def _alert_troubles(alerts: Sequence[AlertAnswer]) -> Iterator[str]:
 
 
 def _worker_troubles(workers: Sequence[WorkerAnswer]) -> Iterator[str]:
-    """Yield the failing workers, then the lost ones."""
+    """Yield the failing workers, then the lost ones, then the parts that no worker runs while others are at work."""
     for worker in workers:
         if worker.state == "failing":
             yield f"worker {worker.name} fails: {worker.reason}"
     for worker in workers:
         if worker.state == "lost":
             yield f"worker {worker.name} has not been seen since {worker.seen:%Y-%m-%d %H:%M} UTC"
+    running = {part for worker in workers if worker.state != "lost" for part in worker.parts}
+    for part in ServicePart:
+        if running and part in WORKER_PARTS - running:
+            yield f"no process runs the part {part.value}: knick serve --only {part.value} does"

@@ -21,6 +21,7 @@ from knickpoint.server.routes import (
     quality,
     quarantines,
     regressions,
+    state,
     status,
     traces,
     uploads,
@@ -34,6 +35,7 @@ def routers() -> tuple[APIRouter, ...]:
     return (
         me.router,
         overview.router,
+        state.router,
         health.router,
         status.router,
         alerts.router,

@@ -10,6 +10,7 @@ from pydantic import Field
 from knickpoint.instance import NoticeKind
 from knickpoint.instance.alert_sources import AlertSource
 from knickpoint.model.alert import AlertKind, AlertSeverity, DriftReference
+from knickpoint.model.service_part import ServicePart
 from knickpoint.server.schemas.base import Answer
 
 __all__ = [
@@ -31,9 +32,10 @@ class VersionAnswer(Answer):
 
 
 class ReadyAnswer(Answer):
-    """That the process can serve requests."""
+    """That the process can serve requests, and what it runs."""
 
     ready: bool
+    parts: list[ServicePart] = Field(description="The parts of the instance that this process runs.")
 
 
 class WorkerAnswer(Answer):
@@ -45,13 +47,14 @@ class WorkerAnswer(Answer):
     failures: int = Field(description="Number of consecutive failures; 0 when all is well.")
     reason: str = Field(description="Reason of the last failure; kept when all is well again.")
     state: Literal["working", "failing", "lost"]
+    parts: list[ServicePart] = Field(description="The parts that it runs; empty for one of an older version.")
 
 
 class HealthAnswer(Answer):
     """Whether the store can be read, the workers work, and the alerts can run."""
 
     status: Literal["ok", "troubled"] = Field(
-        description="`troubled` when a worker fails or is lost, or an alert cannot run. A store that cannot be read"
+        description="`troubled` when a worker fails or is lost, a part of the instance runs nowhere, or an alert cannot run. A store that cannot be read"
         " answers 503 with an error."
     )
     repositories: int

@@ -197,6 +197,14 @@ class Outbox:
         with self._database.transaction(alone=False) as connection:
             connection.execute(update(table).where(_held(event)).values(values))
 
+    def release_all(self, worker: str) -> int:
+        """Give back all events that ``worker`` holds, as :meth:`release` does, and return how many; for one that ends early."""
+        now = time.time()
+        held = (table.c.worker == worker) & (table.c.state == "ready") & (table.c.due > now)
+        values = {"worker": "", "due": now, "attempts": table.c.attempts - 1}
+        with self._database.transaction(alone=False) as connection:
+            return connection.execute(update(table).where(held).values(values)).rowcount
+
     def forget(self, oldest_seconds: float, most: int) -> list[EventCount]:
         """Delete events older than ``oldest_seconds``, dead ones too, and all but the newest ``most`` of a kind.
 

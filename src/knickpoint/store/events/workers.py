@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
 from sqlalchemy import select
 
+from knickpoint.model.service_part import WORKER_PARTS, ServicePart, joined_parts
 from knickpoint.store.database import Database
 from knickpoint.store.tables.workers import worker as table
 from knickpoint.store.timestamps import moment
@@ -26,7 +28,8 @@ class WorkerState:
     """The state of one worker.
 
     ``failures`` counts the rounds in a row that failed, 0 when the last one did not. ``reason`` is the message of
-    the last failure, and ``failed`` its time, None where there was none.
+    the last failure, and ``failed`` its time, None where there was none. ``parts`` are the parts that it runs, and
+    ``machine`` is where.
     """
 
     name: str
@@ -35,6 +38,8 @@ class WorkerState:
     failures: int = 0
     failed: datetime | None = None
     reason: str = ""
+    parts: frozenset[ServicePart] = frozenset()
+    machine: str = ""
 
 
 class WorkerTable:
@@ -43,7 +48,16 @@ class WorkerTable:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def report(self, name: str, *, started: float, failures: int = 0, reason: str = "") -> None:
+    def report(
+        self,
+        name: str,
+        *,
+        started: float,
+        failures: int = 0,
+        reason: str = "",
+        parts: Collection[ServicePart] = WORKER_PARTS,
+        machine: str = "",
+    ) -> None:
         """Record that the worker ``name`` is at work, with ``failures`` in a row; ``reason`` is the last one's message.
 
         ``started`` is in seconds since 1970. Without failures, the message of the last one is kept. Workers that
@@ -53,7 +67,8 @@ class WorkerTable:
         changing: dict[str, object] = {"seen": now, "failures": failures}
         if failures:
             changing |= {"failed": now, "reason": reason[:_LONGEST_REASON]}
-        row = {"name": name, "started": started, "failed": 0.0, "reason": "", **changing}
+        running = {"parts": joined_parts(parts), "machine": machine}
+        row = {"name": name, "started": started, "failed": 0.0, "reason": "", **running, **changing}
         with self._database.transaction(alone=False) as connection:
             insert = self._database.insert(table).values(row)
             connection.execute(insert.on_conflict_do_update(index_elements=["name"], set_=changing))
@@ -76,6 +91,8 @@ class WorkerTable:
                 failures=row.failures,
                 failed=moment(row.failed) if row.failed else None,
                 reason=row.reason,
+                parts=frozenset(map(ServicePart, filter(None, row.parts.split(",")))),
+                machine=row.machine,
             )
             for row in rows
         ]

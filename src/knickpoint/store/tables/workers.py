@@ -17,6 +17,11 @@ worker = Table(
     Column("failures", Code, nullable=False),
     Column("failed", Time, nullable=False),
     Column("reason", exact_text, nullable=False),
+    Column("parts", exact_text, nullable=False, server_default=""),
+    Column("machine", exact_text, nullable=False, server_default=""),
     PrimaryKeyConstraint("name"),
 )
-"""``failures`` counts the rounds in a row that failed; ``reason`` is the message of the last one, at ``failed``."""
+"""``failures`` counts the rounds in a row that failed; ``reason`` is the message of the last one, at ``failed``.
+
+``parts`` are names of parts, separated by commas; ``machine`` is that of :func:`knickpoint.instance.machine.this_machine`.
+"""

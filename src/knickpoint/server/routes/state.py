@@ -1,0 +1,56 @@
+"""Routes about the state of a process and of its instance, which every process has: health, readiness, metrics, version."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fastapi import APIRouter, Request
+from fastapi.responses import PlainTextResponse
+
+from knickpoint.model.service_part import ServicePart
+from knickpoint.server.answers import health, metrics
+from knickpoint.server.callers import RequestCaller
+from knickpoint.server.routes.dependencies import RequestInstance, Visible
+from knickpoint.server.schemas.health import HealthAnswer, ReadyAnswer, VersionAnswer
+from knickpoint.server.visible_repositories import VisibleRepositories
+from knickpoint.version import __version__
+
+__all__ = ["router"]
+
+router = APIRouter(tags=["server"])
+
+_PROMETHEUS_TEXT: Final = "text/plain; version=0.0.4"
+
+
+@router.get("/health")
+def read_health(caller: RequestCaller, instance: RequestInstance) -> HealthAnswer:
+    """Return whether the store can be read, the workers work and the alerts run.
+
+    Everybody learns the status, as load balancers need it; who may read also learns what is wrong.
+    """
+    return health.read_health(instance, VisibleRepositories(instance.store, caller))
+
+
+@router.get("/ready")
+def read_ready(caller: RequestCaller, request: Request, instance: RequestInstance) -> ReadyAnswer:
+    """Return which parts this process runs: 503 while the store cannot be read, or after a newer version has migrated it.
+
+    `/health` says more, and needs more: a worker that fails is no reason to take this process out of service. `/version`
+    reads nothing, and answers as long as the process does.
+    """
+    instance.store.check_schema()
+    VisibleRepositories(instance.store, caller).all()
+    return ReadyAnswer(ready=True, parts=[part for part in ServicePart if part in request.app.state.parts])
+
+
+@router.get("/metrics", response_class=PlainTextResponse)
+def get_metrics(visible: Visible, request: Request, instance: RequestInstance) -> PlainTextResponse:
+    """Return metrics of the instance and of the requests of this process, in the text format of Prometheus."""
+    text = metrics.render_metrics(instance, visible) + request.app.state.request_metrics.render()
+    return PlainTextResponse(text, media_type=_PROMETHEUS_TEXT)
+
+
+@router.get("/version")
+def read_version(_caller: RequestCaller) -> VersionAnswer:
+    """Return the name and version of the program, and the version of the API."""
+    return VersionAnswer(name="knickpoint", version=__version__, api="v1")
