@@ -1,39 +1,36 @@
-"""``knick serve`` as processes: their parts, and how they end."""
+"""``knick serve`` as processes: their parts, their log and metrics, and how they end."""
 
 from __future__ import annotations
 
+import json
 import re
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
 import pytest
 from tests.cli.conftest import Knick
 
-from knickpoint.instance import CONFIG_FILE
+from knickpoint.instance import CONFIG_FILE, create_instance
 
-Start = Callable[..., subprocess.Popen[str]]
 _CODE = "from knickpoint.cli import main; main()"
 
 
-@pytest.fixture
-def start(instance: Path) -> Iterator[Start]:
-    """Return a function that starts ``knick`` in the instance, as a process that ends with the test."""
-    processes: list[subprocess.Popen[str]] = []
-
-    def begin(*arguments: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-u", "-c", _CODE, *arguments]
-        made = subprocess.Popen(command, cwd=instance, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        processes.append(made)
-        return made
-
-    yield begin
-    for process in processes:
+@contextmanager
+def started(directory: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """Start ``knick`` in a directory, as a process that ends with the ``with``."""
+    command = [sys.executable, "-u", "-c", _CODE, *arguments]
+    process = subprocess.Popen(command, cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        yield process
+    finally:
         process.kill()
         process.communicate()
 
@@ -49,31 +46,84 @@ def line_with(process: subprocess.Popen[str], text: str) -> str:
     raise AssertionError(f"no line with {text!r}: {seen}")
 
 
-def test_a_worker_answers_about_its_state_alone_and_ends_in_order(start: Start, instance: Path) -> None:
-    process = start("serve", "--only", "worker,ingest", "--port", "0")
-    found = re.search(r"http://\S+", line_with(process, "The state of this process is at"))
-    assert found
-    api = f"{found[0]}api/v1"
-    assert httpx.get(f"{api}/ready").json() == {"ready": True, "parts": ["worker", "ingest"]}
-    statuses = [
-        httpx.get(f"{api}/{path}").status_code for path in ("version", "health", "metrics", "traces", "results")
-    ]
-    assert statuses == [200, 200, 200, 404, 404]
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(30) == 0
-    with closing(sqlite3.connect(instance / "knickpoint.db")) as store:
-        assert store.execute("SELECT count(*) FROM worker").fetchone() == (0,)
+def configure(directory: Path, text: str) -> None:
+    create_instance(directory).close()
+    path = directory / CONFIG_FILE
+    path.write_text(f"{path.read_text(encoding='utf-8')}\n{text}\n", encoding="utf-8")
 
 
-def test_a_worker_that_does_not_finish_in_time_is_ended(start: Start, instance: Path) -> None:
-    path = instance / CONFIG_FILE
-    path.write_text(path.read_text(encoding="utf-8") + "\n[server]\ndrain_seconds = 0\n", encoding="utf-8")
-    with closing(sqlite3.connect(instance / "knickpoint.db", isolation_level=None)) as store:
-        store.execute("BEGIN IMMEDIATE")  # the worker waits for this writer when it first reports
-        process = start("serve", "--only", "worker")
-        line_with(process, "This process runs: worker")
-        process.send_signal(signal.SIGTERM)
-        output = process.communicate(timeout=30)[0]
+@dataclass(frozen=True)
+class Life:
+    """What a process of worker and imports, with a log in JSON and a Graphite server, answered, wrote and left behind."""
+
+    answers: Mapping[str, httpx.Response]
+    log: Sequence[Mapping[str, object]]
+    graphite: str
+    code: int
+    workers: int
+
+
+@pytest.fixture(scope="module")
+def life(tmp_path_factory: pytest.TempPathFactory) -> Life:
+    """Start such a process, ask it, and end it with SIGTERM."""
+    directory = tmp_path_factory.mktemp("serving") / "instance"
+    with socket.create_server(("127.0.0.1", 0)) as graphite:
+        port = graphite.getsockname()[1]
+        configure(directory, f'[monitoring]\nlog = "json"\ngraphite = "127.0.0.1:{port}"\ngraphite_prefix = "perf.one"')
+        with started(directory, "serve", "--only", "worker,ingest", "--port", "0") as process:
+            found = re.search(r"http://[^ ]+", line_with(process, "The state of this process is at"))
+            assert found
+            base = found[0].rstrip("/")
+            paths = ("ready", "version", "health", "metrics", "traces", "results")
+            answers = {
+                path: httpx.get(f"{base}/api/v1/{path}", headers={"X-Request-Id": f"of-{path}"}) for path in paths
+            }
+            connection, _ = graphite.accept()
+            with connection, connection.makefile(encoding="ascii") as sent:
+                values = sent.read()
+            process.send_signal(signal.SIGTERM)
+            lines = process.communicate(timeout=60)[0].splitlines()
+    with closing(sqlite3.connect(directory / "knickpoint.db")) as store:
+        (workers,) = store.execute("SELECT count(*) FROM worker").fetchone()
+    return Life(answers, [json.loads(line) for line in lines], values, process.returncode, workers)
+
+
+def test_a_process_without_the_api_answers_about_its_state_alone(life: Life) -> None:
+    assert life.answers["ready"].json() == {"ready": True, "parts": ["worker", "ingest"]}
+    statuses = {path: answer.status_code for path, answer in life.answers.items()}
+    assert statuses == {"ready": 200, "version": 200, "health": 200, "metrics": 200, "traces": 404, "results": 404}
+
+
+def test_a_process_that_is_ended_leaves_no_worker_behind(life: Life) -> None:
+    assert (life.code, life.workers) == (0, 0)
+
+
+def test_each_request_is_a_line_of_json_with_its_id(life: Life) -> None:
+    lines = {line["request"]: line for line in life.log if line["logger"] == "knickpoint.requests"}
+    assert set(lines) == {f"of-{path}" for path in life.answers}
+    assert (lines["of-traces"]["status"], lines["of-traces"]["path"]) == (404, "/api/v1/traces")
+
+
+def test_the_answer_of_an_error_names_the_request(life: Life) -> None:
+    answer = life.answers["traces"]
+    assert (answer.json()["request"], answer.headers["x-request-id"]) == ("of-traces", "of-traces")
+
+
+def test_graphite_gets_the_metrics_of_the_instance_and_of_the_process(life: Life) -> None:
+    names = {line.split()[0] for line in life.graphite.splitlines()}
+    assert {"perf.one.knickpoint_store_bytes", "perf.one.process_resident_memory_bytes"} <= names
+    assert "perf.one.knickpoint_finding_delay_seconds_bucket.le.4_0" in names
+
+
+def test_a_worker_that_does_not_finish_in_time_is_ended(tmp_path: Path) -> None:
+    directory = tmp_path / "instance"
+    configure(directory, "[server]\ndrain_seconds = 0")
+    with closing(sqlite3.connect(directory / "knickpoint.db", isolation_level=None)) as store:
+        store.execute("BEGIN IMMEDIATE")  # the worker waits for this writer when it reports
+        with started(directory, "serve", "--only", "worker") as process:
+            line_with(process, "This process runs: worker")
+            process.send_signal(signal.SIGTERM)
+            output = process.communicate(timeout=60)[0]
     assert (process.returncode, "did not finish within 0 seconds" in output) == (2, True)
 
 

@@ -29,6 +29,7 @@ def metrics(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
         instance.store.outbox.publish(TracesChanged("main", slots=(1,), runs=(1,), traces={"count": 0}))
         app = create_app(instance)
         app.state.request_metrics.count_limited("rate")
+        app.state.process_metrics.work.detected("default", 0.1, 1)
         client = Client(app)
         client.get("/api/v1/version")
         text = client.get("/api/v1/metrics").text

@@ -86,3 +86,27 @@ def test_events_of_a_worker_that_ends_early_are_given_back(instance: Instance) -
     assert Worker(instance, name="w").release() == len(held)
     again = instance.store.outbox.claim([EventKind.TRACES_CHANGED], "v", 300, 100)
     assert [(each.id, each.attempts) for each in again] == [(each.id, 1) for each in held]
+
+
+class Measured:
+    """Keeps what a worker measures."""
+
+    def __init__(self) -> None:
+        self.methods: set[str] = set()
+        self.delays: list[float] = []
+
+    def detected(self, method: str, seconds: float, traces: int) -> None:
+        if seconds > 0 and traces == 1:
+            self.methods.add(method)
+
+    def judged(self, seconds: float) -> None:
+        self.delays.append(seconds)
+
+
+def test_a_worker_measures_how_long_methods_take_and_results_wait(instance: Instance) -> None:
+    with_a_step(instance)
+    measured = Measured()
+    Worker(instance, clock=Clock(), measures=measured).step()
+    assert measured.methods == {"default"}
+    assert len(measured.delays) == 30
+    assert all(0 <= delay < 60 for delay in measured.delays)

@@ -50,7 +50,7 @@ def test_times_come_as_binary_numbers(reader: Client) -> None:
 def test_every_error_has_one_shape(reader: Client, path: str, code: int) -> None:
     answer = reader.get(f"/api/v1/{path}")
     assert answer.status_code == code
-    assert set(answer.json()) == {"error", "where", "remedy"}
+    assert set(answer.json()) == {"error", "where", "remedy", "request"}
     assert answer.json()["remedy"]
 
 

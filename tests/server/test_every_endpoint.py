@@ -389,6 +389,6 @@ def test_a_refusal_says_what_to_do(served: Served, endpoint: str) -> None:
     for caller in ("no one", "token upload", "expired session", "wrong token"):
         answer = served.ask(endpoint, caller)
         if answer.status_code in {401, 403}:
-            assert answer.json().keys() == {"error", "where", "remedy"}
+            assert answer.json().keys() == {"error", "where", "remedy", "request"}
             assert answer.json()["remedy"]
             assert ("www-authenticate" in answer.headers) is (answer.status_code == 401)

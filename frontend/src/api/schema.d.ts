@@ -732,7 +732,7 @@ export interface paths {
         };
         /**
          * Get Metrics
-         * @description Return metrics of the instance and of the requests of this process, in the text format of Prometheus.
+         * @description Return metrics of the instance, and of the requests and the work of this process, in the text format of Prometheus.
          */
         get: operations["get_metrics"];
         put?: never;
@@ -3267,6 +3267,12 @@ export interface components {
              * @default
              */
             remedy: string;
+            /**
+             * Request
+             * @description Id of the request, as in the header `X-Request-Id` and in the log of the server.
+             * @default
+             */
+            request: string;
             /**
              * Where
              * @default

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import socket
+import platform
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -23,7 +23,7 @@ _SEEN: Final = timedelta(seconds=90)
 @cache
 def this_machine() -> str:
     """Return the name of this machine and the id of its start, with a space between; without an id, the name."""
-    name = socket.gethostname()
+    name = platform.node()
     try:
         return f"{name} {_BOOT.read_text(encoding='ascii').strip()}"
     except OSError:

@@ -24,9 +24,11 @@ from knickpoint.server.error_responses import ERRORS, add_error_handlers
 from knickpoint.server.forwarded_headers import ForwardedHeaders
 from knickpoint.server.link_pages import add_link_pages
 from knickpoint.server.parameter_texts import check_texts, describe_texts
+from knickpoint.server.process_metrics import ProcessMetrics
 from knickpoint.server.request_guard import RequestGuard
+from knickpoint.server.request_ids import RequestIds
 from knickpoint.server.request_limits import RequestLimits, limit_request
-from knickpoint.server.request_metrics import RequestMetrics, RequestMetricsMiddleware
+from knickpoint.server.request_metrics import RequestMetricsMiddleware
 from knickpoint.server.routes import routers, state
 from knickpoint.server.sign_in import add_sign_in
 
@@ -38,7 +40,8 @@ __all__ = ["create_app", "describe_api", "routes_without_caller"]
 _PREFIX: Final = "/api/v1"
 
 _ABOUT = """\
-Everything that the dashboard shows, for scripts. Every error has the body `{error, where, remedy}`. Requests that
+Everything that the dashboard shows, for scripts. Every error has the body `{error, where, remedy, request}`; `request` is the
+id in the header `X-Request-Id` of each answer, and in the log of the server. Requests that
 change something are refused when they come from a page of another site. Limits of `[limits]` in the configuration bound
 how many requests a caller sends (429), how large they are (413, 414, 431), how slowly they come (408), and how long they
 work (503). Where it helps to wait, `Retry-After` says how many seconds.
@@ -115,6 +118,7 @@ def create_app(
     hosts: Collection[str] = (),
     open_port: bool = False,
     parts: Collection[ServicePart] = ALL_PARTS,
+    process_metrics: ProcessMetrics | None = None,
     clock: Callable[[], datetime] = _utc_now,
 ) -> FastAPI:
     """Return the application that serves ``instance``, or what a process without the part `api` says about itself.
@@ -124,6 +128,7 @@ def create_app(
         hosts: names under which the server is reached, in addition to its addresses and localhost.
         open_port: whether the server listens to other machines, too. Then no request is from the local person.
         parts: the parts of the instance that this process runs.
+        process_metrics: what this process counts and measures.
         clock: the time, in UTC, by which sessions expire.
 
     Raises:
@@ -137,7 +142,8 @@ def create_app(
     app.state.open_port = open_port
     app.state.ci_job_keys = _ci_job_keys(config)
     app.state.limits = limits = RequestLimits(config.limits, config.server.proxies)
-    app.state.request_metrics = RequestMetrics()
+    app.state.process_metrics = counted = process_metrics or ProcessMetrics()
+    app.state.request_metrics = counted.requests
     app.state.clock = clock
     add_sign_in(app, instance, clock=clock)
     if whole:
@@ -146,8 +152,9 @@ def create_app(
     app.add_middleware(AuditAddress, proxies=config.server.proxies)
     app.add_middleware(GZipMiddleware, minimum_size=1024, compresslevel=5)
     app.add_middleware(RequestGuard, limits=limits, hosts=hosts, address=config.server.address)
-    app.add_middleware(RequestMetricsMiddleware, metrics=app.state.request_metrics)
+    app.add_middleware(RequestMetricsMiddleware, metrics=counted.requests)
     app.add_middleware(ForwardedHeaders, proxies=config.server.proxies)
+    app.add_middleware(RequestIds)
     return app
 
 

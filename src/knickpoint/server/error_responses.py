@@ -27,6 +27,7 @@ from knickpoint.model.errors import (
     StoreError,
 )
 from knickpoint.server.errors import OverloadedError, TooManyRequestsError, UnknownError
+from knickpoint.server.request_ids import HEADER, request_id
 from knickpoint.server.request_metrics import RequestMetrics
 from knickpoint.server.schemas.base import ErrorAnswer
 
@@ -82,7 +83,9 @@ ERRORS: Final[dict[int | str, dict[str, object]]] = {
 def _response(
     code: int, error: str, where: str = "", remedy: str = "", headers: Mapping[str, str] | None = None
 ) -> JSONResponse:
-    return JSONResponse(ErrorAnswer(error=error, where=where, remedy=remedy).model_dump(), code, headers)
+    return JSONResponse(
+        ErrorAnswer(error=error, where=where, remedy=remedy, request=request_id()).model_dump(), code, headers
+    )
 
 
 def status_of(error: KnickpointError) -> int:
@@ -179,12 +182,13 @@ def _allowed_methods(request: Request, known: str) -> str:
 
 
 def _unexpected_error(request: Request, error: Exception) -> JSONResponse:
-    _LOG.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    _LOG.error("%s %s failed (request %s)", request.method, request.url.path, request_id(), exc_info=error)
     return _response(
         500,
         "This is a defect of the server.",
         request.url.path,
         "Its log has the details; please report them.",
+        {HEADER: request_id()},  # this answer does not pass the middleware
     )
 
 

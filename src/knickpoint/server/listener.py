@@ -13,15 +13,18 @@ from types import FrameType
 from typing import Final
 
 import uvicorn
+from uvicorn.config import LOGGING_CONFIG
 
 from knickpoint.access.exposure import check_open_port, open_port_notice
 from knickpoint.instance import Instance
 from knickpoint.instance.config import Config
+from knickpoint.instance.config.monitoring import LogChoice
 from knickpoint.model.errors import ServiceError
 from knickpoint.model.service_part import ALL_PARTS, ServicePart
 from knickpoint.server.app import create_app
 from knickpoint.server.connections import limited_connections
 from knickpoint.server.host_names import is_loopback_name
+from knickpoint.server.process_metrics import ProcessMetrics
 
 __all__ = ["serve", "serving"]
 
@@ -112,16 +115,19 @@ def _server(
     instance: Instance,
     listener: socket.socket,
     names: frozenset[str],
+    *,
     parts: Collection[ServicePart] = ALL_PARTS,
+    process_metrics: ProcessMetrics | None = None,
     stopping: Callable[[], None] = lambda: None,
 ) -> uvicorn.Server:
     settings = instance.config
     config = uvicorn.Config(
-        create_app(instance, hosts=names, open_port=_is_open(listener), parts=parts),
+        create_app(instance, hosts=names, open_port=_is_open(listener), parts=parts, process_metrics=process_metrics),
         proxy_headers=False,  # which forwarding headers are believed is in the configuration, and no default of a library
         http=limited_connections(settings.limits, settings.server.proxies),
         h11_max_incomplete_event_size=settings.limits.address_bytes + settings.limits.header_bytes + _OTHER_HEAD_BYTES,
         timeout_keep_alive=settings.limits.idle_seconds,
+        log_config=LOGGING_CONFIG if settings.monitoring.log is LogChoice.TEXT else None,
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -139,6 +145,7 @@ def serve(
     *,
     hosts: Collection[str] = (),
     parts: Collection[ServicePart] = ALL_PARTS,
+    process_metrics: ProcessMetrics | None = None,
     ready: Callable[[str], None] | None = None,
     warn: Callable[[str], None] | None = None,
     stopping: Callable[[], None] = lambda: None,
@@ -151,6 +158,7 @@ def serve(
         port: which port; 0 takes any free one. Default: the configuration.
         hosts: names under which people reach the server, in addition to its addresses and localhost.
         parts: the parts of the instance that this process runs.
+        process_metrics: what this process counts and measures.
         ready: called with the address of the dashboard when the server accepts connections.
         warn: called before that with a warning, where other machines reach the server and there is no sign-in.
         stopping: called at the signal that ends the server.
@@ -163,7 +171,14 @@ def serve(
     address = host or settings.host
     listener = _listen(config, address, settings.port if port is None else port)
     with listener:
-        server = _server(instance, listener, _names(address, (*settings.names, *hosts)), parts, stopping)
+        server = _server(
+            instance,
+            listener,
+            _names(address, (*settings.names, *hosts)),
+            parts=parts,
+            process_metrics=process_metrics,
+            stopping=stopping,
+        )
         if warn and not config.sign_in and _is_open(listener):
             warn(open_port_notice(config.access))
         if ready:

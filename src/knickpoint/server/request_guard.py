@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from knickpoint.server.errors import TooManyRequestsError
 from knickpoint.server.host_names import host_of_address, name_of_host
 from knickpoint.server.request_bodies import too_large, watched_body
+from knickpoint.server.request_ids import request_id
 from knickpoint.server.request_limits import UPLOADS, RequestLimits
 
 __all__ = ["RequestGuard", "is_known_host", "is_own_origin"]
@@ -185,4 +186,4 @@ def _has_credential(scope: Scope) -> bool:
 
 
 def _refused(error: str, remedy: str, code: int = 403) -> JSONResponse:
-    return JSONResponse({"error": error, "where": "", "remedy": remedy}, status_code=code)
+    return JSONResponse({"error": error, "where": "", "remedy": remedy, "request": request_id()}, status_code=code)

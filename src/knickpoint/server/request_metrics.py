@@ -15,7 +15,6 @@ from prometheus_client import (
     Histogram,
     ProcessCollector,
     disable_created_metrics,
-    generate_latest,
 )
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -32,26 +31,26 @@ class RequestMetrics:
 
     def __init__(self) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # a series for each counter that says when the process first counted it
-        self._registry = CollectorRegistry(auto_describe=False)
+        self.registry = CollectorRegistry(auto_describe=False)
         self._requests = Counter(
             "knickpoint_requests",
             "Requests by template of the endpoint, method and status.",
             ["endpoint", "method", "status"],
-            registry=self._registry,
+            registry=self.registry,
         )
         self._seconds = Histogram(
             "knickpoint_request_seconds",
             "Seconds until a request was answered.",
             ["endpoint"],
             buckets=_SECONDS,
-            registry=self._registry,
+            registry=self.registry,
         )
-        ProcessCollector(registry=self._registry)
+        ProcessCollector(registry=self.registry)
         self._limited = Counter(
             "knickpoint_requests_limited",
             "Requests that a limit refused or stopped, by limit.",
             ["limit"],
-            registry=self._registry,
+            registry=self.registry,
         )
 
     def count(self, endpoint: str, method: str, status: int, seconds: float) -> None:
@@ -62,10 +61,6 @@ class RequestMetrics:
     def count_limited(self, limit: str) -> None:
         """Count a request that the limit named ``limit`` refused or stopped."""
         self._limited.labels(limit).inc()
-
-    def render(self) -> str:
-        """Return the metrics in the text format of Prometheus."""
-        return generate_latest(self._registry).decode()
 
 
 class RequestMetricsMiddleware:

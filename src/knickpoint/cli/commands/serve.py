@@ -6,6 +6,7 @@ import signal
 import threading
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,18 +14,24 @@ from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.verbosity import note
 from knickpoint.model.service_part import ALL_PARTS, ServicePart, joined_parts, parse_parts
 
+if TYPE_CHECKING:
+    from knickpoint.instance.worker import Announce
+    from knickpoint.instance.worker.measures import WorkMeasures
+
 __all__ = ["command", "serve_instance"]
 
 
 @contextmanager
-def _working(directory: str | None, parts: frozenset[ServicePart]) -> Iterator[Callable[[], None]]:
+def _working(
+    directory: str | None, parts: frozenset[ServicePart], announce: Announce, measures: WorkMeasures
+) -> Iterator[Callable[[], None]]:
     """Run a worker with its own connection to the store while a ``with`` lasts, and give what begins to end it."""
     from knickpoint.cli.draining import WorkThread
     from knickpoint.instance import Worker
 
     with (
         open_chosen_instance(directory) as instance,
-        WorkThread(instance, Worker(instance, announce=click.echo, parts=parts), click.echo) as thread,
+        WorkThread(instance, Worker(instance, announce=announce, parts=parts, measures=measures), announce) as thread,
     ):
         yield thread.stop
 
@@ -62,23 +69,31 @@ def serve_instance(
             a worker of another machine uses the embedded store.
         ServiceError: the address or the port cannot be used.
     """
+    from knickpoint.cli.log_lines import begin_log
     from knickpoint.instance.machine import check_machine
+    from knickpoint.server import serve
+    from knickpoint.server.graphite import sending_to_graphite
+    from knickpoint.server.process_metrics import ProcessMetrics
 
     work = frozenset(parts) - {ServicePart.API}
     with open_chosen_instance(directory) as instance, ExitStack() as stack:
         check_machine(instance)
+        announce = begin_log(instance.config.monitoring)
+        counted = ProcessMetrics()
+        stack.enter_context(sending_to_graphite(instance, counted))
         stops: list[Callable[[], None]] = []
 
         def ready(address: str) -> None:
             about = "The dashboard is at" if ServicePart.API in parts else "The state of this process is at"
-            note(f"{about} {address} (Ctrl-C ends it)")
+            line = f"{about} {address} (Ctrl-C ends it)"
+            (note if announce is click.echo else announce)(line)
             begin()
 
         def begin() -> None:
             if work:
-                stops.append(stack.enter_context(_working(directory, work)))
+                stops.append(stack.enter_context(_working(directory, work, announce, counted.work)))
             if frozenset(parts) != ALL_PARTS:
-                note(f"This process runs: {joined_parts(parts)}")
+                announce(f"This process runs: {joined_parts(parts)}")
 
         def stop() -> None:
             for each in stops:
@@ -88,13 +103,12 @@ def serve_instance(
             if ServicePart.API not in parts and port is None:
                 begin()
                 threading.Event().wait()
-            from knickpoint.server import serve
-
             serve(
                 instance,
                 host or "",
                 port,
                 parts=parts,
+                process_metrics=counted,
                 ready=ready,
                 warn=lambda notice: click.echo(f"Warning: {notice}", err=True),
                 stopping=stop,

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from knickpoint.instance.config.bisect_checks import check_profiles
 from knickpoint.instance.config.ci_job_checks import check_ci_jobs
 from knickpoint.instance.config.gate_checks import check_gates
+from knickpoint.instance.config.monitoring import check_monitoring
 from knickpoint.instance.config.notification_checks import check_notifications
 from knickpoint.instance.config.settings import Config, StoreSettings
 from knickpoint.instance.config.sign_in_checks import check_sign_in
@@ -45,6 +46,7 @@ def read_config(path: Path) -> Config:
     check_profiles(config, path)
     check_gates(config, path)
     check_work(config.work, path)
+    check_monitoring(config.monitoring, path)
     return config
 
 

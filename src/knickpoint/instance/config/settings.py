@@ -10,6 +10,7 @@ from knickpoint.access.settings import AccessSettings, CiJobSettings, RoleSettin
 from knickpoint.bisect.settings import DeviceSettings, GateSettings, PoolSettings, ProfileSettings
 from knickpoint.ingest.settings import IngestSettings, RepositorySettings
 from knickpoint.instance.config.limits import LimitSettings
+from knickpoint.instance.config.monitoring import MonitoringSettings
 from knickpoint.instance.config.quarantine import HookSettings, QuarantineSettings
 from knickpoint.model.alert import Alert
 from knickpoint.model.announcement import AnnouncementRule
@@ -318,6 +319,7 @@ class Config:
         outgoing: which hosts the program may contact beside those of the public Internet.
         worker: the schedule of the worker.
         work: where alerts detect.
+        monitoring: how the instance reports about itself.
         nats: where events are published and files are announced.
         retention: how long samples and values are kept.
         history: whether findings of the first run are history.
@@ -352,6 +354,7 @@ class Config:
     outgoing: OutgoingSettings = field(default_factory=OutgoingSettings)
     worker: WorkerSettings = field(default_factory=WorkerSettings)
     work: WorkSettings = field(default_factory=WorkSettings)
+    monitoring: MonitoringSettings = field(default_factory=MonitoringSettings)
     nats: NatsSettings = field(default_factory=NatsSettings)
     retention: RetentionSettings = field(default_factory=RetentionSettings)
     history: HistorySettings = field(default_factory=HistorySettings)

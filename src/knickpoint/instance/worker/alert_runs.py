@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from knickpoint.instance.accepted_findings import acknowledge_accepted
 from knickpoint.instance.instance import Instance
+from knickpoint.instance.worker.measures import NoMeasures, WorkMeasures
 from knickpoint.instance.worker.task_runner import Announce
 from knickpoint.model.alert import Alert
 from knickpoint.model.errors import ServiceError, StoreError
@@ -40,12 +41,14 @@ class AlertRuns:
         worker: name of the worker that claims the events.
         announce: receives what was found, and which alerts cannot run.
         clock: seconds that only grow.
+        measures: receives how long methods detect, and how long results waited.
     """
 
     instance: Instance
     worker: str
     announce: Announce
     clock: Callable[[], float]
+    measures: WorkMeasures = field(default_factory=NoMeasures)
     _failures: dict[str, str] = field(default_factory=dict, init=False)
     _ran: dict[str, Alert] = field(default_factory=dict, init=False)
     _due: dict[str, float] = field(default_factory=dict, init=False)
@@ -90,6 +93,7 @@ class AlertRuns:
             raise
         for event in events:
             outbox.done(event)
+            self.measures.judged(max(0.0, (datetime.now(UTC) - event.created).total_seconds()))
         return True
 
     def by_schedule(self, *, everything: bool) -> bool:
@@ -148,6 +152,10 @@ class AlertRuns:
             as_work=self.instance.config.history.as_work,
             announcements=self.instance.config.findings.rule,
         )
+        methods = {alert.name: alert.method for alert in self.instance.alerts}
+        for run in summary.alerts:
+            if run.alert in methods and not run.failure:
+                self.measures.detected(methods[run.alert], run.seconds, run.traces)
         for name, reason in summary.failures.items():
             if self._failures.get(name) != reason:
                 self.announce(f"alert {name!r} could not run: {reason}")

@@ -31,6 +31,7 @@ from knickpoint.instance.worker.alert_runs import AlertRuns
 from knickpoint.instance.worker.bisecting import Bisecting
 from knickpoint.instance.worker.gating import Gating
 from knickpoint.instance.worker.heartbeat import Heartbeat
+from knickpoint.instance.worker.measures import NoMeasures, WorkMeasures
 from knickpoint.instance.worker.sending import Sending
 from knickpoint.instance.worker.task_runner import Announce, Task, TaskRunner
 from knickpoint.model.plain_text import counted
@@ -62,6 +63,7 @@ class Worker:
         clock: seconds that only grow; for tests.
         name: name of the worker in the store.
         parts: which of the parts `worker` and `ingest` it runs.
+        measures: receives how long methods detect, and how long results waited.
     """
 
     instance: Instance
@@ -69,6 +71,7 @@ class Worker:
     clock: Callable[[], float] = time.monotonic
     name: str = field(default_factory=lambda: f"{socket.gethostname()}/{os.getpid()}/{threading.get_ident()}")
     parts: frozenset[ServicePart] = WORKER_PARTS
+    measures: WorkMeasures = field(default_factory=NoMeasures)
     _tasks: TaskRunner = field(init=False)
     _alerts: AlertRuns = field(init=False)
     _heartbeat: Heartbeat = field(init=False)
@@ -90,7 +93,7 @@ class Worker:
 
         self._uses_nats = uses_nats(self.instance.config, self.instance.directory)
         self._tasks = TaskRunner(self.announce, self.clock)
-        self._alerts = AlertRuns(self.instance, self.name, self.announce, self.clock)
+        self._alerts = AlertRuns(self.instance, self.name, self.announce, self.clock, self.measures)
         self._quarantines = QuarantineRounds(self.instance)
         self._heartbeat = Heartbeat(self.instance.store, self.name, self.clock, self.parts)
         self._sending = Sending(self.instance, self.name, self.announce, self.clock)

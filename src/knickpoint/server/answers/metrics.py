@@ -1,7 +1,8 @@
 """Collect the metrics of an instance for Prometheus.
 
 These metrics are gauges. They describe what the store holds, so every scrape reads the store, and it does not matter
-which process answers. What the process itself counts, and what it uses, is in :mod:`knickpoint.server.request_metrics`.
+which process answers. What the process itself counts, and what it uses, is in :mod:`knickpoint.server.request_metrics`
+and :mod:`knickpoint.server.work_metrics`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Final, get_args
 
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from knickpoint.instance import Instance
@@ -24,22 +25,20 @@ from knickpoint.store import FileState, Store
 from knickpoint.store.events.outbox import MAIN
 from knickpoint.store.findings.selection import Selection
 
-__all__ = ["render_metrics"]
+__all__ = ["InstanceMetrics", "render_metrics"]
 
 _WORK: Final = Selection(history=False)
 _HISTORY: Final = Selection(history=True)
 
 
-def render_metrics(instance: Instance, visible: VisibleRepositories) -> str:
-    """Return the metrics of the instance in the text format of Prometheus.
-
-    They are those of the repositories that the caller may read. Events are counted for callers who may read all.
+def render_metrics(metrics: Collector) -> str:
+    """Return ``metrics`` in the text format of Prometheus.
 
     Raises:
         StoreError: the store cannot be read.
     """
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_InstanceCollector(instance, visible))
+    registry.register(metrics)
     return generate_latest(registry).decode()
 
 
@@ -53,13 +52,27 @@ def _gauge(
 
 
 @dataclass(frozen=True, eq=False)
-class _InstanceCollector(Collector):
-    """Read the metrics of one instance from its store."""
+class InstanceMetrics(Collector):
+    """The metrics of an instance, read from its store, and those that a process counted, from ``counted``.
+
+    They are those of the repositories that the caller may read. Events are counted for callers who may read all.
+    """
 
     instance: Instance
     visible: VisibleRepositories
+    counted: Sequence[CollectorRegistry] = ()
 
-    def collect(self) -> Iterator[GaugeMetricFamily]:
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metrics.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        yield from self._stored()
+        for registry in self.counted:
+            yield from registry.collect()
+
+    def _stored(self) -> Iterator[GaugeMetricFamily]:
         store = self.instance.store
         yield from _repository_gauges(store, self.visible.all())
         if self.visible.is_everything:

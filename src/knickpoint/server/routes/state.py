@@ -45,9 +45,9 @@ def read_ready(caller: RequestCaller, request: Request, instance: RequestInstanc
 
 @router.get("/metrics", response_class=PlainTextResponse)
 def get_metrics(visible: Visible, request: Request, instance: RequestInstance) -> PlainTextResponse:
-    """Return metrics of the instance and of the requests of this process, in the text format of Prometheus."""
-    text = metrics.render_metrics(instance, visible) + request.app.state.request_metrics.render()
-    return PlainTextResponse(text, media_type=_PROMETHEUS_TEXT)
+    """Return metrics of the instance, and of the requests and the work of this process, in the text format of Prometheus."""
+    found = metrics.InstanceMetrics(instance, visible, request.app.state.process_metrics.registries)
+    return PlainTextResponse(metrics.render_metrics(found), media_type=_PROMETHEUS_TEXT)
 
 
 @router.get("/version")

@@ -54,3 +54,6 @@ class ErrorAnswer(Answer):
     error: str
     where: str = ""
     remedy: str = ""
+    request: str = Field(
+        default="", description="Id of the request, as in the header `X-Request-Id` and in the log of the server."
+    )
