@@ -45,6 +45,15 @@ def test_a_folder_is_read_once_and_then_for_what_is_new(lab: Lab) -> None:
     assert lab.values() == {A: {"sort": 1}, B: {"sort": 2}}
 
 
+def test_a_poll_leaves_what_is_beyond_its_share_for_the_next_one(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("knickpoint.ingest.watched_source._AT_A_TIME", 2)
+    source = watched(lab)
+    for number in range(3):
+        old(lab.skia(f"results/{number}.json", A, **{f"sort{number}": number}))
+    polls = [(len(source.poll().files), source.unfinished) for _ in range(3)]
+    assert polls == [(2, True), (1, False), (0, False)]
+
+
 def test_after_a_start_nothing_comes_in_twice(lab: Lab) -> None:
     old(lab.skia("results/a.json", A, sort=1))
     watched(lab).poll()

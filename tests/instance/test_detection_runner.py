@@ -101,7 +101,7 @@ def test_results_wait_for_a_cluster_that_is_gone_and_are_judged_afterwards(
 def test_a_run_by_hand_says_that_the_cluster_is_gone(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dask, "CONNECT_SECONDS", 0.2)
     with configured(directory, "") as instance:
-        Worker(instance, clock=Clock())._poll_sources()
+        Worker(instance, clock=Clock())._poll_sources(None)
     with (
         configured(directory, 'runner = "dask"\nscheduler = "tcp://127.0.0.1:9"') as instance,
         pytest.raises(ServiceError, match="does not answer"),

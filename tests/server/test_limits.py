@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from knickpoint.model.access import Permission
 from knickpoint.model.errors import ConfigError
 from knickpoint.server import create_app
 from knickpoint.server.errors import OverloadedError, TooManyRequestsError
-from knickpoint.server.rate_limits import RateLimit, Turns, address_key
+from knickpoint.server.rate_limits import Backlog, RateLimit, Turns, address_key
 
 
 def limited(instance: Instance, **limits: Any) -> Instance:
@@ -132,6 +133,68 @@ def test_who_waits_too_long_is_refused_for_what_it_waits_for(callers: list[str],
         assert work.turns.working == 0
 
     asyncio.run(story())
+
+
+def test_callers_that_wait_take_turns_whoever_came_first() -> None:
+    async def story() -> list[str]:
+        turns, order = Turns("imports", 1, 1, 60), []
+
+        async def import_one(source: str) -> None:
+            async with turns.turn(source):
+                order.append(source)
+                await asyncio.sleep(0)
+
+        await asyncio.gather(*(import_one(source) for source in "aaaaabbc"))
+        return order
+
+    assert asyncio.run(story()) == list("abcabaaa")
+
+
+def test_a_full_backlog_refuses_at_once_and_says_when_to_come_back() -> None:
+    now = [0.0]
+    backlog = Backlog(3, 1000, clock=lambda: now[0])
+    with ExitStack() as held:
+        for _ in range(3):
+            held.enter_context(backlog.holding("a", 10))
+        with pytest.raises(TooManyRequestsError) as refused, backlog.holding("a", 10):
+            pass
+        assert refused.value.seconds == 5
+        held.enter_context(backlog.holding("b", 10))  # it has less than its share
+        held.enter_context(backlog.holding("b", 10))
+        with pytest.raises(TooManyRequestsError), backlog.holding("b", 10):
+            pass
+    assert (backlog.files, backlog.bytes) == (0, 0)
+
+
+def test_a_backlog_counts_bytes_and_lets_each_caller_send_one_large_file() -> None:
+    backlog = Backlog(100, 1000)
+    with backlog.holding("a", 900):
+        with backlog.holding("b", 900), pytest.raises(TooManyRequestsError), backlog.holding("a", 900):
+            pass
+        with backlog.holding("a", 100):
+            assert backlog.bytes == 1000
+
+
+def test_the_time_to_wait_follows_the_pace_of_the_uploads() -> None:
+    now = [0.0]
+    backlog = Backlog(10, 1000, clock=lambda: now[0])
+    for _ in range(20):
+        with backlog.holding("a", 1):
+            now[0] += 4
+    with ExitStack() as held:
+        for _ in range(10):
+            held.enter_context(backlog.holding("a", 1))
+        with pytest.raises(TooManyRequestsError) as refused, backlog.holding("a", 1):
+            pass
+    assert refused.value.seconds == pytest.approx(4 * 19 / 20 * 10 / 2)
+
+
+def test_an_upload_beyond_the_backlog_is_refused_with_429_and_nothing_of_it_is_stored(instance: Instance) -> None:
+    before = instance.store.ledger.counts()
+    answer = Client(create_app(limited(instance, uploads_waiting=0))).post("/api/v1/results?name=a", content=b"{}")
+    assert (answer.status_code, answer.headers["retry-after"]) == (429, "5")
+    assert "nothing of it was stored" in answer.json()["remedy"]
+    assert instance.store.ledger.counts() == before
 
 
 def test_a_wait_that_is_cancelled_takes_no_turn() -> None:

@@ -37,3 +37,12 @@ def test_a_defect_of_the_server_is_found_in_the_log_by_the_id_of_the_request(
     answer = Client(create_app(instance)).get("/api/v1/ready", headers={"X-Request-Id": "r2"})
     assert (answer.status_code, answer.json()["request"], answer.headers["x-request-id"]) == (500, "r2", "r2")
     assert "(request r2)" in caplog.text
+
+
+def test_the_log_does_not_have_the_secret_of_a_signed_link(
+    instance: Instance, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", logger="knickpoint.requests")
+    Client(create_app(instance)).get("/link/pl4nted")
+    assert "/link/…: " in caplog.text
+    assert "pl4nted" not in caplog.text

@@ -1153,6 +1153,9 @@ export interface paths {
         /**
          * Post Results
          * @description Import a results file, the body of the request, exactly once.
+         *
+         *     The answer comes when the results are stored. 429 and 503 with `Retry-After` say that nothing of them is, and when to send the file
+         *     again. Callers and repositories take turns.
          */
         post: operations["post_results"];
         delete?: never;

@@ -19,6 +19,9 @@ __all__ = ["WatchedSource"]
 _MOST_UNREADABLE: Final = 5
 """After so many unreadable files in a row, the file source or the repository is taken for one that does not answer."""
 
+_AT_A_TIME: Final = 500
+"""Files that a poll imports at most: their summaries are in memory, and other sources wait."""
+
 
 @dataclass
 class WatchedSource:
@@ -26,11 +29,15 @@ class WatchedSource:
 
     It remembers the versions of the files that it imported, so that a poll reads only what is new or changed, and why
     files could not be read, so that each reason is reported once.
+
+    Attributes:
+        unfinished: whether the last poll left files for the next one, so that other sources have their turn.
     """
 
     destination: Destination
     name: str
     settings: SourceSettings
+    unfinished: bool = field(default=False, init=False)
     _versions: dict[str, str] = field(default_factory=dict)
     _failures: dict[str, tuple[str, str]] = field(default_factory=dict)
 
@@ -38,7 +45,7 @@ class WatchedSource:
         """Import what is new or changed since the last poll; after a start, what the ledger does not know.
 
         A file that cannot be read does not keep the others out. It is reported once, and tried again at every poll. After
-        five unreadable files in a row, the rest is left for the next poll.
+        five unreadable files in a row, the rest is left for the next poll. So is what is beyond 500 files.
 
         Raises:
             ServiceError: the source cannot be listed.
@@ -53,10 +60,11 @@ class WatchedSource:
         # Import what changed; files that could not be read before come last, so that they hold up no others.
         changed = [name for name in sorted(versions) if self._is_due(name, versions[name], source)]
         changed.sort(key=lambda name: name in self._failures)
+        self.unfinished = len(changed) > _AT_A_TIME
         pipeline = ImportPipeline(self.destination)
         summaries: list[FileSummary | None] = []
         unreadable = 0
-        for name in changed:
+        for name in changed[:_AT_A_TIME]:
             summary = _import(pipeline, source, name, self.settings, listing)
             if summary is None or summary.state is not ImportState.UNREADABLE:
                 unreadable = 0
@@ -70,6 +78,7 @@ class WatchedSource:
                 summaries.append(summary)
             self._failures[name] = reason
             if unreadable >= _MOST_UNREADABLE:
+                self.unfinished = False
                 break
         pipeline.finish()
         return ImportSummary.of(summaries, pipeline.commit_sources.notes())

@@ -144,6 +144,7 @@ def create_app(
     app.state.limits = limits = RequestLimits(config.limits, config.server.proxies)
     app.state.process_metrics = counted = process_metrics or ProcessMetrics()
     app.state.request_metrics = counted.requests
+    counted.requests.watch_uploads(lambda: limits.backlog.files, lambda: limits.backlog.bytes)
     app.state.clock = clock
     add_sign_in(app, instance, clock=clock)
     if whole:

@@ -2,7 +2,8 @@
 
 A :class:`RateLimit` is a bucket for each caller that fills up steadily, and that each request takes one token from. A
 caller who was away may send a whole minute's requests at once. :class:`Turns` has some work wait while too much of it is
-under way, and serves the callers that wait in their order; a caller with many requests waits for its own ones only.
+under way, and lets the callers that wait take turns: next comes one with the least work under way and, of these, the one
+whose last turn was longest ago. A :class:`Backlog` refuses uploads at once where too many are under way or wait.
 """
 
 from __future__ import annotations
@@ -11,18 +12,25 @@ import asyncio
 import ipaddress
 import time
 from collections import Counter, OrderedDict, deque
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from itertools import count
 from typing import Final, NamedTuple
 
 from knickpoint.server.errors import OverloadedError, TooManyRequestsError
 
-__all__ = ["RateLimit", "Turns", "address_key"]
+__all__ = ["Backlog", "RateLimit", "Turns", "address_key"]
 
 _MINUTE: Final = 60.0
 _MOST_KEYS: Final = 20_000
 """Callers that a rate limit remembers; beyond that, it forgets the one that was seen longest ago."""
 
+_PACE_OF: Final = 50
+"""Uploads by which a backlog knows its pace."""
+
+_LEAST_FOR_PACE: Final = 2
+_FIRST_RETRY_SECONDS: Final = 5.0
+_LONGEST_RETRY_SECONDS: Final = 120.0
 _NETWORK_BITS: Final = 64
 """An owner of IPv6 addresses has at least a network of these, so that its addresses count as one caller."""
 
@@ -103,6 +111,8 @@ class Turns:
         self._wait_seconds = wait_seconds
         self._working: Counter[str] = Counter()
         self._waiting: deque[_Waiting] = deque()
+        self._turns = count(1)
+        self._last: dict[str, int] = {}
 
     @property
     def working(self) -> int:
@@ -125,7 +135,7 @@ class Turns:
 
     async def _begin(self, caller: str) -> None:
         if self._may_begin(caller):
-            self._working[caller] += 1
+            self._take(caller)
             return
         waiting = _Waiting(caller, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
@@ -146,12 +156,22 @@ class Turns:
         self._working[caller] -= 1
         if not self._working[caller]:
             del self._working[caller]
-        for waiting in [*self._waiting]:
-            if self._may_begin(waiting.caller):
-                self._waiting.remove(waiting)
-                self._working[waiting.caller] += 1
-                if not waiting.turn.done():
-                    waiting.turn.set_result(None)
+        while (waiting := self._next()) is not None:
+            self._waiting.remove(waiting)
+            self._take(waiting.caller)
+            if not waiting.turn.done():
+                waiting.turn.set_result(None)
+        if not self._waiting:
+            self._last.clear()  # with nothing that waits, the order is of no use
+
+    def _take(self, caller: str) -> None:
+        self._working[caller] += 1
+        self._last[caller] = next(self._turns)
+
+    def _next(self) -> _Waiting | None:
+        """Return what may begin next, None where nothing may."""
+        able = (waiting for waiting in self._waiting if self._may_begin(waiting.caller))
+        return min(able, key=lambda each: (self._working[each.caller], self._last.get(each.caller, 0)), default=None)
 
     def _may_begin(self, caller: str) -> bool:
         return self.working < self._at_once and self._working[caller] < self._per_caller
@@ -169,3 +189,62 @@ class Turns:
             remedy="The server is busy; try again.",
             seconds=self._wait_seconds,
         )
+
+
+class Backlog:
+    """Bound the uploads of all callers that are under way or wait, by their number and by the bytes that they declare.
+
+    Where too many are there, a caller is refused at once, with the time after which about half of them have gone by the pace of the
+    last ones. A caller that has less than an equal share is admitted all the same, so that one caller cannot keep out the
+    others; the number stays below twice the bound.
+    """
+
+    def __init__(self, most_files: int, most_bytes: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most_files = most_files
+        self._most_bytes = most_bytes
+        self._clock = clock
+        self._of: Counter[str] = Counter()
+        self._ended: deque[float] = deque(maxlen=_PACE_OF)
+        self.bytes = 0
+
+    @property
+    def files(self) -> int:
+        """How many uploads are under way or wait."""
+        return self._of.total()
+
+    @contextmanager
+    def holding(self, caller: str, size: int) -> Iterator[None]:
+        """Count an upload of ``size`` bytes while a ``with`` lasts.
+
+        Raises:
+            TooManyRequestsError: too many uploads or bytes are there already.
+        """
+        full = self.files >= self._most_files or self.bytes + size > self._most_bytes
+        if full and self._of[caller] >= self._share(caller):
+            raise TooManyRequestsError(
+                f"{self.files:,} uploads of {self.bytes:,} bytes are under way",
+                where=caller,
+                remedy="Send the file again after the seconds of Retry-After; nothing of it was stored.",
+                seconds=self._seconds(),
+            )
+        self._of[caller] += 1
+        self.bytes += size
+        try:
+            yield
+        finally:
+            self._of[caller] -= 1
+            if not self._of[caller]:
+                del self._of[caller]
+            self.bytes -= size
+            self._ended.append(self._clock())
+
+    def _share(self, caller: str) -> float:
+        """Return how many uploads ``caller`` may have where too many are there: an equal share of files, or one large file."""
+        callers = len(self._of.keys() | {caller})
+        return self._most_files / callers if self.bytes <= self._most_bytes else 1
+
+    def _seconds(self) -> float:
+        if len(self._ended) < _LEAST_FOR_PACE:
+            return _FIRST_RETRY_SECONDS
+        pace = (self._clock() - self._ended[0]) / len(self._ended)
+        return min(_LONGEST_RETRY_SECONDS, max(1.0, pace * self.files / 2))

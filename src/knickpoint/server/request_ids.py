@@ -12,6 +12,8 @@ from typing import Final
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from knickpoint.notify.links import LINK_PATH
+
 __all__ = ["HEADER", "REQUESTS_LOG", "RequestIds", "request_id"]
 
 HEADER: Final = "x-request-id"
@@ -59,11 +61,17 @@ class RequestIds:
             await self._app(scope, receive, send_named)
         finally:
             if _LOG.isEnabledFor(logging.INFO):
+                path = _logged(scope["path"])
                 milliseconds = round(1000 * (time.monotonic() - begin), 1)
                 about = {
                     "method": scope["method"],
-                    "path": scope["path"],
+                    "path": path,
                     "status": status,
                     "milliseconds": milliseconds,
                 }
-                _LOG.info("%s %s: %s", scope["method"], scope["path"], status, extra={"about": about})
+                _LOG.info("%s %s: %s", scope["method"], path, status, extra={"about": about})
+
+
+def _logged(path: str) -> str:
+    """Return ``path`` as the log shows it; that of a signed link is a secret."""
+    return f"{LINK_PATH}…" if path.startswith(LINK_PATH) else path

@@ -19,13 +19,14 @@ from knickpoint.budget import Budget, spending
 from knickpoint.instance.config import LimitSettings
 from knickpoint.model.access import CallerKind
 from knickpoint.server.callers import RequestIdentity
-from knickpoint.server.rate_limits import RateLimit, Turns, address_key
+from knickpoint.server.rate_limits import Backlog, RateLimit, Turns, address_key
 
 __all__ = ["UPLOADS", "RequestLimits", "limit_request", "limits_of"]
 
 UPLOADS: Final = frozenset({"/api/v1/results", "/api/v1/arrivals"})
 """Paths of uploads: they check the size of their bodies, and no deadline stops an import."""
 
+_MEGABYTE: Final = 1_000_000
 _LIGHT: Final = frozenset({"/api/v1/health", "/api/v1/me", "/api/v1/ready", "/api/v1/reference", "/api/v1/version"})
 """Paths that answer also while all turns are taken."""
 
@@ -49,6 +50,7 @@ class RequestLimits:
             settings.uploads_per_caller,
             settings.upload_wait_seconds,
         )
+        self.backlog = Backlog(settings.uploads_waiting, settings.upload_megabytes_waiting * _MEGABYTE)
         self._importing = Turns(
             "imports", settings.uploads_at_once, settings.uploads_at_once, settings.upload_wait_seconds
         )
@@ -95,9 +97,9 @@ class RequestLimits:
         """Return the turn in which an upload is received."""
         return self._receiving.turn(caller)
 
-    def import_turn(self) -> AbstractAsyncContextManager[None]:
-        """Return the turn in which an upload is in memory and imported."""
-        return self._importing.turn("")
+    def import_turn(self, source: str) -> AbstractAsyncContextManager[None]:
+        """Return the turn in which an upload of ``source`` (a caller and a repository) is in memory and imported."""
+        return self._importing.turn(source)
 
     def budget(self) -> Budget:
         """Return the budget of a request that begins now."""
@@ -115,7 +117,8 @@ async def limit_request(request: Request, identity: RequestIdentity) -> AsyncIte
     """Admit a request, and hold its turn until it is answered.
 
     Raises:
-        TooManyRequestsError: the caller sends too many requests, or too many costly ones at the same time.
+        TooManyRequestsError: the caller sends too many requests, or too many costly ones at the same time; or too many uploads
+            of all callers wait.
         OverloadedError: all callers together send too many costly ones.
     """
     limits, caller = limits_of(request), identity.caller
@@ -126,9 +129,16 @@ async def limit_request(request: Request, identity: RequestIdentity) -> AsyncIte
     if path in _LIGHT:
         yield
     elif path in UPLOADS:
-        async with limits.upload_turn(key):
-            yield
+        with limits.backlog.holding(key, _declared_bytes(request)):
+            async with limits.upload_turn(key):
+                yield
     else:
         async with limits.costly_turn(key):
             with spending(limits.budget()):
                 yield
+
+
+def _declared_bytes(request: Request) -> int:
+    """Return the length of the body that a request declares, 0 where it declares none."""
+    length = request.headers.get("content-length", "")
+    return int(length[:20]) if length.isdecimal() else 0

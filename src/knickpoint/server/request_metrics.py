@@ -7,11 +7,13 @@ depend on what clients send; what no route answers is ``other``.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Final
 
 from prometheus_client import (
     CollectorRegistry,
     Counter,
+    Gauge,
     Histogram,
     ProcessCollector,
     disable_created_metrics,
@@ -46,6 +48,14 @@ class RequestMetrics:
             registry=self.registry,
         )
         ProcessCollector(registry=self.registry)
+        self._uploads = Gauge(
+            "knickpoint_uploads_waiting", "Uploads that are under way or wait.", registry=self.registry
+        )
+        self._upload_bytes = Gauge(
+            "knickpoint_upload_bytes_waiting",
+            "Bytes of the uploads that are under way or wait.",
+            registry=self.registry,
+        )
         self._limited = Counter(
             "knickpoint_requests_limited",
             "Requests that a limit refused or stopped, by limit.",
@@ -57,6 +67,11 @@ class RequestMetrics:
         """Count one request."""
         self._requests.labels(endpoint, method if method in _METHODS else _OTHER, str(status)).inc()
         self._seconds.labels(endpoint).observe(seconds)
+
+    def watch_uploads(self, files: Callable[[], int], size: Callable[[], int]) -> None:
+        """Report what ``files`` and ``size`` (in bytes) return about the uploads that are under way or wait."""
+        self._uploads.set_function(files)
+        self._upload_bytes.set_function(size)
 
     def count_limited(self, limit: str) -> None:
         """Count a request that the limit named ``limit`` refused or stopped."""

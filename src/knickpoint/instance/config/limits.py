@@ -20,6 +20,9 @@ class LimitSettings:
         costly_per_caller: how many of them may be of one caller.
         uploads_at_once: uploads of results that are imported at the same time, with their content in memory.
         uploads_per_caller: uploads of one caller that are received at the same time.
+        uploads_waiting: uploads of all callers that are under way or wait; further ones are refused at once (429), with the time to
+            wait.
+        upload_megabytes_waiting: the same for their size in megabytes.
         wait_seconds: how long a costly request waits for its turn; after that, it is refused (429 where the caller has
             too many, 503 where all callers together have).
         upload_wait_seconds: how long an upload waits for its turn.
@@ -45,6 +48,8 @@ class LimitSettings:
     costly_per_caller: int = 4
     uploads_at_once: int = 2
     uploads_per_caller: int = 8
+    uploads_waiting: int = 200
+    upload_megabytes_waiting: int = 1000
     wait_seconds: float = 20.0
     upload_wait_seconds: float = 300.0
     request_seconds: float = 45.0

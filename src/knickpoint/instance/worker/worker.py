@@ -159,7 +159,7 @@ class Worker:
         """
         tasks: list[tuple[str, Task]] = []
         if ServicePart.INGEST in self.parts:
-            tasks += self._ingest_tasks()
+            tasks += self._ingest_tasks(stop)
         if ServicePart.WORKER in self.parts:
             tasks += self._worker_tasks()
         self._tasks.run("schema", self._check_schema)
@@ -173,8 +173,8 @@ class Worker:
         self._tasks.run("worker", self._beat)
         return busy
 
-    def _ingest_tasks(self) -> Sequence[tuple[str, Task]]:
-        return ("sources", self._poll_sources), ("history", self._follow_history)
+    def _ingest_tasks(self, stop: threading.Event | None) -> Sequence[tuple[str, Task]]:
+        return ("sources", partial(self._poll_sources, stop)), ("history", self._follow_history)
 
     def _worker_tasks(self) -> Sequence[tuple[str, Task]]:
         return (
@@ -201,20 +201,27 @@ class Worker:
             self.instance.store.check_schema()
         return False
 
-    def _poll_sources(self) -> bool:
-        """Poll each source as a task of its own, so that one that fails does not hold up the others."""
-        polls = [
-            self._tasks.run(f"source {name}", partial(self._poll_source, name, settings))
-            for name, settings in self.instance.ingest.sources.items()
-        ]
-        return any(polls)
+    def _poll_sources(self, stop: threading.Event | None) -> bool:
+        """Poll each source as a task of its own, so that one that fails does not hold up the others.
+
+        Sources with many files take turns until all are imported, and alerts judge what is complete.
+        """
+        busy, left = False, list(self.instance.ingest.sources.items())
+        while left and not (stop is not None and stop.is_set()):
+            polls = {
+                name: self._tasks.run(f"source {name}", partial(self._poll_source, name, settings))
+                for name, settings in left
+            }
+            busy = busy or any(polls.values())
+            left = [(name, settings) for name, settings in left if polls[name] and self._sources[name].unfinished]
+        return busy
 
     def _poll_source(self, name: str, settings: SourceSettings) -> bool:
         from knickpoint.ingest import WatchedSource
 
-        if not self._tasks.is_due(f"source {name}", settings.every_seconds):
-            return False
         source = self._sources.setdefault(name, WatchedSource(self.instance, name, settings))
+        if not self._tasks.is_due(f"source {name}", settings.every_seconds) and not source.unfinished:
+            return False
         return self._announce_import(source.poll())
 
     def _follow_history(self) -> bool:

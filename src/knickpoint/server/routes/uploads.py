@@ -82,12 +82,17 @@ async def post_results(
     format: Annotated[str, Query(description="Name of the format. Default: recognised from the content.")] = "",  # noqa: A002
     dry_run: Annotated[bool, Query(description="Import the file, then roll back.")] = False,
 ) -> UploadAnswer:
-    """Import a results file, the body of the request, exactly once."""
+    """Import a results file, the body of the request, exactly once.
+
+    The answer comes when the results are stored. 429 and 503 with `Retry-After` say that nothing of them is, and when to send the file
+    again. Callers and repositories take turns.
+    """
     repository = permitted_repository(instance, caller, repository)
     source = upload_source(caller, repository, name)
     measured = in_utc(time) if time is not None else None
     sidecar = Sidecar(commit=commit, branch=branch, repository=repository, run=run, time=measured, format=format)
-    async with _received(request, largest_bytes(instance), _SPLIT_REMEDY) as file, limits_of(request).import_turn():
+    turn = limits_of(request).import_turn(f"{caller.name} {repository}")
+    async with _received(request, largest_bytes(instance), _SPLIT_REMEDY) as file, turn:
         return await run_in_threadpool(lambda: import_upload(instance, file.read(), source, sidecar, dry_run=dry_run))
 
 
@@ -103,5 +108,5 @@ async def post_arrivals(_caller: Notifier, request: Request, instance: RequestIn
     another delivery.
     """
     received = _received(request, _LARGEST_EVENT, "Send the event, not the file.")
-    async with received as file, limits_of(request).import_turn():
+    async with received as file, limits_of(request).import_turn("arrivals"):
         return await run_in_threadpool(lambda: import_notified_files(instance, file.read()))
