@@ -6,6 +6,7 @@ import gc
 import os
 import shutil
 import sqlite3
+import sys
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
@@ -84,6 +85,18 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _applications_are_freed() -> Iterator[None]:
+    """Free the applications of the tests of a module.
+
+    FastAPI remembers what kind of callable each endpoint is, and with a bound method it remembers the whole instance.
+    """
+    yield
+    for each in vars(sys.modules.get("fastapi.dependencies.models", object)).values():
+        if hasattr(each, "cache_clear"):
+            each.cache_clear()
 
 
 @pytest.fixture
