@@ -12,9 +12,12 @@ import "./styles/bisection.css";
 import "./styles/explore.css";
 import "./styles/overview.css";
 import "./styles/status.css";
+import "./styles/settings.css";
 import "uplot/dist/uPlot.min.css";
 
+import { applyTimeZone } from "./state/appearance";
 import { applyTheme } from "./state/theme";
 import "./views/app";
 
 applyTheme();
+applyTimeZone();

@@ -1,5 +1,25 @@
-import { expect, test } from "vitest";
-import { ageText, dayText, timestampText } from "../src/text/dates";
+import { afterEach, expect, test } from "vitest";
+import { ageText, clockText, dayText, isTimeZone, timestampText, writeDatesIn } from "../src/text/dates";
+
+afterEach(() => writeDatesIn(undefined));
+
+test.each([
+  ["UTC", "2026-03-14 23:30 UTC"],
+  ["Asia/Kolkata", "2026-03-15 05:00 UTC+05:30"],
+  ["America/New_York", "2026-03-14 19:30 UTC−04:00"],
+])("in %s a time is %s", (zone, text) => {
+  writeDatesIn(zone);
+  expect(timestampText("2026-03-14T23:30:00Z")).toBe(text);
+});
+
+test("midnight is the begin of a day", () => {
+  writeDatesIn("UTC");
+  expect([dayText(0), clockText(0)]).toEqual(["1970-01-01", "00:00"]);
+});
+
+test("a time zone is known by its name", () => {
+  expect(["UTC", "Europe/Berlin", "", "Mars/Base"].map(isTimeZone)).toEqual([true, true, false, false]);
+});
 
 test("a day can be sorted as text", () => {
   expect(dayText("2026-03-04T12:00:00Z")).toBe("2026-03-04");

@@ -1,7 +1,7 @@
 /** The options and data of uPlot: scales, axes, one series for each line. */
 
 import uPlot from "uplot";
-import { dayText } from "../text/dates";
+import { clockText, dayText } from "../text/dates";
 import { axisTexts } from "../text/units";
 import {
   axisIndex,
@@ -212,7 +212,7 @@ export function dateLabels(times: Float64Array, splits: readonly number[]): stri
     const time = Number.isInteger(split) ? times[split] : undefined;
     if (time === undefined || Number.isNaN(time)) return "";
     const label = dayText(time);
-    if (label === previous) return new Date(time * 1000).toTimeString().slice(0, 5);
+    if (label === previous) return clockText(time);
     previous = label;
     return label;
   });

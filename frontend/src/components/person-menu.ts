@@ -6,6 +6,7 @@ import type { Caller } from "../api/client";
 import { PageElement } from "../page-element";
 import { auditRoute } from "../routes/audit";
 import { routeUrl } from "../routes/routes";
+import { settingsRoute } from "../routes/settings";
 import { tokensRoute } from "../routes/tokens";
 import { isAllowedEverywhere, isAllowedSomewhere, signInUrl } from "../state/access";
 import { signOutForm } from "../templates/access";
@@ -65,11 +66,13 @@ export class PersonMenu extends PageElement {
   /** The pages that have no room in the header of a narrow window. */
   private renderLinks() {
     const { caller } = this;
-    if (!isAllowedSomewhere(caller, "admin")) return nothing;
-    return html`<nav class="person-links" aria-label="Administration">
-      <a href=${routeUrl(tokensRoute)}>Tokens</a>
-      ${isAllowedEverywhere(caller, "admin") ? html`<a href=${routeUrl(auditRoute)}>Audit log</a>` : nothing}
-    </nav>`;
+    const settings = html`<p><a href=${routeUrl(settingsRoute)}>Settings</a></p>`;
+    if (!isAllowedSomewhere(caller, "admin")) return settings;
+    return html`${settings}
+      <nav class="person-links" aria-label="Administration">
+        <a href=${routeUrl(tokensRoute)}>Tokens</a>
+        ${isAllowedEverywhere(caller, "admin") ? html`<a href=${routeUrl(auditRoute)}>Audit log</a>` : nothing}
+      </nav>`;
   }
 
   private renderSignIn() {

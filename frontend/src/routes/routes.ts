@@ -8,6 +8,7 @@ import { exploreFormat, type ExploreRoute } from "./explore";
 import { missingFormat, type MissingRoute } from "./missing";
 import { overviewFormat, type OverviewRoute } from "./overview";
 import { qualityFormat, type QualityRoute } from "./quality";
+import { settingsFormat, type SettingsRoute } from "./settings";
 import { statusFormat, type StatusRoute } from "./status";
 import { tokensFormat, type TokensRoute } from "./tokens";
 import { traceFormat, type TraceRoute } from "./trace";
@@ -31,6 +32,7 @@ export type Route =
   | StatusRoute
   | MissingRoute
   | QualityRoute
+  | SettingsRoute
   | TokensRoute
   | AuditRoute
   | UnknownRoute;
@@ -49,6 +51,7 @@ const FORMATS: { [V in View]: RouteFormat<RouteOf<V>> } = {
   status: statusFormat,
   missing: missingFormat,
   quality: qualityFormat,
+  settings: settingsFormat,
   tokens: tokensFormat,
   audit: auditFormat,
   unknown: {

@@ -16,6 +16,11 @@ export class PersonSettings {
     return (kept ? values[name] : localStorage.getItem(storageKey(name))) ?? "";
   }
 
+  /** Forget what was loaded: another person uses the page. */
+  reset(): void {
+    this.answer = undefined;
+  }
+
   async set(name: SettingName, value: string): Promise<void> {
     if ((await this.load()).kept) this.answer = Promise.resolve(await api.putSetting(name, value));
     else localStorage.setItem(storageKey(name), value);

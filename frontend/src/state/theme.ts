@@ -1,4 +1,4 @@
-/** The theme: light, dark, or that of the system. The choice is the only state that the browser keeps. */
+/** The theme: light, dark, or that of the system. The browser keeps it, so that a page begins in it. */
 
 export type Theme = "system" | "light" | "dark";
 
@@ -7,9 +7,15 @@ const STORAGE_KEY = "knickpoint-theme";
 /** The theme that a press of the button chooses next. */
 export const nextTheme: Record<Theme, Theme> = { system: "light", light: "dark", dark: "system" };
 
+export const THEMES: readonly Theme[] = ["system", "light", "dark"];
+
 export function currentTheme(): Theme {
-  const stored = localStorage.getItem(STORAGE_KEY);
-  return stored === "light" || stored === "dark" ? stored : "system";
+  return parseTheme(localStorage.getItem(STORAGE_KEY));
+}
+
+/** A stored theme; that of the system where there is none that can be read. */
+export function parseTheme(text: string | null): Theme {
+  return text === "light" || text === "dark" ? text : "system";
 }
 
 /** Use a theme from now on, and on the next visit. */

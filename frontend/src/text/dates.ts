@@ -1,19 +1,49 @@
-/** Dates and times as text, in the time zone of the browser. */
+/** Dates and times as text, in the time zone that a person chose: by default that of the browser. */
+
+interface DateParts {
+  day: string;
+  clock: string;
+  /** Offset to UTC: "UTC+01:00". */
+  zone: string;
+}
+
+let formatter = formatterOf(undefined);
+
+/** Whether the browser knows a time zone of this name. */
+export function isTimeZone(name: string): boolean {
+  try {
+    formatterOf(name);
+    return name !== "";
+  } catch {
+    return false;
+  }
+}
+
+/** The time zone of the browser. */
+export function browserTimeZone(): string {
+  return new Intl.DateTimeFormat().resolvedOptions().timeZone;
+}
+
+/** Write all dates in this time zone from now on; undefined for that of the browser. */
+export function writeDatesIn(name: string | undefined): void {
+  formatter = formatterOf(name);
+}
 
 /** The date in the order that sorts as text: 2026-03-14. Numbers are seconds since 1970. */
 export function dayText(time: string | number): string {
-  const date = new Date(typeof time === "number" ? time * 1000 : time);
-  return `${date.getFullYear()}-${twoDigits(date.getMonth() + 1)}-${twoDigits(date.getDate())}`;
+  return partsOf(time).day;
+}
+
+/** The time of day: 09:30. Numbers are seconds since 1970. */
+export function clockText(time: string | number): string {
+  return partsOf(time).clock;
 }
 
 /** Date, time of day and offset to UTC: 2026-03-14 09:30 UTC+01:00. */
 export function timestampText(time: string | null): string {
   if (time === null) return "no date";
-  const date = new Date(time);
-  const offset = -date.getTimezoneOffset();
-  const hours = twoDigits(Math.floor(Math.abs(offset) / 60));
-  const zone = offset === 0 ? "UTC" : `UTC${offset < 0 ? "−" : "+"}${hours}:${twoDigits(Math.abs(offset) % 60)}`;
-  return `${dayText(time)} ${twoDigits(date.getHours())}:${twoDigits(date.getMinutes())} ${zone}`;
+  const { day, clock, zone } = partsOf(time);
+  return `${day} ${clock} ${zone}`;
 }
 
 const UNITS: readonly [seconds: number, name: string][] = [
@@ -35,6 +65,28 @@ export function ageText(time: string | null, now: number = Date.now()): string {
   return "just now";
 }
 
-function twoDigits(number: number): string {
-  return String(number).padStart(2, "0");
+function partsOf(time: string | number): DateParts {
+  const parts: Partial<Record<Intl.DateTimeFormatPartTypes, string>> = {};
+  for (const { type, value } of formatter.formatToParts(typeof time === "number" ? time * 1000 : new Date(time))) {
+    parts[type] = value;
+  }
+  const { year = "", month = "", day = "", hour = "", minute = "", timeZoneName = "" } = parts;
+  return {
+    day: `${year.padStart(4, "0")}-${month}-${day}`,
+    clock: `${hour}:${minute}`,
+    zone: timeZoneName.replace("GMT", "UTC").replace("+00:00", "").replace("-", "−"),
+  };
+}
+
+function formatterOf(timeZone: string | undefined): Intl.DateTimeFormat {
+  return new Intl.DateTimeFormat("en", {
+    timeZone,
+    year: "numeric",
+    month: "2-digit",
+    day: "2-digit",
+    hour: "2-digit",
+    minute: "2-digit",
+    hourCycle: "h23",
+    timeZoneName: "longOffset",
+  });
 }

@@ -2,14 +2,16 @@
 
 import { html, nothing } from "lit";
 import { customElement, query, state } from "lit/decorators.js";
+import { keyed } from "lit/directives/keyed.js";
 import { onRefusal } from "../api/access";
-import { api, ApiError, type Caller, type Repository } from "../api/client";
+import { api, ApiError, toApiError, type Caller, type Repository } from "../api/client";
 import { onReconnect, reportRecovery } from "../api/connection";
 import "../components/keyboard-help";
 import type { KeyboardHelp } from "../components/keyboard-help";
 import "../components/person-menu";
 import { PageElement } from "../page-element";
 import "../components/toast";
+import "../components/views-menu";
 import { alertsRoute } from "../routes/alerts";
 import { auditRoute } from "../routes/audit";
 import { exploreRoute } from "../routes/explore";
@@ -18,13 +20,17 @@ import { followLink, navigate } from "../routes/navigation";
 import { pageTitle, parseRoute, routeUrl, type Route, type View } from "../routes/routes";
 import { overviewRoute } from "../routes/overview";
 import { qualityRoute } from "../routes/quality";
+import { settingsRoute } from "../routes/settings";
 import { statusRoute } from "../routes/status";
 import { tokensRoute } from "../routes/tokens";
 import { triageRoute } from "../routes/triage";
 import { isAllowedEverywhere, isAllowedSomewhere, NO_SESSION, nextSession, type Session } from "../state/access";
+import { chooseTheme, currentTimeZone, loadAppearance } from "../state/appearance";
+import { personSettings } from "../state/person-settings";
 import { Resource } from "../state/resource";
 import { handleKey, registerShortcuts, type ShortcutGroup } from "../state/shortcuts";
-import { currentTheme, nextTheme, setTheme } from "../state/theme";
+import { currentTheme, nextTheme } from "../state/theme";
+import { showToast } from "../state/toasts";
 import { noPermissionNotice, noticeBanner, sessionEndedBanner, signInNotice } from "../templates/access";
 import { errorNotice, loadingNotice } from "../templates/notice";
 import { PAGES, type PageData } from "./pages";
@@ -33,6 +39,8 @@ import { PAGES, type PageData } from "./pages";
 @customElement("kp-app")
 export class App extends PageElement {
   @state() private route = this.readRoute();
+  /** The time zone that the page was rendered in. */
+  @state() private timeZone = currentTimeZone();
   @query("kp-keyboard-help") private readonly help!: KeyboardHelp | null;
 
   /** Who asks, as the server knows them; undefined for a sign-in that the server does not accept. */
@@ -71,6 +79,7 @@ export class App extends PageElement {
     super.connectedCallback();
     window.addEventListener("popstate", this.onRoute);
     window.addEventListener("kp-route", this.onRoute);
+    window.addEventListener("kp-theme", () => this.requestUpdate());
     document.addEventListener("click", followLink);
     document.addEventListener("keydown", handleKey);
     document.addEventListener("visibilitychange", this.onReturn);
@@ -89,6 +98,20 @@ export class App extends PageElement {
     const before = this.session;
     this.session = nextSession(before, answer);
     if (before.ended && !this.session.ended) reportRecovery();
+    const { caller } = this.session;
+    if (caller && (caller.kind !== before.caller?.kind || caller.name !== before.caller.name))
+      void this.loadAppearance();
+  }
+
+  /** Use what the person chose; a page that is shown renders anew if its dates change. */
+  private async loadAppearance(): Promise<void> {
+    personSettings.reset();
+    try {
+      await loadAppearance();
+    } catch {
+      return; // The page looks as this browser has it; what fails here fails visibly in the requests of the page.
+    }
+    this.timeZone = currentTimeZone();
   }
 
   private get mayRead(): boolean {
@@ -112,14 +135,17 @@ export class App extends PageElement {
         { keys: ["O"], description: "go to the overview", run: () => navigate(overviewRoute) },
         { keys: ["T"], description: "go to triage", run: () => navigate(triageRoute) },
         { keys: ["E"], description: "go to explore", run: () => navigate(exploreRoute) },
+        { keys: [","], description: "go to the settings", run: () => navigate(settingsRoute) },
         { keys: ["D"], description: "theme: light, dark, or that of the system", run: () => this.changeTheme() },
       ],
     };
   }
 
   private changeTheme(): void {
-    setTheme(nextTheme[currentTheme()]);
-    this.requestUpdate();
+    chooseTheme(nextTheme[currentTheme()]).catch((thrown: unknown) => {
+      const { message, remedy } = toApiError(thrown);
+      showToast({ text: `${message} ${remedy}`, failure: true });
+    });
   }
 
   override render() {
@@ -144,7 +170,7 @@ export class App extends PageElement {
       ${this.renderNavigation()}
       <span class="spring"></span>
       <button
-        class="icon"
+        class="icon spare"
         title="Theme: ${theme} (D)"
         aria-label="Theme: ${theme}. Change"
         @click=${() => this.changeTheme()}
@@ -155,9 +181,10 @@ export class App extends PageElement {
         </svg>
         ${theme === "system" ? nothing : html`<span class="icon-word">${theme}</span>`}
       </button>
-      <a class="icon" href="/api/v1/reference" target="_blank" title="API of version ${this.version.value ?? ""}"
+      <a class="icon spare" href="/api/v1/reference" target="_blank" title="API of version ${this.version.value ?? ""}"
         >API</a
       >
+      ${this.mayRead ? html`<kp-views-menu></kp-views-menu>` : nothing}
       ${this.session.caller ? html`<kp-person-menu .caller=${this.session.caller}></kp-person-menu>` : nothing}
       <button class="icon" title="Keyboard (?)" aria-label="Keyboard help" @click=${() => this.help?.show()}>?</button>
     </header>`;
@@ -203,7 +230,7 @@ export class App extends PageElement {
     if (notLoaded) return errorNotice(notLoaded, () => location.reload());
     if (loaded !== this.route.view) return loadingNotice("Loading");
     const { render } = PAGES[loaded] as { render: (route: Route, data: PageData) => unknown };
-    return render(this.route, { repositories, caller });
+    return keyed(this.timeZone, render(this.route, { repositories, caller }));
   }
 
   /** Before the first answer, or with a sign-in that the server does not accept. */

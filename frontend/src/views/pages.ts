@@ -62,6 +62,10 @@ export const PAGES: { [V in View]: Page<V> } = {
     load: () => import("./quality/view"),
     render: (route, { caller }) => html`<kp-quality .route=${route} .caller=${caller}></kp-quality>`,
   },
+  settings: {
+    load: () => import("./settings/view"),
+    render: (_, { caller }) => html`<kp-settings .caller=${caller}></kp-settings>`,
+  },
   tokens: {
     load: () => import("./tokens/view"),
     render: (route, { repositories, caller }) =>

@@ -26,6 +26,7 @@ _VIEWS: Final = (
     "/status",
     "/missing",
     "/quality",
+    "/settings",
     "/tokens",
     "/audit",
 )

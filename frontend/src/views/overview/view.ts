@@ -8,6 +8,7 @@ import { navigate } from "../../routes/navigation";
 import { overviewRoute, type OverviewRoute } from "../../routes/overview";
 import { look } from "../../state/last-look";
 import { Resource } from "../../state/resource";
+import { loadViews, type SavedView } from "../../state/saved-views";
 import { errorNotice, loadingNotice } from "../../templates/notice";
 import { selectField } from "../../templates/select-field";
 import { ageText, timestampText } from "../../text/dates";
@@ -31,6 +32,7 @@ export class OverviewView extends PageElement {
   @property({ attribute: false }) route: OverviewRoute = overviewRoute;
   @property({ attribute: false }) repositories: readonly Repository[] = [];
   @state() private lastLook: number | undefined;
+  @state() private pinned: readonly SavedView[] = [];
 
   private readonly overview = new Resource<readonly [string, string], Overview>(this, {
     args: () => (this.since === undefined ? undefined : [this.since, this.route.repository]),
@@ -49,7 +51,20 @@ export class OverviewView extends PageElement {
       ({ since }) => (this.lastLook = since),
       () => (this.lastLook = Date.now() - 7 * DAY_MS),
     );
+    window.addEventListener("kp-views", this.onViews);
+    this.onViews();
   }
+
+  override disconnectedCallback(): void {
+    window.removeEventListener("kp-views", this.onViews);
+    super.disconnectedCallback();
+  }
+
+  private readonly onViews = (): void =>
+    void loadViews().then(
+      (views) => (this.pinned = views.filter(({ pinned }) => pinned)),
+      () => (this.pinned = []),
+    );
 
   /** The time from which on things are new; undefined until it is known when the person last looked. */
   private get since(): string | undefined {
@@ -74,7 +89,7 @@ export class OverviewView extends PageElement {
     if (this.repositories.every(({ traces }) => traces === 0)) return renderEmpty();
     const { value, error } = this.overview;
     return html`<div class="page-head"><h1>Overview</h1></div>
-      ${this.renderTools()} ${error ? errorNotice(error, () => this.overview.reload()) : nothing}
+      ${this.renderPinned()} ${this.renderTools()} ${error ? errorNotice(error, () => this.overview.reload()) : nothing}
       ${
         value
           ? html`${renderFigures(value, this.notices.value, this.route)} ${renderFailing(value)}
@@ -92,6 +107,13 @@ export class OverviewView extends PageElement {
           ></kp-repository-trends>`,
       )}
       ${this.renderOthers()}`;
+  }
+
+  private renderPinned() {
+    if (this.pinned.length === 0) return nothing;
+    return html`<nav class="pinned-views" aria-label="Pinned views">
+      ${this.pinned.map(({ name, url }) => html`<a class="button small" href=${url}><bdi>${name}</bdi></a>`)}
+    </nav>`;
   }
 
   private renderTools() {
