@@ -128,6 +128,9 @@ bench-accuracy: setup-dev ## Accuracy of detection beside its peers
 bench-store: setup-dev ## Speed of the store beside its peers
 	@$(BIN)/python benchmarks/store.py
 
+bench-service: setup-dev ## A running instance: answers, findings, uploads, beside its peers (SERVICE_ARGS="--full" or PARTS)
+	@$(BIN)/python benchmarks/service.py $(SERVICE_ARGS)
+
 bench-dashboard: setup-dev ## Speed of the triage page of a large instance
 	@$(BIN)/python benchmarks/dashboard_page.py
 
@@ -188,4 +191,4 @@ format: $(STAMPS)/dev $(DASHBOARD) ## Format the Python code, the C code and the
 clean: ## Remove what was built; .venv stays
 	@rm -rf build src/knickpoint/server/static src/*.egg-info frontend/node_modules
 
-.PHONY: dist try-packages help setup setup-dev demo test lint types imports test-python test-frontend docs site docs-pictures docs-write test-long test-kills bench-detect bench-accuracy bench-store bench-dashboard bench-watch bench-gate bench-compare bench-formats bench-bisect train-default fuzz-api fuzz-formats lock format clean
+.PHONY: dist try-packages help setup setup-dev demo test lint types imports test-python test-frontend docs site docs-pictures docs-write test-long test-kills bench-detect bench-accuracy bench-store bench-service bench-dashboard bench-watch bench-gate bench-compare bench-formats bench-bisect train-default fuzz-api fuzz-formats lock format clean

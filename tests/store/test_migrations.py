@@ -8,7 +8,8 @@ import sys
 from typing import Any
 
 import pytest
-from sqlalchemy import text
+from alembic import op
+from sqlalchemy import inspect, text
 
 from knickpoint.model.audit import AuditKind
 from knickpoint.model.errors import StoreError
@@ -77,6 +78,31 @@ def test_processes_that_open_an_older_store_at_the_same_time_migrate_it_once(emp
     assert [(process.communicate()[1], process.returncode) for process in processes] == [(b"", 0)] * 3
     with database.reading() as connection:
         assert current_revision(connection) == HEAD
+    database.close()
+
+
+def test_a_migration_that_breaks_in_the_middle_leaves_the_older_store_as_it_was(
+    empty_location: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = Database(empty_location)
+    migrate(database, "0032")
+    add_column = op.add_column
+    added: list[str] = []
+
+    def add_one_column(table: str, column: Any) -> None:
+        if added:
+            raise RuntimeError("the machine is gone")
+        added.append(column.name)
+        add_column(table, column)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(op, "add_column", add_one_column)
+        with pytest.raises(RuntimeError, match="the machine is gone"):
+            migrate(database)
+    with database.reading() as connection:
+        columns = {each["name"] for each in inspect(connection).get_columns("worker")}
+        assert (current_revision(connection), added[0] in columns) == ("0032", False)
+    migrate(database)
     database.close()
 
 

@@ -19,7 +19,7 @@ __all__ = ["WatchedSource"]
 _MOST_UNREADABLE: Final = 5
 """After so many unreadable files in a row, the file source or the repository is taken for one that does not answer."""
 
-_AT_A_TIME: Final = 500
+_AT_A_TIME: Final = 100
 """Files that a poll imports at most: their summaries are in memory, and other sources wait."""
 
 
@@ -45,7 +45,7 @@ class WatchedSource:
         """Import what is new or changed since the last poll; after a start, what the ledger does not know.
 
         A file that cannot be read does not keep the others out. It is reported once, and tried again at every poll. After
-        five unreadable files in a row, the rest is left for the next poll. So is what is beyond 500 files.
+        five unreadable files in a row, the rest is left for the next poll. So is what is beyond 100 files.
 
         Raises:
             ServiceError: the source cannot be listed.

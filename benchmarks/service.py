@@ -1,0 +1,195 @@
+"""Measure a running instance: its answers, findings and uploads, beside its peers (``make bench-service``).
+
+    python benchmarks/service.py                     # 40,000 traces × 250, 10 readers for a minute: five minutes on two cores
+    python benchmarks/service.py --full              # 400,000 traces, 50 readers for ten minutes, 100 uploads a second for ten
+    python benchmarks/service.py readers uploads     # some parts only
+
+API and workers are processes of their own, on a PostgreSQL of this run, with NATS and 50 alerts. Everything shares the cores of this
+machine, readers and uploads included. The load of the machine is a row of the table, as figures of wall time depend on it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from service_peers import dask_rows, narrow_rows
+from service_readers import reading
+from service_uploads import arriving, large_file, upload_at_rate
+from service_waiting import waiting_rows
+from service_world import COMMITS, Process, World, world
+from table import Reach, Row, finish, one_line
+
+_PARTS: Final = ("start", "readers", "uploads", "waiting", "narrow", "dask")
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much a run measures."""
+
+    traces: int
+    readers: int
+    read_seconds: float
+    rate: float
+    upload_seconds: float
+    large: int
+    waiting: int
+
+
+_USUAL: Final = Size(40_000, 10, 60.0, 100.0, 10.0, 200_000, 1_000)
+_FULL: Final = Size(400_000, 50, 600.0, 100.0, 600.0, 1_000_000, 10_000)
+
+
+def _start_rows(place: World, _size: Size) -> list[Row]:
+    """Start a server, and wait until it is ready."""
+    seconds = []
+    for _ in range(3):
+        start = time.perf_counter()
+        place.serve("--only", "api")
+        seconds.append(time.perf_counter() - start)
+    measure = f"start of a server at {place.traces:,} traces to ready (median of 3)"
+    return [Row(measure, "s", float(np.median(seconds)), reach=Reach.AT_MOST, bound=2.0)]
+
+
+def _reader_rows(place: World, size: Size) -> list[Row]:
+    """Have people read while results arrive and two workers judge them."""
+    api = place.serve("--only", "api")
+    for _ in range(2):
+        place.serve("--only", "worker")
+    with _delays(place) as delays, reading(api.address, place.traces, size.readers) as readings:
+        time.sleep(5)
+        readings.seconds.clear()  # the first answers fill caches
+        with arriving(api.address, place.traces, 2.0) as statuses:
+            time.sleep(size.read_seconds / 4)
+            before = api.memory
+            time.sleep(3 * size.read_seconds / 4)
+            after = api.memory
+        time.sleep(3)
+    milliseconds = np.array(readings.all) * 1000
+    p50, p95, p99 = np.percentile(milliseconds, [50, 95, 99])
+    name = f"{size.readers} readers at {place.traces:,} × {COMMITS}, {len(statuses)} files arriving"
+    slowest = {asked: float(np.percentile(each, 95)) * 1000 for asked, each in readings.seconds.items()}
+    worst = max(slowest, key=slowest.__getitem__)
+    for problem in sorted(set(readings.errors)):
+        print(f"an answer failed: {problem}", file=sys.stderr)
+    assert set(statuses) == {200}, f"an upload failed: {statuses}"
+    return [
+        Row(f"answers to {name}: p50 of {milliseconds.size:,}", "ms", float(p50)),
+        Row("… p95", "ms", float(p95), reach=Reach.AT_MOST, bound=150),
+        Row("… p99", "ms", float(p99), reach=Reach.AT_MOST, bound=400),
+        Row(f"… p95 of the slowest ({worst})", "ms", slowest[worst]),
+        Row("… errors", "", float(len(readings.errors)), reach=Reach.AT_MOST, bound=0),
+        Row("memory of the API at the end / after a quarter", "MB", after, before, "before", Reach.AT_MOST_TIMES, 1.05),
+        Row(f"arrival → finding, p95 of {len(delays)} files", "s", _p95(delays), reach=Reach.AT_MOST, bound=4.0),
+    ]
+
+
+def _p95(values: Sequence[float]) -> float | None:
+    return float(np.percentile(values, 95)) if values else None
+
+
+@contextmanager
+def _delays(place: World) -> Iterator[list[float]]:
+    """Watch the outbox, and give the seconds for which each event about new values waited for its findings."""
+    import psycopg
+
+    delays, stop = list[float](), threading.Event()
+    statement = (
+        "SELECT id, created FROM outbox_event WHERE consumer = 'main' AND kind = 'traces-changed' AND state = 'ready'"
+    )
+
+    def watch() -> None:
+        known: dict[int, float] = {}
+        with psycopg.connect(place.location, autocommit=True) as connection:
+            while not stop.wait(0.05):
+                now: dict[int, float] = dict(connection.execute(statement).fetchall())
+                delays.extend(time.time() - created for number, created in known.items() if number not in now)
+                known = now
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield delays
+    finally:
+        stop.set()
+        thread.join()
+
+
+def _upload_rows(place: World, size: Size) -> list[Row]:
+    """Upload more than the server takes at once, then one large file."""
+    api = place.serve("--only", "api")
+    arrived = upload_at_rate(api.address, size.rate, size.upload_seconds, 2 * COMMITS)
+    wanted = int(size.rate * size.upload_seconds)
+    most = api.most_memory
+    large = _large_rows(place.serve("--only", "api"), size)
+    refused = arrived.statuses[429] + arrived.statuses[503]
+    name = f"{size.rate:g} uploads a second for {size.upload_seconds:g} s"
+    return [
+        Row(f"{name}: stored of {wanted:,}", "", float(arrived.stored), float(wanted), "sent", Reach.TIMES_MORE, 1.0),
+        Row("… seconds until all were stored", "s", arrived.lasted),
+        Row("… refused at first, and sent again after Retry-After", "", float(refused)),
+        Row("… refused without Retry-After", "", float(arrived.missing_retry_after), reach=Reach.AT_MOST, bound=0),
+        Row("… p95 from the first attempt to stored", "s", _p95(arrived.seconds)),
+        Row("… most memory of the API", "MB", most),
+        *large,
+    ]
+
+
+def _large_rows(api: Process, size: Size) -> list[Row]:
+    before = api.most_memory
+    status, seconds = large_file(api.address, size.large, 3 * COMMITS)
+    assert status == 200, f"the large file was answered with {status}"
+    return [
+        Row(f"one file of {size.large:,} new traces", "s", seconds),
+        Row("… memory of the API above that before", "MB", api.most_memory - before),
+    ]
+
+
+_MEASURES: Final[dict[str, Callable[[World, Size], list[Row]]]] = {
+    "start": _start_rows,
+    "readers": _reader_rows,
+    "uploads": _upload_rows,
+    "waiting": lambda place, size: waiting_rows(place, size.waiting),
+    "narrow": lambda place, _size: narrow_rows(place),
+    "dask": lambda place, _size: dask_rows(place),
+}
+
+
+def main() -> None:
+    """Measure the parts that were asked for, print a line at a time, and the table at the end."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"some of {', '.join(_PARTS)}; all without any")
+    parser.add_argument(
+        "--full", action="store_true", help="the size of a large instance: an hour, and 12 GB of memory"
+    )
+    parser.add_argument("--traces", type=int, default=0, help="another number of traces")
+    asked = parser.parse_args()
+    if unknown := set(asked.parts) - set(_PARTS):
+        parser.error(f"there is no part {', '.join(sorted(unknown))}")
+    size = _FULL if asked.full else _USUAL
+    rows = [Row("load of the machine before", "", os.getloadavg()[0])]
+    begun = time.perf_counter()
+    with world(asked.traces or size.traces) as place:
+        rows.append(
+            Row(f"an instance of {place.traces:,} × {COMMITS}, filled and judged", "s", time.perf_counter() - begun)
+        )
+        for part in asked.parts or _PARTS:
+            for row in _MEASURES[part](place, size):
+                print(one_line(row), flush=True)
+                rows.append(row)
+    rows.append(Row("load of the machine after", "", os.getloadavg()[0]))
+    print()
+    finish("service", rows, only=asked.parts)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""Readers that ask an API as the pages of the dashboard do, and how long they wait."""
+
+from __future__ import annotations
+
+import http.client
+import random
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from urllib.parse import quote, urlsplit
+
+from service_world import BOTS, REPOSITORY
+
+__all__ = ["Readings", "reading"]
+
+_PAUSE_SECONDS = 1.0
+"""How long a reader looks at an answer before the next one."""
+
+
+@dataclass
+class Readings:
+    """The seconds of all answers by what was asked, and the answers that were no success."""
+
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+    errors: list[str] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, name: str, seconds: float, problem: str) -> None:
+        """Add an answer, and its problem if it has one."""
+        with self._lock:
+            self.seconds.setdefault(name, []).append(seconds)
+            if problem:
+                self.errors.append(problem)
+
+    @property
+    def all(self) -> list[float]:
+        """The seconds of all answers."""
+        return [each for asked in self.seconds.values() for each in asked]
+
+
+@contextmanager
+def reading(address: str, traces: int, readers: int) -> Iterator[Readings]:
+    """Have ``readers`` ask while a ``with`` lasts; each pauses for a second between two requests."""
+    readings, stop = Readings(), threading.Event()
+    threads = [
+        threading.Thread(target=_read, args=(address, traces, number, readings, stop), daemon=True)
+        for number in range(readers)
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        yield readings
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+def _requests(chance: random.Random, traces: int) -> Sequence[tuple[str, str]]:
+    """Return what a person asks for on the way through the dashboard, each with its name."""
+    trace = chance.randrange(1, traces + 1)
+    query = quote(f"bot=device_{chance.randrange(BOTS)}&config=gpu")
+    return (
+        ("triage", f"regressions?repository={REPOSITORY}&size=50"),
+        ("overview", f"overview?repository={REPOSITORY}&since=2026-01-01T00:00:00Z"),
+        ("facets", f"facets?repository={REPOSITORY}&query={query}"),
+        ("traces", f"traces?repository={REPOSITORY}&query={query}&limit=50"),
+        ("changes", f"traces/{trace}/changes"),
+        ("values", f"values?traces={trace}"),
+        ("commits", f"commits?repository={REPOSITORY}&limit=100"),
+    )
+
+
+def _read(address: str, traces: int, number: int, readings: Readings, stop: threading.Event) -> None:
+    chance = random.Random(number)
+    parts = urlsplit(address)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=120)
+    stop.wait(chance.random() * _PAUSE_SECONDS)
+    while not stop.is_set():
+        for name, path in _requests(chance, traces):
+            start = time.perf_counter()
+            try:
+                connection.request("GET", f"/api/v1/{path}")
+                answer = connection.getresponse()
+                answer.read()
+                problem = "" if answer.status == 200 else f"{name}: {answer.status}"
+            except (OSError, http.client.HTTPException) as error:
+                connection.close()
+                problem = f"{name}: {error!r}"
+            readings.add(name, time.perf_counter() - start, problem)
+            if stop.wait(_PAUSE_SECONDS):
+                return
