@@ -53,6 +53,8 @@ const ROUTES: readonly Route[] = [
   },
   { ...exploreRoute, formulas: ['ave(filter("a=b"))', "2 * 3"] },
   { ...exploreRoute, keys: "abcdefghijkl" },
+  { ...exploreRoute, plotted: "os=linux" },
+  { ...exploreRoute, plotted: "" },
   overviewRoute,
   { ...overviewRoute, repository: "r", days: 7, query: "os=linux", by: "suite", commits: 100 },
   { view: "benchmark", repository: "r", param: "test", name: "a/b c" },

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { decodeSeries } from "../src/api/series";
+import { decodeCompactSeries, decodeSeries } from "../src/api/series";
 
 const bytes = (...numbers: number[]): ArrayBuffer => new Float64Array(numbers).buffer;
 
@@ -17,4 +17,27 @@ test("no bytes are no series", () => {
 
 test("an answer that was cut off is refused", () => {
   expect(() => decodeSeries(bytes(3, 3, 0, 1))).toThrow("series 1");
+});
+
+/** A trace with the positions 3 and 5 and values that are halves of the factor. */
+function compact(factor: number): Uint8Array {
+  const view = new DataView(new ArrayBuffer(32));
+  view.setUint32(0, 2, true);
+  view.setUint32(4, 9, true);
+  view.setFloat64(8, factor, true);
+  [3, 2].forEach((distance, index) => view.setUint32(16 + 4 * index, distance, true));
+  [0.5, 1].forEach((value, index) => view.setFloat32(24 + 4 * index, value, true));
+  return new Uint8Array(view.buffer);
+}
+
+test("compact series have distances of positions, and a factor of their values", () => {
+  const { buffer } = Uint8Array.from([...compact(1), ...compact(1e300)]);
+  expect(decodeCompactSeries(buffer)).toEqual([
+    { measured: 9, positions: Float64Array.of(3, 5), values: Float64Array.of(0.5, 1) },
+    { measured: 9, positions: Float64Array.of(3, 5), values: Float64Array.of(0.5e300, 1e300) },
+  ]);
+});
+
+test.each([8, 20])("a compact answer that was cut off after %i bytes is refused", (length) => {
+  expect(() => decodeCompactSeries(compact(1).slice(0, length).buffer)).toThrow("series 1");
 });

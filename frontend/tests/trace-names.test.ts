@@ -2,6 +2,8 @@ import { expect, test } from "vitest";
 import {
   commonPrefixLength,
   commonParams,
+  commonText,
+  differenceText,
   formulaText,
   splitForEllipsis,
   breakableParts,
@@ -33,6 +35,17 @@ test("params that all traces share can be omitted", () => {
   expect([...common]).toEqual(["os"]);
   expect(all.map((params) => traceText(params, common))).toEqual(["parse arch=arm", "print arch=x86"]);
   expect(commonParams(all.slice(0, 1)).size).toBe(0);
+});
+
+test("what traces share is stated once, and each has what differs", () => {
+  const all = [
+    { benchmark: "parse", os: "linux", arch: "arm" },
+    { benchmark: "parse", os: "linux", arch: "x86" },
+  ];
+  const common = commonParams(all);
+  expect(commonText(all[0] ?? {}, common)).toBe("parse os=linux");
+  expect(all.map((params) => differenceText(params, common))).toEqual(["arch=arm", "arch=x86"]);
+  expect(differenceText({ benchmark: "parse" }, new Set(["benchmark"]))).toBe("parse");
 });
 
 test("the name of a calculated trace has the names of the traces that it was made from", () => {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,10 +9,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, Route, expect
 from tests.browser.conftest import wait_until_loaded
-from tests.server.story import REPOSITORY, make_instance
+from tests.server.story import make_instance
 
-from knickpoint.ingest.context.sidecar import Sidecar
-from knickpoint.ingest.file_import import import_data
 from knickpoint.instance import Instance, open_instance
 from knickpoint.server import serving
 
@@ -107,43 +104,6 @@ def test_a_late_list_does_not_overwrite_the_one_asked_for_since(browse: Visit) -
     held.release()
     wait_for_answers(page)
     expect(page.locator("tr.regression-row")).to_have_count(2)
-
-
-@pytest.fixture
-def many(tmp_path: Path) -> Iterator[str]:
-    """Serve an instance with 20 traces."""
-    make_instance(tmp_path / "many", with_findings=False)
-    with open_instance(tmp_path / "many") as instance:
-        for number in range(3):
-            stated = Sidecar(repository=REPOSITORY, commit=str(number + 1), run=f"run {number}")
-            rows = [{"name": f"b{name}", "value": 10 + name + number, "unit": "ms"} for name in range(20)]
-            assert not import_data(instance, json.dumps(rows).encode(), source=f"file {number}", stated=stated).failed
-        with serving(instance) as found:
-            yield found.rstrip("/")
-
-
-def ticked(page: Page) -> list[bool]:
-    boxes = page.locator("table.traces input[type=checkbox]")
-    found: list[bool] = boxes.evaluate_all("(all) => all.map((element) => element.checked)")
-    return found
-
-
-def test_a_line_beyond_sixteen_is_refused_and_leaves_the_ticks_alone(page: Page, many: str) -> None:
-    page.goto(f"{many}/explore?traces={','.join(map(str, range(16)))}")
-    expect(page.get_by_text("16 lines", exact=True)).to_be_visible()
-    page.locator("table.traces input[type=checkbox]").nth(16).click()
-    expect(page.get_by_text("At most 16 lines can be drawn")).to_be_visible()
-    assert ticked(page) == [True] * 16 + [False] * 4
-    page.locator("table.traces input[type=checkbox]").nth(3).click()
-    expect(page.get_by_text("15 lines", exact=True)).to_be_visible()
-    page.locator("table.traces input[type=checkbox]").nth(16).click()
-    expect(page.get_by_text("16 lines", exact=True)).to_be_visible()
-    assert ticked(page) == [True] * 3 + [False] + [True] * 13 + [False] * 3
-
-
-def test_lines_that_an_address_asks_for_beyond_sixteen_are_counted(page: Page, many: str) -> None:
-    page.goto(f"{many}/explore?traces={','.join(map(str, range(18)))}")
-    expect(page.get_by_text("16 lines, 2 more not drawn (at most 16)")).to_be_visible()
 
 
 def test_a_decision_that_cannot_be_sent_puts_its_row_back_and_says_so(

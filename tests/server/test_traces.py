@@ -18,6 +18,7 @@ from knickpoint.model.judgement import NewestVerdict
 from knickpoint.model.step import Verdict
 from knickpoint.plots.reduction import thin
 from knickpoint.server import create_app
+from knickpoint.server.answers.values import value_factor
 
 
 def ask(reader: Client, path: str, **parameters: Any) -> Any:
@@ -127,6 +128,41 @@ def test_thinning_keeps_order_and_extremes_within_its_budget(values: list[float]
 def test_thinning_keeps_the_first_and_the_newest_value(values: list[float], points: int) -> None:
     kept = thin(np.array(values, dtype=np.float64), points)
     assert (kept[0], kept[-1]) == (0, len(values) - 1)
+
+
+def test_compact_values_are_the_same_in_half_the_size(reader: Client) -> None:
+    ids = [trace_id(reader, "parse"), trace_id(reader, "print")]
+    parameters = {"traces": ",".join(map(str, ids)), "first": 3, "compact": True}
+    content = reader.get("/api/v1/values", params=parameters).content
+    found = []
+    while content:
+        points, measured = (int(number) for number in np.frombuffer(content[:8], "<u4"))
+        factor = np.frombuffer(content[8:16], "<f8")[0]
+        positions = np.frombuffer(content[16 : 16 + 4 * points], "<u4").cumsum()
+        values = np.frombuffer(content[16 + 4 * points : 16 + 8 * points], "<f4").astype(np.float64) * factor
+        found.append((measured, positions.tolist(), values.tolist()))
+        content = content[16 + 8 * points :]
+    assert found == [
+        (measured, positions.tolist(), pytest.approx(values.tolist(), rel=1e-6))
+        for measured, positions, values in series(reader, ids, first=3)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "factor"),
+    [([], 1), ([0.0], 1), ([1e30, -2.5], 1), ([1e300, 5e299], 1e300), ([-3e-300, 1e-300], 3e-300)],
+)
+def test_values_beyond_the_range_of_float32_have_a_factor(values: list[float], factor: float) -> None:
+    assert value_factor(np.array(values)) == factor
+
+
+def test_traces_come_by_id_in_the_order_of_the_request(reader: Client) -> None:
+    ids = [trace_id(reader, "print"), trace_id(reader, "parse")]
+    answer = ask(reader, "traces", ids=",".join(map(str, ids)))
+    assert [trace["id"] for trace in answer["traces"]] == ids
+    assert answer["total"] == 2
+    refused = reader.get("/api/v1/traces", params={"ids": "0", "query": "benchmark=parse"})
+    assert (refused.status_code, refused.json()["where"]) == (400, "ids")
 
 
 @pytest.mark.parametrize("traces", ["", "x", "1,-2", "9" * 20])

@@ -3,7 +3,7 @@
 import type { components } from "./schema";
 import { reportRefusal } from "./access";
 import { reportLostConnection } from "./connection";
-import { decodeSeries, type Series } from "./series";
+import { decodeCompactSeries, decodeSeries, type Series } from "./series";
 
 type Schemas = components["schemas"];
 export type Alert = Schemas["AlertAnswer"];
@@ -185,12 +185,23 @@ export interface DecisionRequest extends Targets {
   assignee?: string;
 }
 
+/** The most traces that the server accepts in one request. */
+const BATCH = 250;
+
+/** Send a request for each batch of ids, at the same time, and join the answers in order. */
+async function inBatches<T>(ids: readonly number[], load: (ids: readonly number[]) => Promise<T[]>): Promise<T[]> {
+  const starts = Array.from({ length: Math.ceil(ids.length / BATCH) }, (_, index) => index * BATCH);
+  return (await Promise.all(starts.map((start) => load(ids.slice(start, start + BATCH))))).flat();
+}
+
 /** The part of a line that values are read of, and how many points may represent it. */
 export interface ValueWindow {
   line?: string;
   first?: number | undefined;
   last?: number | undefined;
   points?: number;
+  /** Half the bytes, with about seven digits. */
+  compact?: boolean;
 }
 
 export const api = {
@@ -247,6 +258,9 @@ export const api = {
   decisions: (finding: number, signal?: AbortSignal) => get<Decision[]>(apiUrl("triage", { finding }), signal),
   traces: (repository: string, query: string, limit: number, signal?: AbortSignal) =>
     get<Traces>(apiUrl("traces", { repository, query, limit }), signal),
+  /** Traces in the order of their ids. */
+  tracesById: (ids: readonly number[], signal?: AbortSignal) =>
+    inBatches(ids, async (batch) => (await get<Traces>(apiUrl("traces", { ids: batch }), signal)).traces),
   facets: (repository: string, query: string, signal?: AbortSignal) =>
     get<Facets>(apiUrl("facets", { repository, query }), signal),
   formula: (repository: string, formula: string, limit: number, signal?: AbortSignal) =>
@@ -264,7 +278,7 @@ export const api = {
   environments: (id: number, line: string, signal?: AbortSignal) =>
     get<Environment[]>(apiUrl(`traces/${id}/environments`, { line }), signal),
   tickets: (traces: readonly number[], line: string, signal?: AbortSignal) =>
-    get<TicketMark[]>(apiUrl("tickets", { traces, line }), signal),
+    inBatches(traces, (batch) => get<TicketMark[]>(apiUrl("tickets", { traces: batch, line }), signal)),
   trackers: (signal?: AbortSignal) => get<Tracker[]>(apiUrl("trackers"), signal),
   withoutValue: (id: number, line: string, signal?: AbortSignal) =>
     get<WithoutValue[]>(apiUrl(`traces/${id}/without-value`, { line }), signal),
@@ -287,10 +301,11 @@ export const api = {
     const response = await request(apiUrl("commits/times", { repository, line }), signal ? { signal } : {});
     return new Float64Array(await response.arrayBuffer());
   },
-  async values(traces: readonly number[], window: ValueWindow, signal?: AbortSignal): Promise<Series[]> {
-    const response = await request(apiUrl("values", { traces, ...window }), signal ? { signal } : {});
-    return decodeSeries(await response.arrayBuffer());
-  },
+  values: (traces: readonly number[], window: ValueWindow, signal?: AbortSignal): Promise<Series[]> =>
+    inBatches(traces, async (batch) => {
+      const response = await request(apiUrl("values", { traces: batch, ...window }), signal ? { signal } : {});
+      return (window.compact ? decodeCompactSeries : decodeSeries)(await response.arrayBuffer());
+    }),
 };
 
 /** Turn anything thrown into an error that the page can show. */

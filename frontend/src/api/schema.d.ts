@@ -1317,7 +1317,7 @@ export interface paths {
         };
         /**
          * Get Traces
-         * @description List the traces that a query matches.
+         * @description List the traces that a query matches, or those that the request names.
          */
         get: operations["get_traces"];
         put?: never;
@@ -1710,6 +1710,9 @@ export interface paths {
          *     As binary numbers: one trace after the other, in the order of the request: the number n of points, the number of measured commits,
          *     n positions on the line, n values in the unit of the trace. Where a trace has more values than `points`, the
          *     first and the last value and the least and the greatest of each section are kept.
+         *
+         *     With `compact`, a trace is: n and the number of measured commits as uint32; a factor as float64; n distances from
+         *     the position before as uint32, the first one from 0; n values as float32, to be multiplied with the factor.
          */
         get: operations["get_values"];
         put?: never;
@@ -13426,6 +13429,8 @@ export interface operations {
                 offset?: number;
                 /** @description How many to return. */
                 limit?: number;
+                /** @description Ids, separated by commas, instead of a query: the answer has these traces, in this order. */
+                ids?: string | null;
             };
             header?: never;
             path?: never;
@@ -15606,6 +15611,8 @@ export interface operations {
                 last?: number | null;
                 /** @description Points of a trace; more are thinned out. */
                 points?: number;
+                /** @description Binary numbers in half the size, with about seven digits. */
+                compact?: boolean;
                 /** @description `binary` or `json`. Default: as the header `Accept` says, else binary. */
                 format?: components["schemas"]["NumberFormat"] | null;
             };

@@ -29,3 +29,33 @@ export function decodeSeries(buffer: ArrayBuffer): Series[] {
   }
   return found;
 }
+
+/** The bytes before the distances: points and measured commits as uint32, the factor of the values as float64. */
+const COMPACT_HEAD = 16;
+/** The bytes of a point: its distance from the one before as uint32, its value as float32. */
+const COMPACT_POINT = 8;
+
+/** For every trace: number of points, number of measured commits, a factor, distances of positions, values. */
+export function decodeCompactSeries(buffer: ArrayBuffer): Series[] {
+  const view = new DataView(buffer);
+  const found: Series[] = [];
+  for (let at = 0; at < buffer.byteLength;) {
+    const isWhole = at + COMPACT_HEAD <= buffer.byteLength;
+    const points = isWhole ? view.getUint32(at, true) : 0;
+    const end = at + COMPACT_HEAD + COMPACT_POINT * points;
+    if (!isWhole || end > buffer.byteLength) {
+      throw new RangeError(`the answer ends in the middle of series ${found.length + 1}`);
+    }
+    const factor = view.getFloat64(at + 8, true);
+    const distances = new Uint32Array(buffer, at + COMPACT_HEAD, points);
+    const values = Float64Array.from(new Float32Array(buffer, at + COMPACT_HEAD + 4 * points, points));
+    let position = 0;
+    found.push({
+      measured: view.getUint32(at + 4, true),
+      positions: Float64Array.from(distances, (distance) => (position += distance)),
+      values: factor === 1 ? values : values.map((value) => value * factor),
+    });
+    at = end;
+  }
+  return found;
+}

@@ -120,6 +120,13 @@ export interface ChartView {
 /** The most axes; with more of them there is no room for the plot. */
 export const MAX_AXES = 4;
 
+/** With more lines than this, none can be followed in a legend: they are faint, and the one under the pointer stands out. */
+const MAX_FULL_LINES = 16;
+
+export function isCrowd(lines: readonly ChartLine[]): boolean {
+  return lines.length > MAX_FULL_LINES;
+}
+
 /** The units of the axes, the first one on the left. Relative values share one axis of percent. */
 export function axisUnits(lines: readonly ChartLine[], scale: Scale): string[] {
   if (scale === "ratio") return ["%"];

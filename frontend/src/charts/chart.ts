@@ -8,6 +8,7 @@ import type { Along, Scale } from "../routes/url";
 import { numberText } from "../text/numbers";
 import { drawAboveValues, drawBelowValues } from "./annotations";
 import {
+  isCrowd,
   type ChartCandidate,
   type ChartFailure,
   type ChartQuarantined,
@@ -21,6 +22,7 @@ import {
   type ChartView,
   type Hovered,
 } from "./chart-data";
+import { Crowd } from "./crowd";
 import { findHovered, valueToPixels } from "./hover";
 import { palette, type Palette } from "./palette";
 import { NO_PATTERNS, type ChartPatterns } from "./patterns";
@@ -59,6 +61,8 @@ export class Chart extends PageElement implements ChartView {
   @property() scale: Scale = "auto";
   @property() along: Along = "commits";
   @property({ type: Number }) pinned: number | undefined;
+  /** The line of a crowd that stands out where the pointer is on none. */
+  @property({ type: Number }) selected: number | undefined;
   @property() label = "";
   @property({ attribute: false }) describe = (hovered: Hovered): TemplateResult => html`${numberText(hovered.value)}`;
 
@@ -66,6 +70,7 @@ export class Chart extends PageElement implements ChartView {
   @query(".chart-tip") private readonly tooltip!: HTMLElement | null;
 
   private plot: uPlot | undefined;
+  private crowd: Crowd | undefined;
   private pressedAt = { x: 0, y: 0 };
   private readonly resizeObserver = new ResizeObserver(() => this.resize());
   private readonly darkScheme = matchMedia("(prefers-color-scheme: dark)");
@@ -102,12 +107,14 @@ export class Chart extends PageElement implements ChartView {
       changed.has(name) && !(isEmpty(changed.get(name)) && isEmpty(this[name]));
     if (!this.plot || BUILT.some(isChanged)) this.build();
     else if (DRAWN.some((name) => changed.has(name))) this.plot.redraw(false);
+    if (changed.has("selected")) this.highlightLine(undefined);
   }
 
   /** Let one line stand out from the others; no line without an id. */
   highlightLine(id: number | undefined): void {
     const index = this.lines.findIndex((line) => line.id === id);
-    this.plot?.setSeries(index < 0 ? null : index + 1, { focus: index >= 0 });
+    if (this.crowd) this.crowd.emphasize(index < 0 ? this.selectedIndex : index);
+    else this.plot?.setSeries(index < 0 ? null : index + 1, { focus: index >= 0 });
   }
 
   /** Render the tooltip again, after more about the hovered value was loaded. */
@@ -115,11 +122,16 @@ export class Chart extends PageElement implements ChartView {
     if (this.tooltip && !this.tooltip.hidden) this.updateTooltip();
   }
 
+  private get selectedIndex(): number {
+    return this.lines.findIndex((line) => line.id === this.selected);
+  }
+
   private build(): void {
     if (!this.isConnected || !this.hasUpdated) return;
     this.destroyPlot();
     const colours = palette(this);
     this.plot = new uPlot(uplotOptions(this, colours, this.box, this.hooks(colours)), alignedData(this), this.box);
+    if (isCrowd(this.lines)) this.drawCrowd(new Crowd(this, this.plot, colours));
     const { over } = this.plot;
     over.addEventListener("mousedown", (event) => (this.pressedAt = { x: event.clientX, y: event.clientY }));
     over.addEventListener("mouseup", (event) => this.onMouseup(event));
@@ -127,7 +139,15 @@ export class Chart extends PageElement implements ChartView {
     over.addEventListener("mouseleave", () => this.hideTooltip());
   }
 
+  private drawCrowd(crowd: Crowd): void {
+    this.crowd = crowd;
+    crowd.emphasize(this.selectedIndex);
+    crowd.draw();
+  }
+
   private destroyPlot(): void {
+    this.crowd?.stop();
+    this.crowd = undefined;
     this.plot?.destroy();
     this.plot = undefined;
   }
@@ -135,7 +155,7 @@ export class Chart extends PageElement implements ChartView {
   private hooks(colours: Palette): uPlot.Hooks.Arrays {
     return {
       drawAxes: [(plot) => drawBelowValues(this, plot, colours)],
-      draw: [(plot) => drawAboveValues(this, plot, colours)],
+      draw: [(plot) => drawAboveValues(this, plot, colours), () => this.crowd?.draw()],
       setSelect: [(plot) => this.onSelect(plot)],
       setCursor: [() => this.updateTooltip()],
     };
@@ -169,6 +189,7 @@ export class Chart extends PageElement implements ChartView {
   }
 
   private hideTooltip(): void {
+    this.crowd?.emphasize(this.selectedIndex);
     if (this.tooltip) this.tooltip.hidden = true;
   }
 
@@ -179,6 +200,7 @@ export class Chart extends PageElement implements ChartView {
       this.hideTooltip();
       return;
     }
+    this.crowd?.emphasize(this.lines.indexOf(hovered.line));
     render(this.describe(hovered), tooltip);
     tooltip.hidden = false;
     this.placeTooltip(plot, tooltip, hovered);

@@ -6,6 +6,7 @@ import {
   axisIndex,
   axisName,
   axisUnits,
+  isCrowd,
   relativeBase,
   type ChartLine,
   type ChartView,
@@ -95,7 +96,8 @@ function findValue(view: ChartView, plot: uPlot, left: number, top: number): Hov
     const distance = single ? across : Math.hypot(across, height - top);
     if (!best || distance < best.distance) best = { line, position, value, distance };
   }
-  return best && best.distance <= Math.max(REACH_PIXELS, spacing(plot)) ? best : undefined;
+  const reach = isCrowd(view.lines) ? REACH_PIXELS : Math.max(REACH_PIXELS, spacing(plot));
+  return best && best.distance <= reach ? best : undefined;
 }
 
 /** The index of the position that is nearest to a place between positions. */

@@ -8,6 +8,7 @@ import {
   axisName,
   axisUnits,
   canUseLogScale,
+  isCrowd,
   positionBounds,
   relativeBase,
   type ChartLine,
@@ -37,6 +38,7 @@ const SECONDS = [
 
 /** The values of all lines as a table over their joint positions: uPlot wants one array of x for all series. */
 export function alignedData(view: ChartView): uPlot.AlignedData {
+  if (isCrowd(view.lines)) return emptyData(view);
   if (view.lines.length === 0) return [[], []];
   const tables = view.lines.map((line): uPlot.AlignedData => {
     return withGaps(line.positions, line.values, relativeBase(view, line));
@@ -45,6 +47,12 @@ export function alignedData(view: ChartView): uPlot.AlignedData {
   for (const values of series) widenGaps(values as (number | null | undefined)[]);
   const { toX } = positionAxis(view);
   return [Array.from(positions, toX), ...series];
+}
+
+/** A table without values: the axes are uPlot's, and the lines of a crowd are drawn over them. */
+function emptyData(view: ChartView): uPlot.AlignedData {
+  const { min, max } = axisBounds(view);
+  return [[min, max], ...axisUnits(view.lines, view.scale).map(() => [null, null])];
 }
 
 /** The mean space between neighbouring values, in pixels. */
@@ -87,7 +95,9 @@ export function uplotOptions(
     series: [
       {},
       ...(view.lines.length === 0 ? [{}] : []),
-      ...view.lines.map((line, index) => seriesOptions(line, index, style)),
+      ...(isCrowd(view.lines)
+        ? units.map((_, index) => ({ scale: axisName(index) }))
+        : view.lines.map((line, index) => seriesOptions(line, index, style))),
     ],
     hooks,
   };

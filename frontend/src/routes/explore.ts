@@ -20,6 +20,8 @@ export interface ExploreRoute {
   /** Ids of the plotted traces. */
   traces: readonly number[];
   formulas: readonly string[];
+  /** The query whose traces are plotted, "" for all traces; undefined where `traces` names them. */
+  plotted: string | undefined;
   /** The id of a shortcut; it stands for `traces` and `formulas`, which are empty then. */
   keys: string;
   /** How many traces are listed. */
@@ -30,6 +32,8 @@ export interface ExploreRoute {
   along: Along;
 }
 
+/** How the address of the page writes the query "". */
+const ALL_TRACES = "*";
 const LISTED = 100;
 /** The list renders all its rows, so it ends here; a narrower query finds the others. */
 export const MAX_LISTED = 1000;
@@ -41,6 +45,7 @@ export const exploreRoute: ExploreRoute = {
   query: "",
   traces: [],
   formulas: [],
+  plotted: undefined,
   keys: "",
   listed: LISTED,
   first: undefined,
@@ -48,6 +53,10 @@ export const exploreRoute: ExploreRoute = {
   scale: "auto",
   along: "commits",
 };
+
+function parsePlotted(text: string | null): string | undefined {
+  return text === ALL_TRACES ? "" : text === "" ? undefined : (text ?? undefined);
+}
 
 export const exploreFormat: RouteFormat<ExploreRoute> = {
   title: "Explore",
@@ -60,6 +69,7 @@ export const exploreFormat: RouteFormat<ExploreRoute> = {
       query: searchParams.get("q") ?? "",
       traces: parseList(searchParams.get("traces")).flatMap((text) => parseWhole(text) ?? []),
       formulas: searchParams.getAll("f"),
+      plotted: parsePlotted(searchParams.get("plot")),
       keys: searchParams.get("keys") ?? "",
       listed: parseLimited(searchParams.get("list"), LISTED, MAX_LISTED),
       ...parseRange(searchParams),
@@ -74,6 +84,7 @@ export const exploreFormat: RouteFormat<ExploreRoute> = {
       ["q", route.query],
       ["traces", route.traces.join(",")],
       ...route.formulas.map((formula) => ["f", formula] as const),
+      ["plot", route.plotted === "" ? ALL_TRACES : route.plotted],
       ["keys", route.keys],
       ["list", route.listed === LISTED ? "" : route.listed],
       ["first", route.first],

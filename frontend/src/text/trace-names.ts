@@ -33,6 +33,26 @@ export function commonParams(all: readonly Record<string, string>[]): Set<string
   return new Set(Object.keys(first).filter((param) => others.every((params) => params[param] === first[param])));
 }
 
+/** The part of a trace's text that others beside it do not share; its name if they share everything. */
+export function differenceText(params: Record<string, string>, common: ReadonlySet<string>): string {
+  const nameParam = nameParamOf(params);
+  if (nameParam === undefined || !common.has(nameParam)) return traceText(params, common);
+  const different = Object.entries(params).filter(([param]) => !common.has(param));
+  return different.length > 0
+    ? different.map(([param, value]) => `${param}=${value}`).join(" ")
+    : (params[nameParam] ?? "");
+}
+
+/** What traces share, as one line of text: their name if it is among it, and the params. */
+export function commonText(params: Record<string, string>, common: ReadonlySet<string>): string {
+  const nameParam = nameParamOf(params) ?? "";
+  const shared = Object.entries(params).filter(([param]) => param !== nameParam && common.has(param));
+  return [
+    ...(common.has(nameParam) ? [params[nameParam] ?? ""] : []),
+    ...shared.map(([param, value]) => `${param}=${value}`),
+  ].join(" ");
+}
+
 /** A trace key inside the id of a calculated trace: `,benchmark=parse,os=linux,`. */
 const TRACE_KEY = /,(?:[^,=()"]+=[^,=()"]*,)+/g;
 

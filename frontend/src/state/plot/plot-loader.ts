@@ -3,16 +3,20 @@
 import { api, toApiError, type ApiError, type Formula, type Trace } from "../../api/client";
 import type { Series } from "../../api/series";
 import type { ChartLine, ChartRange } from "../../charts/chart-data";
-import { commonParams, formulaText, traceText } from "../../text/trace-names";
+import { commonParams, commonText, differenceText, formulaText, traceText } from "../../text/trace-names";
 import { CommitCache } from "./commit-cache";
 import { ValueCache } from "./value-cache";
 
-/** The most lines of one plot; with more of them no line can be followed. */
-export const MAX_LINES = 16;
+/** The most traces of one plot. */
+export const MAX_TRACES = 1000;
+/** The most lines of one formula: their values come as text. */
+export const MAX_FORMULA_LINES = 16;
 
 export interface PlotSelection {
   traces: readonly number[];
   formulas: readonly string[];
+  /** The query whose traces are plotted instead of `traces`. */
+  plotted: string | undefined;
 }
 
 export interface PlottedLine extends ChartLine {
@@ -31,8 +35,12 @@ export interface FormulaFailure {
 
 export interface Plot {
   lines: readonly PlottedLine[];
-  /** How many selected lines the plot leaves out. */
-  omitted: number;
+  /** What the traces share, as text. */
+  common: string;
+  /** How many traces are selected; the plot may have fewer. */
+  selected: number;
+  /** How many lines of formulas the plot leaves out. */
+  omittedResults: number;
   failures: readonly FormulaFailure[];
   /** The times of the commits on the line, in seconds, by position. */
   times: Float64Array;
@@ -47,44 +55,91 @@ export interface PlotRequest {
   known: readonly Trace[];
 }
 
-type FormulaResult = { formula: string; traces: Formula["traces"] } | FormulaFailure;
+type FormulaResult = { formula: string; answer: Formula } | FormulaFailure;
 
-export const EMPTY_PLOT: Plot = { lines: [], omitted: 0, failures: [], times: new Float64Array(), commits: undefined };
+interface ChosenTraces {
+  traces: readonly Trace[];
+  /** How many there are; more than the traces if there are too many for a plot. */
+  total: number;
+}
+
+export const EMPTY_PLOT: Plot = {
+  lines: [],
+  common: "",
+  selected: 0,
+  omittedResults: 0,
+  failures: [],
+  times: new Float64Array(),
+  commits: undefined,
+};
 
 export class PlotLoader {
   private readonly values = new ValueCache();
   private readonly formulas = new Map<string, Promise<Formula>>();
+  private found: (ChosenTraces & { key: string }) | undefined;
   private shortcut: (PlotSelection & { id: string }) | undefined;
   private line: Pick<Plot, "times" | "commits"> = EMPTY_PLOT;
 
   /** What a route selects: itself, or what its shortcut stands for; nothing until that is loaded. */
   selectionOf(route: PlotSelection & { keys: string }): PlotSelection {
     if (!route.keys) return route;
-    return this.shortcut?.id === route.keys ? this.shortcut : { traces: [], formulas: [] };
+    return this.shortcut?.id === route.keys ? this.shortcut : { traces: [], formulas: [], plotted: undefined };
   }
 
   async loadShortcut(repository: string, id: string, signal: AbortSignal): Promise<void> {
     if (!id || this.shortcut?.id === id) return;
     const { traces, formulas } = await api.shortcut(repository, id, signal);
-    this.shortcut = { id, traces: traces.map((trace) => trace.id), formulas };
+    this.shortcut = { id, traces: traces.map((trace) => trace.id), formulas, plotted: undefined };
   }
 
   async load({ repository, selection, range, known }: PlotRequest, signal: AbortSignal): Promise<Plot> {
-    const ids = selection.traces.slice(0, MAX_LINES);
-    const knownById = new Map(known.map((trace) => [trace.id, trace]));
-    const [traces, series, results] = await Promise.all([
-      Promise.all(ids.map(async (id) => knownById.get(id) ?? api.trace(id, signal))),
-      ids.length > 0 ? this.values.fetch(ids, "", range, signal) : [],
+    const [{ traces, series, total }, results] = await Promise.all([
+      this.loadTraces({ repository, selection, range, known }, signal),
       Promise.all(selection.formulas.map((formula) => this.calculate(repository, formula))),
     ]);
     const failures = results.filter((result) => "error" in result);
-    const calculated = results.flatMap((result) => ("error" in result ? [] : calculatedLines(result)));
+    const answered = results.filter((result) => "answer" in result);
     // Lines of formulas have negative ids, so that they never equal those of traces.
-    const formulaLines = calculated.map((line, index) => ({ ...line, id: -1 - index }));
-    const lines = [...traceLines(traces, series), ...formulaLines];
-    const omitted = selection.traces.length - ids.length + Math.max(lines.length - MAX_LINES, 0);
-    const { times, commits } = await this.loadLine(traces[0]?.repository ?? repository, signal);
-    return { lines: lines.slice(0, MAX_LINES), omitted, failures, times, commits };
+    const formulaLines = answered.flatMap(calculatedLines).map((line, index) => ({ ...line, id: -1 - index }));
+    const common = commonParams(traces.map((trace) => trace.params));
+    return {
+      lines: [...traceLines(traces, series, common), ...formulaLines],
+      common: commonText(traces[0]?.params ?? {}, common),
+      selected: total,
+      omittedResults: answered.reduce((sum, { answer }) => sum + answer.total - answer.traces.length, 0),
+      failures,
+      ...(await this.loadLine(traces[0]?.repository ?? repository, signal)),
+    };
+  }
+
+  private async loadTraces(
+    { repository, selection, range, known }: PlotRequest,
+    signal: AbortSignal,
+  ): Promise<ChosenTraces & { series: readonly Series[] }> {
+    const { plotted } = selection;
+    if (plotted === undefined) {
+      const ids = selection.traces.slice(0, MAX_TRACES);
+      const [traces, series] = await Promise.all([
+        loadKnown(ids, known, signal),
+        this.values.fetch(ids, "", range, signal),
+      ]);
+      return { traces, series, total: selection.traces.length };
+    }
+    const { traces, total } = await this.find(repository, plotted, signal);
+    const ids = traces.map((trace) => trace.id);
+    return { traces, total, series: await this.values.fetch(ids, "", range, signal) };
+  }
+
+  /** Find the traces of a query, once: a zoom does not change them. */
+  private async find(repository: string, query: string, signal: AbortSignal): Promise<ChosenTraces> {
+    const key = `${repository} ${query}`;
+    if (this.found?.key !== key) this.found = { key, ...(await api.traces(repository, query, MAX_TRACES, signal)) };
+    return this.found;
+  }
+
+  /** Forget what was found, so that the next plot has what came in since. */
+  forget(): void {
+    this.found = undefined;
   }
 
   /** Load the times of the commits, once for each repository. */
@@ -99,10 +154,10 @@ export class PlotLoader {
   /** Calculate a formula, once: its result covers the whole line and does not depend on the zoom. */
   private async calculate(repository: string, formula: string): Promise<FormulaResult> {
     const key = `${repository} ${formula}`;
-    const result = this.formulas.get(key) ?? api.formula(repository, formula, MAX_LINES);
+    const result = this.formulas.get(key) ?? api.formula(repository, formula, MAX_FORMULA_LINES);
     this.formulas.set(key, result);
     try {
-      return { formula, traces: (await result).traces };
+      return { formula, answer: await result };
     } catch (thrown) {
       this.formulas.delete(key);
       return { formula, error: toApiError(thrown) };
@@ -110,12 +165,19 @@ export class PlotLoader {
   }
 }
 
-function traceLines(traces: readonly Trace[], series: readonly Series[]): PlottedLine[] {
-  const common = commonParams(traces.map((trace) => trace.params));
+/** The traces of some ids; those that are not known are requested. */
+async function loadKnown(ids: readonly number[], known: readonly Trace[], signal: AbortSignal): Promise<Trace[]> {
+  const byId = new Map(known.map((trace) => [trace.id, trace]));
+  const missing = ids.filter((id) => !byId.has(id));
+  for (const trace of await api.tracesById(missing, signal)) byId.set(trace.id, trace);
+  return ids.flatMap((id) => byId.get(id) ?? []);
+}
+
+function traceLines(traces: readonly Trace[], series: readonly Series[], common: ReadonlySet<string>): PlottedLine[] {
   const empty = new Float64Array();
   return traces.map((trace, index) => ({
     id: trace.id,
-    label: traceText(trace.params, common),
+    label: differenceText(trace.params, common),
     title: traceText(trace.params),
     unit: trace.unit,
     positions: series[index]?.positions ?? empty,
@@ -125,8 +187,8 @@ function traceLines(traces: readonly Trace[], series: readonly Series[]): Plotte
   }));
 }
 
-function calculatedLines(result: { formula: string; traces: Formula["traces"] }): Omit<PlottedLine, "id">[] {
-  return result.traces.map((trace) => ({
+function calculatedLines(result: { formula: string; answer: Formula }): Omit<PlottedLine, "id">[] {
+  return result.answer.traces.map((trace) => ({
     label: formulaText(trace.id),
     title: formulaText(trace.id),
     unit: trace.unit,

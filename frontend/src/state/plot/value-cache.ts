@@ -11,6 +11,9 @@ import type { ChartRange } from "../../charts/chart-data";
 
 /** Points of one trace: some more than a wide screen has pixels. */
 const MAX_POINTS = 2400;
+/** With more traces than this, each has fewer points, and its values fewer digits. */
+const MAX_FULL_TRACES = 100;
+const CROWD_POINTS = 300;
 
 export class ValueCache {
   private cached: { key: string; range: ChartRange | undefined; series: Series[] } | undefined;
@@ -28,7 +31,9 @@ export class ValueCache {
     if (cached?.key === key && contains(cached.range, range)) {
       if (isSame(cached.range, range) || !isThinned(cached.series)) return cached.series;
     }
-    const window = { line, points: MAX_POINTS, first: range?.first, last: range?.last };
+    const compact = traces.length > MAX_FULL_TRACES;
+    const points = compact ? CROWD_POINTS : MAX_POINTS;
+    const window = { line, points, compact, first: range?.first, last: range?.last };
     const series = await api.values(traces, window, signal);
     this.cached = { key, range, series };
     return series;

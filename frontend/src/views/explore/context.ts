@@ -1,31 +1,19 @@
 /** What the parts of the explore page read of its state, and the actions that they call. */
 
-import type { ApiError, Facets, NeverMeasured, Repository, TicketMark, Trace, Traces } from "../../api/client";
-import type { Series } from "../../api/series";
-import type { ChartRange } from "../../charts/chart-data";
+import type { Repository, Trace } from "../../api/client";
+import type { ChartRange, Hovered } from "../../charts/chart-data";
 import type { ExploreRoute } from "../../routes/explore";
 import type { HistoryMode } from "../../routes/navigation";
-import type { Plot, PlotSelection } from "../../state/plot/plot-loader";
+import type { ExploreData } from "./data";
 
 export interface ExploreContext {
   readonly route: ExploreRoute;
   readonly repositories: readonly Repository[];
   readonly repository: Repository | undefined;
-  /** The traces that match the query. */
-  readonly traces: Traces | undefined;
-  readonly facets: Facets | undefined;
-  readonly neverMeasured: readonly NeverMeasured[];
-  /** The values for the small drawings, by id of the trace. */
-  readonly sparklines: ReadonlyMap<number, Series>;
-  readonly plot: Plot;
-  /** The tickets about the plotted traces, also where no change is. */
-  readonly tickets: readonly TicketMark[];
-  /** The traces and formulas that the route selects. */
-  readonly plotSelection: PlotSelection;
+  readonly data: ExploreData;
   readonly range: ChartRange | undefined;
-  readonly error: ApiError | undefined;
-  /** Why the server refuses the query. */
-  readonly queryError: ApiError | undefined;
+  /** The value of a crowd of lines that was clicked. */
+  readonly picked: Hovered | undefined;
   /** Whether there is an error of the plot or of a formula. */
   readonly isFailing: boolean;
   /** Index of the listed trace that the keyboard is on. */
@@ -40,9 +28,12 @@ export interface ExploreContext {
   openCommit: (position: number, line?: number) => void;
   createShortAddress: () => Promise<void>;
   clearPlot: () => void;
-  plotFirst: () => void;
+  /** Plot all traces that the query matches. */
+  plotQuery: () => void;
+  pick: (hovered: Hovered | undefined) => void;
   expandFacet: (facet: string) => void;
   highlightLine: (id: number | undefined) => void;
   refreshTooltip: () => void;
+  refreshPicked: () => void;
   openTrace: (trace: Trace) => void;
 }

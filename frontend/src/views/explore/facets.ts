@@ -16,8 +16,8 @@ type FacetValue = Facet["values"][number];
 const FIRST_VALUES = 8;
 
 export function renderFacets(context: ExploreContext) {
-  if (context.facets) return context.facets.facets.map((facet) => renderFacet(context, facet));
-  return context.queryError || context.error ? nothing : loadingNotice("Loading the params");
+  if (context.data.facets) return context.data.facets.facets.map((facet) => renderFacet(context, facet));
+  return context.data.queryError || context.data.error ? nothing : loadingNotice("Loading the params");
 }
 
 function renderFacet(context: ExploreContext, facet: Facet) {

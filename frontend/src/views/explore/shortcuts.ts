@@ -13,9 +13,9 @@ export interface KeyboardActions extends ExploreContext {
 }
 
 export function exploreShortcuts(page: KeyboardActions): ShortcutGroup[] {
-  const total = page.plot.times.length;
+  const total = page.data.plot.times.length;
   const range = page.range ?? { first: 0, last: Math.max(total - 1, 0) };
-  const current = page.traces?.traces[page.cursor];
+  const current = page.data.traces?.traces[page.cursor];
   const focusQuery = (): void => page.querySelector<HTMLInputElement>("#query")?.focus();
   const showNextScale = (): void => page.updateRoute({ scale: nextScale(page.route.scale) }, "replace");
   const zoomBy = (factor: number): void => page.zoomTo(zoom(range, factor, total));
@@ -32,6 +32,7 @@ export function exploreShortcuts(page: KeyboardActions): ShortcutGroup[] {
           description: "plot the trace, or remove it from the plot",
           run: () => current && page.toggleTrace(current.id),
         },
+        { keys: ["p"], description: "plot what the query finds", run: () => page.plotQuery() },
         { keys: ["Enter", "o"], description: "open the trace", run: () => current && page.openTrace(current) },
       ],
     },

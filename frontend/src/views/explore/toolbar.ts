@@ -2,18 +2,32 @@
 
 import { html, nothing } from "lit";
 import { selectField } from "../../templates/select-field";
-import { countText } from "../../text/numbers";
+import { MAX_TRACES } from "../../state/plot/plot-loader";
+import { countText, grouped } from "../../text/numbers";
 import type { ExploreContext } from "./context";
 
 export function renderToolbar(context: ExploreContext) {
-  const { queryError, traces } = context;
+  const { queryError, traces } = context.data;
   return html`<div class="tools">
     ${renderRepositoryField(context)} ${renderQueryField(context)}
     <span class="figure faint" role="status">${traces ? countText(traces.total, "trace") : ""}</span>
+    ${traces && traces.total > 1 ? renderPlotQuery(context, traces.total) : nothing}
     <span id="query-error" class="field-error" role="alert"
       >${queryError ? `${queryError.message} ${queryError.remedy}` : ""}</span
     >
   </div>`;
+}
+
+function renderPlotQuery(context: ExploreContext, total: number) {
+  const text = total > MAX_TRACES ? `Plot ${grouped(MAX_TRACES)} of them` : "Plot all";
+  return html`<button
+    class="button small"
+    title="Plot what the query finds (p)"
+    ?disabled=${context.route.plotted === context.route.query}
+    @click=${() => context.plotQuery()}
+  >
+    ${text}
+  </button>`;
 }
 
 function renderRepositoryField(context: ExploreContext) {
@@ -22,7 +36,7 @@ function renderRepositoryField(context: ExploreContext) {
   const options = repositories.map(({ name }) => [name, name] as const);
   // Traces, formulas and shortcuts belong to one repository.
   return selectField("Repository", repository?.name ?? "", options, (name) =>
-    context.updateRoute({ repository: name, query: "", traces: [], formulas: [], keys: "" }),
+    context.updateRoute({ repository: name, query: "", traces: [], formulas: [], plotted: undefined, keys: "" }),
   );
 }
 
@@ -39,7 +53,7 @@ function renderQueryField(context: ExploreContext) {
       .value=${context.route.query}
       autocomplete="off"
       spellcheck="false"
-      aria-invalid=${context.queryError ? "true" : "false"}
+      aria-invalid=${context.data.queryError ? "true" : "false"}
       aria-describedby="query-error"
       @input=${(event: InputEvent) => context.queryAfterTyping((event.target as HTMLInputElement).value)}
       @keydown=${onKeydown}

@@ -7,7 +7,6 @@ import { traceSparkline } from "../../charts/sparkline";
 import { MAX_LISTED } from "../../routes/explore";
 import { routeUrl } from "../../routes/routes";
 import { traceRoute } from "../../routes/trace";
-import { MAX_LINES } from "../../state/plot/plot-loader";
 import { date, HASH_DIGITS } from "../../templates/commit";
 import { loadingNotice } from "../../templates/notice";
 import { longName, traceLabel } from "../../templates/trace-name";
@@ -21,7 +20,7 @@ import type { ExploreContext } from "./context";
 const MORE = 100;
 
 export function renderTraceList(context: ExploreContext) {
-  const { traces, queryError, error } = context;
+  const { traces, queryError, error } = context.data;
   if (traces) return traces.total > 0 ? renderList(context, traces) : renderNoMatch(context);
   if (queryError) return renderInvalidQuery(context);
   return error ? nothing : loadingNotice("Loading the traces");
@@ -65,18 +64,18 @@ function renderList(context: ExploreContext, { traces, total }: Traces) {
         ${traces.map((trace, index) => renderTrace(context, trace, { current: index === context.cursor, prefix }))}
       </tbody>
     </table>
-    ${renderFoot(context, traces.length, total)} ${renderNeverMeasured(context.neverMeasured)}`;
+    ${renderFoot(context, traces.length, total)} ${renderNeverMeasured(context.data.neverMeasured)}`;
 }
 
 function renderTrace(context: ExploreContext, trace: Trace, { current, prefix }: { current: boolean; prefix: number }) {
-  const series = context.sparklines.get(trace.id);
+  const series = context.data.sparklines.get(trace.id);
   const newest = series?.values.at(-1);
   return html`<tr data-trace=${trace.id} tabindex=${current ? 0 : -1} aria-current=${current ? "true" : "false"}>
     <td class="c-tick">
       <input
         type="checkbox"
         aria-label="Plot ${traceText(trace.params)}"
-        .checked=${live(context.plotSelection.traces.includes(trace.id))}
+        .checked=${live(context.data.plottedIds.has(trace.id))}
         @change=${() => context.toggleTrace(trace.id)}
       />
     </td>
@@ -99,7 +98,6 @@ function renderFoot(context: ExploreContext, listed: number, total: number) {
     ${left > 0 ? html`The first ${grouped(listed)} of ${countText(total, "trace")}.` : nothing}
     ${more > 0 ? html`<button class="link" @click=${showMore}>Show ${more} more</button>` : nothing}
     ${left > 0 && more <= 0 ? "Narrow the query to see others." : nothing}
-    <button class="link" @click=${() => context.plotFirst()}>Plot the first ${Math.min(MAX_LINES, listed)}</button>
   </p>`;
 }
 

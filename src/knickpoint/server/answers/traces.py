@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from knickpoint.model.commit import Repository
@@ -12,7 +12,7 @@ from knickpoint.model.query import parse_query
 from knickpoint.server.schemas.traces import FacetAnswer, FacetsAnswer, TraceAnswer, TracesAnswer, ValueCountAnswer
 from knickpoint.store import Store
 
-__all__ = ["list_facets", "list_traces", "trace_answer"]
+__all__ = ["list_facets", "list_traces", "name_traces", "trace_answer"]
 
 _FACET_VALUES: Final = 200
 """Values of a param in one answer."""
@@ -32,6 +32,12 @@ def list_traces(store: Store, repository: Repository, query: str, offset: int, l
     ids = store.traces.select(repository, parse_query(query))
     page = store.traces.get(ids[offset : offset + limit])
     return TracesAnswer(total=len(ids), offset=offset, traces=[trace_answer(trace, repository.name) for trace in page])
+
+
+def name_traces(repository: Repository, traces: Sequence[Trace]) -> TracesAnswer:
+    """Answer with traces that the request names, in its order."""
+    answers = [trace_answer(trace, repository.name) for trace in traces]
+    return TracesAnswer(total=len(answers), offset=0, traces=answers)
 
 
 def list_facets(store: Store, repository: Repository, query: str) -> FacetsAnswer:

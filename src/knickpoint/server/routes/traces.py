@@ -17,9 +17,10 @@ from knickpoint.server.answers.tickets import list_ticket_marks
 from knickpoint.server.answers.traces import (
     list_facets,
     list_traces,
+    name_traces,
     trace_answer,
 )
-from knickpoint.server.answers.values import MOST_TRACES, pack_values, window
+from knickpoint.server.answers.values import MOST_TRACES, pack_compact_values, pack_values, window
 from knickpoint.server.routes.binary import BINARY, AsJson, binary
 from knickpoint.server.routes.dependencies import (
     MOST,
@@ -48,6 +49,9 @@ QueryText = Annotated[
 ]
 
 
+_IDS: Final[dict[str, Any]] = {"pattern": f"^[0-9]{{1,15}}(,[0-9]{{1,15}}){{0,{MOST_TRACES - 1}}}$"}
+
+
 def _numbers(text: str) -> list[int]:
     ids = [part for part in text.split(",") if part]
     wrong = next((part for part in ids if not part.isdecimal() or len(part) > 15), None)
@@ -63,12 +67,24 @@ def _numbers(text: str) -> list[int]:
 @router.get("/traces")
 def get_traces(
     visible: Visible,
+    *,
     repository: RepositoryName = "",
     query: QueryText = "",
     offset: Annotated[int, Query(ge=0, le=MOST, description="How many to skip.")] = 0,
     limit: Annotated[int, Query(ge=1, le=10_000, description="How many to return.")] = 100,
+    ids: Annotated[
+        str | None,
+        Query(
+            json_schema_extra=_IDS,
+            description="Ids, separated by commas, instead of a query: the answer has these traces, in this order.",
+        ),
+    ] = None,
 ) -> TracesAnswer:
-    """List the traces that a query matches."""
+    """List the traces that a query matches, or those that the request names."""
+    if ids is not None:
+        if query:
+            raise InputError("the request has both ids and a query", where="ids", remedy="Leave one of them out.")
+        return name_traces(*visible.traces(_numbers(ids)))
     return list_traces(visible.store, visible.choose(repository), query, offset, limit)
 
 
@@ -86,7 +102,7 @@ def get_values(
     traces: Annotated[
         str,
         Query(
-            json_schema_extra={"pattern": f"^[0-9]{{1,15}}(,[0-9]{{1,15}}){{0,{MOST_TRACES - 1}}}$"},
+            json_schema_extra=_IDS,
             description="Ids, separated by commas; all of one repository.",
         ),
     ],
@@ -94,12 +110,16 @@ def get_values(
     first: FirstPosition = None,
     last: LastPosition = None,
     points: Annotated[int, Query(ge=2, le=1_000_000, description="Points of a trace; more are thinned out.")] = 2400,
+    compact: Annotated[bool, Query(description="Binary numbers in half the size, with about seven digits.")] = False,
 ) -> Response | list[TraceValuesAnswer]:
     """Return the measured values of traces, as little-endian float64 or as JSON.
 
     As binary numbers: one trace after the other, in the order of the request: the number n of points, the number of measured commits,
     n positions on the line, n values in the unit of the trace. Where a trace has more values than `points`, the
     first and the last value and the least and the greatest of each section are kept.
+
+    With `compact`, a trace is: n and the number of measured commits as uint32; a factor as float64; n distances from
+    the position before as uint32, the first one from 0; n values as float32, to be multiplied with the factor.
     """
     ids = _numbers(traces)
     repository, _ = visible.traces(ids)
@@ -107,7 +127,8 @@ def get_values(
     begin, end = window(found, first, last)
     if as_json:
         return list_values(visible.store, found, ids, first=begin, last=end, points=points)
-    return binary(pack_values(visible.store, found, ids, first=begin, last=end, points=points))
+    pack = pack_compact_values if compact else pack_values
+    return binary(pack(visible.store, found, ids, first=begin, last=end, points=points))
 
 
 _POINTS: Final[dict[int | str, dict[str, Any]]] = {
@@ -145,7 +166,7 @@ def get_tickets(
     traces: Annotated[
         str,
         Query(
-            json_schema_extra={"pattern": f"^[0-9]{{1,15}}(,[0-9]{{1,15}}){{0,{MOST_TRACES - 1}}}$"},
+            json_schema_extra=_IDS,
             description="Ids, separated by commas; all of one repository.",
         ),
     ],

@@ -1,0 +1,59 @@
+/** The legend of the plot: what the lines share, and by what each differs. */
+
+import { html, nothing } from "lit";
+import { axisUnits, isCrowd } from "../../charts/chart-data";
+import { SERIES_COLOURS } from "../../charts/palette";
+import type { Scale } from "../../routes/url";
+import type { PlottedLine } from "../../state/plot/plot-loader";
+import { longName } from "../../templates/trace-name";
+import { unitText } from "../../text/units";
+import type { ExploreContext } from "./context";
+
+export function renderLegend(context: ExploreContext, scale: Scale) {
+  const { common, lines } = context.data.plot;
+  const units = scale === "ratio" ? [] : axisUnits(lines, "auto");
+  const isEmpty = (formula: string): boolean => lines.length > 0 && !lines.some((line) => line.formula === formula);
+  const emptyFormulas = context.data.plotSelection.formulas.filter(isEmpty);
+  // Lines of traces, which are too many to be listed, come before those of formulas.
+  const listed = isCrowd(lines) ? lines.filter((line) => !line.trace) : lines;
+  return html`${common ? html`<p class="legend-common"><span class="faint">All lines:</span> ${longName(common)}</p>` : nothing}
+    ${isCrowd(lines) ? html`<p class="legend-common faint">Point at a line to see its name; click to keep it in front.</p>` : nothing}
+    <ul class="legend series" @mouseleave=${() => context.highlightLine(undefined)}>
+      ${listed.map((line) =>
+        renderLegendEntry(context, line, { colour: (lines.indexOf(line) % SERIES_COLOURS) + 1, units }),
+      )}
+      ${emptyFormulas.map(
+        (formula) =>
+          html`<li>
+            <code class="legend-name">${formula}</code><span class="faint">no traces</span>
+            ${renderRemove(formula, () => context.removeFormula(formula))}
+          </li>`,
+      )}
+    </ul>`;
+}
+
+function renderLegendEntry(
+  context: ExploreContext,
+  line: PlottedLine,
+  { colour, units }: { colour: number; units: readonly string[] },
+) {
+  const remove = (): void => (line.trace ? context.toggleTrace(line.id) : context.removeFormula(line.formula));
+  const axis = `${unitText(line.unit) || "no unit"}, axis ${units.indexOf(line.unit) + 1}`;
+  return html`<li
+    @mouseenter=${() => context.highlightLine(line.id)}
+    @focusin=${() => context.highlightLine(line.id)}
+    @focusout=${() => context.highlightLine(undefined)}
+  >
+    <i class="key-series s${colour}"></i>${
+      line.trace
+        ? html`<a class="legend-name" href="/trace/${line.id}" title=${line.title}><bdi>${line.label}</bdi></a>`
+        : html`<code class="legend-name" title=${line.title}>${line.label}</code>`
+    }
+    ${units.length > 1 ? html`<span class="faint">${axis}</span>` : nothing}
+    ${renderRemove(line.formula || line.title, remove)}
+  </li>`;
+}
+
+function renderRemove(name: string, remove: () => void) {
+  return html`<button class="icon tiny" aria-label="Remove ${name} from the plot" @click=${remove}>×</button>`;
+}

@@ -1,0 +1,55 @@
+/** The value that was clicked among many lines: its line, its commit, and the commits since the value before. */
+
+import { html, nothing } from "lit";
+import type { Commit } from "../../api/client";
+import { lowerBound } from "../../charts/position-axis";
+import { routeUrl } from "../../routes/routes";
+import { traceRoute } from "../../routes/trace";
+import { longName } from "../../templates/trace-name";
+import { compareUrl } from "../../text/compare-url";
+import { countText } from "../../text/numbers";
+import { valueText } from "../../text/units";
+import type { ExploreContext } from "./context";
+import { renderCommit } from "./tooltip";
+
+export function renderPicked(context: ExploreContext) {
+  const { picked } = context;
+  const line = picked && context.data.plot.lines.find(({ id }) => id === picked.line.id);
+  if (!line) return nothing;
+  const { position, value } = picked;
+  const previous = line.positions[lowerBound(line.positions, position) - 1];
+  return html`<div class="picked" role="status">
+    <div class="picked-line">
+      <strong class="figure">${valueText(value, line.unit)}</strong>
+      ${
+        line.trace
+          ? html`<a href=${routeUrl(traceRoute(line.id, { commit: position }))}>${longName(line.label)}</a>`
+          : html`<code>${line.label}</code>`
+      }
+      <button class="icon tiny" aria-label="Put the line back among the others" @click=${() => context.pick(undefined)}>
+        ×
+      </button>
+    </div>
+    ${renderCommit(context, position)} ${previous === undefined ? nothing : renderSince(context, previous, position)}
+  </div>`;
+}
+
+function renderSince(context: ExploreContext, previous: number, position: number) {
+  const text = `${countText(position - previous, "commit")} since the value before`;
+  const { commits } = context.data.plot;
+  const [before, commit] = [commits?.peek(previous), commits?.peek(position)];
+  for (const missing of [...(before ? [] : [previous]), ...(commit ? [] : [position])]) {
+    void commits?.at(missing).then(
+      (loaded) => loaded && context.refreshPicked(),
+      () => undefined,
+    );
+  }
+  return html`<div class="second">${before && commit ? renderComparison(before, commit, text) : text}</div>`;
+}
+
+function renderComparison(before: Commit, commit: Commit, text: string) {
+  const url = compareUrl(before, commit);
+  const range = html`<code class="hash">${before.short}</code>…<code class="hash">${commit.short}</code>`;
+  return html`<span>${text}</span>
+    ${url ? html`<a href=${url} rel="noreferrer">${range}</a>` : html`<span>${range}</span>`}`;
+}

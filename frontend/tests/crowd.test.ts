@@ -1,0 +1,13 @@
+import { expect, test } from "vitest";
+import { crowdAlpha, nextSegments } from "../src/charts/crowd";
+
+test("more lines are fainter, up to a limit", () => {
+  expect([20, 200, 400, 1000].map((lines) => Math.round(crowdAlpha(lines) * 100))).toEqual([68, 48, 25, 25]);
+});
+
+test("a slow step is followed by smaller ones, and a quick one by larger ones", () => {
+  expect(nextSegments(3000, 90)).toBe(1500);
+  expect(nextSegments(3000, 10)).toBe(6000);
+  expect(nextSegments(3000, 30)).toBe(3000);
+  expect(nextSegments(12_000, 1)).toBe(12_000);
+});

@@ -1,0 +1,87 @@
+"""The explore page with many lines: all that fit are drawn, the others are counted, and the selection survives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+from playwright.sync_api import Page, expect
+from tests.server.story import REPOSITORY, make_instance
+
+from knickpoint.ingest.context.sidecar import Sidecar
+from knickpoint.ingest.file_import import import_data
+from knickpoint.instance import open_instance
+from knickpoint.server import serving
+
+pytestmark = pytest.mark.browser
+
+TRACES: Final = 2000
+HOSTILE: Final = {"x" * 400: 5.0, "قياس السرعة": 7.0, "huge": 1e300, "tiny": 1e-300, "negative": -3.0}
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Serve an instance with 2,000 traces, 40 of which are in the suite "few", and hostile ones."""
+    directory = tmp_path_factory.mktemp("explore") / "many"
+    make_instance(directory, with_findings=False)
+    with open_instance(directory) as instance:
+        for number in range(3):
+            rows = [f"b{name},{'few' if name < 40 else 'rest'},{10 + name % 50},ms" for name in range(TRACES)]
+            for index, (name, value) in enumerate(HOSTILE.items()):
+                if number == 0 or index != 0:  # The first name has one point.
+                    rows += [f"{name}{copy},hostile,{value},s" for copy in range(4)]
+            content = "\n".join(["benchmark,suite,value,unit", *rows]).encode()
+            stated = Sidecar(repository=REPOSITORY, commit=str(number + 1), run=f"run {number}")
+            assert not import_data(instance, content, source=f"file {number}", stated=stated).failed
+        with serving(instance) as found:
+            yield found.rstrip("/")
+
+
+def test_a_plot_of_too_many_traces_says_how_many_it_draws_and_keeps_its_query(page: Page, many: str) -> None:
+    page.goto(f"{many}/explore?q=suite%3Dfew%7Crest")
+    page.get_by_role("button", name="Plot 1,000 of them").click()
+    expect(page.get_by_text("1,000 of 2,000 traces drawn; narrow the query")).to_be_visible()
+    page.wait_for_url("**plot=suite%3Dfew%7Crest*")
+    page.locator("table.traces input[type=checkbox]").first.click()
+    expect(page.get_by_text("Narrow it before you add or remove single traces")).to_be_visible()
+    expect(page.locator("table.traces input[type=checkbox]").first).to_be_checked()
+    page.locator("#query").fill("suite=few")
+    expect(page.get_by_text("1,000 of 2,000 traces drawn")).to_be_visible()
+    page.get_by_role("button", name="Plot all").click()
+    expect(page.get_by_text("40 lines", exact=True)).to_be_visible()
+
+
+def test_the_line_under_the_pointer_has_its_name_and_a_click_keeps_it(page: Page, many: str) -> None:
+    page.goto(f"{many}/explore?plot=suite%3Dfew")
+    expect(page.locator(".crowd-layer")).to_have_count(2)
+    expect(page.locator(".legend-common").first).to_contain_text("suite=few")
+    box = page.locator(".u-over").bounding_box()
+    assert box
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    name = page.locator(".chart-tip .tip-subject").inner_text()
+    page.mouse.click(x, y)
+    page.mouse.move(x, box["y"] - 200)
+    expect(page.locator(".picked")).to_contain_text(name)
+    expect(page.locator(".picked")).to_contain_text("1 commit since the value before")
+    page.locator(".picked a").click()
+    expect(page.locator("h1")).to_contain_text(name)
+
+
+def test_a_trace_that_is_taken_out_of_a_query_leaves_the_others_plotted(page: Page, many: str) -> None:
+    page.goto(f"{many}/explore?q=suite%3Dfew&plot=suite%3Dfew")
+    expect(page.get_by_text("40 lines", exact=True)).to_be_visible()
+    page.locator("table.traces input[type=checkbox]").nth(3).click()
+    expect(page.get_by_text("39 lines", exact=True)).to_be_visible()
+    page.reload()
+    expect(page.get_by_text("39 lines", exact=True)).to_be_visible()
+    expect(page.locator("table.traces input[type=checkbox]").nth(3)).not_to_be_checked()
+
+
+@pytest.mark.parametrize("scale", ["", "log", "ratio"])
+def test_lines_of_extreme_values_and_names_are_drawn(page: Page, many: str, scale: str) -> None:
+    page.goto(f"{many}/explore?plot=suite%3Dhostile&y={scale}")
+    expect(page.get_by_text("20 lines")).to_be_visible()
+    expect(page.locator(".crowd-layer")).to_have_count(2)
+    assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
