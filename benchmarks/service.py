@@ -63,16 +63,18 @@ def _start_rows(place: World, _size: Size) -> list[Row]:
 def _reader_rows(place: World, size: Size) -> list[Row]:
     """Have people read while results arrive and two workers judge them."""
     api = place.serve("--only", "api")
-    for _ in range(2):
-        place.serve("--only", "worker")
+    workers = [place.serve("--only", "worker") for _ in range(2)]
     with _delays(place) as delays, reading(api.address, place.traces, size.readers) as readings:
         time.sleep(5)
         readings.seconds.clear()  # the first answers fill caches
+        begun = [each.processor_seconds for each in (api, *workers)]
         with arriving(api.address, place.traces, 2.0) as statuses:
             time.sleep(size.read_seconds / 4)
             before = api.memory
             time.sleep(3 * size.read_seconds / 4)
             after = api.memory
+            taken = [each.processor_seconds - first for each, first in zip((api, *workers), begun, strict=True)]
+            answers = len(readings.all)
         time.sleep(3)
     milliseconds = np.array(readings.all) * 1000
     p50, p95, p99 = np.percentile(milliseconds, [50, 95, 99])
@@ -87,6 +89,9 @@ def _reader_rows(place: World, size: Size) -> list[Row]:
         Row("… p95", "ms", float(p95), reach=Reach.AT_MOST, bound=150),
         Row("… p99", "ms", float(p99), reach=Reach.AT_MOST, bound=400),
         Row(f"… p95 of the slowest ({worst})", "ms", slowest[worst]),
+        Row("… processor time of the API for an answer, arriving files included", "ms", 1000 * taken[0] / answers),
+        Row("… processor time of the workers for a file", "ms", 1000 * sum(taken[1:]) / max(1, len(delays))),
+        Row("… memory of the larger worker", "MB", max(each.memory for each in workers)),
         Row("… errors", "", float(len(readings.errors)), reach=Reach.AT_MOST, bound=0),
         Row("memory of the API at the end / after a quarter", "MB", after, before, "before", Reach.AT_MOST_TIMES, 1.05),
         Row(f"arrival → finding, p95 of {len(delays)} files", "s", _p95(delays), reach=Reach.AT_MOST, bound=4.0),

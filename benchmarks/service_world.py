@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import signal
@@ -57,6 +58,12 @@ class Process:
     def most_memory(self) -> float:
         """The most memory that it held, in MB."""
         return self._status("VmHWM")
+
+    @property
+    def processor_seconds(self) -> float:
+        """The processor time that it has taken, which does not depend on what else the machine does."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="ascii").rpartition(") ")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def _status(self, name: str) -> float:
         text = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
