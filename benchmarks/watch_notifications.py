@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import re
+import shutil
 import tempfile
 import time
 from collections import Counter
@@ -78,7 +79,7 @@ class _MailBox:
 
 
 def _serve(pipe: Connection) -> None:
-    """Serve mail until the pipe says so; answer with the port, then with counts."""
+    """Serve mail until the process ends; answer with the port, then with counts whenever the pipe asks."""
     from aiosmtpd.smtp import SMTP
 
     async def run() -> None:
@@ -86,9 +87,10 @@ def _serve(pipe: Connection) -> None:
         loop = asyncio.get_running_loop()
         server = await loop.create_server(lambda: SMTP(box, hostname="localhost", loop=loop), "127.0.0.1", 0)
         pipe.send(server.sockets[0].getsockname()[1])
-        await loop.run_in_executor(None, pipe.recv)
-        heard = box.heard()
-        pipe.send((len(box.taken), len(heard), sum(heard.values()) - len(heard)))
+        while True:
+            await loop.run_in_executor(None, pipe.recv)
+            heard = box.heard()
+            pipe.send((len(box.taken), len(heard), sum(heard.values()) - len(heard)))
 
     asyncio.run(run())
 
@@ -197,16 +199,16 @@ def notification_rows() -> list[Row]:
     changes = _REPOSITORIES * _CHANGES
     wanted = changes * _RECIPIENTS
     with tempfile.TemporaryDirectory(prefix="knickpoint-notifications-") as place, _mail_server() as (port, pipe):
-        _announced(Path(place) / "instance", port)
-        with open_instance(Path(place) / "instance") as instance:
+        instances = [Path(place) / name for name in ("drained", "beside")]
+        _announced(instances[0], port)
+        shutil.copytree(instances[0], instances[1])
+        with open_instance(instances[0]) as instance:
             start, processor = time.perf_counter(), time.process_time()
             Notifications(instance, "benchmark").drain(seconds=600)
             seconds, processor = time.perf_counter() - start, time.process_time() - processor
         pipe.send("count")
         mails, heard, doubled = pipe.recv()
-    with tempfile.TemporaryDirectory(prefix="knickpoint-notifications-") as place, _mail_server() as (port, _):
-        _announced(Path(place) / "instance", port)
-        beside, alone = _beside(Path(place) / "instance")
+        beside, alone = _beside(instances[1])
     name = f"{changes:,} findings to {_RECIPIENTS} recipients"
     return [
         Row(f"{name}: planned, written and sent", "s", seconds, reach=Reach.AT_MOST, bound=60),

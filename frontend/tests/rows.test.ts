@@ -10,7 +10,7 @@ import {
   checkState,
   toggleRows,
 } from "../src/state/triage/rows";
-import { selectedRegressions, NOTHING, toTargets, type Selection } from "../src/state/triage/selection";
+import { heldReasons, selectedRegressions, NOTHING, toTargets, type Selection } from "../src/state/triage/selection";
 import { visibleList } from "../src/state/triage/visible-list";
 
 const finding = (id: number): Finding => ({ id }) as Finding;
@@ -94,4 +94,16 @@ test("a row that left while another page was open leaves the keyboard to the nex
   expect(nearestRemainingRow(layOutRows(REGRESSIONS, []), "11", before)).toBe("c2");
   expect(nearestRemainingRow(layOutRows(REGRESSIONS.slice(0, 1), []), "c2", before)).toBe("c1");
   expect(nearestRemainingRow(rows, "unknown", before)).toBe("unknown");
+});
+
+test("the reasons why selected findings are held back are given once each", () => {
+  const held = { ...regression(3, [31, 32]), held: "canary loop moved" } as Regression;
+  const partly = { ...regression(4, []), held: "", traces: 2 } as Regression;
+  partly.members = [
+    { id: 41, held: "canary loop moved" },
+    { id: 42, held: "" },
+  ] as Finding[];
+  const all = toggleRows(NOTHING, layOutRows([held, partly], []), true);
+  expect(heldReasons([held, partly], all)).toEqual(["canary loop moved"]);
+  expect(heldReasons([partly], new Map([[4, { whole: false, ids: new Set([42]) }]]))).toEqual([]);
 });

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import logging
+from dataclasses import replace
 
 import pytest
 from tests.notify.conftest import Receiver, Reply
 
 from knickpoint.model.errors import ConfigError
-from knickpoint.model.notification import Message, Recipient
+from knickpoint.model.notification import Attachment, Message, Recipient
 from knickpoint.notify.channel import ChannelContext, DeliveryError
 from knickpoint.notify.channels.chat import ChatChannel, chat_channel
 from knickpoint.notify.settings import ChannelKind, ChannelSettings
@@ -35,6 +37,12 @@ def test_a_chat_gets_subject_and_text(receiver: Receiver, channel: ChatChannel) 
     channel.send(MESSAGE)
     posted = json.loads(receiver.requests[0].body)
     assert (posted["title"], posted["message"]) == (MESSAGE.subject, MESSAGE.text)
+
+
+def test_a_service_that_takes_attachments_gets_the_picture(receiver: Receiver, channel: ChatChannel) -> None:
+    channel.send(replace(MESSAGE, attachments=(Attachment("change-7.png", "image/png", b"PNG"),)))
+    (attached,) = json.loads(receiver.requests[0].body)["attachments"]
+    assert (attached["filename"], base64.b64decode(attached["base64"])) == ("change-7.png", b"PNG")
 
 
 @pytest.mark.parametrize(

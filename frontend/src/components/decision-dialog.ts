@@ -5,12 +5,15 @@ import { customElement, query, state } from "lit/decorators.js";
 import type { ApiError } from "../api/client";
 import { PageElement } from "../page-element";
 import { dialogError } from "../templates/access";
+import { heldLine } from "../templates/finding";
 import { countText } from "../text/numbers";
 
 export interface DecisionQuestion {
   kind: "note" | "ticket";
   /** How many findings the decision is about. */
   findings: number;
+  /** Why findings among them are held back, each reason once. */
+  held?: readonly string[];
   /** Names of the trackers in which a ticket can be made. */
   trackers?: readonly string[];
 }
@@ -85,13 +88,14 @@ export class DecisionDialog extends PageElement {
     </dialog>`;
   }
 
-  private renderForm({ kind, findings, trackers = [] }: DecisionQuestion) {
+  private renderForm({ kind, findings, held = [], trackers = [] }: DecisionQuestion) {
     const ticket = kind === "ticket";
     return html`<form method="dialog" @submit=${(event: SubmitEvent) => this.onSubmit(event)}>
       <h2 id="decision-title">
         ${ticket ? (this.create ? "Make a ticket for" : "Link a ticket to") : "Note on"}
         ${countText(findings, "finding")}
       </h2>
+      ${held.map(heldLine)}
       ${ticket ? html`${this.renderTrackers(trackers)}${this.create === "" ? this.renderKey() : nothing}` : nothing}
       <label class="field"
         >Note${ticket ? " (optional)" : ""}<textarea

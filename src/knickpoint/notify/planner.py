@@ -203,30 +203,41 @@ def _authors(
 ) -> dict[int, list[AuthorOfSuspect]]:
     """Return chain → the authors of the likely suspects of its regressions, the most likely first."""
     audience = planner.audience
-    repositories = {each.id: each for each in store.commits.repositories()}
+    regressions = {chain: {point.regression_id for point in points} - {0} for chain, points in members.items()}
+    ranked = {
+        **store.findings.suspects.of_regressions(set().union(*regressions.values())),
+        **planner.unwritten_suspects,
+    }
+    repository_of = {each.chain: each.repository_id for each in announcements}
     found: dict[int, list[AuthorOfSuspect]] = {}
-    for announcement in announcements:
-        repository = repositories.get(announcement.repository_id)
-        if repository is None or announcement.chain in found:
-            continue
-        regressions = {point.regression_id for point in members.get(announcement.chain, ())} - {0}
-        likely: dict[int, float] = {}
-        machine = 0.0
-        for key in sorted(regressions):
-            suspects = planner.unwritten_suspects.get(key) or store.findings.suspects.get(key)
-            machine = max(machine, suspects.none if suspects and suspects.machine else 0.0)
-            for each in suspects.suspects if suspects else ():
-                if each.probability >= audience.least_probability:
-                    likely[each.slot] = max(each.probability, likely.get(each.slot, 0.0))
-        if machine and audience.machine_owners:
-            found[announcement.chain] = [
-                AuthorOfSuspect(audience.directory.owner(owner), machine) for owner in audience.machine_owners
+    for repository in store.commits.repositories():
+        # The likely suspects of each chain
+        likely: dict[int, dict[int, float]] = {}
+        for chain in sorted(key for key, where in repository_of.items() if where == repository.id):
+            suspects = [ranked[key] for key in sorted(regressions.get(chain, ())) if key in ranked]
+            machine = max((each.none for each in suspects if each.machine), default=0.0)
+            if machine and audience.machine_owners:
+                owners = [audience.directory.owner(owner) for owner in audience.machine_owners]
+                found[chain] = [AuthorOfSuspect(owner, machine) for owner in owners]
+            else:
+                likely[chain] = _likely_slots(suspects, audience.least_probability)
+        # Their authors, read at once
+        slots = sorted(set().union(*likely.values()))
+        commits = {each.slot: each.commit for each in store.commits.get(repository, slots)} if slots else {}
+        for chain, probabilities in likely.items():
+            ordered = sorted(probabilities.items(), key=lambda pair: (-pair[1], pair[0]))
+            found[chain] = [
+                AuthorOfSuspect(audience.directory.person_of_author(commit.author, commit.email), probability)
+                for commit, probability in ((commits.get(slot), probability) for slot, probability in ordered)
+                if commit is not None
             ]
-            continue
-        commits = {each.slot: each.commit for each in store.commits.get(repository, sorted(likely))}
-        found[announcement.chain] = [
-            AuthorOfSuspect(audience.directory.person_of_author(commits[slot].author, commits[slot].email), probability)
-            for slot, probability in sorted(likely.items(), key=lambda pair: (-pair[1], pair[0]))
-            if slot in commits
-        ]
+    return found
+
+
+def _likely_slots(ranked: Sequence[Suspects], least: float) -> dict[int, float]:
+    """Return slot → the largest probability that a ranking gives it, without those below ``least``."""
+    found: dict[int, float] = {}
+    for suspect in (each for suspects in ranked for each in suspects.suspects):
+        if suspect.probability >= least:
+            found[suspect.slot] = max(suspect.probability, found.get(suspect.slot, 0.0))
     return found

@@ -18,7 +18,7 @@ from knickpoint.model.notification import Delivery, NotificationKind, Recipient
 from knickpoint.model.regression import Status
 from knickpoint.model.suspects import Suspect, SuspectFacts, Suspects
 from knickpoint.notify.messages import NotificationFacts, load_templates, message_for
-from knickpoint.notify.messages.fact_reader import FactReader, FactSettings
+from knickpoint.notify.messages.fact_reader import FactReader, FactSettings, held_text
 from knickpoint.notify.settings import ChannelKind, ChannelSettings
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.triage.decisions import Targets, decide
@@ -77,9 +77,15 @@ def _delivery(announced: list[Announcement], kind: NotificationKind = Notificati
     return Delivery(1, "key", kind, recipient, announced[0].repository_id, ids, "change-1", time, time)
 
 
-def _read(world: World, announced: list[Announcement], *, hours: float = 0.0) -> NotificationFacts:
+def _read(
+    world: World,
+    announced: list[Announcement],
+    kind: NotificationKind = NotificationKind.CHANGE,
+    *,
+    hours: float = 0.0,
+) -> NotificationFacts:
     reader = FactReader(world.store, FactSettings("Performance", _ADDRESS, (_ALERT,), Links()))
-    return reader.read(_delivery(announced), announced[0].time + timedelta(hours=hours))
+    return reader.read(_delivery(announced, kind), announced[0].time + timedelta(hours=hours))
 
 
 def test_the_facts_say_what_changed_by_how_much_and_where(regressed: World) -> None:
@@ -96,6 +102,14 @@ def test_the_facts_say_what_changed_by_how_much_and_where(regressed: World) -> N
     assert change.size_to_noise is not None
     assert change.alerts == ("quick",)
     assert change.reproduce.startswith("knick explain ',benchmark=render,kind=r,' --at ")
+
+
+def test_findings_that_are_held_back_are_counted_with_the_reason(regressed: World) -> None:
+    point = regressed.store.findings.announcements.members([1])[0]
+    held = [replace(point, held="canary loop moved"), replace(point, held="canary loop moved"), point]
+    assert held_text(held) == "2 of 3 findings are held back: canary loop moved"
+    assert held_text(held[:1]) == "all findings are held back: canary loop moved"
+    assert held_text([point]) == ""
 
 
 def test_links_are_those_of_the_recipient(regressed: World) -> None:
@@ -163,7 +177,8 @@ def test_what_is_gone_from_the_store_has_no_facts(regressed: World) -> None:
 
 def test_an_escalation_says_for_how_long_no_person_took_the_change(regressed: World) -> None:
     announced = _announced(regressed)
-    assert _read(regressed, announced, hours=50).hours == 50
+    assert _read(regressed, announced, NotificationKind.ESCALATION, hours=50).hours == 50
+    assert _read(regressed, announced, hours=50).hours == 0
 
 
 def test_the_picture_is_drawn_once_for_all_recipients(regressed: World) -> None:
@@ -173,6 +188,20 @@ def test_the_picture_is_drawn_once_for_all_recipients(regressed: World) -> None:
     (first,), (second,) = ([draw() for draw in each.values()] for each in pictures)
     assert first is second
     assert Image.open(io.BytesIO(first)).size == (1200, 520)
+
+
+def test_a_digest_without_links_is_put_into_words_once_for_all_recipients(regressed: World) -> None:
+    announced = _announced(regressed)
+    delivery = _delivery(announced, NotificationKind.DIGEST)
+    reader = FactReader(regressed.store, FactSettings("Performance"))
+    templates = load_templates(ChannelSettings("mail", ChannelKind.MAIL), Path())
+    first, second = (
+        templates.render(reader.read(replace(delivery, recipient=Recipient("mail", address)), announced[0].time))
+        for address in ("ada@example.org", "bob@example.org")
+    )
+    assert first is second
+    named = reader.read(replace(delivery, recipient=Recipient("mail", "eve@example.org", "eve")), announced[0].time)
+    assert templates.render(named) is not first
 
 
 def test_many_traces_are_counted_and_the_first_ones_named_where_they_differ(world: World) -> None:

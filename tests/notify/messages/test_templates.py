@@ -139,13 +139,15 @@ def test_a_recovery_names_the_commit_that_fixed_it_for_trackers() -> None:
     assert change["fixed"].startswith("77aa55cc33")
 
 
-def test_a_picture_is_attached_to_mails_only() -> None:
+def test_a_picture_is_attached_to_mails_and_chats() -> None:
     facts = replace(_facts(), pictures={"change-12.png": lambda: b"PNG"})
     mail = message_for(_delivery(), facts, _templates())
     chat = message_for(_delivery(), facts, _templates(ChannelKind.CHAT))
     assert [(each.name, each.content) for each in mail.attachments] == [("change-12.png", b"PNG")]
     assert 'src="cid:change-12.png"' in mail.html
-    assert chat.attachments == ()
+    webhook = message_for(_delivery(), facts, _templates(ChannelKind.WEBHOOK))
+    assert chat.attachments == mail.attachments
+    assert webhook.attachments == ()
 
 
 def test_a_file_of_the_instance_replaces_a_template(tmp_path: Path) -> None:

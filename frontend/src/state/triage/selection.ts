@@ -42,6 +42,18 @@ export function countSelected(regressions: readonly Regression[], selection: Sel
   return regressions.reduce((sum, regression) => sum + countSelectedIn(regression, selection), 0);
 }
 
+/** Why selected findings are held back, each reason once; of findings that are not loaded their regression knows it. */
+export function heldReasons(regressions: readonly Regression[], selection: Selection): string[] {
+  const reasons = selectedRegressions(regressions, selection)
+    .whole.map((regression) => regression.held)
+    .concat(
+      regressions.flatMap((regression) =>
+        regression.members.filter(({ id }) => isSelected(regression, id, selection)).map(({ held }) => held),
+      ),
+    );
+  return [...new Set(reasons.filter(Boolean))];
+}
+
 export function isSelected(regression: Regression, finding: number, selection: Selection): boolean {
   const selected = selection.get(regression.id);
   return selected !== undefined && selected.whole !== selected.ids.has(finding);

@@ -36,6 +36,7 @@ import {
 } from "../../state/triage/rows";
 import {
   countSelected,
+  heldReasons,
   NOTHING,
   selectedRegressions,
   selectionWithin,
@@ -335,7 +336,8 @@ export class TriageView extends PageElement implements KeyboardActions {
     trackers: readonly string[] = [],
   ): Promise<void> {
     if (findings.size === 0) return;
-    await this.dialog?.ask({ kind, findings: this.countOf(findings), trackers }, send);
+    const held = heldReasons(this.data?.groups ?? [], findings);
+    await this.dialog?.ask({ kind, findings: this.countOf(findings), held, trackers }, send);
   }
 
   async split(findings: Selection): Promise<void> {

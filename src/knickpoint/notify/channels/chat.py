@@ -26,17 +26,35 @@ _SECONDS: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class ChatChannel:
-    """Hands messages to Apprise, one service a channel; ``service`` is its name, without its address."""
+    """Hands messages to Apprise, one service a channel.
+
+    ``service`` is its name, without its address; ``pictures`` says that it takes attachments.
+    """
 
     name: str
     service: str
     apprise: Apprise = field(repr=False)
 
-    def send(self, message: Message) -> Sent:
-        """Send the subject as the title and the text, which is Markdown; see :meth:`knickpoint.notify.channel.Channel.send`."""
-        from apprise import NotifyFormat
+    pictures: bool = False
 
-        result = self.apprise.notify(title=message.subject, body=message.text, body_format=NotifyFormat.MARKDOWN)
+    def send(self, message: Message) -> Sent:
+        """Send the subject as the title and the text, which is Markdown; see :meth:`knickpoint.notify.channel.Channel.send`.
+
+        Services that take attachments get the pictures, too.
+        """
+        from apprise import AppriseAttachment, NotifyFormat
+        from apprise.attachment.memory import AttachMemory
+
+        pictures = [
+            AttachMemory(each.content, name=each.name, mimetype=each.media_type)  # type: ignore[no-untyped-call]
+            for each in (message.attachments if self.pictures else ())
+        ]
+        result = self.apprise.notify(
+            title=message.subject,
+            body=message.text,
+            body_format=NotifyFormat.MARKDOWN,
+            attach=AppriseAttachment(pictures) if pictures else None,
+        )
         if not result:
             raise DeliveryError(
                 f"Apprise could not hand the message to {self.service}, and does not say why",
@@ -82,4 +100,4 @@ def chat_channel(settings: ChannelSettings, context: ChannelContext) -> ChatChan
         )
     apprise = Apprise(asset=asset)
     apprise.add(service)
-    return ChatChannel(settings.name, str(service.service_name), apprise)
+    return ChatChannel(settings.name, str(service.service_name), apprise, bool(service.attachment_support))

@@ -29,7 +29,7 @@ from knickpoint.notify.messages.repository_facts import RepositoryFacts, message
 from knickpoint.store import Store
 from knickpoint.store.bisections import StoredBisection
 
-__all__ = ["FactReader", "FactSettings", "LinkMaker"]
+__all__ = ["FactReader", "FactSettings", "LinkMaker", "held_text"]
 
 _MOST_CHANGES: Final = 50
 _MOST_OTHERS: Final = 9
@@ -74,6 +74,15 @@ class FactSettings:
     link_maker: LinkMaker | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """The changes that a delivery names, the number of those left out, and the time of the oldest announcement."""
+
+    changes: tuple[ChangeFacts, ...]
+    omitted: int
+    oldest: datetime | None
+
+
 @dataclass
 class FactReader:
     """Reads facts, and keeps those of an announcement for the further recipients of a batch. Use a new one for the next batch."""
@@ -84,6 +93,9 @@ class FactReader:
     _changes: dict[int, ChangeFacts | None] = field(default_factory=dict, init=False, repr=False)
     _alerts: dict[int, tuple[Alert, ...]] = field(default_factory=dict, init=False, repr=False)
     _bisections: dict[int, StoredBisection] = field(default_factory=dict, init=False, repr=False)
+    _chosen: dict[tuple[NotificationKind, tuple[int, ...]], _Chosen] = field(
+        default_factory=dict, init=False, repr=False
+    )
     _pictures: dict[str, Callable[[], bytes]] = field(default_factory=dict, init=False, repr=False)
     _repositories: dict[int, RepositoryFacts] = field(default_factory=dict, init=False, repr=False)
 
@@ -92,28 +104,42 @@ class FactReader:
 
     def read(self, delivery: Delivery, now: datetime) -> NotificationFacts:
         """Return the facts of ``delivery``. Without changes, nothing of it is there any more, and it is not to be sent."""
-        announced = self._ledger.get(delivery.announcements)
-        newest = _newest_of_chains(announced)
-        self._read_together([each for each in newest if each.id not in self._changes])
-        facts = [self._change(each) for each in newest]
-        changes = sorted((each for each in facts if each is not None), key=_rank)
-        kept = [replace(each, links=self._links(each, delivery.recipient)) for each in changes[:_MOST_CHANGES]]
-        if delivery.kind is NotificationKind.DIGEST:
-            without = [replace(each, picture="") for each in kept[_MOST_PICTURES:]]
-            kept = [*kept[:_MOST_PICTURES], *without]
+        chosen = self._choose(delivery)
+        kept = [self._with_links(each, delivery.recipient) for each in chosen.changes]
         maker = self.settings.link_maker
-        oldest = min((each.time for each in announced), default=now)
+        escalated = delivery.kind is NotificationKind.ESCALATION and chosen.oldest is not None
+        hours = (now - chosen.oldest).total_seconds() / 3600 if escalated and chosen.oldest else 0.0
         return NotificationFacts(
             kind=delivery.kind.value,
             instance=message_line(self.settings.instance),
             recipient=message_line(delivery.recipient.person),
             changes=tuple(kept),
-            changes_omitted=len(changes) - len(kept),
-            hours=max(0.0, (now - oldest).total_seconds() / 3600),
+            changes_omitted=chosen.omitted,
+            hours=max(0.0, hours),
             address=self.settings.address,
             mute=maker.mute(delivery.recipient) if maker else "",
             pictures={each.picture: self._pictures[each.picture] for each in kept if each.picture},
         )
+
+    def _choose(self, delivery: Delivery) -> _Chosen:
+        """Return the changes that ``delivery`` names, the worst first; they are the same for all its recipients."""
+        key = delivery.kind, delivery.announcements
+        if key not in self._chosen:
+            announced = self._ledger.get(delivery.announcements)
+            newest = _newest_of_chains(announced)
+            self._read_together([each for each in newest if each.id not in self._changes])
+            facts = [self._change(each) for each in newest]
+            changes = sorted((each for each in facts if each is not None), key=_rank)
+            kept = changes[:_MOST_CHANGES]
+            if delivery.kind is NotificationKind.DIGEST:
+                kept[_MOST_PICTURES:] = [replace(each, picture="") for each in kept[_MOST_PICTURES:]]
+            oldest = min((each.time for each in announced), default=None)
+            self._chosen[key] = _Chosen(tuple(kept), len(changes) - len(kept), oldest)
+        return self._chosen[key]
+
+    def _with_links(self, change: ChangeFacts, recipient: Recipient) -> ChangeFacts:
+        links = self._links(change, recipient)
+        return change if links == change.links else replace(change, links=links)
 
     def _links(self, change: ChangeFacts, recipient: Recipient) -> LinkFacts:
         """Return the links of a change for one recipient; only what is open can be taken, only what stands is noise."""
@@ -193,6 +219,7 @@ class FactReader:
             alerts=tuple(message_line(name) for name in names),
             severity=max((each.severity for each in alerts), key=_SEVERITIES.index, default=AlertSeverity.NORMAL).value,
             owners=tuple(dict.fromkeys(message_line(owner) for each in alerts for owner in each.owners)),
+            held=held_text(live),
             status=lead.effective_status.value,
             assignee=message_line(lead.assignee),
             ticket=message_line(lead.ticket or lead.matched_ticket),
@@ -213,6 +240,15 @@ class FactReader:
                 raise AbsentError(f"there is no repository with the id {key}")
             self._repositories[key] = RepositoryFacts(self.store, found)
         return self._repositories[key]
+
+
+def held_text(findings: Sequence[ChangePoint]) -> str:
+    """Return how many findings are held back, and why; "" where none is."""
+    reasons = [message_line(each.held) for each in findings if each.held]
+    if not reasons:
+        return ""
+    count = "all findings" if len(reasons) == len(findings) else f"{len(reasons)} of {len(findings)} findings"
+    return f"{count} are held back: {'; '.join(sorted(set(reasons))[:_MOST_REASONS])}"
 
 
 def _newest_of_chains(announced: Sequence[Announcement]) -> list[Announcement]:

@@ -153,6 +153,7 @@ class ChangeFacts:
         suspects_omitted: commits of the ranking that are left out here.
         no_suspect_percent: probability that no commit of the ranking is the cause, as in `8 %`, "" without a ranking.
         suspects_note: what limits the ranking, "" if nothing does.
+        held: why findings of this change are held back, as in `2 of 5 findings are held back: […]`; "" if none is.
         machine: what changed about the machine at the step, as in `The machine changed: cpu A → B. […]`; "" if nothing did.
         culprit: the commit that made the change, as a bisection measured it; none without one, and of several.
         culprits: the commits that made the change, as a bisection measured them: of several, each made one of its own.
@@ -193,6 +194,7 @@ class ChangeFacts:
     suspects_omitted: int = 0
     no_suspect_percent: str = ""
     suspects_note: str = ""
+    held: str = ""
     machine: str = ""
     culprit: SuspectCommit | None = None
     culprits: tuple[SuspectCommit, ...] = ()

@@ -20,18 +20,17 @@ _NOT_IN_DATA: Final = frozenset({"pictures"})
 def message_for(delivery: Delivery, facts: NotificationFacts, templates: Templates) -> Message:
     """Return the message of ``delivery``: what ``facts`` say in the words of ``templates``.
 
-    Its text is Markdown for chats and trackers. Mails alone have HTML and pictures; all others have ``data``, the facts as
-    JSON values.
+    Its text is Markdown for chats and trackers. Mails have HTML and the pictures that it shows, chats the picture of the first
+    change; all but mails have ``data``, the facts as JSON values.
 
     Raises:
         ConfigError: a template of the instance cannot be rendered with these facts.
     """
     rendered = templates.render(facts)
-    pictures = facts.pictures if rendered.html else {}
     attachments = tuple(
         Attachment(name, "image/png", picture())
-        for name, picture in sorted(pictures.items())
-        if f"cid:{name}" in rendered.html
+        for name, picture in sorted(facts.pictures.items())
+        if f"cid:{name}" in rendered.html or (templates.pictures and name == facts.changes[0].picture)
     )
     return Message(
         key=delivery.key,

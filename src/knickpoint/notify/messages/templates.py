@@ -54,19 +54,31 @@ class Rendered:
 class Templates:
     """The templates of one channel.
 
-    ``markdown`` says that the text is Markdown, as chats and issues take it; ``html`` that there is HTML beside the text.
+    ``markdown`` says that the text is Markdown, as chats and issues take it; ``html`` that there is HTML beside the text;
+    ``pictures`` that a picture goes with a text that does not show it itself.
     """
 
     templates: TemplateSet = field(repr=False)
     markdown: bool = False
     html: bool = True
+    pictures: bool = False
+    _newest: list[tuple[NotificationFacts, Rendered]] = field(
+        default_factory=list, init=False, repr=False, compare=False
+    )
 
     def render(self, facts: NotificationFacts) -> Rendered:
         """Put ``facts`` into words.
 
+        A digest is the same for all recipients without links of their own: facts equal to those before are not rendered again.
+
         Raises:
             ConfigError: a template cannot be rendered with these facts; the message names its file and line.
         """
+        if not (self._newest and self._newest[0][0] == facts):
+            self._newest[:] = [(facts, self._rendered(facts))]
+        return self._newest[0][1]
+
+    def _rendered(self, facts: NotificationFacts) -> Rendered:
         variables: dict[str, object] = {name: getattr(facts, name) for name in _VARIABLES}
         variables["change"] = facts.changes[0] if facts.changes else None
         kind = _KIND_OF_TEMPLATE.get(facts.kind, facts.kind)
@@ -82,17 +94,17 @@ def load_templates(channel: ChannelSettings, directory: Path) -> Templates:
     Raises:
         ConfigError: a file cannot be read, is no template, or names what does not exist; or Jinja2 is missing.
     """
-    mail = channel.kind is ChannelKind.MAIL
+    mail, chat = channel.kind is ChannelKind.MAIL, channel.kind is ChannelKind.CHAT
     markdown = channel.kind in {ChannelKind.CHAT, ChannelKind.GITHUB, ChannelKind.GITLAB, ChannelKind.JIRA}
     if not channel.templates:
-        return Templates(_built_in(), markdown=markdown, html=mail)
+        return Templates(_built_in(), markdown=markdown, html=mail, pictures=chat)
     folder = directory / Path(channel.templates).expanduser()
     own = _read_folder(folder, f"[channels.{channel.name}] templates")
     sources = _built_in_sources() | own
     places = {name: str(folder / name) if name in own else str(_DIRECTORY / name) for name in sources}
     templates = TemplateSet(sources, places)
     check_templates(templates)
-    return Templates(templates, markdown=markdown, html=mail)
+    return Templates(templates, markdown=markdown, html=mail, pictures=chat)
 
 
 def check_templates(templates: TemplateSet) -> None:

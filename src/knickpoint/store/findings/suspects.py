@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import and_, case, func, or_, select
+from sqlalchemy import Row, and_, case, func, or_, select
 
 from knickpoint.model.bisection import BisectionState
 from knickpoint.model.commit import Repository
@@ -59,25 +60,18 @@ class SuspectTable:
 
     def get(self, regression_id: int) -> Suspects | None:
         """Return the suspects of a regression; None before they are ranked, and since its suspect range moved."""
+        return self.of_regressions([regression_id]).get(regression_id)
+
+    def of_regressions(self, regressions: Collection[int]) -> dict[int, Suspects]:
+        """Return regression → its suspects, without those that :meth:`get` has none for."""
         query = select(table).join(regression, regression.c.id == table.c.regression_id)
         query = query.where(
-            table.c.regression_id == regression_id,
+            self._database.among(table.c.regression_id, "wanted"),
             *(table.c[name] == regression.c[name] for name in ("line", "previous", "slot")),
         )
         with self._database.reading() as connection:
-            row = connection.execute(query).first()
-        if row is None:
-            return None
-        body = json.loads(row.body)
-        return Suspects(
-            SuspectRange(row.line, row.previous, row.slot),
-            body["none"],
-            SuspectFacts(body["facts"]),
-            tuple(Suspect(slot, probability, tuple(reasons)) for slot, probability, reasons in body["suspects"]),
-            body["note"],
-            row.bisection,
-            body.get("machine", ""),
-        )
+            rows = connection.execute(query, {"wanted": self._database.listed(sorted(regressions))})
+            return {row.regression_id: _suspects_of(row) for row in rows}
 
     def stale(self, repository: Repository, *, everything: bool = False) -> list[RankedRegression]:
         """Return the live regressions whose suspects are not ranked for their range, members, certainty and bisection, by id.
@@ -169,6 +163,19 @@ class SuspectTable:
         with self._database.reading() as connection:
             rows = connection.execute(query.order_by(regression.c.id.desc()).limit(limit))
             return {row.id: SuspectRange(row.line, row.previous, row.slot) for row in rows}
+
+
+def _suspects_of(row: Row[Any]) -> Suspects:
+    body = json.loads(row.body)
+    return Suspects(
+        SuspectRange(row.line, row.previous, row.slot),
+        body["none"],
+        SuspectFacts(body["facts"]),
+        tuple(Suspect(slot, probability, tuple(reasons)) for slot, probability, reasons in body["suspects"]),
+        body["note"],
+        row.bisection,
+        body.get("machine", ""),
+    )
 
 
 def _body(suspects: Suspects) -> str:
