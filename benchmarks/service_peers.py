@@ -28,7 +28,7 @@ _REPEATS: Final = 3
 
 
 def narrow_rows(world: World) -> list[Row]:
-    """Read one trace in twenty, and all traces, from the tiles and from a table with a row for each value.
+    """Read a twentieth of the traces, neighbours and scattered ones, and all traces, from the tiles and from a table with a row for each value.
 
     The table is that of Skia Perf: ``TraceValues`` with the MD5 of the key and the number of the commit as primary key. Both know
     the traces already; the answers are compared.
@@ -46,8 +46,13 @@ def narrow_rows(world: World) -> list[Row]:
         matrix = store.frames.values(line, ids)[:, :COMMITS]
         _fill_narrow(connection, names, matrix)
         rows = []
-        for measure, every in (("one trace in twenty × 250", 20), ("all traces × 250", 1)):
-            wanted, chosen = ids[::every], names[::every]
+        choices = (
+            ("the traces of one of twenty bots × 250", slice(0, world.traces // 20)),
+            ("every twentieth trace × 250", slice(0, None, 20)),
+            ("all traces × 250", slice(None)),
+        )
+        for measure, choice in choices:
+            wanted, chosen = ids[choice], names[choice]
             ours, tiles = fastest(partial(store.frames.values, line, wanted), _REPEATS)
             peer, table = fastest(partial(_read_narrow, connection, chosen), _REPEATS)
             assert np.array_equal(tiles[:, :COMMITS], table, equal_nan=True)

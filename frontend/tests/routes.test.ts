@@ -115,7 +115,6 @@ test("the server sends the dashboard for the path of every page", async () => {
       "quality",
       "tokens",
       "audit",
-      "settings",
     ]),
   );
 });

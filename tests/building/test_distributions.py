@@ -193,3 +193,18 @@ def test_a_build_that_cannot_make_the_dashboard_fails_and_says_why(tmp_path: Pat
     assert "the dashboard cannot be built: `npm ci" in done.stdout + done.stderr
     _run(*wheel, cwd=tmp_path, environment={**_ENVIRONMENT, "KNICKPOINT_WITHOUT_DASHBOARD": "1"})
     assert not [name for name in _names(next(tmp_path.glob("*.whl"))) if "server/static" in name]
+
+
+def test_the_steps_of_the_image_install_a_program_with_everything_that_containers_need(
+    built: Path, tmp_path: Path
+) -> None:
+    text = (_TOP / "deploy" / "Containerfile").read_text(encoding="utf-8").replace("\\\n", "")
+    step = next(line.removeprefix("RUN ") for line in text.splitlines() if line.startswith("RUN python3 -m venv"))
+    wheels, program = tmp_path / "wheels", tmp_path / "program"
+    wheels.mkdir()
+    shutil.copy(_wheel(built), wheels)
+    _run("sh", "-ec", step.replace("/tmp/", f"{wheels}/").replace("/opt/knickpoint", str(program)), cwd=tmp_path)
+    assert list(wheels.iterdir()) == []
+    _run(program / "bin" / "knick", "init", tmp_path / "instance", cwd=tmp_path)
+    needed = "import distributed, fsspec, nats, psycopg, prometheus_client, uvicorn"
+    _run(program / "bin" / "python", "-c", needed, cwd=tmp_path)
