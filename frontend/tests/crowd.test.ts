@@ -6,8 +6,8 @@ test("more lines are fainter, up to a limit", () => {
 });
 
 test("a slow step is followed by smaller ones, and a quick one by larger ones", () => {
-  expect(nextSegments(3000, 90)).toBe(1500);
-  expect(nextSegments(3000, 10)).toBe(6000);
-  expect(nextSegments(3000, 30)).toBe(3000);
-  expect(nextSegments(12_000, 1)).toBe(12_000);
+  expect(nextSegments(2000, 90)).toBe(1000);
+  expect(nextSegments(2000, 10)).toBe(4000);
+  expect(nextSegments(2000, 30)).toBe(2000);
+  expect(nextSegments(6000, 1)).toBe(6000);
 });

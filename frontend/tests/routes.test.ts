@@ -115,6 +115,7 @@ test("the server sends the dashboard for the path of every page", async () => {
       "quality",
       "tokens",
       "audit",
+      "settings",
     ]),
   );
 });

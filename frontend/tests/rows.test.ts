@@ -97,8 +97,8 @@ test("a row that left while another page was open leaves the keyboard to the nex
 });
 
 test("the reasons why selected findings are held back are given once each", () => {
-  const held = { ...regression(3, [31, 32]), held: "canary loop moved" } as Regression;
-  const partly = { ...regression(4, []), held: "", traces: 2 } as Regression;
+  const held = { ...regression(3, [31, 32]), held: "canary loop moved" };
+  const partly = { ...regression(4, []), held: "", traces: 2 };
   partly.members = [
     { id: 41, held: "canary loop moved" },
     { id: 42, held: "" },

@@ -40,6 +40,16 @@ test("an axis has one scale, unless it spans many", () => {
   expect(axisTexts(ticks, "ns", true).map(plain)).toEqual(["10 µs", "", "1 ms"]);
 });
 
+test("ticks that are near each other have as many digits as tell them apart", () => {
+  expect(axisTexts([1.0001, 1.00015, null, 1.0002], "ms", false).map(plain)).toEqual([
+    "1.0001 ms",
+    "1.00015 ms",
+    "",
+    "1.0002 ms",
+  ]);
+  expect(axisTexts([1e300, 1e300], "", false)).toEqual(["1.000e+300", "1.000e+300"]);
+});
+
 test("a unit that is a sentence is cut short", () => {
   expect(plain(valueText(1, "x".repeat(400)))).toBe(`1 ${"x".repeat(23)}…`);
 });

@@ -50,6 +50,9 @@ def test_a_plot_of_too_many_traces_says_how_many_it_draws_and_keeps_its_query(pa
     expect(page.get_by_text("1,000 of 2,000 traces drawn")).to_be_visible()
     page.get_by_role("button", name="Plot all").click()
     expect(page.get_by_text("40 lines", exact=True)).to_be_visible()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="CSV").click()
+    assert len(download.value.path().read_text(encoding="utf-8").splitlines()) == 1 + 40 * 3
 
 
 def test_the_line_under_the_pointer_has_its_name_and_a_click_keeps_it(page: Page, many: str) -> None:

@@ -8,8 +8,8 @@ import { positionAxis } from "./position-axis";
 import { lineColour } from "./uplot-options";
 
 /** The segments that the first step draws; later steps draw as many as the browser takes in good time. */
-const FIRST_SEGMENTS = 3000;
-const MOST_SEGMENTS = 12_000;
+const FIRST_SEGMENTS = 2000;
+const MOST_SEGMENTS = 6000;
 /** A step that took longer than this, in milliseconds, is followed by smaller ones, and one below the second by larger ones. */
 const SLOW_STEP = 40;
 const QUICK_STEP = 20;

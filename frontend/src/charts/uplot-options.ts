@@ -71,7 +71,10 @@ export function uplotOptions(
 ): uPlot.Options {
   const units = axisUnits(view.lines, view.scale);
   const single = view.lines.length <= 1;
-  const mostVisible = view.lines.reduce((most, line) => Math.max(most, countVisible(view, line)), 1);
+  const { min, max } = positionBounds(view);
+  const countVisible = ({ positions }: ChartLine): number =>
+    lowerBound(positions, max + 1) - lowerBound(positions, min);
+  const mostVisible = view.lines.reduce((most, line) => Math.max(most, countVisible(line)), 1);
   const bounds = axisBounds(view);
   const style = { units, colours, single, largeDots: box.clientWidth / mostVisible > LARGE_DOT_SPACING };
   return {
@@ -200,11 +203,6 @@ function seriesOptions(line: ChartLine, index: number, style: SeriesStyle): uPlo
       stroke: single ? colours.dot : colour,
     },
   };
-}
-
-function countVisible(view: ChartView, line: ChartLine): number {
-  const { min, max } = positionBounds(view);
-  return lowerBound(line.positions, max + 1) - lowerBound(line.positions, min);
 }
 
 /** The labels of moments in seconds: dates, or times of day where ticks are that near. */

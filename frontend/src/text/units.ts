@@ -84,19 +84,29 @@ function shortUnit(unit: string): string {
   return unit.length > LONGEST_UNIT ? `${unit.slice(0, LONGEST_UNIT - 1)}…` : unit;
 }
 
+/** Significant digits of a value; ticks that are near each other have more. */
+const DIGITS = 4;
+const MAX_DIGITS = 12;
+
 /** A value with its unit, by default in the scale that reads best. */
-export function valueText(value: number, unit: string, scale: Scale = scaleFor(value, unit)): string {
-  return `${numberText(value / scale.divisor)}${scale.unit ? `\u00a0${shortUnit(scale.unit)}` : ""}`;
+export function valueText(value: number, unit: string, scale: Scale = scaleFor(value, unit), digits = DIGITS): string {
+  return `${numberText(value / scale.divisor, digits)}${scale.unit ? `\u00a0${shortUnit(scale.unit)}` : ""}`;
 }
 
 /**
  * The labels of the ticks of an axis; uPlot gives null for ticks without room for one.
  *
- * All ticks have the scale of the largest. On a logarithmic axis (`scaleEach`) each has the scale that suits it.
+ * All ticks have the scale of the largest, and as many digits as tell them apart. On a logarithmic axis (`scaleEach`) each has the scale that suits it.
  */
 export function axisTexts(ticks: readonly (number | null)[], unit: string, scaleEach: boolean): string[] {
   const scale = scaleFor(Math.max(0, ...ticks.map((tick) => Math.abs(tick ?? 0))), unit);
-  return ticks.map((tick) => (tick === null ? "" : valueText(tick, unit, scaleEach ? undefined : scale)));
+  const labelled = new Set(ticks.filter((tick) => tick !== null)).size;
+  for (let digits = DIGITS; ; digits++) {
+    const texts = ticks.map((tick) =>
+      tick === null ? "" : valueText(tick, unit, scaleEach ? undefined : scale, digits),
+    );
+    if (digits >= MAX_DIGITS || new Set(texts.filter((text) => text !== "")).size >= labelled) return texts;
+  }
 }
 
 /** "flips between 2 levels: 10.2 ms (62 % of the time) and 10.7 ms (38 %)". */

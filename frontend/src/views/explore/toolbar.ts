@@ -2,6 +2,7 @@
 
 import { html, nothing } from "lit";
 import { selectField } from "../../templates/select-field";
+import { formatUrl } from "../../routes/url";
 import { MAX_TRACES } from "../../state/plot/plot-loader";
 import { countText, grouped } from "../../text/numbers";
 import type { ExploreContext } from "./context";
@@ -12,6 +13,7 @@ export function renderToolbar(context: ExploreContext) {
     ${renderRepositoryField(context)} ${renderQueryField(context)}
     <span class="figure faint" role="status">${traces ? countText(traces.total, "trace") : ""}</span>
     ${traces && traces.total > 1 ? renderPlotQuery(context, traces.total) : nothing}
+    ${traces && traces.total > 0 && traces.total <= MAX_TRACES ? renderDownload(context) : nothing}
     <span id="query-error" class="field-error" role="alert"
       >${queryError ? `${queryError.message} ${queryError.remedy}` : ""}</span
     >
@@ -28,6 +30,18 @@ function renderPlotQuery(context: ExploreContext, total: number) {
   >
     ${text}
   </button>`;
+}
+
+/** All values of the traces, in full precision, with a column for each param; the server refuses more traces. */
+function renderDownload({ repository, route }: ExploreContext) {
+  const url = formatUrl("/api/v1/points", [
+    ["repository", repository?.name],
+    ["query", route.query],
+    ["format", "csv"],
+  ]);
+  return html`<a class="button small quiet" href=${url} download="values.csv" title="All values of the listed traces"
+    >CSV</a
+  >`;
 }
 
 function renderRepositoryField(context: ExploreContext) {
