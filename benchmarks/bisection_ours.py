@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -75,19 +75,18 @@ class Cell:
         """Return what a search knows at its start."""
         values = self.error is None
         before, after = (
-            _level(self.answers.history(search, self.history, after=side, clean=self.clean)) if values else Level()
+            Level.of(self.answers.history(search, self.history, after=side, clean=self.clean)) if values else Level()
             for side in (False, True)
         )
-        return Problem(
+        problem = Problem(
             self.candidates,
-            none=0.0 if self.certain else 0.05,
-            several=0.0 if self.certain else 0.05,
             before=before,
             after=after,
             movement=1 if values else 0,
             error=self.error,
             same_machine=self.same_machine,
         )
+        return replace(problem, none=0.0, several=0.0) if self.certain else problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +108,6 @@ class Played:
     def found(self) -> bool:
         """Whether the culprit is among the commits that it names."""
         return self.culprit in self.named
-
-
-def _level(values: np.ndarray) -> Level:
-    return Level(float(values.mean()), float(values.std(ddof=1)), len(values))
 
 
 def play(cell: Cell, search: int) -> Played:

@@ -272,7 +272,7 @@ class _Run:
             case ConclusionKind.GAVE_UP:
                 return self._spent_budget()
             case ConclusionKind.NOT_REPRODUCIBLE:
-                return (self.bisection.measures and conclusion.open) or self._ends_alike()
+                return conclusion.open if self.bisection.measures else self._contradicting_ends()
         return conclusion.open
 
     def _several(self, conclusion: Conclusion) -> str:
@@ -287,9 +287,7 @@ class _Run:
             return f"the budget of {counted(budget.probes, 'probe')} is spent"
         return f"the budget of {self.bisection.profile.most_minutes:g} minutes is spent"
 
-    def _ends_alike(self) -> str:
-        if self.bisection.measures:
-            return "the ends do not differ when they are measured again"
+    def _contradicting_ends(self) -> str:
         answers = [(o.place, bool(o.passed)) for o in self.evidence.observations]
         good, bad = ([passed for place, passed in answers if place == end] for end in (0, self.base.candidates))
         good_passes, bad_passes = (sum(passed) * 2 > len(passed) for passed in (good, bad))

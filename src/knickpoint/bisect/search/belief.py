@@ -31,7 +31,7 @@ class Belief:
         none_before: part of ``posterior.none`` in which all places have the level of the good end.
         none_after: part in which all places have the level of the bad end.
         reversed: part in which the levels change in the other direction.
-        negligible: probability of one change that is too small to be the one in question: not part of ``posterior.none``.
+        negligible: probability of changes that are too small to be the one in question: not part of ``posterior.none``.
         change: log Bayes factor of "a commit made the change" against "no commit did"; 0 without observations.
         second: log Bayes factor of several changes against one.
         between: probability of each place to lie between two changes; shape (candidates + 1,).
@@ -100,7 +100,7 @@ def _weigh(problem: Problem, evidence: Evidence) -> Belief:
         none_before=float(of_none[0]),
         none_after=float(of_none[1]),
         reversed=float(of_none[2]) if len(of_none) == 3 else 0.0,
-        negligible=0.0 if evidence.negligible is None else float((of_gaps * evidence.negligible).sum()),
+        negligible=_sum_of(of_gaps, evidence.negligible) + _sum_of(of_pairs, evidence.negligible_pair),
         change=change,
         second=pair_total - single_total,
         between=gaps.between_pairs(of_pairs),
@@ -117,6 +117,10 @@ def _evidence(problem: Problem, observations: Sequence[Observation]) -> Evidence
     if problem.error is None:
         return evidence_of_values(problem, observations)
     return evidence_of_answers(problem, observations)
+
+
+def _sum_of(probability: NDArray[np.float64], share: NDArray[np.float64] | None) -> float:
+    return 0.0 if share is None else float((probability * share).sum())
 
 
 def _log(probability: float) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 
 from knickpoint.bisect.search.problem import Budget, Conclusion, ConclusionKind, Observation, Problem
 from knickpoint.bisect.search.standing import Standing
+from knickpoint.model.plain_text import counted
 
 __all__ = ["conclude", "conclude_of"]
 
@@ -70,6 +71,12 @@ def _contradiction(standing: Standing, culprit: int) -> str:
 
 
 def _open_without_change(standing: Standing) -> str:
+    """Say how the ends compare, and how much between them was measured, since changes there may cancel each other."""
+    between = _open_between(standing)
+    return f"{_ends_compared(standing)}; {between}" if between else _ends_compared(standing)
+
+
+def _ends_compared(standing: Standing) -> str:
     belief = standing.belief
     if belief.reversed > belief.none_before + belief.none_after:
         return "the ends differ in the other direction"
@@ -77,10 +84,18 @@ def _open_without_change(standing: Standing) -> str:
     if belief.negligible > belief.posterior.none:
         known = problem.before.count and problem.after.count
         return f"the ends differ by less than {'half of what the history shows' if known else 'the noise of one probe'}"
-    unmeasured = problem.candidates + 1 - len({o.place for o in standing.observations})
-    if problem.before.count and problem.after.count and unmeasured:
-        return "the ends do not differ when they are measured again; changes between them may cancel each other"
-    return ""
+    return "the ends do not differ when they are measured again"
+
+
+def _open_between(standing: Standing) -> str:
+    problem = standing.problem
+    if problem.error is not None or problem.several <= 0:
+        return ""
+    commits = problem.candidates - 1
+    measured = len({o.place for o in standing.observations if 0 < o.place < problem.candidates})
+    if measured >= commits:
+        return ""
+    return f"{measured} of {counted(commits, 'commit')} between them measured; changes there may cancel each other"
 
 
 def _all_measured(standing: Standing) -> bool:

@@ -43,6 +43,7 @@ class Evidence:
         pair: two changes, the first in gap i and the second in gap j >= i; shape (m + 1, m + 1), -inf below the diagonal.
         predictions: the values that are expected next; None where probes pass or fail.
         negligible: probability of each single change to be too small to be the change in question; shape (m + 1,), or None.
+        negligible_pair: the same of each two changes, as far as they were measured; shape (m + 1, m + 1), or None.
     """
 
     places: NDArray[np.int64]
@@ -53,6 +54,7 @@ class Evidence:
     pair: NDArray[np.float64]
     predictions: Predictions | None = None
     negligible: NDArray[np.float64] | None = None
+    negligible_pair: NDArray[np.float64] | None = None
 
 
 def log_sum(values: NDArray[np.float64], axis: int | None = None) -> NDArray[np.float64]:

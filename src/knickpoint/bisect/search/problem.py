@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,16 +15,35 @@ from knickpoint.model.bisection import ProbePurpose
 __all__ = ["Budget", "Conclusion", "ConclusionKind", "Level", "Observation", "PlannedProbe", "Posterior", "Problem"]
 
 
+_FAR: Final = 5.0
+"""A value of the history is an outlier beyond this distance from their median, in standard deviations."""
+
+_TO_DEVIATION: Final = 1.4826
+"""The standard deviation of normal values over their median absolute deviation."""
+
+
 @dataclass(frozen=True, slots=True)
 class Level:
     """What is known of one level from its history: mean, standard deviation of single values, number of values.
 
-    ``count`` 0 says that nothing is known; then the other numbers mean nothing.
+    ``count`` 0 says that nothing is known; then the other numbers mean nothing. The deviation is that of the values
+    without outliers: a search expects these besides.
     """
 
     mean: float = 0.0
     deviation: float = 0.0
     count: int = 0
+
+    @classmethod
+    def of(cls, values: Sequence[float] | NDArray[np.float64]) -> Self:
+        """Return the level of a history, from the values that are no outliers; nothing is known from fewer than two."""
+        array = np.asarray(values, dtype=np.float64)
+        if len(array) < 2:
+            return cls()
+        distance = np.abs(array - np.median(array))
+        reach = _FAR * _TO_DEVIATION * float(np.median(distance))
+        kept = array[distance <= reach] if reach > 0 else array
+        return cls(float(kept.mean()), float(kept.std(ddof=1)), len(kept))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +64,7 @@ class Problem:
 
     candidates: int
     prior: NDArray[np.float64] | None = None
-    none: float = 0.05
+    none: float = 0.2
     several: float = 0.05
     before: Level = Level()
     after: Level = Level()

@@ -24,6 +24,10 @@ _BETWEEN: Final = 3
 """So many places between ends that agree are measured at least, since two changes may cancel each other."""
 
 
+_LOOK_AGAIN: Final = 0.05
+"""From this probability of "no change" on, it is weighed under other noise as well."""
+
+
 @dataclass(frozen=True)
 class Standing:
     """A problem with its observations, and what follows from them."""
@@ -93,11 +97,15 @@ class Standing:
             return ()
         numbers = self.likely_culprits
         if len(numbers) == 1:
-            return (believe_cautiously(self.problem, self.observations),)
+            return (self._cautious_overall,)
         groups = [self.candidates_of(number) for number in numbers]
         begins = [0, *(group[-1] for group in groups[:-1])]
         ends = [*(group[0] for group in groups[1:]), self.problem.candidates + 1]
         return tuple(self._cautious_between(begin, end) for begin, end in zip(begins, ends, strict=True))
+
+    @cached_property
+    def _cautious_overall(self) -> Belief:
+        return believe_cautiously(self.problem, self.observations)
 
     def _cautious_between(self, begin: int, end: int) -> Belief:
         """Believe in a change at the candidates after ``begin`` and before ``end``, by the values from ``begin`` on."""
@@ -122,10 +130,20 @@ class Standing:
         expected = 2 if self.belief.posterior.several > 0.5 else 1
         return tuple(int(number) for number in sure) if len(sure) >= expected else ()
 
-    @property
+    @cached_property
     def without_change(self) -> float:
-        """The probability that no commit made the change: none made any, or it is too small to be the one in question."""
-        return self.belief.posterior.none + (0.0 if self.ends_are_certain else self.belief.negligible)
+        """The probability that no commit made the change: none made any, or it is too small to be the one in question.
+
+        It is the larger one of both looks at the values: under normal noise an outlier of an end looks like a change, or hides
+        in noise that is taken for wide.
+        """
+        if self.ends_are_certain:
+            return self.belief.posterior.none
+        normal = _without_change(self.belief)
+        posterior = self.belief.posterior
+        if self.problem.error is not None or self.unseen_ends or normal < _LOOK_AGAIN or posterior.several > 0.5:
+            return normal
+        return max(normal, _without_change(self._cautious_overall))
 
     @property
     def not_reproducible(self) -> bool:
@@ -271,3 +289,7 @@ class Standing:
     def count_at(self, place: int, probes: Iterable[int] = ()) -> int:
         """Return how many observations, and probes of the given places, a place has."""
         return sum(o.place == place for o in self.observations) + sum(probe == place for probe in probes)
+
+
+def _without_change(belief: Belief) -> float:
+    return belief.posterior.none + belief.negligible

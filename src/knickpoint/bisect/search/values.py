@@ -13,6 +13,7 @@ from knickpoint.bisect.search.cautious import CautiousFit, fit_cautiously
 from knickpoint.bisect.search.evidence import Evidence, Predictions, log_sum
 from knickpoint.bisect.search.knowledge import Knowledge, Scale, knowledge_of, scale_of
 from knickpoint.bisect.search.linear_model import Estimate, LevelPrior, Segments, fit
+from knickpoint.bisect.search.movements import least_movement, log_positive, negligible, negligible_steps
 from knickpoint.bisect.search.problem import Observation, Problem
 
 __all__ = ["Fit", "Values", "best_fit", "cautious_evidence", "evidence_of_values"]
@@ -42,10 +43,6 @@ _LEFT_OUT: Final = 12.0
 
 _TAKEN_BACK: Final = 0.02
 """Share of the pairs of changes in which the second takes the first one back."""
-
-
-_NEGLIGIBLE: Final = 0.5
-"""A movement of less than this share of that of the history is not the change in question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,9 +179,11 @@ def evidence_of_values(problem: Problem, observations: Sequence[Observation]) ->
     fitted = _without_outliers(values, known)
     single, turned = _directed(problem.movement, known, fitted)
     gaps = len(values.places) + 1
-    pair = np.full((gaps, gaps), -np.inf)
+    pair, small_pair = np.full((gaps, gaps), -np.inf), None
     if problem.several > 0:
-        pair[np.triu_indices(gaps)] = _pairs(known, fitted)
+        small_pair = np.zeros((gaps, gaps))
+        upper = np.triu_indices(gaps)
+        pair[upper], small_pair[upper] = _pairs(known, fitted, least_movement(problem, values.scale))
     return Evidence(
         places=values.places,
         none_before=float(log_sum(fitted.before.log_evidence)),
@@ -193,20 +192,9 @@ def evidence_of_values(problem: Problem, observations: Sequence[Observation]) ->
         reversed=log_sum(turned, axis=0),
         pair=pair,
         predictions=_predictions(values, fitted, single),
-        negligible=_negligible(problem, values.scale, fitted.single, single),
+        negligible=negligible(fitted.single, single, least_movement(problem, values.scale)),
+        negligible_pair=small_pair,
     )
-
-
-def _negligible(problem: Problem, scale: Scale, fitted: Estimate, evidence: Array) -> Array:
-    """Return the probability of each single change to be smaller than half that of the history, or than the noise without one."""
-    shares = np.exp(evidence - log_sum(evidence, axis=0))
-    deviation = np.sqrt(fitted.movement_variance * fitted.variance)
-    if problem.before.count and problem.after.count:
-        expected = (problem.after.mean - problem.before.mean) / scale.unit
-        movement, least = fitted.movement * np.sign(expected), np.full_like(deviation, abs(expected) * _NEGLIGIBLE)
-    else:
-        movement, least = np.abs(fitted.movement), np.sqrt(fitted.variance)
-    return np.asarray((shares * np.exp(_log_positive((least - movement) / deviation))).sum(axis=0))
 
 
 def cautious_evidence(problem: Problem, observations: Sequence[Observation]) -> Evidence:
@@ -224,10 +212,10 @@ def cautious_evidence(problem: Problem, observations: Sequence[Observation]) -> 
     if problem.movement:
         shapes = len(found.moves) // len(prior.mean)
         likely = np.tile(_expected_direction(problem.movement, prior), (shapes, 1))
-        vague = moved + _log_positive(-problem.movement * _standard(forward)) - likely
-        exchanged = turned.log_evidence + _log_positive(problem.movement * _standard(turned)) - likely
+        vague = moved + log_positive(-problem.movement * _standard(forward)) - likely
+        exchanged = turned.log_evidence + log_positive(problem.movement * _standard(turned)) - likely
         backwards = np.where(found.moves > 0, vague, exchanged)
-        moved = moved + _log_positive(problem.movement * _standard(forward)) - likely
+        moved = moved + log_positive(problem.movement * _standard(forward)) - likely
     return Evidence(
         places=values.places,
         none_before=float(log_sum(forward.log_evidence[:, -1])),
@@ -235,6 +223,7 @@ def cautious_evidence(problem: Problem, observations: Sequence[Observation]) -> 
         single=log_sum(moved, axis=0),
         reversed=log_sum(backwards, axis=0),
         pair=np.full((gaps, gaps), -np.inf),
+        negligible=negligible(forward, moved, least_movement(problem, values.scale)),
     )
 
 
@@ -278,11 +267,11 @@ def _directed(movement: int, known: Knowledge, fitted: _Fitted) -> tuple[Array, 
         return evidence, np.full_like(evidence, -np.inf)
     prior = known.single
     likely = _expected_direction(movement, prior)
-    forward = evidence + _log_positive(movement * _standard(fitted.single)) - likely
+    forward = evidence + log_positive(movement * _standard(fitted.single)) - likely
     # Where the levels are known, the other direction has them exchanged; else the same fit serves both.
     other = fit(fitted.sums.single().turned(), prior)
-    exchanged = other.log_evidence + _log_positive(movement * _standard(other)) - likely
-    vague = evidence + _log_positive(-movement * _standard(fitted.single)) - likely
+    exchanged = other.log_evidence + log_positive(movement * _standard(other)) - likely
+    vague = evidence + log_positive(-movement * _standard(fitted.single)) - likely
     return forward, np.where(known.moves > 0, vague, exchanged)
 
 
@@ -290,17 +279,12 @@ def _expected_direction(movement: int, prior: LevelPrior) -> Array:
     """Return the log probability that each account gives the movement its direction; shape (a, 1)."""
     covariance = np.linalg.inv(prior.precision)
     spread = np.sqrt(covariance[:, 0, 0] + covariance[:, 1, 1] - 2 * covariance[:, 0, 1])
-    return _log_positive(movement * (prior.mean[:, 1] - prior.mean[:, 0]) / spread)[:, None]
+    return log_positive(movement * (prior.mean[:, 1] - prior.mean[:, 0]) / spread)[:, None]
 
 
 def _standard(estimate: Estimate | CautiousFit) -> Array:
     """Return the estimated movement in standard deviations."""
     return np.asarray(estimate.movement / np.sqrt(estimate.movement_variance * estimate.variance))
-
-
-def _log_positive(standard: Array) -> Array:
-    """Return the log probability that a quantity is positive, from its estimate in standard deviations (logistic)."""
-    return np.asarray(-np.logaddexp(0.0, -1.702 * standard))
 
 
 def _moved(moves: Array, estimate: Estimate | CautiousFit) -> Array:
@@ -312,8 +296,8 @@ def _moved(moves: Array, estimate: Estimate | CautiousFit) -> Array:
     return np.asarray(np.where(moves > 0, np.log(moment / np.maximum(moves, 1e-300)), 0.0))
 
 
-def _pairs(known: Knowledge, fitted: _Fitted) -> Array:
-    """Return the log evidence of two changes, for each pair of gaps of the upper triangle.
+def _pairs(known: Knowledge, fitted: _Fitted, least: float) -> tuple[Array, Array]:
+    """Return the log evidence of two changes, for each pair of gaps of the upper triangle, and the chance that both are negligible.
 
     There are many pairs, so an account that explains neither one change nor none at all is left out.
     """
@@ -323,17 +307,20 @@ def _pairs(known: Knowledge, fitted: _Fitted) -> Array:
     )
     kept = best > best.max() - _LEFT_OUT
     triple, single, moves = known.pair.of_accounts(kept), known.single.of_accounts(kept), known.moves[kept]
-    three = fit(fitted.sums.pair(taken_back=False), triple)
     outside_first = fitted.sums.pair(taken_back=True)
-    # Up and back, from the level before; or down and back, from the level after.
-    up = fit(outside_first, single)
-    down = fit(outside_first.turned(), single)
-    joint = np.logaddexp(
-        np.log1p(-_TAKEN_BACK) + three.log_evidence + _moved(moves, three),
-        np.log(_TAKEN_BACK / 2)
-        + np.logaddexp(up.log_evidence + _moved(moves, up), down.log_evidence + _moved(moves, down)),
+    # Three levels; up and back, from the level before; or down and back, from the level after.
+    found = [
+        fit(fitted.sums.pair(taken_back=False), triple),
+        fit(outside_first, single),
+        fit(outside_first.turned(), single),
+    ]
+    shares = np.log([1 - _TAKEN_BACK, _TAKEN_BACK / 2, _TAKEN_BACK / 2])
+    joint = np.concatenate(
+        [share + each.log_evidence + _moved(moves, each) for share, each in zip(shares, found, strict=True)]
     )
-    return log_sum(joint, axis=0)
+    evidence = log_sum(joint, axis=0)
+    small = np.concatenate([negligible_steps(each, least) for each in found])
+    return evidence, (np.exp(joint - evidence) * small).sum(axis=0)
 
 
 def _without_outliers(values: Values, known: Knowledge) -> _Fitted:

@@ -48,17 +48,15 @@ class VirtualBisection:
     def _begin(self, candidates: int) -> Problem:
         scenario = self._scenario
         if scenario.error is not None:
-            certain = scenario.error == 0  # exact answers: what the gate saw at the ends is true
-            prior = 0.0 if certain else 0.05
-            return Problem(
-                candidates, none=prior, several=prior, error=scenario.error, probability=scenario.probability
-            )
+            problem = Problem(candidates, error=scenario.error, probability=scenario.probability)
+            # With exact answers, what the gate saw at the ends is true.
+            return replace(problem, none=0.0, several=0.0) if scenario.error == 0 else problem
         levels = (self._level(0.0), self._level(scenario.delta * len(self.culprits)))
         return Problem(candidates, before=levels[0], after=levels[1], movement=1, probability=scenario.probability)
 
     def _level(self, mean: float) -> Level:
         values = self._random.standard_normal(self._scenario.history) + mean
-        return Level(float(values.mean()), float(values.std(ddof=1)), len(values))
+        return Level.of(values)
 
     @property
     def running(self) -> int:
