@@ -135,6 +135,9 @@ bench-service: setup-dev ## A running instance: answers, findings, uploads, besi
 bench-dashboard: setup-dev ## Speed of the triage page of a large instance
 	@$(BIN)/python benchmarks/dashboard_page.py
 
+bench-publish: setup-dev ## Time and size of published pages
+	@$(BIN)/python benchmarks/publish.py
+
 bench-watch: setup-dev ## Announcements of histories that are replayed commit by commit
 	@$(BIN)/python benchmarks/watch.py
 
@@ -192,4 +195,4 @@ format: $(STAMPS)/dev $(DASHBOARD) ## Format the Python code, the C code and the
 clean: ## Remove what was built; .venv stays
 	@rm -rf build src/knickpoint/server/static src/*.egg-info frontend/node_modules
 
-.PHONY: dist try-packages help setup setup-dev demo test lint types imports test-python test-frontend docs site docs-pictures docs-write test-long test-kills bench-detect bench-accuracy bench-store bench-service bench-dashboard bench-watch bench-gate bench-compare bench-formats bench-bisect train-default fuzz-api fuzz-formats lock format clean
+.PHONY: dist try-packages help setup setup-dev demo test lint types imports test-python test-frontend docs site docs-pictures docs-write test-long test-kills bench-detect bench-accuracy bench-store bench-service bench-dashboard bench-publish bench-watch bench-gate bench-compare bench-formats bench-bisect train-default fuzz-api fuzz-formats lock format clean

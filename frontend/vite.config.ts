@@ -2,6 +2,10 @@ import { defineConfig } from "vitest/config";
 
 export default defineConfig({
   base: "/",
+  // Modules load each other by relative addresses: published pages lie in any directory. Pages of a server have any path.
+  experimental: {
+    renderBuiltUrl: (filename, { hostType }) => (hostType === "html" ? `/${filename}` : { relative: true }),
+  },
   build: {
     outDir: "../src/knickpoint/server/static",
     emptyOutDir: true,

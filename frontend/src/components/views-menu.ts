@@ -4,6 +4,7 @@ import { html, nothing } from "lit";
 import { customElement, query, state } from "lit/decorators.js";
 import { ApiError, toApiError } from "../api/client";
 import { PageElement } from "../page-element";
+import { currentUrl } from "../routes/address";
 import { routeUrl } from "../routes/routes";
 import { settingsRoute } from "../routes/settings";
 import { keepViews, loadViews, LONGEST_NAME, viewsProblem, withView, type SavedView } from "../state/saved-views";
@@ -80,7 +81,7 @@ export class ViewsMenu extends PageElement {
       const known = before.find((each) => each.name === name);
       const views = withView(before, {
         name,
-        url: location.pathname + location.search,
+        url: currentUrl().pathname + currentUrl().search,
         pinned: known?.pinned ?? false,
       });
       const problem = viewsProblem(views);

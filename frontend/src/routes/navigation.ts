@@ -1,5 +1,6 @@
 /** Change the route of the page without loading it again. */
 
+import { addressOf, currentUrl, linkedUrl, PUBLISHED } from "./address";
 import { parseRoute, routeUrl, type Route } from "./routes";
 
 /** Whether the back button stops at the route before (`push`) or skips it (`replace`). */
@@ -8,9 +9,10 @@ export type HistoryMode = "push" | "replace";
 /** Show a route, and send `kp-route` to the window if it differs from the one that is shown. */
 export function navigate(route: Route, mode: HistoryMode = "push"): void {
   const url = routeUrl(route);
-  if (url === location.pathname + location.search) return;
-  if (mode === "push") history.pushState(null, "", url);
-  else history.replaceState(null, "", url);
+  const shown = currentUrl();
+  if (url === shown.pathname + shown.search) return;
+  if (mode === "push") history.pushState(null, "", addressOf(url));
+  else history.replaceState(null, "", addressOf(url));
   window.dispatchEvent(new Event("kp-route"));
 }
 
@@ -20,8 +22,13 @@ export function followLink(event: MouseEvent): void {
   if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
   const link = (event.target as Element | null)?.closest("a[href]");
   if (!(link instanceof HTMLAnchorElement) || link.target || link.hasAttribute("download")) return;
-  const url = new URL(link.href);
-  if (url.origin !== location.origin || url.pathname.startsWith("/api/")) return;
+  if (PUBLISHED !== undefined && link.hash === "#content") {
+    event.preventDefault();
+    document.getElementById("content")?.focus();
+    return;
+  }
+  const url = linkedUrl(link);
+  if (!url) return;
   event.preventDefault();
   navigate(parseRoute(url));
   window.scrollTo(0, 0);

@@ -13,14 +13,15 @@ export function quote(text: string): string {
   return /^[^\s"=|~!*&]+$/.test(text) ? text : `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
 }
 
-function unquote(text: string): string {
+/** The text that a quoted name or value stands for. */
+export function unquote(text: string): string {
   return text.startsWith('"') && text.endsWith('"') && text.length > 1
     ? text.slice(1, -1).replace(/\\(.)/g, "$1")
     : text;
 }
 
 /** Split a text at separators outside of quotes. */
-function split(text: string, isSeparator: (character: string) => boolean): string[] {
+export function split(text: string, isSeparator: (character: string) => boolean): string[] {
   const parts = [""];
   let quoted = false;
   for (let index = 0; index < text.length; index++) {

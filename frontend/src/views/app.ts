@@ -12,6 +12,7 @@ import "../components/person-menu";
 import { PageElement } from "../page-element";
 import "../components/toast";
 import "../components/views-menu";
+import { currentUrl, followPublishedLinks, PUBLISHED } from "../routes/address";
 import { alertsRoute } from "../routes/alerts";
 import { auditRoute } from "../routes/audit";
 import { exploreRoute } from "../routes/explore";
@@ -81,6 +82,7 @@ export class App extends PageElement {
     window.addEventListener("kp-route", this.onRoute);
     window.addEventListener("kp-theme", () => this.requestUpdate());
     document.addEventListener("click", followLink);
+    followPublishedLinks();
     document.addEventListener("keydown", handleKey);
     document.addEventListener("visibilitychange", this.onReturn);
     window.addEventListener("focus", this.onReturn);
@@ -122,7 +124,7 @@ export class App extends PageElement {
   /** The route of the URL. Another page gives the window its title, to which a trace adds its name later. */
   private readRoute(): Route {
     const before = this.route as Route | undefined;
-    const route = parseRoute(new URL(location.href));
+    const route = parseRoute(currentUrl());
     if (before?.view !== route.view) document.title = `${pageTitle(route.view)} · Knickpoint`;
     return route;
   }
@@ -181,13 +183,23 @@ export class App extends PageElement {
         </svg>
         ${theme === "system" ? nothing : html`<span class="icon-word">${theme}</span>`}
       </button>
-      <a class="icon spare" href="/api/v1/reference" target="_blank" title="API of version ${this.version.value ?? ""}"
+      ${PUBLISHED === undefined ? this.renderServed() : nothing}
+      <button class="icon" title="Keyboard (?)" aria-label="Keyboard help" @click=${() => this.help?.show()}>?</button>
+    </header>`;
+  }
+
+  /** What only a server has: the API, and who asks. */
+  private renderServed() {
+    const { caller } = this.session;
+    return html`<a
+        class="icon spare"
+        href="/api/v1/reference"
+        target="_blank"
+        title="API of version ${this.version.value ?? ""}"
         >API</a
       >
       ${this.mayRead ? html`<kp-views-menu></kp-views-menu>` : nothing}
-      ${this.session.caller ? html`<kp-person-menu .caller=${this.session.caller}></kp-person-menu>` : nothing}
-      <button class="icon" title="Keyboard (?)" aria-label="Keyboard help" @click=${() => this.help?.show()}>?</button>
-    </header>`;
+      ${caller ? html`<kp-person-menu .caller=${caller}></kp-person-menu>` : nothing}`;
   }
 
   /** The views that the caller may see. */
@@ -199,9 +211,13 @@ export class App extends PageElement {
       ${this.renderLink("triage", routeUrl(triageRoute), "Triage")}
       ${this.renderLink("explore", routeUrl(exploreRoute), "Explore")}
       ${this.renderLink("alerts", routeUrl(alertsRoute), "Alerts")}
-      ${this.renderLink("status", routeUrl(statusRoute), "Status")}
-      ${this.renderLink("missing", routeUrl(missingRoute), "Missing", "admin")}
-      ${this.renderLink("quality", routeUrl(qualityRoute), "Quality", "admin")}
+      ${
+        PUBLISHED === undefined
+          ? html`${this.renderLink("status", routeUrl(statusRoute), "Status")}
+            ${this.renderLink("missing", routeUrl(missingRoute), "Missing", "admin")}
+            ${this.renderLink("quality", routeUrl(qualityRoute), "Quality", "admin")}`
+          : nothing
+      }
       ${isAllowedSomewhere(caller, "admin") ? this.renderLink("tokens", routeUrl(tokensRoute), "Tokens", "admin") : nothing}
       ${isAllowedEverywhere(caller, "admin") ? this.renderLink("audit", routeUrl(auditRoute), "Audit log", "admin") : nothing}
     </nav>`;

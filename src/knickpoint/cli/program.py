@@ -36,6 +36,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "query": ("query", "Print the values of traces, or of a formula over them."),
         "plot": ("plot", "Draw a trace with its findings as a picture."),
         "export": ("export", "Write the points, one row each."),
+        "publish": ("publish", "Write the dashboard with its data as files for any web server."),
         "detect": ("detect", "Find steps in series from a file or a pipe, without an instance."),
         "ingest": ("ingest", "List the files that wait or were refused, and import them again."),
         "missing": ("missing", "List what should have results and has none, and accept renames."),

@@ -82,10 +82,8 @@ def environments_at(runs: Runs, line: Line, trace_id: int, slots: Sequence[int])
     Where runs measured a commit in different environments, the text of a fact joins their values.
     """
     environments: dict[int, list[Mapping[str, str]]] = {}
-    for run in runs.at(line.repository, slots):
-        known = environments.setdefault(run.slot, [])
-        if run.environment not in known:
-            known.append(run.environment)
+    for slot, environment in runs.environments_at(line.repository, slots):
+        environments.setdefault(slot, []).append(environment)
     found: dict[int, dict[str, str]] = {}
     for slot, known in environments.items():
         # Only where the runs of a commit differ does it matter which of them measured this trace

@@ -82,14 +82,29 @@ class Provenance:
         self, connection: Connection, repository_id: int, slots: Sequence[int]
     ) -> Iterator[tuple[int, NDArray[np.int64]]]:
         """Yield slot and ids of the traces that failed in a run there, a pair for each intact part with failures."""
+        for row, part in self._parts(connection, repository_id, slots):
+            if len(part.failed):
+                yield int(row.slot), part.failed + max(row.chunk, 0) * CHUNK
+
+    def traces_without_value(self, connection: Connection, repository_id: int, slots: Sequence[int]) -> set[int]:
+        """Return the ids of the traces that failed or were skipped in a run at ``slots``; what is damaged is left out."""
+        return {
+            place + max(row.chunk, 0) * CHUNK
+            for row, part in self._parts(connection, repository_id, slots)
+            for places in (part.failed, part.skipped)
+            for place in places.tolist()
+        }
+
+    def _parts(
+        self, connection: Connection, repository_id: int, slots: Sequence[int]
+    ) -> Iterator[tuple[Row[Any], Part]]:
+        """Yield the intact parts of the runs of a repository at ``slots``, by slot."""
         chunks = select(chunk_table.c.id).where(chunk_table.c.repository_id == repository_id)
         query = select(table).where(self._database.among(table.c.slot))
         query = query.where(or_(table.c.chunk == -repository_id, table.c.chunk.in_(chunks)))
         query = query.order_by(table.c.slot, table.c.chunk, table.c.run_id)
-        for row in self._intact(connection.execute(query, {"numbers": self._database.listed(slots)})):
-            failed = Part.unpack(row.data).failed
-            if len(failed):
-                yield int(row.slot), failed + max(row.chunk, 0) * CHUNK
+        rows = self._intact(connection.execute(query, {"numbers": self._database.listed(slots)}))
+        yield from ((row, Part.unpack(row.data)) for row in rows)
 
     def _intact(self, rows: Iterable[Row[Any]]) -> Iterator[Row[Any]]:
         """Yield the rows that are what was written."""

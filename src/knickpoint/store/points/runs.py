@@ -265,6 +265,18 @@ class Runs:
             facts = self._environments(connection, repository)
         return [RunHead(key, slot, identity, facts.get(number, {})) for key, slot, identity, number in rows]
 
+    def environments_at(self, repository: Repository, slots: Sequence[int]) -> list[tuple[int, Mapping[str, str]]]:
+        """Return slot and environment of the runs at ``slots``, by slot, each pair once; each environment is read once."""
+        query = select(table.c.slot, table.c.environment_id).where(self._database.among(table.c.slot))
+        query = query.where(table.c.repository_id == repository.id).distinct()
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                query.order_by(*query.selected_columns), {"numbers": self._database.listed(slots)}
+            )
+            pairs = [(slot, number) for slot, number in rows]
+            facts = self._environments(connection, repository)
+        return [(slot, facts.get(number, {})) for slot, number in pairs]
+
     def environments(self, repository: Repository) -> list[Mapping[str, str]]:
         """Return the environments that runs of a repository state, each once."""
         with self._database.reading() as connection:
@@ -316,6 +328,11 @@ class Runs:
         with self._database.reading() as connection:
             rows = connection.execute(query.order_by(table.c.id.desc()).limit(limit)).all()
             return [run_of(connection, row) for row in rows]
+
+    def traces_without_value(self, repository: Repository, slots: Sequence[int]) -> set[int]:
+        """Return the ids of the traces that failed or were skipped in a run at ``slots``."""
+        with self._database.reading() as connection:
+            return self._provenance.traces_without_value(connection, repository.id, slots)
 
     def without_value(self, trace_id: int, slots: Sequence[int]) -> list[RunPoint]:
         """Return what runs at ``slots`` gave to a trace that is no value: failures and skips, by slot and arrival."""

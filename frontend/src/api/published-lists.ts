@@ -1,0 +1,100 @@
+/** Filter, sort and page the published regressions, as the server does. */
+
+import type { Finding, FindingPage, Regression, RegressionList } from "./client";
+
+type Tab = "unprocessed" | "processed" | "history" | "gone";
+/** All regressions by the list that they are on, each with all members, the worst first. */
+export type Lists = Record<Tab, Regression[]>;
+
+const KEYS: Record<string, (regression: Regression) => string | number> = {
+  hazard: ({ hazard }) => Math.abs(hazard ?? 0),
+  date: ({ commit }) => commit.position ?? -1,
+  traces: ({ traces }) => traces,
+  author: ({ commit }) => commit.author.toLowerCase(),
+  subject: ({ commit }) => commit.subject.toLowerCase(),
+  found: ({ found }) => found ?? "",
+};
+
+function tabOf(search: URLSearchParams): Tab {
+  return (["gone", "history", "processed"] as const).find((tab) => search.get(tab) === "true") ?? "unprocessed";
+}
+
+function accepts(search: URLSearchParams): (finding: Finding) => boolean {
+  const get = (name: string): string => search.get(name) ?? "";
+  const words = get("filter").toLowerCase().split(/\s+/).filter(Boolean);
+  const kind = get("alert_kind") || (get("alert") ? "any" : "work");
+  return (finding) => {
+    const { commit, trace, hazard, relative_size: size } = finding;
+    const texts = [trace.key, commit.hash, commit.author, commit.subject].map((text) => text.toLowerCase());
+    return (
+      (!get("repository") || trace.repository === get("repository")) &&
+      (kind === "any" || finding.alert_kind === kind) &&
+      (["direction", "status", "certainty", "kind"] as const).every(
+        (name) => !get(name) || finding[name] === get(name),
+      ) &&
+      (!get("alert") || finding.alerts.includes(get("alert"))) &&
+      (!get("ticket") || [finding.ticket, finding.matched_ticket].includes(get("ticket"))) &&
+      words.every((word) => texts.some((text) => text.includes(word))) &&
+      Math.abs(hazard ?? 0) >= Number(get("minimum_hazard")) &&
+      Math.abs(size ?? Infinity) >= Number(get("minimum_effect"))
+    );
+  };
+}
+
+function filtered(groups: readonly Regression[], search: URLSearchParams): Regression[] {
+  const accept = accepts(search);
+  return groups.flatMap((group) => {
+    const members = group.members.filter(accept);
+    const lead = members[0];
+    if (!lead) return [];
+    const directions: Regression["directions"] = {};
+    for (const { direction } of members) directions[direction] = (directions[direction] ?? 0) + 1;
+    return [{ ...group, members, directions, traces: members.length, lead: lead.id }];
+  });
+}
+
+function sorted(groups: Regression[], sort: string): Regression[] {
+  const isReversed = sort.startsWith("-");
+  const key = KEYS[sort.replace(/^-/, "")];
+  if (!key) return isReversed ? groups : groups.reverse();
+  const sign = isReversed ? -1 : 1;
+  return groups.sort((a, b) => {
+    const [left, right] = [key(a), key(b)];
+    return left === right ? 0 : left < right ? -sign : sign;
+  });
+}
+
+/** One page of a list. */
+export function listRegressions(lists: Lists, search: URLSearchParams): RegressionList {
+  const tab = tabOf(search);
+  const groups = sorted(filtered(lists[tab], search), search.get("sort") ?? "-change");
+  const size = Number(search.get("size") ?? 50);
+  const pages = Math.max(1, Math.ceil(groups.length / size));
+  const page = Math.min(Number(search.get("page") ?? 1), pages);
+  const members = Number(search.get("members") ?? 5);
+  const count = (name: Tab): number => filtered(lists[name], search).length;
+  return {
+    page,
+    pages,
+    groups_total: groups.length,
+    unprocessed: count("unprocessed"),
+    processed: count("processed"),
+    history: count("history"),
+    gone: count("gone"),
+    groups: groups
+      .slice((page - 1) * size, page * size)
+      .map((group) => ({ ...group, members: group.members.slice(0, members) })),
+  };
+}
+
+/** One page of the members of a regression. */
+export function membersOf(lists: Lists, search: URLSearchParams): FindingPage {
+  const regression = Number(search.get("regression"));
+  const group = filtered(lists[tabOf(search)], search).find(({ id }) => id === regression);
+  const all = group?.members ?? [];
+  const after = search.get("after");
+  const begin = after === null ? 0 : all.findIndex(({ id }) => id === Number(after)) + 1;
+  const members = all.slice(begin, begin + Number(search.get("size") ?? 200));
+  const last = members.at(-1);
+  return { regression, members, after: last && begin + members.length < all.length ? last.id : null };
+}

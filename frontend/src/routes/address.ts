@@ -1,0 +1,40 @@
+/** Where the pages are: at the root of a server, or in published files, where the fragment has the route (`#/triage`). */
+
+/** The directory of the data of published pages; undefined where a server answers. */
+export const PUBLISHED: string | undefined =
+  typeof document === "undefined"
+    ? undefined
+    : document.querySelector<HTMLMetaElement>("meta[name=knickpoint-published]")?.content;
+
+/** The URL of the page that is shown, as a server has it. */
+export function currentUrl(): URL {
+  return PUBLISHED === undefined ? new URL(location.href) : fragmentUrl(location.hash);
+}
+
+/** The address in the browser of a URL that a server has. */
+export function addressOf(url: string): string {
+  return PUBLISHED === undefined ? url : `#${url}`;
+}
+
+/** The URL that a link to a page stands for; undefined for links that lead elsewhere. */
+export function linkedUrl(link: HTMLAnchorElement): URL | undefined {
+  const href = link.getAttribute("href") ?? "";
+  if (PUBLISHED !== undefined && href.startsWith("#/")) return fragmentUrl(href);
+  const url = new URL(link.href);
+  return url.origin !== location.origin || url.pathname.startsWith("/api/") ? undefined : url;
+}
+
+/** In published pages, let each link have its real address before a person opens it in a new tab or copies it. */
+export function followPublishedLinks(): void {
+  if (PUBLISHED === undefined) return;
+  const write = ({ target }: Event): void => {
+    const link = target instanceof Element ? target.closest('a[href^="/"]') : null;
+    link?.setAttribute("href", `#${link.getAttribute("href") ?? "/"}`);
+  };
+  document.addEventListener("pointerover", write);
+  document.addEventListener("focusin", write);
+}
+
+function fragmentUrl(fragment: string): URL {
+  return new URL(fragment.startsWith("#/") ? fragment.slice(1) : "/", location.origin);
+}

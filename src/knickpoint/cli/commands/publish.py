@@ -1,0 +1,61 @@
+"""``knick publish``: write the dashboard with its data as files for any web server."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from knickpoint.cli.options import instance_option, open_chosen_instance, require_results
+from knickpoint.cli.verbosity import note
+from knickpoint.model.errors import InputError
+
+__all__ = ["command"]
+
+
+@click.command("publish")
+@click.argument("directory", type=click.Path(path_type=Path))
+@click.option("--repository", "names", multiple=True, metavar="NAME", help="A repository to publish; can be repeated.")
+@click.option("--all", "everything", is_flag=True, help="Publish all repositories of the instance.")
+@click.option("--badges/--no-badges", default=True, show_default=True, help="Write a badge for each trace.")
+@instance_option
+def command(directory: Path, *, names: tuple[str, ...], everything: bool, badges: bool, instance: str | None) -> None:
+    """Write the dashboard into DIRECTORY, to be read without a server of Knickpoint.
+
+    Any web server can serve the directory, in any place, such as GitHub Pages. Pages are read-only and hold what was in the
+    instance when they were written. A second time, they are replaced; a directory with other files is refused.
+
+    Everybody who can open the pages reads all values of the repositories. Where there are several, --repository or --all
+    chooses. Mail addresses, notes of decisions and assignees are left out.
+    """
+    from knickpoint.publish import Chosen, publish
+
+    with open_chosen_instance(instance) as opened:
+        require_results(opened)
+        known = [repository.name for repository in opened.store.commits.repositories()]
+        chosen = Chosen(_choose(known, names, everything=everything), datetime.now(UTC), badges)
+        done = publish(opened, directory, chosen)
+    note(
+        f"Wrote {directory}: {done.traces} traces, {done.commits} commits, {done.files} files, "
+        f"{done.size / 1e6:.2f} MB ({done.compressed / 1e6:.2f} MB compressed)."
+    )
+
+
+def _choose(known: list[str], names: tuple[str, ...], *, everything: bool) -> list[str]:
+    """Return the names of the repositories to publish.
+
+    Raises:
+        InputError: there are several and none is chosen, or both options are given.
+    """
+    if everything and names:
+        raise InputError("both are given", where="--all, --repository", remedy="Give one of them.")
+    if names:
+        return list(dict.fromkeys(names))
+    if len(known) > 1 and not everything:
+        raise InputError(
+            f"there are {len(known)} repositories",
+            where="--repository",
+            remedy=f"Name those to publish ({', '.join(known)}), or use --all.",
+        )
+    return known

@@ -1,0 +1,258 @@
+"""Read what the published pages ask for: the answers of the API to a caller who may read the chosen repositories only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from knickpoint.instance import Instance
+from knickpoint.model.access import Caller, CallerKind, Grants, Permission
+from knickpoint.model.commit import Line, Repository
+from knickpoint.model.errors import InputError
+from knickpoint.plots import svg
+from knickpoint.server.answers import (
+    alert_records,
+    bisections,
+    changes,
+    commit_reports,
+    commits,
+    environments,
+    health,
+    me,
+    overview,
+    patterns,
+    pictures,
+    quarantines,
+    regressions,
+    runs,
+    suspects,
+    tickets,
+    traces,
+    trends,
+    values,
+)
+from knickpoint.server.answers.regressions import FEW_MEMBERS, Listing, Ordering
+from knickpoint.server.schemas.base import Answer
+from knickpoint.server.schemas.filters import AlertKindFilter, ListFilter
+from knickpoint.server.schemas.regressions import GroupAnswer
+from knickpoint.server.visible_repositories import VisibleRepositories
+from knickpoint.version import __version__
+
+__all__ = ["Chosen", "SiteAnswers", "read_answers"]
+
+_EVERY_KIND: Final = AlertKindFilter.ANY
+_TABS: Final[Mapping[str, ListFilter]] = {
+    "unprocessed": ListFilter(alert_kind=_EVERY_KIND),
+    "processed": ListFilter(alert_kind=_EVERY_KIND, processed=True),
+    "history": ListFilter(alert_kind=_EVERY_KIND, history=True),
+    "gone": ListFilter(alert_kind=_EVERY_KIND, gone=True),
+}
+TRACES_OF_A_FILE: Final = 100
+"""Traces whose values and details are in one file."""
+
+_PAGE: Final = 500
+_MOST_COMMITS: Final = 1000
+_MOST_TRACES: Final = 10_000
+_TREND_COMMITS: Final = 250
+"""The range of the sums that the overview shows first."""
+
+_NEWS: Final = timedelta(days=30)
+"""The published overview counts what happened in this time before it was written."""
+
+_NEWEST_REPORTS: Final = 20
+"""Newest commits that have a page, beside those with findings."""
+
+_WITHHELD: Final = frozenset({"email", "note", "assignee", "who", "location", "error", "troubles"})
+"""Fields that are for the people of the instance: they are published empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What is published: repositories by name, at a time, and whether each trace has a badge."""
+
+    repositories: Sequence[str]
+    now: datetime
+    badges: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class SiteAnswers:
+    """The answers by the path of their file below the directory of the data: JSON values, binary numbers, and badges."""
+
+    json: Mapping[str, Any]
+    values: Mapping[str, bytes]
+    badges: Mapping[str, bytes]
+    traces: int
+    commits: int
+
+
+def read_answers(instance: Instance, chosen: Chosen) -> SiteAnswers:
+    """Read all answers.
+
+    Raises:
+        HistoryError: there is no such repository.
+        InputError: a repository has more traces than can be published.
+    """
+    reader = _Reader(instance, chosen)
+    json: dict[str, Any] = {}
+    packed: dict[str, bytes] = {}
+    badges: dict[str, bytes] = {}
+    fixed = dict(reader.fixed())
+    trace_count = commit_count = 0
+    for index, repository in enumerate(reader.repositories):
+        line = instance.store.commits.line(repository)
+        listed = traces.list_traces(instance.store, repository, "", 0, _MOST_TRACES)
+        if listed.total > _MOST_TRACES:
+            raise InputError(
+                f"{listed.total} traces are too many to publish",
+                where=repository.name,
+                remedy=f"Up to {_MOST_TRACES} traces fit into files. Serve more with knick serve.",
+            )
+        ids = [trace.id for trace in listed.traces]
+        failing = instance.store.runs.traces_without_value(repository, line.slots)
+        json[f"{index}/traces"] = _plain(listed)
+        json[f"{index}/commits"] = list(reader.commits(line))
+        for part, begin in enumerate(range(0, len(ids), TRACES_OF_A_FILE)):
+            some = ids[begin : begin + TRACES_OF_A_FILE]
+            json[f"{index}/details-{part}"] = {str(key): reader.details(key, failing=key in failing) for key in some}
+            packed[f"{index}/values-{part}"] = reader.values(line, some)
+        json[f"{index}/reports"] = dict(reader.reports(line))
+        badges |= {str(key): svg(pictures.draw_badge_of(reader.visible, key, line_name="")) for key in ids}
+        fixed |= dict(reader.of_repository(repository, line))
+        trace_count, commit_count = trace_count + len(ids), commit_count + len(line.slots)
+    lists = {name: reader.groups(wanted) for name, wanted in _TABS.items()}
+    json["lists"] = lists
+    for group in (group for groups in lists.values() for group in groups):
+        fixed |= dict(reader.of_regression(group["id"]))
+    json["fixed"] = fixed
+    return SiteAnswers(json, packed, badges if chosen.badges else {}, trace_count, commit_count)
+
+
+class _Reader:
+    """The answers to a caller who may read the chosen repositories, and nothing else."""
+
+    def __init__(self, instance: Instance, chosen: Chosen) -> None:
+        grants = Grants.of([Permission.READ], chosen.repositories)
+        self.caller = Caller(CallerKind.ANYONE, "anyone", grants)
+        self.visible = VisibleRepositories(instance.store, self.caller)
+        self.repositories = [self.visible.choose(name) for name in chosen.repositories]
+        self._instance, self._now = instance, chosen.now
+
+    def fixed(self) -> Iterator[tuple[str, Any]]:
+        """Yield the answers without parameters by path."""
+        known = me.describe_caller(self._instance.config, self.caller, open_port=False, ended=False)
+        day = self._now.strftime("%Y-%m-%d %H:%M UTC")
+        yield (
+            "me",
+            _plain(known)
+            | {"sign_in": [], "sign_out": "", "open": False, "notice": f"A copy to read, published on {day}."},
+        )
+        yield "me/settings", {"kept": False, "values": {}}
+        yield "version", {"name": "knickpoint", "version": __version__, "api": "v1"}
+        yield "repositories", [_plain(each) for each in commits.list_repositories(self.visible)]
+        alerts = health.list_alerts(self._instance, self.visible)
+        yield "alerts", [_plain(alert) for alert in alerts]
+        for alert in alerts:
+            yield (
+                f"alerts/{alert.name}/record",
+                _plain(alert_records.read_alert_record(self._instance, self.visible, alert.name)),
+            )
+        yield "health", _plain(health.read_health(self._instance, self.visible))
+        yield "notices", [_plain(each) for each in health.list_notices(self._instance, self.visible, 1000)]
+        yield from ((name, []) for name in ("gates", "trackers", "missed"))
+        for name in ("", *(each.name for each in self.repositories)):
+            found = overview.read_overview(self._instance, self.visible, self._now - _NEWS, name)
+            yield f"overview {name}", _plain(found)
+
+    def of_repository(self, repository: Repository, line: Line) -> Iterator[tuple[str, Any]]:
+        """Yield what pages ask of one repository."""
+        wanted = trends.TrendRange(line, "", "", _TREND_COMMITS)
+        yield f"trends {repository.name}", _plain(trends.read_trends(self._instance.store, wanted))
+        missing = runs.list_never_measured_answers(self._instance.store, repository)
+        yield f"never-measured {repository.name}", [_plain(each) for each in missing]
+
+    def of_regression(self, regression: int) -> Iterator[tuple[str, Any]]:
+        """Yield what pages ask of one regression."""
+        yield f"regressions/{regression}/suspects", _plain(suspects.list_suspects(self.visible, regression))
+        yield f"regressions/{regression}/profiles", []
+        found = bisections.list_bisections(self.visible, "", (), regression, 1)
+        yield f"bisections {regression}", [_plain(each) for each in found]
+        for each in found:
+            yield f"bisections/{each.id}", _plain(bisections.find_bisection(self.visible, each.id))
+
+    def commits(self, line: Line) -> Iterator[Any]:
+        """Yield all commits of a line in its order."""
+        for first in range(0, len(line.slots), _MOST_COMMITS):
+            page = commits.list_commits(self._instance.store, line, first, _MOST_COMMITS)
+            yield from _plain(page)["commits"]
+
+    def values(self, line: Line, keys: Sequence[int]) -> bytes:
+        """Return all values of traces on a line, as the API packs them."""
+        last = len(line.slots) - 1
+        return values.pack_values(self._instance.store, line, keys, first=0, last=last, points=max(2, last + 1))
+
+    def details(self, key: int, *, failing: bool) -> dict[str, Any]:
+        """Return what the page of a trace asks for, by the end of the path; ``failing``: a run gave it no value."""
+        without = runs.list_without_value(self.visible, key, "") if failing else []
+        return {
+            "changes": _plain(changes.read_changes(self.visible, key, "")),
+            "environments": [_plain(each) for each in environments.list_environments(self.visible, key, "")],
+            "patterns": _plain(patterns.read_patterns(self._instance, self.visible, key, "")),
+            "without-value": [_plain(each) for each in without],
+            "quarantined": [_plain(each) for each in quarantines.list_quarantined_values(self.visible, key, "")],
+            "remeasured": [_plain(each) for each in bisections.list_remeasured(self.visible, key, "")],
+            "tickets": [_plain(each) for each in tickets.list_ticket_marks(self.visible, [key], "")],
+        }
+
+    def reports(self, line: Line) -> Iterator[tuple[str, Any]]:
+        """Yield the reports of the newest commits and of those at which a finding lies, by hash."""
+        store = self._instance.store
+        slots = dict.fromkeys(line.slots[-_NEWEST_REPORTS:])
+        slots |= dict.fromkeys(
+            member.suspect_range.slot
+            for member in store.findings.groups.members(line.repository)
+            if member.suspect_range.slot in line.positions
+        )
+        for found in store.commits.get(line.repository, list(slots)):
+            report = commit_reports.report_commit(self.visible, line, found.commit.hash)
+            yield found.commit.hash, _plain(report)
+
+    def groups(self, wanted: ListFilter) -> list[dict[str, Any]]:
+        """Return all regressions of a list with all members, the worst first."""
+        found: list[GroupAnswer] = []
+        page, pages = 1, 1
+        while page <= pages:
+            listing = Listing(wanted, Ordering.CHANGE, descending=True, page=page, size=_PAGE, members=FEW_MEMBERS)
+            answer = regressions.list_regressions(self.visible, listing)
+            found += answer.groups
+            page, pages = page + 1, answer.pages
+        return [_plain(group) | {"members": list(self._members(group.id, wanted))} for group in found]
+
+    def _members(self, regression: int, wanted: ListFilter) -> Iterator[Any]:
+        after: int | None = None
+        while True:
+            page = regressions.list_members(self.visible, regression, wanted, after=after, size=_PAGE)
+            yield from (_plain(member) for member in page.members)
+            after = page.after
+            if after is None:
+                return
+
+
+def _plain(answer: Answer) -> Any:
+    """Return an answer as JSON values, without what is for the people of the instance."""
+    return _published(answer.model_dump(mode="json"))
+
+
+def _published(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _emptied(each) if key in _WITHHELD else _published(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_published(each) for each in value]
+    return value
+
+
+def _emptied(value: Any) -> Any:
+    """Return the empty value of the type of ``value``; null stays."""
+    return None if value is None else type(value)()

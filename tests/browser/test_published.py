@@ -1,0 +1,90 @@
+"""Published pages in a browser, served by a plain file server below a path."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from playwright.sync_api import Page, Response, expect
+
+from knickpoint.instance import Instance
+from knickpoint.publish import Chosen, publish
+
+
+class _Files(SimpleHTTPRequestHandler):
+    """Serve files, and write no log."""
+
+    def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002  # the name of the base class
+        """Stay silent."""
+
+
+@pytest.fixture(scope="module")
+def site(served: tuple[Instance, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Serve what was published below a path, and return its address."""
+    directory = tmp_path_factory.mktemp("web")
+    instance, _ = served
+    names = [repository.name for repository in instance.store.commits.repositories()]
+    publish(instance, directory / "ada" / "engine", Chosen(names, datetime(2026, 3, 1, tzinfo=UTC)))
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Files, directory=str(directory))) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/ada/engine/"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def refused(page: Page) -> Iterator[list[str]]:
+    """Collect the requests that the server refused."""
+    found: list[str] = []
+
+    def on_response(response: Response) -> None:
+        if response.status >= 400:
+            found.append(response.url)
+
+    page.on("response", on_response)
+    yield found
+    page.remove_listener("response", on_response)
+
+
+def test_a_person_reads_from_the_overview_to_a_commit_without_a_server(
+    page: Page, site: str, refused: list[str]
+) -> None:
+    page.goto(site)
+    expect(page.get_by_role("heading", name="Overview")).to_be_visible()
+    expect(page.get_by_text("A copy to read, published on 2026-03-01 00:00 UTC.")).to_be_visible()
+    page.get_by_role("link", name="Triage", exact=True).click()
+    expect(page.get_by_text("Check every bracket").first).to_be_visible()
+    assert page.url.startswith(f"{site}#/triage")
+    page.goto(f"{site}#/trace/1")
+    expect(page.locator("kp-trace canvas").first).to_be_visible()
+    page.go_back()
+    expect(page.get_by_text("Check every bracket").first).to_be_visible()
+    page.get_by_role("link", name="Explore", exact=True).click()
+    page.get_by_role("searchbox").or_(page.get_by_label("Query")).first.fill("benchmark=parse")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("1 trace", exact=True)).to_be_visible()
+    assert refused == []
+
+
+def test_a_page_that_needs_a_server_says_so(page: Page, site: str, refused: list[str]) -> None:
+    page.goto(f"{site}#/status")
+    expect(page.get_by_text("This needs a running server.").first).to_be_visible()
+    assert refused == []
+
+
+def test_a_link_that_is_copied_leads_to_the_published_page(page: Page, site: str) -> None:
+    page.goto(site)
+    link = page.get_by_role("link", name="Triage", exact=True)
+    link.hover()
+    expect(link).to_have_attribute("href", "#/triage")
+
+
+def test_nobody_is_offered_a_decision(page: Page, site: str) -> None:
+    page.goto(f"{site}#/triage")
+    expect(page.get_by_text("Check every bracket").first).to_be_visible()
+    expect(page.get_by_role("button", name="Acknowledge")).to_have_count(0)
