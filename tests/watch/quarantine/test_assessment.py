@@ -160,3 +160,21 @@ def test_what_was_assessed_before_is_kept_without_another_verdict(seed: int) -> 
         again = assess_machine(known, CANARIES, RULE, machine="bench-1", kept=kept)
         fresh = assess(known)
         assert (again.runs, repr(again.health)) == (fresh.runs, repr(fresh.health))
+
+
+def test_a_canary_that_strays_for_single_commits_again_and_again_has_not_moved_when_it_strays_no_further() -> None:
+    def strayed(position: int, value: float = 12.0) -> list[MachineRun]:
+        return [run(position, value), *calm(9, first=position + 1)]
+
+    twice = [*calm(20), *strayed(20), *strayed(30)]
+    assert states(assess([*twice, *strayed(40)])) == dict.fromkeys(["run-020", "run-030"], KEPT_OUT)
+    assert "run-040" in states(assess([*twice, *strayed(40, 13.0)]))
+    assert "run-300" in states(assess([*twice, *calm(260, first=40), *strayed(300)]))
+
+
+def test_what_a_slow_machine_showed_for_several_commits_is_no_stray() -> None:
+    def slow(first: int) -> list[MachineRun]:
+        return [*(run(position, 12.0) for position in (first, first + 1)), *calm(8, first=first + 2)]
+
+    verdicts = assess([*calm(20), *slow(20), *slow(30), *slow(40)])
+    assert {"run-040", "run-041"} <= states(verdicts).keys()

@@ -29,6 +29,11 @@ _FEWEST_EPISODES: Final = 3
 _MOST_NOISE: Final = 0.25
 """A canary whose values stray further than this share of its level cannot show what a machine does."""
 
+_STRAYS: Final = 2
+_STRAYS_WITHIN: Final = 200
+"""A canary that strayed so often within so many judged commits, each time for one commit, has not moved when it strays no
+further: its noise has heavy tails, which its calm values alone do not show."""
+
 _NEWEST: Final = 50
 """Sessions whose verdicts are never kept."""
 
@@ -154,12 +159,16 @@ def _telling_facts(sessions: Sequence[Sequence[MachineRun]], watched: Collection
 
 @dataclass(frozen=True, slots=True)
 class _Suspicion:
-    """Why a run is suspect at the present state of the machine; ``judged`` says that canaries were asked."""
+    """Why a run is suspect at the present state of the machine.
+
+    ``judged`` says that canaries were asked, ``strayed`` that one lay off its level, but not further than it often strays.
+    """
 
     run: MachineRun
     moves: tuple[CanaryMove, ...]
     facts: tuple[FactChange, ...]
     judged: bool
+    strayed: bool = False
 
     @property
     def by_canary(self) -> bool:
@@ -184,6 +193,7 @@ class _Machine:
     sessions_waiting: int = 0
     judged: int = 0
     episodes: int = 0
+    strays: dict[int, list[tuple[int, float]]] = field(default_factory=lambda: defaultdict(list))
     found: dict[str, Assessment] = field(default_factory=dict)
 
     def begins_as(self, other: _Machine) -> bool:
@@ -194,7 +204,9 @@ class _Machine:
     def copy(self) -> _Machine:
         """Return the same state; the copy goes its own way."""
         levels = defaultdict(list, {key: values[-NEAREST:] for key, values in self.levels.items()})
-        return replace(self, levels=levels, facts=dict(self.facts), waiting=list(self.waiting), found=dict(self.found))
+        strays = defaultdict(list, {key: list(values) for key, values in self.strays.items()})
+        facts, waiting, found = dict(self.facts), list(self.waiting), dict(self.found)
+        return replace(self, levels=levels, strays=strays, facts=facts, waiting=waiting, found=found)
 
     def walk(self, sessions: Sequence[Sequence[MachineRun]]) -> None:
         """Let sessions pass by."""
@@ -229,7 +241,8 @@ class _Machine:
 
     def _judge(self, run: MachineRun) -> _Suspicion:
         """Compare a run with the present state of the machine."""
-        moves, judged = [], False
+        moves: list[CanaryMove] = []
+        judged = strayed = False
         for key in sorted(run.canaries.keys() & self.canaries.keys()):
             level = self.levels[key]
             judged |= len(level) >= FEWEST
@@ -237,13 +250,27 @@ class _Machine:
             if verdict is not None:
                 trace = self.canaries[key]
                 numbers = (run.canaries[key], verdict.centre, verdict.low, verdict.high)
-                moves.append(CanaryMove(trace.canary, key, trace.key, trace.unit, *numbers))
+                move = CanaryMove(trace.canary, key, trace.key, trace.unit, *numbers)
+                usual = self._strays_so(move)
+                moves += [] if usual else [move]
+                strayed |= usual
         changed = tuple(
             FactChange(name, self.facts[name], run.facts[name])
             for name in sorted(self.telling & run.facts.keys() & self.facts.keys())
             if self.facts[name] != run.facts[name]
         )
-        return _Suspicion(run, tuple(moves), changed, judged)
+        return _Suspicion(run, tuple(moves), changed, judged, strayed)
+
+    def _strays_so(self, move: CanaryMove) -> bool:
+        """Return whether the canary strayed as far before, again and again, and came back each time."""
+        recent = [size for at, size in self.strays[move.trace_id] if at > self.judged - _STRAYS_WITHIN]
+        return sum(size >= abs(move.value - move.level) for size in recent) >= _STRAYS
+
+    def _keep_strays(self) -> None:
+        """Keep how far canaries strayed in what waited for one commit, and came back."""
+        for move in (move for each in self.waiting for move in each.moves):
+            kept = [(at, size) for at, size in self.strays[move.trace_id] if at > self.judged - _STRAYS_WITHIN]
+            self.strays[move.trace_id] = [*kept, (self.judged, abs(move.value - move.level))]
 
     def _with_unasked(self, judged: Sequence[_Suspicion], suspect: Sequence[_Suspicion]) -> list[_Suspicion]:
         """Return the suspect runs with those of the same machine and commit that measured no canary."""
@@ -257,6 +284,8 @@ class _Machine:
     def _as_before(self, suspect: Sequence[_Suspicion], calm: Sequence[_Suspicion]) -> None:
         """End the wait: the machine is as before, which runs of this commit show."""
         back = all(not each.facts for each in calm)
+        if self.sessions_waiting == 1:
+            self._keep_strays()
         for each in self.waiting:
             if each.by_canary or back:
                 self._decide(each, QuarantineState.KEPT_OUT, "the machine was as before again in a later run")
@@ -264,10 +293,11 @@ class _Machine:
                 self._decide(each, QuarantineState.ENVIRONMENT_CHANGED, "the canaries are at their levels")
         for each in suspect:
             self._decide(each, QuarantineState.KEPT_OUT, "another run of the same commit shows the machine as before")
-        self.episodes += any(each.by_canary for each in (*self.waiting, *suspect))
+        self.episodes += any(each.by_canary for each in (*self.waiting, *suspect)) or any(each.strayed for each in calm)
         self._begin_anew()
-        for key in sorted({key for each in calm for key in each.run.canaries}):
-            values = [each.run.canaries[key] for each in calm if key in each.run.canaries]
+        usual = [each for each in calm if not each.strayed]
+        for key in sorted({key for each in usual for key in each.run.canaries}):
+            values = [each.run.canaries[key] for each in usual if key in each.run.canaries]
             self.levels[key].append(values[0] if len(values) == 1 else float(np.median(values)))
         self._take_facts(calm)
 
@@ -287,6 +317,7 @@ class _Machine:
         for key, by_position in values.items():
             if by_canary:
                 self.levels[key] = []
+                self.strays.pop(key, None)
             self.levels[key] += [float(np.median(by_position[position])) for position in sorted(by_position)]
         self._take_facts(self.waiting)
         self._begin_anew()
