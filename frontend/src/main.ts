@@ -13,6 +13,7 @@ import "./styles/explore.css";
 import "./styles/overview.css";
 import "./styles/status.css";
 import "./styles/settings.css";
+import "./styles/compare.css";
 import "uplot/dist/uPlot.min.css";
 
 import { applyTimeZone } from "./state/appearance";

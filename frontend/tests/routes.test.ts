@@ -3,7 +3,9 @@ import { expect, test } from "vitest";
 import { auditRoute } from "../src/routes/audit";
 import { exploreRoute } from "../src/routes/explore";
 import { overviewRoute } from "../src/routes/overview";
+import { compareRoute } from "../src/routes/compare";
 import { parseRoute, routeUrl, type Route } from "../src/routes/routes";
+import { settingsRoute } from "../src/routes/settings";
 import { tokensRoute } from "../src/routes/tokens";
 import { traceRoute } from "../src/routes/trace";
 import { triageRoute } from "../src/routes/triage";
@@ -63,6 +65,19 @@ const ROUTES: readonly Route[] = [
   { view: "commit", hash: "0f2929b9", repository: "owner/project" },
   { view: "commit", hash: "a b/c?d", repository: "" },
   tokensRoute,
+  settingsRoute,
+  compareRoute,
+  {
+    view: "compare",
+    repository: "owner/project",
+    base: "2026-03-14",
+    head: "0f2929b9",
+    line: "main",
+    headLine: "a branch",
+    query: "benchmark=parse",
+    values: 5,
+    all: true,
+  },
   auditRoute,
   { ...auditRoute, kind: "token-created", who: "ada@example.org", before: 40 },
   { view: "unknown", path: "/nowhere" },
@@ -93,6 +108,7 @@ test("invalid parameters falls back to the defaults", () => {
   expect(parse("/triage?page=-1&sort=&size=0&least=a")).toEqual(triageRoute);
   expect(parse("/triage?size=9000")).toEqual({ ...triageRoute, size: 500 });
   expect(parse("/trace/5?first=x&y=cubic&why=yes")).toEqual(traceRoute(5));
+  expect(parse("/compare?values=9&head=")).toEqual({ ...compareRoute, values: 5 });
   expect(parse("/trace/abc")).toEqual({ view: "unknown", path: "/trace/abc" });
 });
 
@@ -113,6 +129,8 @@ test("the server sends the dashboard for the path of every page", async () => {
       "status",
       "missing",
       "quality",
+      "compare",
+      "settings",
       "tokens",
       "audit",
       "settings",

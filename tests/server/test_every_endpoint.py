@@ -58,6 +58,7 @@ GET    /alerts                                200
 GET    /status                                200
 GET    /missing                               200
 GET    /quality                               200
+GET    /settings                              200
 GET    /tokens                                200
 GET    /audit                                 200
 GET    /icon.svg                              200
@@ -102,6 +103,7 @@ POST   /api/v1/regressions/{regression}/bisection 401 403 400 400 403 403 403 40
 GET    /api/v1/metrics                        401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/lines                          401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/commits                        401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/comparison                     401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/commits/times                  401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/commits/{revision}             401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/commits/{revision}/report      401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
@@ -305,6 +307,7 @@ class Served:
             "PUT /api/v1/alerts/{name}": {"name": f"spare-{column}", "json": {"repository": CLOSED}},
             "DELETE /api/v1/alerts/{name}": {"name": f"spare-{column}"},
             "GET /api/v1/missing": of_closed,
+            "GET /api/v1/comparison": {"params": {"repository": CLOSED, "base": commit_hash(20)}},
             "POST /api/v1/missing/renames": {"json": {"old": closed.trace, "new": closed.trace}},
             "POST /api/v1/missing/renames/undo": {"json": {"old": closed.trace, "new": closed.trace}},
             "POST /api/v1/quarantines/{quarantine}/lift": {"json": {"reason": "the machine is fine"}},

@@ -19,6 +19,8 @@ export type BisectionDetail = Schemas["BisectionDetailAnswer"];
 export type Probe = Schemas["ProbeAnswer"];
 export type Caller = Schemas["MeAnswer"];
 export type Better = Schemas["Better"];
+export type Comparison = Schemas["ComparisonAnswer"];
+export type ComparedTrace = Schemas["ComparedTraceAnswer"];
 export type Changes = Schemas["ChangesAnswer"];
 export type Commit = Schemas["CommitAnswer"];
 export type CommitReport = Schemas["CommitReportAnswer"];
@@ -175,6 +177,20 @@ export interface TrendsRequest {
   commits: number;
 }
 
+/** Two commits, the traces to compare, and the rows of the list. */
+export interface ComparisonRequest {
+  repository: string;
+  base: string;
+  head: string;
+  line: string;
+  head_line: string;
+  query: string;
+  values: number;
+  changed: boolean;
+  first: number;
+  limit: number;
+}
+
 /** The findings that a decision is about: single ones, and whole regressions with exceptions. */
 export type Targets = Required<Pick<Schemas["RegroupRequest"], "ids" | "regressions" | "without" | "filter">>;
 
@@ -213,6 +229,8 @@ export const api = {
   overview: (since: string, repository: string, signal?: AbortSignal) =>
     get<Overview>(apiUrl("overview", { since, repository }), signal),
   trends: (request: TrendsRequest, signal?: AbortSignal) => get<Trends>(apiUrl("trends", { ...request }), signal),
+  comparison: (request: ComparisonRequest, signal?: AbortSignal) =>
+    get<Comparison>(apiUrl("comparison", { ...request }), signal),
   tokens: (signal?: AbortSignal) => get<Token[]>(apiUrl("tokens"), signal),
   createToken: (token: TokenRequest) => post<NewToken>(apiUrl("tokens"), token),
   revokeToken: (name: string) => remove<Token>(apiUrl(`tokens/${encodeURIComponent(name)}`)),

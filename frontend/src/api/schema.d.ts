@@ -358,6 +358,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/comparison": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Comparison
+         * @description Judge a commit against the history of another one, as `knick check` judges new results: all traces by one decision.
+         *
+         *     A trace of the new side has its newest values of commits that the base does not have. Its verdict is one of five:
+         *     regressed, improved, unchanged, unstable or no data. At most 5,000 traces are compared at a time.
+         */
+        get: operations["get_comparison"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/deliveries": {
         parameters: {
             query?: never;
@@ -2974,6 +2997,128 @@ export interface components {
              * @description Number of commits on the line.
              */
             total: number;
+        };
+        /**
+         * ComparedTraceAnswer
+         * @description The verdict on one trace. Numbers that are not known are null.
+         */
+        ComparedTraceAnswer: {
+            /**
+             * After
+             * @description The median of the new values.
+             */
+            after: number | null;
+            /**
+             * Before
+             * @description The level up to the base.
+             */
+            before: number | null;
+            better: components["schemas"]["Better"];
+            /**
+             * Change
+             * @description Relative change: 0.02 is 2 %.
+             */
+            change: number | null;
+            /**
+             * Conditional
+             * @description Whether the verdict rests on a single value: measure again to confirm.
+             */
+            conditional: boolean;
+            /**
+             * Decides
+             * @description False for a statistic beside the main value of its benchmark.
+             */
+            decides: boolean;
+            /**
+             * Detectable
+             * @description The smallest relative change that four of five comparisons would show.
+             */
+            detectable: number | null;
+            /** High */
+            high: number | null;
+            /** Id */
+            id: number;
+            /** Key */
+            key: string;
+            /**
+             * Low
+             * @description Lower end of the 95 % interval of the change.
+             */
+            low: number | null;
+            /**
+             * New
+             * @description The values that stand for the head.
+             */
+            new: number[];
+            /** Params */
+            params: {
+                [key: string]: string;
+            };
+            /**
+             * Past
+             * @description The newest values up to the base, oldest first.
+             */
+            past: number[];
+            /** Reason */
+            reason: string;
+            /** Unit */
+            unit: string;
+            verdict: components["schemas"]["Verdict"];
+        };
+        /**
+         * ComparisonAnswer
+         * @description Two commits, and the verdicts on the traces of a query, worst first.
+         */
+        ComparisonAnswer: {
+            base: components["schemas"]["ComparisonSideAnswer"];
+            /**
+             * Compared
+             * @description Those with a value on either side.
+             */
+            compared: number;
+            /**
+             * Counts
+             * @description Verdicts on the traces that decide.
+             */
+            counts: {
+                [key: string]: number;
+            };
+            /**
+             * False Positives
+             * @description Share of unchanged commits at which any of the traces regresses by its values.
+             */
+            false_positives: number;
+            head: components["schemas"]["ComparisonSideAnswer"];
+            /** Query */
+            query: string;
+            /**
+             * Replayed
+             * @description Past commits that the bars come from.
+             */
+            replayed: number;
+            /** Repository */
+            repository: string;
+            /**
+             * Selected
+             * @description Traces of the query.
+             */
+            selected: number;
+            /**
+             * Total
+             * @description Traces that the list has in all.
+             */
+            total: number;
+            /** Traces */
+            traces: components["schemas"]["ComparedTraceAnswer"][];
+        };
+        /**
+         * ComparisonSideAnswer
+         * @description One of the two commits.
+         */
+        ComparisonSideAnswer: {
+            commit: components["schemas"]["CommitAnswer"];
+            /** Line */
+            line: string;
         };
         /**
          * Condition
@@ -8200,6 +8345,128 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["CommitReportAnswer"];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_comparison: {
+        parameters: {
+            query: {
+                /** @description The commit to compare with. Its hash, a unique prefix of at least 7 characters, its number, a day as 2026-03-14, or `newest`. */
+                base: string;
+                /** @description The new commit. Its hash, a unique prefix of at least 7 characters, its number, a day as 2026-03-14, or `newest`. */
+                head?: string;
+                /** @description Name of the repository; optional where there is only one. */
+                repository?: string;
+                /** @description Name of the line. Default: the default line. */
+                line?: string;
+                /** @description Name of the line of the head. Default: that of the base. */
+                head_line?: string;
+                /** @description Which traces. Default: all. */
+                query?: string;
+                /** @description How many of its newest values up to the head stand for it. */
+                values?: number;
+                /** @description List only what regressed or improved. */
+                changed?: boolean;
+                /** @description Index of the first listed trace. */
+                first?: number;
+                /** @description How many traces to list. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ComparisonAnswer"];
                 };
             };
             /** @description The request cannot be used. */

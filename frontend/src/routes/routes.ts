@@ -4,6 +4,7 @@ import { alertsFormat, type AlertsRoute } from "./alerts";
 import { auditFormat, type AuditRoute } from "./audit";
 import { benchmarkFormat, type BenchmarkRoute } from "./benchmark";
 import { commitFormat, type CommitRoute } from "./commit";
+import { compareFormat, type CompareRoute } from "./compare";
 import { exploreFormat, type ExploreRoute } from "./explore";
 import { missingFormat, type MissingRoute } from "./missing";
 import { overviewFormat, type OverviewRoute } from "./overview";
@@ -28,6 +29,7 @@ export type Route =
   | CommitRoute
   | BenchmarkRoute
   | ExploreRoute
+  | CompareRoute
   | AlertsRoute
   | StatusRoute
   | MissingRoute
@@ -47,6 +49,7 @@ const FORMATS: { [V in View]: RouteFormat<RouteOf<V>> } = {
   commit: commitFormat,
   benchmark: benchmarkFormat,
   explore: exploreFormat,
+  compare: compareFormat,
   alerts: alertsFormat,
   status: statusFormat,
   missing: missingFormat,

@@ -15,6 +15,7 @@ import "../components/views-menu";
 import { currentUrl, followPublishedLinks, PUBLISHED } from "../routes/address";
 import { alertsRoute } from "../routes/alerts";
 import { auditRoute } from "../routes/audit";
+import { compareRoute } from "../routes/compare";
 import { exploreRoute } from "../routes/explore";
 import { missingRoute } from "../routes/missing";
 import { followLink, navigate } from "../routes/navigation";
@@ -137,6 +138,7 @@ export class App extends PageElement {
         { keys: ["O"], description: "go to the overview", run: () => navigate(overviewRoute) },
         { keys: ["T"], description: "go to triage", run: () => navigate(triageRoute) },
         { keys: ["E"], description: "go to explore", run: () => navigate(exploreRoute) },
+        { keys: ["C"], description: "go to compare", run: () => navigate(compareRoute) },
         { keys: [","], description: "go to the settings", run: () => navigate(settingsRoute) },
         { keys: ["D"], description: "theme: light, dark, or that of the system", run: () => this.changeTheme() },
       ],
@@ -210,6 +212,7 @@ export class App extends PageElement {
       ${this.renderLink("overview", routeUrl(overviewRoute), "Overview")}
       ${this.renderLink("triage", routeUrl(triageRoute), "Triage")}
       ${this.renderLink("explore", routeUrl(exploreRoute), "Explore")}
+      ${this.renderLink("compare", routeUrl(compareRoute), "Compare")}
       ${this.renderLink("alerts", routeUrl(alertsRoute), "Alerts")}
       ${
         PUBLISHED === undefined

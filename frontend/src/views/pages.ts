@@ -43,6 +43,10 @@ export const PAGES: { [V in View]: Page<V> } = {
     load: () => import("./explore/view"),
     render: (route, { repositories }) => html`<kp-explore .route=${route} .repositories=${repositories}></kp-explore>`,
   },
+  compare: {
+    load: () => import("./compare/view"),
+    render: (route, { repositories }) => html`<kp-compare .route=${route} .repositories=${repositories}></kp-compare>`,
+  },
   alerts: {
     load: () => import("./alerts/view"),
     render: (route, { repositories, caller }) =>

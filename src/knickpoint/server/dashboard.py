@@ -26,6 +26,7 @@ _VIEWS: Final = (
     "/status",
     "/missing",
     "/quality",
+    "/compare",
     "/settings",
     "/tokens",
     "/audit",

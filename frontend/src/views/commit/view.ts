@@ -5,6 +5,7 @@ import { customElement, property } from "lit/decorators.js";
 import { api, type CommitReport } from "../../api/client";
 import { PageElement } from "../../page-element";
 import { commitRoute, type CommitRoute } from "../../routes/commit";
+import { compareRoute } from "../../routes/compare";
 import { routeUrl } from "../../routes/routes";
 import { traceRoute } from "../../routes/trace";
 import { Resource } from "../../state/resource";
@@ -54,6 +55,15 @@ function renderHead({ commit, repository, line, previous, next, compare }: Commi
     </p>
     <p class="commit-links">
       ${neighbour(previous, "Measured before:")} ${neighbour(next, "Measured after:")}
+      ${
+        previous
+          ? html`<a
+              class="button small"
+              href=${routeUrl({ ...compareRoute, repository, base: previous.hash, head: commit.hash, line })}
+              >Compare the results</a
+            >`
+          : nothing
+      }
       ${outside(commit.url, "Commit on its website")} ${outside(compare, "Compare with the measured one before")}
     </p>
   </div>`;

@@ -1,0 +1,59 @@
+/** The comparison of two commits in words, for the page and for a comment. */
+
+import type { ComparedTrace, Comparison } from "../api/client";
+import { countText, grouped, percentText, signedPercentText } from "./numbers";
+import { traceText } from "./trace-names";
+import { levelsText } from "./units";
+
+type Verdict = ComparedTrace["verdict"];
+
+const VERDICTS: readonly Verdict[] = ["regressed", "improved", "unstable", "unchanged", "no data"];
+
+/** "2 regressed, 1 improved, 310 unchanged"; "nothing to compare" without traces. */
+export function verdictCounts(counts: Comparison["counts"]): string {
+  const parts = VERDICTS.flatMap((verdict) => {
+    const count = counts[verdict] ?? 0;
+    return count > 0 ? [`${grouped(count)} ${verdict === "no data" ? "without data" : verdict}`] : [];
+  });
+  return parts.join(", ") || "nothing to compare";
+}
+
+/** "+12.3 % (+11.2 to +13.4 %)"; "" where it is unknown. */
+export function changeWithInterval({ change, low, high }: ComparedTrace): string {
+  if (change === null) return "";
+  if (low === null || high === null) return signedPercentText(change);
+  return `${signedPercentText(change)} (${signedPercentText(low).replace(" %", "")} to ${signedPercentText(high)})`;
+}
+
+/** Levels of both sides; "" where one is unknown. */
+export function comparedLevels({ before, after, unit }: ComparedTrace): string {
+  return before === null || after === null ? "" : levelsText(before, after, unit);
+}
+
+/** What the comparison could have seen: "from 2.1 % on". */
+export function detectableText({ detectable }: ComparedTrace): string {
+  return detectable === null ? "" : `from ${percentText(detectable)} on`;
+}
+
+const MOST_ROWS = 50;
+
+/** The comparison as Markdown for a comment, with what changed. */
+export function markdownOf(found: Comparison, address: string): string {
+  const { base, head, counts, traces } = found;
+  const changed = traces.filter(
+    ({ verdict, decides }) => decides && (verdict === "regressed" || verdict === "improved"),
+  );
+  const lines = [
+    `**${verdictCounts(counts)}** from \`${base.commit.short}\` to \`${head.commit.short}\` ([details](${address}))`,
+  ];
+  if (changed.length > 0) {
+    lines.push("", "| benchmark | verdict | change | before → after |", "|---|---|---|---|");
+    for (const row of changed.slice(0, MOST_ROWS)) {
+      const name = traceText(row.params).replaceAll("|", "\\|").replaceAll("`", "'");
+      lines.push(`| \`${name}\` | ${row.verdict} | ${changeWithInterval(row)} | ${comparedLevels(row)} |`);
+    }
+  }
+  if (changed.length > MOST_ROWS)
+    lines.push("", `${countText(changed.length - MOST_ROWS, "more change")} in the details.`);
+  return `${lines.join("\n")}\n`;
+}

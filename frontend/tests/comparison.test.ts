@@ -1,0 +1,67 @@
+import { expect, test } from "vitest";
+import type { ComparedTrace, Comparison } from "../src/api/client";
+import { changeWithInterval, detectableText, markdownOf, verdictCounts } from "../src/text/comparison";
+
+const row: ComparedTrace = {
+  id: 1,
+  key: ",benchmark=parse,",
+  params: { benchmark: "par|se`" },
+  unit: "ms",
+  better: "lower",
+  verdict: "regressed",
+  conditional: false,
+  reason: "beyond what unchanged commits do",
+  decides: true,
+  before: 10,
+  after: 11,
+  change: 0.1,
+  low: 0.09,
+  high: 0.11,
+  detectable: 0.021,
+  past: [10, 10],
+  new: [11],
+};
+
+const side = (short: string): Comparison["base"] => ({
+  line: "main",
+  commit: { author: "", email: "", hash: short, position: 1, short, subject: "", time: null, url: "" },
+});
+
+const found: Comparison = {
+  repository: "owner/project",
+  base: side("aaaaaaa"),
+  head: side("bbbbbbb"),
+  query: "",
+  selected: 13,
+  compared: 13,
+  false_positives: 0.01,
+  replayed: 200,
+  total: 3,
+  counts: { regressed: 1, unchanged: 12 },
+  traces: [row, { ...row, verdict: "unchanged" }, { ...row, decides: false }],
+};
+
+test("verdicts are counted, the worst first", () => {
+  expect(verdictCounts({ "no data": 2, unchanged: 1200, regressed: 1 })).toBe(
+    "1 regressed, 1,200 unchanged, 2 without data",
+  );
+  expect(verdictCounts({})).toBe("nothing to compare");
+});
+
+test("a change has its interval where one is known", () => {
+  expect(changeWithInterval(row)).toBe("+10.0 % (+9.00 to +11.0 %)");
+  expect(changeWithInterval({ ...row, low: null })).toBe("+10.0 %");
+  expect(changeWithInterval({ ...row, change: null })).toBe("");
+});
+
+test("the smallest change that could be seen is stated where it is known", () => {
+  expect([detectableText(row), detectableText({ ...row, detectable: null })]).toEqual(["from 2.1 % on", ""]);
+});
+
+test("a comment has one row for each change that decides, and names cannot break its table", () => {
+  const text = markdownOf(found, "https://perf.example.org/compare?base=aaaaaaa");
+  expect(text.split("\n").filter((line) => line.startsWith("| `"))).toEqual([
+    "| `par\\|se'` | regressed | +10.0 % (+9.00 to +11.0 %) | 10\u00a0ms → 11\u00a0ms |",
+  ]);
+  expect(text).toContain("**1 regressed, 12 unchanged** from `aaaaaaa` to `bbbbbbb`");
+});

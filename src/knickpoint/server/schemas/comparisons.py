@@ -1,0 +1,61 @@
+"""The comparison of two commits."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from knickpoint.model.step import Verdict
+from knickpoint.model.unit import Better
+from knickpoint.server.schemas.base import Answer, FiniteOrNull
+from knickpoint.server.schemas.commits import CommitAnswer
+
+__all__ = ["ComparedTraceAnswer", "ComparisonAnswer", "ComparisonSideAnswer"]
+
+
+class ComparisonSideAnswer(Answer):
+    """One of the two commits."""
+
+    line: str
+    commit: CommitAnswer
+
+
+class ComparedTraceAnswer(Answer):
+    """The verdict on one trace. Numbers that are not known are null."""
+
+    id: int
+    key: str
+    params: dict[str, str]
+    unit: str
+    better: Better
+    verdict: Verdict
+    conditional: bool = Field(description="Whether the verdict rests on a single value: measure again to confirm.")
+    reason: str
+    decides: bool = Field(description="False for a statistic beside the main value of its benchmark.")
+    before: FiniteOrNull = Field(description="The level up to the base.")
+    after: FiniteOrNull = Field(description="The median of the new values.")
+    change: FiniteOrNull = Field(description="Relative change: 0.02 is 2 %.")
+    low: FiniteOrNull = Field(description="Lower end of the 95 % interval of the change.")
+    high: FiniteOrNull
+    detectable: FiniteOrNull = Field(
+        description="The smallest relative change that four of five comparisons would show."
+    )
+    past: list[float] = Field(description="The newest values up to the base, oldest first.")
+    new: list[float] = Field(description="The values that stand for the head.")
+
+
+class ComparisonAnswer(Answer):
+    """Two commits, and the verdicts on the traces of a query, worst first."""
+
+    repository: str
+    base: ComparisonSideAnswer
+    head: ComparisonSideAnswer
+    query: str
+    selected: int = Field(description="Traces of the query.")
+    compared: int = Field(description="Those with a value on either side.")
+    counts: dict[Verdict, int] = Field(description="Verdicts on the traces that decide.")
+    false_positives: float = Field(
+        description="Share of unchanged commits at which any of the traces regresses by its values."
+    )
+    replayed: int = Field(description="Past commits that the bars come from.")
+    total: int = Field(description="Traces that the list has in all.")
+    traces: list[ComparedTraceAnswer]

@@ -1,0 +1,195 @@
+"""Compare two commits whose results are in the store: the decision of a check, for values that arrived already.
+
+The history up to the base is what the new side is judged against, so that the noise of all traces sets the bars. The new side
+of a trace is its newest values up to the head that the base does not have: one value alone says little.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.detect.family import judge_family
+from knickpoint.model.commit import Line
+from knickpoint.model.errors import InputError
+from knickpoint.model.frame import Trace
+from knickpoint.model.judgement import Judgement
+from knickpoint.model.params import decode_key
+from knickpoint.model.step import Verdict
+from knickpoint.model.unit import read_unit
+from knickpoint.store import Store
+from knickpoint.watch.deciding_statistics import deciding_keys
+
+__all__ = ["MOST_VALUES", "CommitComparison", "ComparedTrace", "LinePosition", "compare_commits"]
+
+MOST_VALUES: Final = 5
+"""New values of a trace that count at most: a check takes no more samples of a side either."""
+
+_NEWEST: Final = 200
+"""Measured commits of the history that count, as in a check."""
+
+_SEARCHED: Final = 64
+"""Measured commits up to the head among which the new values of a trace are."""
+
+_UNMEASURED: Final = "no commit of the new side has a value"
+
+
+@dataclass(frozen=True, slots=True)
+class LinePosition:
+    """A commit as a position on a line."""
+
+    line: Line
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedTrace:
+    """The verdict on one trace.
+
+    ``past`` are its newest values up to the base, and ``new`` those of the new side, oldest first. ``margin`` is the half-width of
+    the 95 % interval of the change, nan without one. ``decides`` is false for a statistic beside the main value.
+    """
+
+    trace: Trace
+    judgement: Judgement
+    margin: float
+    past: tuple[float, ...]
+    new: tuple[float, ...]
+    decides: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CommitComparison:
+    """The verdicts on all traces that were measured on either side, worst first.
+
+    ``counts`` are those of the traces that decide. ``false_positives`` is the share of unchanged commits at which any trace regresses, set from ``replayed`` past commits.
+    """
+
+    traces: tuple[ComparedTrace, ...]
+    counts: Mapping[Verdict, int]
+    false_positives: float
+    replayed: int
+
+
+def compare_commits(
+    store: Store,
+    base: LinePosition,
+    head: LinePosition,
+    trace_ids: Sequence[int],
+    *,
+    values: int = 3,
+    shown: int = 40,
+    false_positives: float = 0.01,
+    minimum_effect: float = 0.0,
+) -> CommitComparison:
+    """Judge the commits up to ``head`` that ``base`` does not have against the history of ``base``.
+
+    The two may be on different lines of one repository. ``values`` is how many of the newest values of a trace stand for the
+    head, at most :data:`MOST_VALUES`; ``shown`` how many of its past are returned.
+
+    Raises:
+        InputError: the base has every commit of the head, ``values`` is out of its range, or the two are of different
+            repositories.
+    """
+    if not 1 <= values <= MOST_VALUES:
+        raise InputError(f"values is {values}", remedy=f"Give a number from 1 to {MOST_VALUES}.")
+    if base.line.repository != head.line.repository:
+        raise InputError(
+            "the two commits are of different repositories", remedy="Compare two commits of one repository."
+        )
+    # Read both sides; what neither of them measured is no part of the comparison.
+    past = _newest(store, base.line, trace_ids, range(base.position + 1), _NEWEST)
+    new = _new_side(store, base, head, trace_ids)
+    rows = np.flatnonzero((~np.isnan(past)).any(axis=1) | (~np.isnan(new)).any(axis=1))
+    traces = store.traces.get([trace_ids[int(row)] for row in rows])
+    sides = [_Sides(trace, past[row], _last(new[row], values)) for row, trace in zip(rows, traces, strict=True)]
+
+    # Statistics beside the main value of a benchmark are judged apart: they are no evidence of their own.
+    deciding = deciding_keys({trace.key for trace in traces})
+    options = _Options(shown, false_positives, minimum_effect)
+    main, replayed = _judge([each for each in sides if each.trace.key in deciding], options, decides=True)
+    beside, _ = _judge([each for each in sides if each.trace.key not in deciding], options, decides=False)
+    counts = Counter(each.judgement.verdict for each in main)
+    return CommitComparison(tuple(sorted([*main, *beside], key=_worst_first)), counts, false_positives, replayed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    trace: Trace
+    past: NDArray[np.float64]
+    new: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    shown: int
+    false_positives: float
+    minimum_effect: float
+
+
+def _judge(sides: Sequence[_Sides], options: _Options, *, decides: bool) -> tuple[list[ComparedTrace], int]:
+    """Return the verdicts of one decision over all ``sides``, and the number of past commits behind it."""
+    if not sides:
+        return [], 0
+    found = judge_family(
+        np.stack([each.past for each in sides]),
+        [each.new for each in sides],
+        better=[each.trace.better for each in sides],
+        kinds=[_kind(each.trace) for each in sides],
+        false_positives=options.false_positives,
+        minimum_effect=options.minimum_effect,
+    )
+    compared = [
+        ComparedTrace(
+            each.trace,
+            judgement if each.new.size else Judgement.without_numbers(Verdict.NO_DATA, _UNMEASURED),
+            margin,
+            tuple(_last(each.past, options.shown).tolist()),
+            tuple(each.new.tolist()),
+            decides,
+        )
+        for each, judgement, margin in zip(sides, found.judgements, found.margins, strict=True)
+    ]
+    return compared, found.commits
+
+
+def _new_side(store: Store, base: LinePosition, head: LinePosition, trace_ids: Sequence[int]) -> NDArray[np.float64]:
+    """Return the newest values up to the head of commits that the base does not have."""
+    known = set(base.line.slots[: base.position + 1])
+    first = next((at for at in range(head.position + 1) if head.line.slots[at] not in known), None)
+    if first is None:
+        raise InputError(
+            "the base has every commit of the head",
+            remedy="The head comes after the base: swap the two, or choose a newer one.",
+        )
+    return _newest(store, head.line, trace_ids, range(first, head.position + 1), _SEARCHED)
+
+
+def _newest(store: Store, line: Line, trace_ids: Sequence[int], positions: range, measured: int) -> NDArray[np.float64]:
+    frame = store.frames.read(line, trace_ids, first=positions.start, last=positions.stop - 1, measured=measured)
+    return np.asarray(frame.values, dtype=np.float64)
+
+
+def _last(row: NDArray[np.float64], count: int) -> NDArray[np.float64]:
+    return row[~np.isnan(row)][-count:]
+
+
+def _kind(trace: Trace) -> tuple[str, str, str]:
+    """Return what the noise of a trace is like, as a check does."""
+    params = decode_key(trace.key)
+    return read_unit(trace.unit).dimension, params.get("metric", ""), params.get("stat", "")
+
+
+_ORDER: Final = (Verdict.REGRESSED, Verdict.IMPROVED, Verdict.UNSTABLE, Verdict.UNCHANGED, Verdict.NO_DATA)
+
+
+def _worst_first(each: ComparedTrace) -> tuple[int, float, int]:
+    """Order by verdict, then by the size of the change over the level."""
+    size = abs(each.judgement.relative_size)
+    return _ORDER.index(each.judgement.verdict), -size if math.isfinite(size) else -math.inf, each.trace.id

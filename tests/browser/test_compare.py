@@ -1,0 +1,51 @@
+"""The comparison of two commits in a real browser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+from tests.browser.conftest import violations
+from tests.server.story import SLOWER, commit_hash
+
+pytestmark = pytest.mark.browser
+
+BASE, HEAD = commit_hash(SLOWER - 1), commit_hash(SLOWER + 5)
+
+
+def test_two_commits_are_compared_by_form_and_the_address_holds_all_of_it(page: Page, shared_address: str) -> None:
+    page.goto(f"{shared_address}/compare")
+    page.get_by_label("Base", exact=True).fill(BASE)
+    page.get_by_label("New commit", exact=True).fill(HEAD)
+    page.get_by_role("button", name="Compare").click()
+    expect(page.get_by_role("heading", name="2 regressed, 2 unchanged")).to_be_visible()
+    rows = page.get_by_role("table", name="Compared traces").get_by_role("row")
+    expect(rows).to_have_count(3)
+    expect(rows.nth(1)).to_contain_text("parse")
+    page.get_by_label("also what did not change").check()
+    expect(rows).to_have_count(5)
+    page.reload()
+    expect(rows).to_have_count(5)
+
+
+def test_what_cannot_be_compared_says_why_and_keeps_the_form(
+    page: Page, shared_address: str, expected_errors: list[str]
+) -> None:
+    expected_errors.append("400")
+    page.goto(f"{shared_address}/compare?base={HEAD}&head={BASE}")
+    expect(page.get_by_role("alert")).to_contain_text("The base has every commit of the head")
+    expect(page.get_by_label("Base", exact=True)).to_have_value(HEAD)
+
+
+def test_the_page_of_a_commit_leads_to_the_comparison_with_the_one_before(browse: Callable[[str], Page]) -> None:
+    page = browse(f"/commit/{commit_hash(SLOWER)}")
+    page.get_by_role("link", name="Compare the results").click()
+    expect(page.get_by_role("heading", name="2 regressed, 2 unchanged")).to_be_visible()
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_the_comparison_is_accessible(browse: Callable[[str], Page], width: int) -> None:
+    page = browse(f"/compare?base={BASE}&head={HEAD}&all=1")
+    page.set_viewport_size({"width": width, "height": 900})
+    assert violations(page) == []

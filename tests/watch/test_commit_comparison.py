@@ -1,0 +1,87 @@
+"""Two commits of the store are compared by the decision of a check."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.watch.conftest import World, levels
+
+from knickpoint.model.errors import InputError
+from knickpoint.model.query import parse_query
+from knickpoint.model.step import Verdict
+from knickpoint.watch.commit_comparison import CommitComparison, LinePosition, compare_commits
+
+STEP = 50
+
+
+@pytest.fixture
+def measured(world: World) -> World:
+    """Return an instance in which `slow` is 10 % slower from commit 50 on, and `same` never changes."""
+    world.measure({"slow": levels((STEP, 100), (30, 110)), "same": levels((80, 40))})
+    return world
+
+
+def compared(world: World, base: int, head: int, **options: int) -> CommitComparison:
+    line = world.store.commits.line(world.repository)
+    ids = world.store.traces.select(world.repository, parse_query("")).tolist()
+    return compare_commits(world.store, LinePosition(line, base), LinePosition(line, head), ids, **options)
+
+
+def test_what_became_slower_between_two_commits_is_regressed_and_comes_first(measured: World) -> None:
+    found = compared(measured, 45, 60)
+    slow, same = found.traces
+    assert (slow.judgement.verdict, same.judgement.verdict) == (Verdict.REGRESSED, Verdict.UNCHANGED)
+    assert slow.trace.id == measured.trace("slow")
+    assert slow.judgement.relative_size == pytest.approx(0.10, abs=0.01)
+    assert found.counts == {Verdict.REGRESSED: 1, Verdict.UNCHANGED: 1}
+
+
+def test_a_change_before_the_base_is_no_change_between_the_two(measured: World) -> None:
+    verdicts = {each.judgement.verdict for each in compared(measured, 70, 79).traces}
+    assert verdicts == {Verdict.UNCHANGED}
+
+
+def test_the_new_side_has_only_values_of_commits_that_the_base_does_not_have(measured: World) -> None:
+    slow = compared(measured, STEP - 1, STEP + 1, values=5).traces[0]
+    assert len(slow.new) == 2
+    assert min(slow.new) > 108
+    assert max(slow.past) < 102
+
+
+def test_a_verdict_on_one_value_is_conditional(measured: World) -> None:
+    slow = compared(measured, 45, 60, values=1).traces[0]
+    assert slow.judgement.conditional
+
+
+def test_a_trace_that_the_head_did_not_measure_has_no_data(measured: World) -> None:
+    measured.measure({"old": levels((40, 7))})
+    old = next(each for each in compared(measured, 45, 60).traces if each.trace.id == measured.trace("old"))
+    assert (old.judgement.verdict, old.new) == (Verdict.NO_DATA, ())
+
+
+def test_a_trace_that_neither_side_measured_is_left_out(measured: World) -> None:
+    measured.measure({"late": levels((5, 7))}, first=70)
+    assert measured.trace("late") not in {each.trace.id for each in compared(measured, 45, 60).traces}
+
+
+def test_commits_of_another_line_are_compared_with_the_base_that_they_began_at(measured: World) -> None:
+    store = measured.store
+    main = store.commits.line(measured.repository)
+    store.commits.set_line(measured.repository, "branch", [*range(40), *range(STEP, 55)])
+    branch = store.commits.line(measured.repository, "branch")
+    ids = [measured.trace("slow")]
+    found = compare_commits(store, LinePosition(main, 45), LinePosition(branch, 44), ids, values=5)
+    assert found.traces[0].judgement.verdict is Verdict.REGRESSED
+    assert np.median(found.traces[0].new) == pytest.approx(110, rel=0.01)
+
+
+@pytest.mark.parametrize("head", [45, 30])
+def test_a_head_that_does_not_come_after_the_base_is_refused(measured: World, head: int) -> None:
+    with pytest.raises(InputError, match="the base has every commit of the head"):
+        compared(measured, 45, head)
+
+
+@pytest.mark.parametrize("values", [0, 6])
+def test_a_number_of_values_out_of_range_is_refused(measured: World, values: int) -> None:
+    with pytest.raises(InputError, match="values is"):
+        compared(measured, 45, 60, values=values)
