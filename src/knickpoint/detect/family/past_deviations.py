@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.detect.family.levels import Levels
+from knickpoint.detect.family.prefixes import describe_prefixes
 from knickpoint.detect.family.scale import Prior, Scales
 from knickpoint.detect.family.serial import difference_variance, normal_score
 
@@ -28,18 +30,16 @@ def past_deviations(levels: Sequence[Levels], scales: Scales, columns: int, dept
     at one end of what it is compared with. Levels are replayed one by one, so changes of level are no deviations.
     """
     scores = np.full((len(levels), columns), np.nan)
-    shapes: dict[tuple[int, Prior], list[tuple[int, Array, NDArray[np.intp]]]] = {}
+    parts: dict[Prior, list[_Part]] = {}
     for row, (history, prior) in enumerate(zip(levels, scales.priors, strict=True)):
         for values, places in history.parts:
             if values.size >= REFERENCE + depth:
-                shapes.setdefault((values.size, prior), []).append((row, values, places))
-    for (_, prior), found in shapes.items():
-        rows = np.array([row for row, _, _ in found])
-        values = np.stack([part for _, part, _ in found])
-        places = np.stack([place for _, _, place in found])
-        for first in range(values.shape[1] - depth + 1):
-            deviation = _deviation(values, slice(first, first + depth), prior, scales.variance[rows], phi)
-            scores[rows, places[:, first]] = deviation
+                part = _Part(row, values, places, float(scales.variance[row]))
+                parts.setdefault(prior, []).append(part)
+    for prior, found in parts.items():
+        for part, row_scores in zip(found, _deviations(found, prior, depth, phi), strict=True):
+            blocks = part.values.size - depth + 1
+            scores[part.row, part.places[:blocks]] = row_scores[:blocks]
     return scores
 
 
@@ -56,27 +56,79 @@ def in_another_order(levels: Sequence[Levels], order: NDArray[np.intp]) -> list[
     return reordered
 
 
-def _deviation(values: Array, block: slice, prior: Prior, fallback: Array, phi: float) -> Array:
-    """Return the scores of one block of each row of ``values``, levels of one length.
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One level: the row of its benchmark, its values and their commits, and the variance where no reference varies."""
 
-    ``fallback`` is the variance of a row whose reference does not vary.
-    """
-    # The reference: the longer side, or both sides where that is too short.
-    before, after = 0, values.shape[1]
-    if block.start >= after - block.stop:
-        after = block.start if block.start >= REFERENCE else after
-    elif after - block.stop >= REFERENCE:
-        before = block.stop
-    inside = np.ones(values.shape[1], dtype=bool)
-    inside[:before], inside[after:], inside[block] = False, False, False
-    reference = values[:, inside]
-    # Its level and noise, and how far the block lies from it.
-    level = np.median(reference, axis=1)
-    freedom = reference.shape[1] - 1
-    own = np.square(reference - level[:, None]).sum(axis=1) / freedom
-    variance = prior.moderate(own, float(freedom), level)
-    variance = np.where(variance > 0, variance, fallback)
-    distance = np.median(values[:, block], axis=1) - level
-    error = np.sqrt(variance * difference_variance(block.start, block.stop - block.start, before, after, phi))
+    row: int
+    values: Array
+    places: NDArray[np.intp]
+    fallback: float
+
+
+def _deviations(parts: Sequence[_Part], prior: Prior, depth: int, phi: float) -> Array:
+    """Return the scores of all blocks of all levels: a row a level, a column for each first value of a block."""
+    lengths = np.array([part.values.size for part in parts])[:, None]
+    left = np.arange(int(lengths.max()) - depth + 1)[None, :]
+    right = lengths - depth - left
+    exists = right >= 0
+
+    # The reference: the longer side, or both sides where that is too short. Of both sides there are few.
+    count = np.where(exists, np.maximum(left, right), 0)
+    level, squares = _longer_side(parts, left, right, count)
+    for row, first in np.argwhere(exists & (count < REFERENCE)):
+        rest = np.delete(parts[row].values, np.arange(first, first + depth))
+        level[row, first] = np.median(rest)
+        squares[row, first] = np.square(rest - level[row, first]).sum()
+    ratio = _ratios(left, right, count, depth, phi)
+    count = np.where(count < REFERENCE, np.maximum(left + right, 1), count)
+
+    # Its noise, and how far each block lies from it.
+    freedom = np.maximum(count - 1, 1).astype(np.float64)
+    variance = prior.moderate(squares / freedom, freedom, level)
+    variance = np.where(variance > 0, variance, np.array([part.fallback for part in parts])[:, None])
+    distance = _block_medians(parts, depth, left.size) - level
+    error = np.sqrt(variance * ratio)
     t = np.divide(distance, error, out=np.zeros_like(distance), where=error > 0)
-    return normal_score(t, freedom + prior.freedom)
+    return np.where(exists, normal_score(t, freedom + prior.freedom), np.nan)
+
+
+def _longer_side(
+    parts: Sequence[_Part], left: NDArray[np.intp], right: NDArray[np.intp], count: NDArray[np.intp]
+) -> tuple[Array, Array]:
+    """Return the medians of the longer sides of all blocks, and the squares around them."""
+    beginnings = describe_prefixes([part.values for part in parts])
+    ends = describe_prefixes([part.values[::-1] for part in parts])
+    return (
+        np.where(
+            left >= right,
+            np.take_along_axis(beginnings.medians, count, axis=1),
+            np.take_along_axis(ends.medians, count, axis=1),
+        ),
+        np.where(
+            left >= right,
+            np.take_along_axis(beginnings.squares, count, axis=1),
+            np.take_along_axis(ends.squares, count, axis=1),
+        ),
+    )
+
+
+def _ratios(left: NDArray[np.intp], right: NDArray[np.intp], count: NDArray[np.intp], depth: int, phi: float) -> Array:
+    """Return the variance of each distance over what its reference shows of the variance of a value."""
+    # A reference after the block is the mirror of one before it.
+    one_sided = np.array([difference_variance(n, depth, 0, n, phi) if n else 1.0 for n in range(int(count.max()) + 1)])
+    ratio: Array = one_sided[count]
+    for row, first in np.argwhere((right >= 0) & (count < REFERENCE)):
+        length = int(first + depth + right[row, first])
+        ratio[row, first] = difference_variance(int(left[0, first]), depth, 0, length, phi)
+    return ratio
+
+
+def _block_medians(parts: Sequence[_Part], depth: int, columns: int) -> Array:
+    """Return the median of each block of each level, nan beyond the level."""
+    medians = np.full((len(parts), columns), np.nan)
+    for row, part in zip(medians, parts, strict=True):
+        blocks = np.sort(np.lib.stride_tricks.sliding_window_view(part.values, depth), axis=1)
+        low, high = blocks[:, (depth - 1) // 2], blocks[:, depth // 2]
+        row[: len(blocks)] = low if depth % 2 else 0.5 * low + 0.5 * high
+    return medians
