@@ -370,7 +370,7 @@ export interface paths {
          * @description Judge a commit against the history of another one, as `knick check` judges new results: all traces by one decision.
          *
          *     A trace of the new side has its newest values of commits that the base does not have. Its verdict is one of five:
-         *     regressed, improved, unchanged, unstable or no data. At most 5,000 traces are compared at a time.
+         *     regressed, improved, unchanged, unstable or no data. At most 2,000 traces are compared at a time.
          */
         get: operations["get_comparison"];
         put?: never;

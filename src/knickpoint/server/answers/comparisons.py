@@ -21,7 +21,7 @@ from knickpoint.watch.commit_comparison import ComparedTrace, LinePosition, comp
 
 __all__ = ["MOST_COMPARED", "ComparisonRequest", "compare"]
 
-MOST_COMPARED: Final = 5_000
+MOST_COMPARED: Final = 2_000
 """Traces of one comparison: all of them are read and judged together."""
 
 _NEWEST: Final = "newest"
