@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+import httpx
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 from tests.server.story import SLOWER, commit_hash
@@ -296,6 +297,23 @@ def test_a_server_that_is_gone_is_an_error_with_a_way_back(browse: Visit, expect
     page.unroute("**/api/v1/regressions*")
     page.get_by_role("button", name="Try again").click()
     expect(groups(page)).to_have_count(2)
+
+
+def test_what_another_person_decides_appears_without_a_reload(visit: Visit, address: str) -> None:
+    page = visit("/triage")
+    expect(groups(page)).to_have_count(2)
+    found = httpx.get(f"{address}/api/v1/regressions").json()["groups"][0]
+    decision = {"regressions": [found["id"]], "status": "acknowledged"}
+    assert httpx.post(f"{address}/api/v1/triage", json=decision).status_code == 200
+    expect(groups(page)).to_have_count(1, timeout=10_000)
+
+
+def test_words_of_the_filter_name_alerts_people_and_days(browse: Visit) -> None:
+    page = browse("/triage?q=since:2026-01-11 alert:default")
+    expect(groups(page)).to_have_count(1)
+    expect(groups(page)).to_contain_text("Read files ahead")
+    page.locator("#filter").fill("assignee:grace")
+    expect(groups(page)).to_have_count(0)
 
 
 def test_the_list_says_when_the_alerts_ran(browse: Visit) -> None:

@@ -167,6 +167,10 @@ def test_the_list_is_sorted_as_asked(reader: Client, sort: str, first: int) -> N
         ({"direction": "improvement"}, [FASTER]),
         ({"minimum_hazard": 0.222}, [FASTER, SLOWER]),
         ({"minimum_hazard": 0.5}, []),
+        ({"condition": "present"}, [FASTER, SLOWER]),
+        ({"condition": "recovered"}, []),
+        ({"since": "2026-01-11"}, [FASTER]),
+        ({"since": "2026-02-01"}, []),
     ],
 )
 def test_the_list_is_filtered_as_asked(reader: Client, filtered: dict[str, str], found: list[int]) -> None:
@@ -432,3 +436,16 @@ def test_metrics_count_history_apart(years: Client) -> None:
     text = years.get("/api/v1/metrics").text
     assert 'knickpoint_regressions_unprocessed{repository="ada/engine"} 0' in text
     assert 'knickpoint_regressions_history{repository="ada/engine"} 2' in text
+
+
+def test_the_newest_entry_of_the_log_grows_with_each_decision_and_undo(client: Client) -> None:
+    def newest() -> int:
+        return int(client.get("/api/v1/triage/last").json()["entry"])
+
+    point = client.get("/api/v1/regressions").json()["groups"][0]["members"][0]["id"]
+    entries = [newest()]
+    for address, body in (("", {"status": "hidden"}), ("/undo", {})):
+        assert client.post(f"/api/v1/triage{address}", json={"ids": [point], **body}).status_code == 200
+        entries.append(newest())
+    assert entries[0] == 0
+    assert entries == sorted(set(entries))

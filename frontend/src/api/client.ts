@@ -272,6 +272,8 @@ export const api = {
   findings: (regression: number, after: number | undefined, size: number, filter: ListFilter, signal?: AbortSignal) =>
     get<FindingPage>(apiUrl("members", { ...filter, regression, after, size }), signal),
   triage: (decision: DecisionRequest) => post<Triage>(apiUrl("triage"), decision),
+  lastEntry: async (signal?: AbortSignal) =>
+    (await get<Schemas["LastEntryAnswer"]>(apiUrl("triage/last"), signal)).entry,
   regroup: (action: "split" | "merge", targets: Targets) => post<Triage>(apiUrl(`triage/${action}`), targets),
   undo: (targets: { ids: number[] } | { entries: Entries }, filter: ListFilter) =>
     post<Triage>(apiUrl("triage/undo"), { ...targets, filter }),

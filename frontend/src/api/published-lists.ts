@@ -29,9 +29,11 @@ function accepts(search: URLSearchParams): (finding: Finding) => boolean {
     return (
       (!get("repository") || trace.repository === get("repository")) &&
       (kind === "any" || finding.alert_kind === kind) &&
-      (["direction", "status", "certainty", "kind"] as const).every(
+      (["direction", "status", "certainty", "kind", "condition"] as const).every(
         (name) => !get(name) || finding[name] === get(name),
       ) &&
+      (!get("since") || (commit.time ?? "") >= get("since")) &&
+      (!get("assignee") || finding.assignee === get("assignee")) &&
       (!get("alert") || finding.alerts.includes(get("alert"))) &&
       (!get("ticket") || [finding.ticket, finding.matched_ticket].includes(get("ticket"))) &&
       words.every((word) => texts.some((text) => text.includes(word))) &&

@@ -1659,6 +1659,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/triage/last": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Last Entry
+         * @description Return the number of the newest entry of the triage log: it grows with every decision and undo of anybody.
+         */
+        get: operations["get_last_entry"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/triage/merge": {
         parameters: {
             query?: never;
@@ -4056,6 +4076,17 @@ export interface components {
          */
         LabelDoubt: "acknowledged-without-ticket" | "hidden-with-ticket" | "acknowledged-gone" | "hidden-gone" | "acknowledged-within-noise" | "mixed";
         /**
+         * LastEntryAnswer
+         * @description How far the triage log goes: a page that remembers the number sees when somebody decided.
+         */
+        LastEntryAnswer: {
+            /**
+             * Entry
+             * @description Number of the newest entry; 0 for an empty log.
+             */
+            entry: number;
+        };
+        /**
          * LevelAnswer
          * @description The values of one level, in the unit of the trace.
          */
@@ -4117,6 +4148,8 @@ export interface components {
             assignee: string;
             /** @description Only findings of this certainty. */
             certainty?: components["schemas"]["Certainty"] | null;
+            /** @description Only findings in this condition, as `recovered`. */
+            condition?: components["schemas"]["Condition"] | null;
             /** @description Only this direction. */
             direction?: components["schemas"]["Direction"] | null;
             /**
@@ -4163,6 +4196,11 @@ export interface components {
              * @default
              */
             repository: string;
+            /**
+             * Since
+             * @description Only findings at commits of this day or later, in UTC.
+             */
+            since?: string | null;
             /** @description Only this status. */
             status?: components["schemas"]["Status"] | null;
             /**
@@ -10382,6 +10420,10 @@ export interface operations {
                 certainty?: components["schemas"]["Certainty"] | null;
                 /** @description Only findings of this kind. */
                 kind?: components["schemas"]["FindingKind"] | null;
+                /** @description Only findings in this condition, as `recovered`. */
+                condition?: components["schemas"]["Condition"] | null;
+                /** @description Only findings at commits of this day or later, in UTC. */
+                since?: string | null;
                 /** @description Only findings of this alert. */
                 alert?: string;
                 /** @description Only findings of alerts of this kind: `work`, `informational`, `canary` or `any`. Default: `work`, and `any` where `alert` names one. */
@@ -12097,6 +12139,10 @@ export interface operations {
                 certainty?: components["schemas"]["Certainty"] | null;
                 /** @description Only findings of this kind. */
                 kind?: components["schemas"]["FindingKind"] | null;
+                /** @description Only findings in this condition, as `recovered`. */
+                condition?: components["schemas"]["Condition"] | null;
+                /** @description Only findings at commits of this day or later, in UTC. */
+                since?: string | null;
                 /** @description Only findings of this alert. */
                 alert?: string;
                 /** @description Only findings of alerts of this kind: `work`, `informational`, `canary` or `any`. Default: `work`, and `any` where `alert` names one. */
@@ -15465,6 +15511,107 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TriageAnswer"];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_last_entry: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LastEntryAnswer"];
                 };
             };
             /** @description The request cannot be used. */

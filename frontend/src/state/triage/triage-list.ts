@@ -14,6 +14,7 @@ import {
 } from "../../api/client";
 import { routeUrl } from "../../routes/routes";
 import type { Tab, TriageRoute } from "../../routes/triage";
+import { parseTriageFilter } from "../../text/triage-filter";
 import { memoizeLast } from "../memoize";
 import { Resource } from "../resource";
 import { recordDecision, type DecisionInput, type DecisionResult } from "./decisions";
@@ -30,18 +31,23 @@ export type FindingsRequest = "loading" | ApiError;
 
 /** The list that a route names, as the API filters it. */
 export function listFilter(route: TriageRoute): ListFilter {
+  const fields = parseTriageFilter(route.filter);
   return {
     repository: route.repository,
     processed: route.tab === "processed",
     history: route.tab === "history",
     gone: route.tab === "gone",
-    filter: route.filter,
+    filter: fields.filter,
     direction: (route.direction || null) as Direction | null,
     status: (route.status || null) as Status | null,
-    alert: "",
+    certainty: (fields.certainty ?? null) as NonNullable<ListFilter["certainty"]> | null,
+    kind: (fields.kind ?? null) as NonNullable<ListFilter["kind"]> | null,
+    condition: (fields.condition ?? null) as NonNullable<ListFilter["condition"]> | null,
+    since: fields.since ?? null,
+    alert: fields.alert ?? "",
     alert_kind: (route.alertKind || null) as NonNullable<ListFilter["alert_kind"]> | null,
-    assignee: "",
-    ticket: "",
+    assignee: fields.assignee ?? "",
+    ticket: fields.ticket ?? "",
     minimum_hazard: 0,
     minimum_effect: route.minimumPercent / 100,
   };

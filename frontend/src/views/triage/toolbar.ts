@@ -6,6 +6,7 @@ import type { Tab, TriageRoute } from "../../routes/triage";
 import { selectField } from "../../templates/select-field";
 import { statusWord } from "../../text/findings";
 import { grouped } from "../../text/numbers";
+import { FILTER_HINT } from "../../text/triage-filter";
 import type { TriageContext } from "./context";
 
 const MINIMUM_PERCENTS = [0, 1, 2, 5, 10, 25, 100];
@@ -89,6 +90,7 @@ function renderFilters(context: TriageContext) {
       <input
         id="filter"
         type="search"
+        title=${FILTER_HINT}
         placeholder="Filter by commit, author, trace"
         .value=${route.filter}
         autocomplete="off"

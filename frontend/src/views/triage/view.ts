@@ -2,52 +2,38 @@
 
 import { html, nothing, type PropertyValues } from "lit";
 import { customElement, property, query, state } from "lit/decorators.js";
-import { api, type ApiError, type Caller, type RegressionList, type Repository, type Status } from "../../api/client";
+import { api, type Caller, type RegressionList, type Repository, type Status } from "../../api/client";
 import { onReconnect } from "../../api/connection";
 import "../../components/decision-dialog";
-import type { DecisionDialog, DecisionQuestion, DecisionReply } from "../../components/decision-dialog";
+import type { DecisionDialog } from "../../components/decision-dialog";
 import "../../components/notices";
 import { PageElement } from "../../page-element";
 import { showToast } from "../../state/toasts";
 import { navigate, type HistoryMode } from "../../routes/navigation";
 import { triageRoute, type Tab, type TriageRoute } from "../../routes/triage";
+import { LogWatch } from "../../state/triage/log-watch";
 import { loadFreshness, newestRun, pollWhileVisible, type Freshness } from "../../state/freshness";
 import { Resource } from "../../state/resource";
 import { isAllowed, isAllowedSomewhere } from "../../state/access";
 import { registerShortcuts } from "../../state/shortcuts";
-import {
-  recordDecision,
-  regroup,
-  reportUnrecorded,
-  type DecisionInput,
-  type DecisionResult,
-} from "../../state/triage/decisions";
+import type { DecisionResult } from "../../state/triage/decisions";
 import {
   cursorIndex,
   decisionTargets,
   layOutRows,
   nearestRemainingRow,
-  nextRemainingRow,
   regressionRowId,
   stepRow,
   toggleRows,
   type RegressionRow,
   type Row,
 } from "../../state/triage/rows";
-import {
-  countSelected,
-  heldReasons,
-  NOTHING,
-  selectedRegressions,
-  selectionWithin,
-  withoutSelection,
-  type Selection,
-} from "../../state/triage/selection";
-import { leavesTab, listFilter, TriageList, type FindingsRequest } from "../../state/triage/triage-list";
+import { NOTHING, selectionWithin, type Selection } from "../../state/triage/selection";
+import { listFilter, TriageList, type FindingsRequest } from "../../state/triage/triage-list";
 import { registerVisibleList } from "../../state/triage/visible-list";
 import { errorNotice, loadingNotice } from "../../templates/notice";
-import { countText } from "../../text/numbers";
 import { findingRoute } from "./context";
+import { Deciding, type DecidingPage } from "./deciding";
 import { renderEmptyState } from "./empty-state";
 import { renderPager } from "./pager";
 import { renderSelectionBar } from "./selection-bar";
@@ -66,14 +52,14 @@ const FILTER_DELAY_MS = 250;
 let lastShownRows: readonly string[] = [];
 
 @customElement("kp-triage")
-export class TriageView extends PageElement implements KeyboardActions {
+export class TriageView extends PageElement implements KeyboardActions, DecidingPage {
   @property({ attribute: false }) route: TriageRoute = triageRoute;
   @property({ attribute: false }) repositories: readonly Repository[] = [];
   @property({ attribute: false }) caller!: Caller;
   @state() selection: Selection = NOTHING;
-  @query("kp-decision-dialog") private readonly dialog!: DecisionDialog | null;
+  @query("kp-decision-dialog") readonly dialog!: DecisionDialog | null;
 
-  private readonly list = new TriageList(this, () => this.route);
+  readonly list = new TriageList(this, () => this.route);
   private readonly trackersResource = new Resource(this, {
     args: () => (isAllowedSomewhere(this.caller, "decide") ? (["trackers"] as const) : undefined),
     load: (_, signal) => api.trackers(signal),
@@ -85,6 +71,8 @@ export class TriageView extends PageElement implements KeyboardActions {
     keepAfterError: () => false,
     onAnswer: (now, before) => this.reloadAfterRun(now, before),
   });
+  /** Another person decided: show it without a reload of the page. */
+  private readonly log = new LogWatch(this, () => this.list.reload());
   /** The list that the selection and the keyboard follow. */
   private followedList: RegressionList | undefined;
   /** The row that was selected last, from which shift extends the selection. */
@@ -92,7 +80,10 @@ export class TriageView extends PageElement implements KeyboardActions {
   private filterTimer = 0;
   private readonly unsubscribe: (() => void)[] = [];
 
-  private readonly onDecided = (event: Event): void => this.list.apply((event as CustomEvent<DecisionResult>).detail);
+  private readonly onDecided = (event: Event): void => {
+    this.list.apply((event as CustomEvent<DecisionResult>).detail);
+    this.log.skip();
+  };
   private readonly onVisible = (): void => {
     if (document.visibilityState === "visible") this.reload();
   };
@@ -131,6 +122,7 @@ export class TriageView extends PageElement implements KeyboardActions {
 
   private reload(): void {
     this.list.reload();
+    this.log.skip();
     this.freshnessResource.reload();
   }
 
@@ -166,6 +158,11 @@ export class TriageView extends PageElement implements KeyboardActions {
     return this.list.loading;
   }
 
+  /** The names of the trackers that tickets can be made in. */
+  get trackers(): readonly string[] {
+    return this.trackersResource.value?.map(({ name }) => name) ?? [];
+  }
+
   get freshness(): Freshness | undefined {
     return this.freshnessResource.value;
   }
@@ -174,7 +171,8 @@ export class TriageView extends PageElement implements KeyboardActions {
     return this.list.findingsRequests;
   }
 
-  private get rows(): Row[] {
+  /** The rows that are shown. */
+  get rows(): Row[] {
     return layOutRows(this.data?.groups ?? [], this.route.open);
   }
 
@@ -207,7 +205,7 @@ export class TriageView extends PageElement implements KeyboardActions {
     void this.updateComplete.then(() => this.focusRow(at));
   }
 
-  private focusRow(id: string): void {
+  focusRow(id: string): void {
     const row = [...this.querySelectorAll<HTMLElement>("tr[data-row]")].find((element) => element.dataset.row === id);
     row?.focus({ preventScroll: true });
     row?.scrollIntoView({ block: "nearest" });
@@ -291,78 +289,28 @@ export class TriageView extends PageElement implements KeyboardActions {
     this.updateRoute({ at: row.id }, "replace");
   }
 
-  private countOf(findings: Selection): number {
-    return countSelected(this.data?.groups ?? [], findings);
-  }
-
   // ---- Decisions
 
-  async decide(findings: Selection, status: Status): Promise<void> {
-    const failure = await this.decideWith({ findings, status });
-    if (failure) reportUnrecorded(failure);
+  private readonly deciding = new Deciding(this);
+
+  decide(findings: Selection, status: Status): Promise<void> {
+    return this.deciding.decide(findings, status);
   }
 
-  /** Record a decision; the answer is why it was not recorded. */
-  private async decideWith(input: DecisionInput): Promise<ApiError | undefined> {
-    const { findings, status } = input;
-    if (findings.size === 0) return undefined;
-    if (!leavesTab(this.route.tab, status)) return recordDecision(input);
-    const next = nextRemainingRow(this.rows, this.route.at, findings);
-    this.selection = withoutSelection(this.selection, findings);
-    const recorded = this.list.decideAndRemove(input);
-    if (next) this.updateRoute({ at: next }, "replace");
-    void this.updateComplete.then(() => this.focusRow(next));
-    return recorded;
+  linkTicket(findings: Selection): Promise<void> {
+    return this.deciding.linkTicket(findings);
   }
 
-  async linkTicket(findings: Selection): Promise<void> {
-    await this.ask(
-      "ticket",
-      findings,
-      ({ ticket, create, note }) =>
-        this.decideWith({ findings, status: "ticket", ...(create ? { create } : { ticket }), ...(note && { note }) }),
-      this.trackersResource.value?.map(({ name }) => name),
-    );
+  writeNote(findings: Selection): Promise<void> {
+    return this.deciding.writeNote(findings);
   }
 
-  async writeNote(findings: Selection): Promise<void> {
-    await this.ask("note", findings, ({ note }) => this.decideWith({ findings, note }));
+  split(findings: Selection): Promise<void> {
+    return this.deciding.split(findings);
   }
 
-  private async ask(
-    kind: DecisionQuestion["kind"],
-    findings: Selection,
-    send: (reply: DecisionReply) => Promise<ApiError | undefined>,
-    trackers: readonly string[] = [],
-  ): Promise<void> {
-    if (findings.size === 0) return;
-    const held = heldReasons(this.data?.groups ?? [], findings);
-    await this.dialog?.ask({ kind, findings: this.countOf(findings), held, trackers }, send);
-  }
-
-  async split(findings: Selection): Promise<void> {
-    if (findings.size === 0) return;
-    const { partial } = selectedRegressions(this.data?.groups ?? [], findings);
-    if (partial.length === 0) {
-      showToast({ text: "Open a commit and select some of its traces: they are split off the others." });
-      return;
-    }
-    const traces = selectionWithin(findings, partial);
-    if (await regroup("split", traces, `Split off ${countText(this.countOf(traces), "trace")}`)) this.clearSelection();
-  }
-
-  async merge(findings: Selection): Promise<void> {
-    if (findings.size === 0) return;
-    const { whole, partial } = selectedRegressions(this.data?.groups ?? [], findings);
-    const regressions = [...whole, ...partial];
-    if (regressions.length < 2) {
-      showToast({ text: "Select two or more commits: they become one regression." });
-      return;
-    }
-    // A merge takes regressions as a whole, also those of which only some findings are selected.
-    const all = toggleRows(NOTHING, layOutRows(regressions, []), true);
-    const text = `Merged ${countText(regressions.length, "commit")} into one regression`;
-    if (await regroup("merge", all, text)) this.clearSelection();
+  merge(findings: Selection): Promise<void> {
+    return this.deciding.merge(findings);
   }
 
   // ---- Rendering

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime, time
 from enum import Enum
 from typing import Final
 
@@ -46,7 +47,7 @@ def matching_members(wanted: ListFilter) -> Selection:
     words = len(wanted.filter.split())
     if words > _MOST_WORDS:
         raise InputError(f"the filter has {words} words", where="filter", remedy=f"Use at most {_MOST_WORDS}.")
-    return Selection(
+    selection = Selection(
         text=wanted.filter,
         directions=frozenset({wanted.direction} if wanted.direction else ()),
         statuses=frozenset({wanted.status} if wanted.status else ()),
@@ -58,7 +59,9 @@ def matching_members(wanted: ListFilter) -> Selection:
         ticket=wanted.ticket,
         minimum_hazard=wanted.minimum_hazard,
         minimum_effect=wanted.minimum_effect,
+        since=datetime.combine(wanted.since, time.min, UTC) if wanted.since else None,
     )
+    return replace(selection, conditions=frozenset({wanted.condition})) if wanted.condition else selection
 
 
 def _alert_kinds(wanted: ListFilter) -> frozenset[AlertKind] | None:

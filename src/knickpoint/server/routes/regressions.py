@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query
 
 from knickpoint.model.errors import InputError
-from knickpoint.model.regression import Direction, Status
+from knickpoint.model.regression import Condition, Direction, Status
 from knickpoint.model.settlement import Certainty, FindingKind
 from knickpoint.server.answers.clusters import list_clusters
 from knickpoint.server.answers.history import history_answer
@@ -32,6 +33,7 @@ from knickpoint.server.schemas.suspects import SuspectsAnswer
 from knickpoint.server.schemas.tickets import TrackerAnswer
 from knickpoint.server.schemas.triage import (
     DecisionAnswer,
+    LastEntryAnswer,
     RegroupRequest,
     TriageAnswer,
     TriageRequest,
@@ -69,6 +71,10 @@ def _filtered(
     status: Annotated[Status | None, Query(description="Only this status.")] = None,
     certainty: Annotated[Certainty | None, Query(description="Only findings of this certainty.")] = None,
     kind: Annotated[FindingKind | None, Query(description="Only findings of this kind.")] = None,
+    condition: Annotated[
+        Condition | None, Query(description="Only findings in this condition, as `recovered`.")
+    ] = None,
+    since: Annotated[date | None, Query(description="Only findings at commits of this day or later, in UTC.")] = None,
     alert: Annotated[str, Query(description="Only findings of this alert.")] = "",
     alert_kind: Annotated[
         AlertKindFilter | None,
@@ -95,6 +101,8 @@ def _filtered(
         status=status,
         certainty=certainty,
         kind=kind,
+        condition=condition,
+        since=since,
         alert=alert,
         alert_kind=alert_kind,
         assignee=assignee,
@@ -211,6 +219,12 @@ def post_split(_caller: Editor, visible: Visible, request: RegroupRequest) -> Tr
 def post_merge(_caller: Editor, visible: Visible, request: RegroupRequest) -> TriageAnswer:
     """Merge several regressions into one; new findings in their suspect ranges join it."""
     return merge(visible, request)
+
+
+@router.get("/triage/last")
+def get_last_entry(visible: Visible) -> LastEntryAnswer:
+    """Return the number of the newest entry of the triage log: it grows with every decision and undo of anybody."""
+    return LastEntryAnswer(entry=visible.store.findings.triage.newest())
 
 
 @router.get("/triage")

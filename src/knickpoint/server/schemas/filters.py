@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import date
 from enum import Enum
 
 from pydantic import Field
 
-from knickpoint.model.regression import Direction, Status
+from knickpoint.model.regression import Condition, Direction, Status
 from knickpoint.model.settlement import Certainty, FindingKind
 from knickpoint.server.schemas.base import Answer, Text
 
@@ -36,6 +37,8 @@ class ListFilter(Answer):
     status: Status | None = Field(default=None, description="Only this status.")
     certainty: Certainty | None = Field(default=None, description="Only findings of this certainty.")
     kind: FindingKind | None = Field(default=None, description="Only findings of this kind.")
+    condition: Condition | None = Field(default=None, description="Only findings in this condition, as `recovered`.")
+    since: date | None = Field(default=None, description="Only findings at commits of this day or later, in UTC.")
     alert: Text = Field(default="", description="Only findings of this alert.")
     alert_kind: AlertKindFilter | None = Field(
         default=None,

@@ -14,6 +14,7 @@ from knickpoint.server.schemas.regressions import GroupAnswer
 __all__ = [
     "DecisionAnswer",
     "Entries",
+    "LastEntryAnswer",
     "RegroupRequest",
     "TargetsRequest",
     "TriageAnswer",
@@ -94,6 +95,12 @@ class TriageAnswer(Answer):
     )
     processed: int = Field(description="Number of regressions with processed findings that match the filter.")
     gone: int = Field(description="Number of regressions with findings that later data no longer show.")
+
+
+class LastEntryAnswer(Answer):
+    """How far the triage log goes: a page that remembers the number sees when somebody decided."""
+
+    entry: int = Field(description="Number of the newest entry; 0 for an empty log.")
 
 
 class DecisionAnswer(Answer):

@@ -163,6 +163,11 @@ class TriageLog:
         with self._database.reading() as connection:
             return list(connection.execute(query.order_by(entry.change_point_id)).scalars())
 
+    def newest(self) -> int:
+        """Return the id of the newest entry, 0 for an empty log."""
+        with self._database.reading() as connection:
+            return int(connection.execute(select(func.coalesce(func.max(decision.c.id), 0))).scalar_one())
+
     def entries(self, ids: Collection[int] | None = None) -> list[Decision]:
         """Return the log, oldest entry first: all of it, or what is about the change points ``ids``."""
         query = select(decision).order_by(decision.c.id)

@@ -1,0 +1,112 @@
+/** The decisions of the triage page: what is asked before, what leaves the list, and where the keyboard goes on. */
+
+import type { ApiError, RegressionList, Status } from "../../api/client";
+import type { DecisionDialog, DecisionQuestion, DecisionReply } from "../../components/decision-dialog";
+import type { HistoryMode } from "../../routes/navigation";
+import type { TriageRoute } from "../../routes/triage";
+import { showToast } from "../../state/toasts";
+import { recordDecision, regroup, reportUnrecorded, type DecisionInput } from "../../state/triage/decisions";
+import { layOutRows, nextRemainingRow, toggleRows, type Row } from "../../state/triage/rows";
+import {
+  countSelected,
+  heldReasons,
+  NOTHING,
+  selectedRegressions,
+  selectionWithin,
+  withoutSelection,
+  type Selection,
+} from "../../state/triage/selection";
+import { leavesTab, type TriageList } from "../../state/triage/triage-list";
+import { countText } from "../../text/numbers";
+
+/** What decisions read and change of the page. */
+export interface DecidingPage {
+  readonly route: TriageRoute;
+  readonly data: RegressionList | undefined;
+  readonly rows: readonly Row[];
+  readonly list: TriageList;
+  readonly dialog: DecisionDialog | null;
+  readonly trackers: readonly string[];
+  readonly updateComplete: Promise<unknown>;
+  selection: Selection;
+  updateRoute: (part: Partial<TriageRoute>, mode?: HistoryMode) => void;
+  focusRow: (id: string) => void;
+  clearSelection: () => void;
+}
+
+export class Deciding {
+  constructor(private readonly page: DecidingPage) {}
+
+  private countOf(findings: Selection): number {
+    return countSelected(this.page.data?.groups ?? [], findings);
+  }
+
+  async decide(findings: Selection, status: Status): Promise<void> {
+    const failure = await this.decideWith({ findings, status });
+    if (failure) reportUnrecorded(failure);
+  }
+
+  /** Record a decision; the answer is why it was not recorded. */
+  private async decideWith(input: DecisionInput): Promise<ApiError | undefined> {
+    const { findings, status } = input;
+    if (findings.size === 0) return undefined;
+    if (!leavesTab(this.page.route.tab, status)) return recordDecision(input);
+    const next = nextRemainingRow(this.page.rows, this.page.route.at, findings);
+    this.page.selection = withoutSelection(this.page.selection, findings);
+    const recorded = this.page.list.decideAndRemove(input);
+    if (next) this.page.updateRoute({ at: next }, "replace");
+    void this.page.updateComplete.then(() => this.page.focusRow(next));
+    return recorded;
+  }
+
+  async linkTicket(findings: Selection): Promise<void> {
+    await this.ask(
+      "ticket",
+      findings,
+      ({ ticket, create, note }) =>
+        this.decideWith({ findings, status: "ticket", ...(create ? { create } : { ticket }), ...(note && { note }) }),
+      this.page.trackers,
+    );
+  }
+
+  async writeNote(findings: Selection): Promise<void> {
+    await this.ask("note", findings, ({ note }) => this.decideWith({ findings, note }));
+  }
+
+  private async ask(
+    kind: DecisionQuestion["kind"],
+    findings: Selection,
+    send: (reply: DecisionReply) => Promise<ApiError | undefined>,
+    trackers: readonly string[] = [],
+  ): Promise<void> {
+    if (findings.size === 0) return;
+    const held = heldReasons(this.page.data?.groups ?? [], findings);
+    await this.page.dialog?.ask({ kind, findings: this.countOf(findings), held, trackers }, send);
+  }
+
+  async split(findings: Selection): Promise<void> {
+    if (findings.size === 0) return;
+    const { partial } = selectedRegressions(this.page.data?.groups ?? [], findings);
+    if (partial.length === 0) {
+      showToast({ text: "Open a commit and select some of its traces: they are split off the others." });
+      return;
+    }
+    const traces = selectionWithin(findings, partial);
+    if (await regroup("split", traces, `Split off ${countText(this.countOf(traces), "trace")}`))
+      this.page.clearSelection();
+  }
+
+  async merge(findings: Selection): Promise<void> {
+    if (findings.size === 0) return;
+    const { whole, partial } = selectedRegressions(this.page.data?.groups ?? [], findings);
+    const regressions = [...whole, ...partial];
+    if (regressions.length < 2) {
+      showToast({ text: "Select two or more commits: they become one regression." });
+      return;
+    }
+    // A merge takes regressions as a whole, also those of which only some findings are selected.
+    const all = toggleRows(NOTHING, layOutRows(regressions, []), true);
+    const text = `Merged ${countText(regressions.length, "commit")} into one regression`;
+    if (await regroup("merge", all, text)) this.page.clearSelection();
+  }
+}

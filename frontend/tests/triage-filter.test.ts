@@ -1,0 +1,27 @@
+import { expect, test } from "vitest";
+import { parseTriageFilter } from "../src/text/triage-filter";
+
+test("free words stay as they are", () => {
+  expect(parseTriageFilter("parse os=linux  Ada")).toEqual({ filter: "parse os=linux Ada" });
+});
+
+test("words with a colon name a field", () => {
+  expect(parseTriageFilter("alert:nightly parse ticket:PERF-12 since:2026-03-01 condition:recovered")).toEqual({
+    alert: "nightly",
+    ticket: "PERF-12",
+    since: "2026-03-01",
+    condition: "recovered",
+    filter: "parse",
+  });
+});
+
+test("a quoted value may have spaces", () => {
+  expect(parseTriageFilter('assignee:"Ada Lovelace" load')).toEqual({ assignee: "Ada Lovelace", filter: "load" });
+});
+
+test.each(["std::vector", "kind:cubic", "since:yesterday", "alert:", "https://example.org/a", 'Alert:"x'])(
+  "%s is a free word",
+  (word) => {
+    expect(parseTriageFilter(word)).toEqual({ filter: word });
+  },
+);
