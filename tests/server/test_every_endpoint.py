@@ -58,6 +58,7 @@ GET    /alerts                                200
 GET    /status                                200
 GET    /missing                               200
 GET    /quality                               200
+GET    /compare                               200
 GET    /settings                              200
 GET    /tokens                                200
 GET    /audit                                 200
