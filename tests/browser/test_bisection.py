@@ -107,11 +107,11 @@ def test_a_person_starts_a_search_watches_it_and_stops_it(panel: Callable[[int],
     find = panel(1440)
     find.get_by_role("button", name="Find the commit").click()
     expect(find.locator(".bisection-state")).to_have_text("Waiting. It begins as soon as a worker is free.")
-    with searched.worker(pause_after=3):
+    with searched.worker(pause_after=2):
         searched.pool.silent.wait()
         expect(asks_again(find)).to_contain_text("Running.")
         expect(find.locator("svg.bars rect")).to_have_count(BAD - CULPRIT + 3)
-        expect(find.locator("svg.dots circle")).to_have_count(3)
+        expect(find.locator("svg.dots circle")).to_have_count(2)
         find.get_by_role("button", name="Stop").click()
         searched.pool.silent.clear()
     expect(asks_again(find)).to_have_text(f"Stopped. {getpass.getuser()} stopped it.")

@@ -9,7 +9,16 @@ from typing import Any
 import httpx
 from fastapi import FastAPI
 
-__all__ = ["Client"]
+__all__ = ["ERROR_FIELDS", "Client", "error_of"]
+
+ERROR_FIELDS = {"error", "where", "remedy", "request"}
+"""What every error says."""
+
+
+def error_of(answer: httpx.Response) -> dict[str, Any]:
+    """Return what an error says, without the id of its request."""
+    found: dict[str, Any] = answer.json()
+    return {name: value for name, value in found.items() if name != "request"}
 
 
 class Client:

@@ -16,6 +16,7 @@ import pytest
 from joserfc import jwt
 from joserfc.jwk import RSAKey
 from joserfc.jws import JWSRegistry
+from tests.server.client import ERROR_FIELDS
 from tests.server.openid import Browser, LoopbackProvider, query_of, with_sign_in
 
 from knickpoint.access import openid, provider_document
@@ -340,7 +341,7 @@ def test_a_provider_that_is_down_gives_a_page_and_json_for_a_program(opened: Ins
         page = _outage(browser.get("/sign-in?next=/trace/3"))
         assert 'href="/sign-in/local?next=%2Ftrace%2F3"' in page
         answer = browser.get("/sign-in", headers={"accept": "*/*"})
-        assert (answer.status_code, set(answer.json())) == (503, {"error", "where", "remedy"})
+        assert (answer.status_code, set(answer.json())) == (503, ERROR_FIELDS)
 
 
 def test_a_provider_that_came_back_signs_people_in_again(browser: Browser, provider: LoopbackProvider) -> None:

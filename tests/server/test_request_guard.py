@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 from starlette.datastructures import Headers
-from tests.server.client import Client
+from tests.server.client import ERROR_FIELDS, Client
 
 from knickpoint.instance import Instance
 from knickpoint.server import create_app
@@ -89,7 +89,7 @@ def test_a_defect_shows_no_traceback(instance: Instance, monkeypatch: pytest.Mon
     monkeypatch.setattr(instance.store.commits, "repositories", fail)
     answer = Client(create_app(instance)).get("/api/v1/health")
     assert answer.status_code == 500
-    assert set(answer.json()) == {"error", "where", "remedy"}
+    assert set(answer.json()) == ERROR_FIELDS
     assert "secret" not in answer.text
 
 
@@ -113,7 +113,7 @@ def test_a_body_without_an_end_is_refused_where_it_gets_too_large(reader: Client
 
     answer = reader.post("/api/v1/triage", content=endless(), headers={"content-type": "application/json"})
     assert answer.status_code == 413
-    assert set(answer.json()) == {"error", "where", "remedy"}
+    assert set(answer.json()) == ERROR_FIELDS
 
 
 @pytest.mark.parametrize(

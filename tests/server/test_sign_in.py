@@ -10,6 +10,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from tests.server.client import ERROR_FIELDS
 from tests.server.openid import Browser, query_of, running_provider, with_sign_in
 
 from knickpoint.access.settings import AccessSettings, AnyoneRole, RoleSettings, SignInSettings
@@ -214,7 +215,7 @@ def test_an_answer_of_another_provider_is_refused(browser: Browser) -> None:
 def test_a_program_gets_the_error_as_json(browser: Browser) -> None:
     answer = browser.get("/sign-in/keycloak/callback", headers={"accept": "application/json"})
     assert answer.status_code == 401
-    assert set(answer.json()) == {"error", "where", "remedy"}
+    assert set(answer.json()) == ERROR_FIELDS
 
 
 def test_an_unknown_way_to_sign_in_is_not_found(browser: Browser) -> None:

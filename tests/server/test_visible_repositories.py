@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.server.client import Client
+from tests.server.client import Client, error_of
 from tests.server.story import REPOSITORY, TOKEN
 from tests.server.two_repositories import CLOSED, Closed, find_closed, make_two_repositories, sign_in
 
@@ -51,7 +51,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 def outcome(answer: httpx.Response, *ids: object) -> tuple[int, str]:
     """Return the status and the text of an answer without the ids that it repeats."""
-    text = answer.text
+    text = str(error_of(answer)) if answer.is_error else answer.text
     for each in ids:
         text = text.replace(str(each), "ID")
     return answer.status_code, text
