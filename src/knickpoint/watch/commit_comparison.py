@@ -20,11 +20,9 @@ from knickpoint.model.commit import Line
 from knickpoint.model.errors import InputError
 from knickpoint.model.frame import Trace
 from knickpoint.model.judgement import Judgement
-from knickpoint.model.params import decode_key
 from knickpoint.model.step import Verdict
-from knickpoint.model.unit import read_unit
 from knickpoint.store import Store
-from knickpoint.watch.deciding_statistics import deciding_keys
+from knickpoint.watch.deciding_statistics import deciding_keys, noise_kind
 
 __all__ = ["MOST_VALUES", "CommitComparison", "ComparedTrace", "LinePosition", "compare_commits"]
 
@@ -141,7 +139,7 @@ def _judge(sides: Sequence[_Sides], options: _Options, *, decides: bool) -> tupl
         np.stack([each.past for each in sides]),
         [each.new for each in sides],
         better=[each.trace.better for each in sides],
-        kinds=[_kind(each.trace) for each in sides],
+        kinds=[noise_kind(each.trace.key, each.trace.unit) for each in sides],
         false_positives=options.false_positives,
         minimum_effect=options.minimum_effect,
     )
@@ -178,12 +176,6 @@ def _newest(store: Store, line: Line, trace_ids: Sequence[int], positions: range
 
 def _last(row: NDArray[np.float64], count: int) -> NDArray[np.float64]:
     return row[~np.isnan(row)][-count:]
-
-
-def _kind(trace: Trace) -> tuple[str, str, str]:
-    """Return what the noise of a trace is like, as a check does."""
-    params = decode_key(trace.key)
-    return read_unit(trace.unit).dimension, params.get("metric", ""), params.get("stat", "")
 
 
 _ORDER: Final = (Verdict.REGRESSED, Verdict.IMPROVED, Verdict.UNSTABLE, Verdict.UNCHANGED, Verdict.NO_DATA)

@@ -1,4 +1,4 @@
-"""Choose which statistic of a benchmark decides about a commit: its main value, and no other one.
+"""Which statistic of a benchmark decides about a commit: its main value, and no other one; and whose noise is alike.
 
 A median, a mean, a maximum and a 99th percentile of the same samples are one piece of evidence, and the extreme ones are the
 noisiest. The main value decides; the other statistics have verdicts of their own that decide nothing.
@@ -11,8 +11,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from knickpoint.model.params import decode_key
+from knickpoint.model.unit import read_unit
 
-__all__ = ["deciding_keys"]
+__all__ = ["deciding_keys", "noise_kind"]
 
 _STATISTIC: Final = "stat"
 
@@ -45,6 +46,12 @@ def deciding_keys(keys: Iterable[str]) -> frozenset[str]:
         subject = frozenset(params.items())
         best[subject] = min(best.get(subject, ranked), ranked)
     return frozenset(key for _, key in best.values())
+
+
+def noise_kind(key: str, unit: str) -> tuple[str, str, str]:
+    """Return what the noise of a trace is like: that of one dimension, metric and statistic is comparable."""
+    params = decode_key(key)
+    return read_unit(unit).dimension, params.get("metric", ""), params.get(_STATISTIC, "")
 
 
 def _rank(statistic: str) -> float:

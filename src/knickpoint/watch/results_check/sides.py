@@ -1,0 +1,128 @@
+"""Both sides of a check: the new results by key, and the history of the same keys up to the base."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.model.commit import Line
+from knickpoint.model.errors import HistoryError
+from knickpoint.model.frame import Trace
+from knickpoint.model.report import Outcome, RunReport
+from knickpoint.model.unit import Better, read_unit
+from knickpoint.store import Store
+from knickpoint.watch.absence.vanished_traces import failed_positions
+
+__all__ = ["History", "NewResults", "base_position", "gather"]
+
+
+@dataclass(slots=True)
+class NewResults:
+    """The new results of one key: by dimension, a value and its unit for each run; messages of failures and skips."""
+
+    measured: dict[str, list[tuple[float, str]]] = field(default_factory=dict)
+    better: Better = Better.UNKNOWN
+    failed: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+
+    @property
+    def runs(self) -> int:
+        """The number of runs that measured it, or failed."""
+        return max((len(values) for values in self.measured.values()), default=0) + len(self.failed)
+
+
+def gather(runs: Sequence[RunReport]) -> dict[str, NewResults]:
+    """Gather one value a run and key: the median of the run's samples, as a point of the history is."""
+    found: dict[str, NewResults] = {}
+    for run in runs:
+        samples: dict[tuple[str, str], list[float]] = {}
+        for key, result in zip(run.results.keys, run.results, strict=True):
+            new = found.setdefault(key, NewResults())
+            if result.outcome is Outcome.FAILED:
+                new.failed.append(result.message)
+            if result.outcome is Outcome.SKIPPED:
+                new.skipped.append(result.message)
+            if result.samples:
+                samples.setdefault((key, result.unit), []).extend(result.samples)
+                new.better = result.better if new.better is Better.UNKNOWN else new.better
+        for (key, unit), values in samples.items():
+            measured = found[key].measured.setdefault(read_unit(unit).dimension, [])
+            measured.append((float(np.median(values)), unit))
+    return found
+
+
+@dataclass(frozen=True)
+class History:
+    """What the store knows of some keys on a line up to and including a position.
+
+    ``traces`` are those of the keys, sorted by id, and ``values`` their traces x positions.
+    """
+
+    store: Store
+    line: Line
+    last: int
+    traces: tuple[Trace, ...]
+    values: NDArray[np.float64]
+
+    @classmethod
+    def read(cls, store: Store, line: Line, last: int, keys: Iterable[str]) -> History:
+        """Read the history of ``keys`` on ``line`` up to and including the position ``last``, -1 for none."""
+        ids = sorted(number for found in store.traces.find_ids(line.repository, keys).values() for number in found)
+        values = np.empty((len(ids), 0))
+        if ids and last >= 0:
+            values = np.asarray(store.frames.values(line, ids, last=last), dtype=np.float64)
+        return cls(store, line, last, tuple(store.traces.get(ids)), values)
+
+    @cached_property
+    def measured(self) -> NDArray[np.int64]:
+        """The positions at which any of the traces was measured."""
+        return np.flatnonzero((~np.isnan(self.values)).any(axis=0))
+
+    @cached_property
+    def newest(self) -> list[int]:
+        """The last position at which each trace was measured, -1 for never."""
+        return [int(np.flatnonzero(~np.isnan(row)).max(initial=-1)) for row in self.values]
+
+    @cached_property
+    def rows(self) -> dict[str, list[int]]:
+        """Key → rows of its traces, one for each dimension."""
+        found: dict[str, list[int]] = {}
+        for row, trace in enumerate(self.traces):
+            found.setdefault(trace.key, []).append(row)
+        return found
+
+    @cached_property
+    def failures(self) -> Mapping[str, int]:
+        """Key → the newest position at which it failed."""
+        return failed_positions(self.store, self.line, self.last) if self.last >= 0 else {}
+
+    def of(self, key: str) -> dict[str, int]:
+        """Return dimension → row of the traces of a key that were measured, the last measured one first."""
+        rows = [row for row in self.rows.get(key, []) if self.newest[row] >= 0]
+        rows.sort(key=lambda row: -self.newest[row])
+        return {self.traces[row].dimension: row for row in rows}
+
+    def name(self, position: int) -> str:
+        """Return the short hash of the commit at a position."""
+        return self.name_of(self.line.slots[position])
+
+    def name_of(self, slot: int) -> str:
+        """Return the short hash of the commit at a slot."""
+        return self.store.commits.get(self.line.repository, [slot])[0].commit.hash[:12]
+
+
+def base_position(line: Line, base: int | None) -> int:
+    """Return the position of the base on the line, -1 for none."""
+    if base is None:
+        return -1
+    if base not in line.positions:
+        raise HistoryError(
+            f"the base commit (slot {base}) is not on the line {line.name!r}",
+            where=line.repository.name,
+            remedy="Name a commit of that line, such as the merge base.",
+        )
+    return line.positions[base]

@@ -1,0 +1,115 @@
+"""What a check knows of one trace: values to judge beside those of others, or a verdict without any."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.model.frame import Trace
+from knickpoint.model.judgement import Judgement
+from knickpoint.model.step import Verdict
+from knickpoint.model.unit import Better, convert, read_unit
+from knickpoint.watch.results_check.report import CheckedTrace
+from knickpoint.watch.results_check.sides import History, NewResults
+
+__all__ = ["MeasuredTrace", "check_key"]
+
+_LONGEST_MESSAGE: Final = 200
+"""Characters of the output of a failed benchmark that a reason quotes."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredTrace:
+    """New values of a trace that are not judged yet, and their history, in ``unit``."""
+
+    key: str
+    trace: Trace | None
+    unit: str
+    values: tuple[float, ...]
+    past: NDArray[np.float64]
+    better: Better
+
+
+def check_key(key: str, new: NewResults, history: History | None) -> list[CheckedTrace | MeasuredTrace]:
+    """Return the verdicts on the new results of one key, or what is to be judged: one, or one for each dimension."""
+    if new.failed or not new.measured:
+        return [_without_value(key, new, history)]
+    return [_check_values(key, dimension, new, history) for dimension in new.measured]
+
+
+def _check_values(key: str, dimension: str, new: NewResults, history: History | None) -> CheckedTrace | MeasuredTrace:
+    """Return the values of one dimension with their history, or the verdict where the unit changed."""
+    measured = new.measured[dimension]
+    rows = history.of(key) if history else {}
+    row = rows.get(dimension)
+    if history and (former := _replaced_row(history, rows, row, new)) is not None:
+        return _of_another_unit(key, measured, history.traces[former])
+
+    # Compare in the unit of the history, where there is one.
+    trace = history.traces[row] if history and row is not None else None
+    past = history.values[row] if history and row is not None else np.empty(0)
+    better = _better(history, trace) or new.better
+    unit = trace.unit if trace else measured[0][1]
+    values = tuple(convert(value, read_unit(source), read_unit(unit)) for value, source in measured)
+    return MeasuredTrace(key, trace, unit, values, past, better)
+
+
+def _replaced_row(history: History, rows: Mapping[str, int], row: int | None, new: NewResults) -> int | None:
+    """Return the row of another dimension that was measured later than ``row``, and is not measured any more.
+
+    Then the unit of the benchmark changed.
+    """
+    gone = next((other for dimension, other in rows.items() if dimension not in new.measured), None)
+    if gone is None:
+        return None
+    return gone if row is None or history.newest[gone] > history.newest[row] else None
+
+
+def _better(history: History | None, trace: Trace | None) -> Better | None:
+    """Return the direction that the history has of ``trace``, None where the new results may state it."""
+    if history is None or trace is None:
+        return None
+    decided = trace.better is not Better.UNKNOWN or history.store.traces.has_configured_direction(trace)
+    return trace.better if decided else None
+
+
+def _of_another_unit(key: str, measured: Sequence[tuple[float, str]], trace: Trace) -> CheckedTrace:
+    """Return the verdict on values whose unit does not convert into that of ``trace``, the history of the key."""
+    unit = measured[0][1]
+    reason = f"the unit changed from {trace.unit or 'none'} to {unit or 'none'}"
+    judgement = Judgement.without_numbers(Verdict.REGRESSED, reason, samples=len(measured))
+    values = tuple(convert(value, read_unit(source), read_unit(unit)) for value, source in measured)
+    return CheckedTrace(key, trace, unit, values, judgement)
+
+
+def _without_value(key: str, new: NewResults, history: History | None) -> CheckedTrace:
+    """Return the verdict on a benchmark that failed or was skipped."""
+    row = next(iter(history.of(key).values()), None) if history else None
+    newest = history.newest[row] if history and row is not None else -1
+    verdict, reason = _verdict_without_value(key, new, history, newest)
+    trace = next((history.traces[each] for each in history.rows.get(key, [])), None) if history else None
+    judgement = Judgement.without_numbers(verdict, reason)
+    return CheckedTrace(key, trace, trace.unit if trace else "", (), judgement, tuple(new.failed))
+
+
+def _verdict_without_value(key: str, new: NewResults, history: History | None, newest: int) -> tuple[Verdict, str]:
+    """Return verdict and reason; ``newest`` is the last position at which the benchmark was measured, -1 for never."""
+    if not new.failed:
+        return Verdict.NO_DATA, _with_message("skipped", new.skipped)
+    extent = f"failed in {len(new.failed)} of {new.runs} runs" if new.measured else "failed"
+    reason = _with_message(extent, new.failed)
+    broken = history.failures.get(key, -1) if history else -1
+    if history and broken > newest:
+        return Verdict.NO_DATA, f"{reason}; it failed at {history.name(broken)}, too"
+    return Verdict.REGRESSED, reason if newest >= 0 else f"{reason}; it was never measured before"
+
+
+def _with_message(what: str, messages: Sequence[str]) -> str:
+    """Return what happened, with the first line of the messages that is not empty."""
+    lines = (line.strip() for message in messages for line in message.splitlines())
+    first = next((line for line in lines if line), "")
+    return f"{what}: {first[:_LONGEST_MESSAGE]}" if first else what
