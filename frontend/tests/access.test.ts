@@ -6,6 +6,7 @@ import {
   isAllowedSomewhere,
   NO_SESSION,
   nextSession,
+  reader,
   signInUrl,
 } from "../src/state/access";
 import { callerSource, callerTitle, grantTexts, permissionsText } from "../src/text/callers";
@@ -41,6 +42,13 @@ test("a permission for one repository is none for another", () => {
 
 test("a repository with the name of a property of objects grants nothing", () => {
   expect(isAllowed(caller(), "decide", "constructor")).toBe(false);
+});
+
+test("in a frame of another website, a caller may only read", () => {
+  const { permissions } = reader(
+    caller({ permissions: { everywhere: ALL, repositories: { "a/b": ["decide"], c: [] } } }),
+  );
+  expect(permissions).toEqual({ everywhere: ["read"], repositories: { "a/b": ["read"], c: [] } });
 });
 
 test("the first answer is the caller of the page", () => {

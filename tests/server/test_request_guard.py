@@ -167,6 +167,28 @@ def test_every_answer_has_the_headers_of_security(reader: Client, path: str) -> 
     assert (headers.get("cache-control") == "no-store") is path.startswith("/api/")
 
 
+def _embeddable(instance: Instance) -> Client:
+    server = replace(instance.config.server, embed=("https://wiki.example", "http://board.example:8080"))
+    return Client(create_app(replace(instance, config=replace(instance.config, server=server))))
+
+
+def test_pages_with_embed_may_be_shown_by_the_websites_of_the_configuration(instance: Instance) -> None:
+    headers = _embeddable(instance).get("/triage?embed").headers
+    assert "frame-ancestors https://wiki.example http://board.example:8080" in headers["content-security-policy"]
+    assert "x-frame-options" not in headers
+
+
+@pytest.mark.parametrize("path", ["/triage", "/sign-in?embed", "/link/x?embed", "/api/v1/health?embed"])
+def test_other_pages_stay_out_of_frames(instance: Instance, path: str) -> None:
+    headers = _embeddable(instance).get(path).headers
+    assert "frame-ancestors 'none'" in headers["content-security-policy"]
+    assert headers["x-frame-options"] == "DENY"
+
+
+def test_without_websites_embed_changes_nothing(reader: Client) -> None:
+    assert reader.get("/triage?embed").headers["x-frame-options"] == "DENY"
+
+
 def _addresses(client: Client) -> Iterator[str]:
     """Yield an address of every endpoint that answers GET."""
     known = {"key": "1", "revision": "1", "name": "none", "regression": "1", "bisection": "1"}

@@ -6,14 +6,21 @@ export const PUBLISHED: string | undefined =
     ? undefined
     : document.querySelector<HTMLMetaElement>("meta[name=knickpoint-published]")?.content;
 
+/** Whether another website shows the page in a frame: without a header, and without what changes anything. */
+export const EMBEDDED = typeof location !== "undefined" && new URLSearchParams(location.search).has("embed");
+
 /** The URL of the page that is shown, as a server has it. */
 export function currentUrl(): URL {
-  return PUBLISHED === undefined ? new URL(location.href) : fragmentUrl(location.hash);
+  if (PUBLISHED !== undefined) return fragmentUrl(location.hash);
+  const url = new URL(location.href);
+  if (EMBEDDED) url.searchParams.delete("embed");
+  return url;
 }
 
 /** The address in the browser of a URL that a server has. */
 export function addressOf(url: string): string {
-  return PUBLISHED === undefined ? url : `#${url}`;
+  if (PUBLISHED !== undefined) return `#${url}`;
+  return EMBEDDED ? `${url}${url.includes("?") ? "&" : "?"}embed` : url;
 }
 
 /** The URL that a link to a page stands for; undefined for links that lead elsewhere. */

@@ -1,6 +1,6 @@
 /** Change the route of the page without loading it again. */
 
-import { addressOf, currentUrl, linkedUrl, PUBLISHED } from "./address";
+import { addressOf, currentUrl, EMBEDDED, linkedUrl, PUBLISHED } from "./address";
 import { parseRoute, routeUrl, type Route } from "./routes";
 
 /** Whether the back button stops at the route before (`push`) or skips it (`replace`). */
@@ -30,6 +30,10 @@ export function followLink(event: MouseEvent): void {
   const url = linkedUrl(link);
   if (!url) return;
   event.preventDefault();
+  if (EMBEDDED) {
+    window.open(link.href, "_blank", "noopener");
+    return;
+  }
   navigate(parseRoute(url));
   window.scrollTo(0, 0);
 }

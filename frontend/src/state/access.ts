@@ -20,6 +20,14 @@ export function isAllowedEverywhere(caller: Caller, permission: Permission): boo
   return caller.permissions.everywhere.includes(permission);
 }
 
+/** The caller with no permission but to read: what a page in a frame of another website may do. */
+export function reader(caller: Caller): Caller {
+  const only = (some: readonly Permission[]): Permission[] => (some.length > 0 ? ["read"] : []);
+  const { everywhere, repositories } = caller.permissions;
+  const each = Object.entries(repositories).map(([name, some]) => [name, only(some)] as const);
+  return { ...caller, permissions: { everywhere: only(everywhere), repositories: Object.fromEntries(each) } };
+}
+
 /** The caller that a page was made for, and whether their sign-in ended since. */
 export interface Session {
   /** Undefined until the server has answered who asks. */

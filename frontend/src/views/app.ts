@@ -12,7 +12,7 @@ import "../components/person-menu";
 import { PageElement } from "../page-element";
 import "../components/toast";
 import "../components/views-menu";
-import { currentUrl, followPublishedLinks, PUBLISHED } from "../routes/address";
+import { currentUrl, EMBEDDED, followPublishedLinks, PUBLISHED } from "../routes/address";
 import { alertsRoute } from "../routes/alerts";
 import { auditRoute } from "../routes/audit";
 import { compareRoute } from "../routes/compare";
@@ -26,7 +26,14 @@ import { settingsRoute } from "../routes/settings";
 import { statusRoute } from "../routes/status";
 import { tokensRoute } from "../routes/tokens";
 import { triageRoute } from "../routes/triage";
-import { isAllowedEverywhere, isAllowedSomewhere, NO_SESSION, nextSession, type Session } from "../state/access";
+import {
+  isAllowedEverywhere,
+  isAllowedSomewhere,
+  NO_SESSION,
+  nextSession,
+  reader,
+  type Session,
+} from "../state/access";
 import { chooseTheme, currentTimeZone, loadAppearance } from "../state/appearance";
 import { personSettings } from "../state/person-settings";
 import { Resource } from "../state/resource";
@@ -99,7 +106,7 @@ export class App extends PageElement {
   /** Follow a change of the caller; what was refused before they signed in is requested again. */
   private onCaller(answer: Caller | undefined): void {
     const before = this.session;
-    this.session = nextSession(before, answer);
+    this.session = nextSession(before, answer && EMBEDDED ? reader(answer) : answer);
     if (before.ended && !this.session.ended) reportRecovery();
     const { caller } = this.session;
     if (caller && (caller.kind !== before.caller?.kind || caller.name !== before.caller.name))
@@ -154,8 +161,11 @@ export class App extends PageElement {
 
   override render() {
     return html`
-      <a class="skip" href="#content">Skip to the content</a>
-      ${this.renderHeader()} ${this.renderBanners()}
+      ${
+        EMBEDDED
+          ? nothing
+          : html`<a class="skip" href="#content">Skip to the content</a> ${this.renderHeader()} ${this.renderBanners()}`
+      }
       <main id="content" tabindex="-1">${this.renderPage()}</main>
       <kp-toast></kp-toast>
       <kp-keyboard-help></kp-keyboard-help>

@@ -152,7 +152,9 @@ def create_app(
         add_pages(app)
     app.add_middleware(AuditAddress, proxies=config.server.proxies)
     app.add_middleware(GZipMiddleware, minimum_size=1024, compresslevel=5)
-    app.add_middleware(RequestGuard, limits=limits, hosts=hosts, address=config.server.address)
+    app.add_middleware(
+        RequestGuard, limits=limits, hosts=hosts, address=config.server.address, embed=config.server.embed
+    )
     app.add_middleware(RequestMetricsMiddleware, metrics=counted.requests)
     app.add_middleware(ForwardedHeaders, proxies=config.server.proxies)
     app.add_middleware(RequestIds)

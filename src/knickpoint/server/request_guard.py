@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import ipaddress
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Final
+from urllib.parse import parse_qs
 
 from fastapi.responses import JSONResponse
 from starlette.datastructures import Headers, MutableHeaders
@@ -30,13 +31,15 @@ __all__ = ["RequestGuard", "is_known_host", "is_own_origin"]
 _SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors {ancestors}"
 )
+_NO_FRAMES: Final = "x-frame-options"
+_EMBED: Final = "embed"
 _FEATURES: Final = "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()"
 _HEADERS: Final = {
-    "content-security-policy": _POLICY,
+    "content-security-policy": _POLICY.format(ancestors="'none'"),
     "x-content-type-options": "nosniff",
-    "x-frame-options": "DENY",
+    _NO_FRAMES: "DENY",
     "referrer-policy": "same-origin",
     "permissions-policy": _FEATURES,
     "cross-origin-opener-policy": "same-origin",
@@ -84,10 +87,19 @@ def is_own_origin(headers: Headers, address: str = "") -> bool:
 class RequestGuard:
     """Check the host, the origin and the size of each request, and set the headers of each response.
 
-    ``hosts`` are names of the server in addition to its addresses and localhost, ``address`` is its public address.
+    ``hosts`` are names of the server in addition to its addresses and localhost, ``address`` is its public address, and
+    ``embed`` are websites that may show pages with `?embed` in a frame: these pages decide nothing.
     """
 
-    def __init__(self, app: ASGIApp, limits: RequestLimits, hosts: Collection[str] = (), address: str = "") -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        limits: RequestLimits,
+        hosts: Collection[str] = (),
+        address: str = "",
+        embed: Collection[str] = (),
+    ) -> None:
         self._app = app
         self._limits = limits
         named = [*hosts, *([host_of_address(address)] if address else [])]
@@ -95,6 +107,9 @@ class RequestGuard:
         self._address = address
         https = {"strict-transport-security": _ONLY_HTTPS} if address.startswith("https://") else {}
         self._headers = {**_HEADERS, **https}
+        self._embeds = bool(embed)
+        policy = {"content-security-policy": _POLICY.format(ancestors=" ".join(embed))}
+        self._embedded = {name: value for name, value in self._headers.items() if name != _NO_FRAMES} | policy
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -124,12 +139,21 @@ class RequestGuard:
     def _complete(self, message: Message, scope: Scope) -> None:
         """Add the security headers to the start of a response, and count a credential that was refused."""
         headers = MutableHeaders(scope=message)
-        for name, value in self._headers.items():
+        for name, value in self._security_headers(scope, headers).items():
             headers.setdefault(name, value)
         if scope["path"].startswith(_PRIVATE):
             headers.setdefault("cache-control", "no-store")
         if message["status"] == _UNAUTHORIZED and _has_credential(scope):
             self._limits.count_refused_credential(self._limits.address_of(scope))
+
+    def _security_headers(self, scope: Scope, headers: Headers) -> Mapping[str, str]:
+        """Return the headers of a response; where websites may embed, pages with `?embed` and pictures are open to them."""
+        if not self._embeds:
+            return self._headers
+        if headers.get("content-type", "").startswith("image/"):
+            return {**self._headers, "cross-origin-resource-policy": "cross-origin"}
+        wanted = _EMBED in parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        return self._embedded if wanted and not scope["path"].startswith(_PRIVATE) else self._headers
 
     def _refusal(self, scope: Scope) -> JSONResponse | None:
         return self._unsafe(scope) or self._oversized(scope) or self._too_often(scope)

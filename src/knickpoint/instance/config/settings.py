@@ -68,6 +68,7 @@ class ServerSettings:
         upload_token: secret with which machines upload results, as in `${KNICKPOINT_UPLOAD_TOKEN}`, in addition to the
             tokens of `knick tokens`.
         drain_seconds: how long a process that is to end (SIGTERM) may take for the requests and the task that it works on.
+        embed: websites that may show pages with `?embed` in a frame, and pictures, as in `https://wiki.example.org`.
     """
 
     host: str = "127.0.0.1"
@@ -77,6 +78,7 @@ class ServerSettings:
     proxies: tuple[str, ...] = ()
     upload_token: str = secret()
     drain_seconds: int = 30
+    embed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

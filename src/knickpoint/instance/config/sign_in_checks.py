@@ -17,6 +17,7 @@ from knickpoint.model.errors import ConfigError
 
 __all__ = ["check_sign_in"]
 
+_WEBSITE: Final = re.compile(r"https?://(?:[a-z0-9.-]+|\[[0-9a-f:]+\])(?::\d{1,5})?", re.IGNORECASE)
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _HEADER: Final = re.compile(r"[A-Za-z0-9-]+")
 _MOST_HOURS: Final = 24 * 366.0
@@ -52,6 +53,13 @@ def _check_server(config: Config, where: str) -> None:
             where=where,
             remedy="Use letters, digits and signs of ASCII.",
         )
+    for website in config.server.embed:
+        if not _WEBSITE.fullmatch(website):
+            raise ConfigError(
+                f"embed has {website!r}",
+                where=where,
+                remedy="Give scheme and host of each website without a path, as in https://wiki.example.org.",
+            )
     address = config.server.address
     if not address:
         return
