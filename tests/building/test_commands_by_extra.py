@@ -18,6 +18,7 @@ pytestmark = pytest.mark.long
 
 _SERVER_AND_MORE: Final = {
     "serve --port 0": "server",
+    "publish site": "server",
     "plot benchmark=parse --output picture.png": "server",
     "export --format parquet --output points.parquet": "parquet",
     "pool": "cluster",
