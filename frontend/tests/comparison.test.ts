@@ -58,6 +58,10 @@ test("the smallest change that could be seen is stated where it is known", () =>
   expect([detectableText(row), detectableText({ ...row, detectable: null })]).toEqual(["from 2.1 % on", ""]);
 });
 
+test("a comment counts the changes that it does not list, also those that are not loaded", () => {
+  expect(markdownOf({ ...found, counts: { regressed: 300, improved: 1 } }, "")).toContain("300 more changes");
+});
+
 test("a comment has one row for each change that decides, and names cannot break its table", () => {
   const text = markdownOf(found, "https://perf.example.org/compare?base=aaaaaaa");
   expect(text.split("\n").filter((line) => line.startsWith("| `"))).toEqual([

@@ -9,6 +9,7 @@ from tests.watch.conftest import World, levels
 from knickpoint.model.errors import InputError
 from knickpoint.model.query import parse_query
 from knickpoint.model.step import Verdict
+from knickpoint.watch import commit_comparison
 from knickpoint.watch.commit_comparison import CommitComparison, LinePosition, compare_commits
 
 STEP = 50
@@ -57,6 +58,20 @@ def test_a_trace_that_the_head_did_not_measure_has_no_data(measured: World) -> N
     measured.measure({"old": levels((40, 7))})
     old = next(each for each in compared(measured, 45, 60).traces if each.trace.id == measured.trace("old"))
     assert (old.judgement.verdict, old.new) == (Verdict.NO_DATA, ())
+
+
+def test_a_trace_that_is_measured_rarely_has_its_verdict_beside_others(world: World) -> None:
+    rare = levels((30, 100), (4, 130))
+    world.measure({"often": levels((80, 40))})
+    for number, value in enumerate(rare[:30]):
+        world.put(number, {"rare": value})
+    for number, value in enumerate(rare[30:]):
+        world.put(40 + number, {"rare": value})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(commit_comparison, "_WINDOW", 8)
+        found = {each.trace.id: each for each in compared(world, 35, 79).traces}
+    assert found[world.trace("rare")].judgement.verdict is Verdict.REGRESSED
+    assert found[world.trace("rare")].new == pytest.approx(tuple(rare[31:]))
 
 
 def test_a_trace_that_neither_side_measured_is_left_out(measured: World) -> None:

@@ -53,7 +53,7 @@ export function markdownOf(found: Comparison, address: string): string {
       lines.push(`| \`${name}\` | ${row.verdict} | ${changeWithInterval(row)} | ${comparedLevels(row)} |`);
     }
   }
-  if (changed.length > MOST_ROWS)
-    lines.push("", `${countText(changed.length - MOST_ROWS, "more change")} in the details.`);
+  const left = (counts.regressed ?? 0) + (counts.improved ?? 0) - Math.min(changed.length, MOST_ROWS);
+  if (left > 0) lines.push("", `${countText(left, "more change")} in the details.`);
   return `${lines.join("\n")}\n`;
 }

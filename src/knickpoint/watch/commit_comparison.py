@@ -32,8 +32,8 @@ MOST_VALUES: Final = 5
 _NEWEST: Final = 200
 """Measured commits of the history that count, as in a check."""
 
-_SEARCHED: Final = 64
-"""Measured commits up to the head among which the new values of a trace are."""
+_WINDOW: Final = 256
+"""Commits that are read at a time, from the head back, until each trace has its new values."""
 
 _UNMEASURED: Final = "no commit of the new side has a value"
 
@@ -158,7 +158,10 @@ def _judge(sides: Sequence[_Sides], options: _Options, *, decides: bool) -> tupl
 
 
 def _new_side(store: Store, base: LinePosition, head: LinePosition, trace_ids: Sequence[int]) -> NDArray[np.float64]:
-    """Return the newest values up to the head of commits that the base does not have."""
+    """Return the newest values up to the head of commits that the base does not have, :data:`MOST_VALUES` columns.
+
+    Traces that are measured rarely are looked for further back than those that every commit measures.
+    """
     known = set(base.line.slots[: base.position + 1])
     first = next((at for at in range(head.position + 1) if head.line.slots[at] not in known), None)
     if first is None:
@@ -166,7 +169,20 @@ def _new_side(store: Store, base: LinePosition, head: LinePosition, trace_ids: S
             "the base has every commit of the head",
             remedy="The head comes after the base: swap the two, or choose a newer one.",
         )
-    return _newest(store, head.line, trace_ids, range(first, head.position + 1), _SEARCHED)
+    found = np.full((len(trace_ids), MOST_VALUES), np.nan)
+    counts = np.zeros(len(trace_ids), dtype=np.intp)
+    end = head.position + 1
+    while end > first and bool((waiting := np.flatnonzero(counts < MOST_VALUES)).size):
+        begin = max(first, end - _WINDOW)
+        part = [trace_ids[row] for row in waiting.tolist()]
+        values = np.asarray(store.frames.values(head.line, part, first=begin, last=end - 1), dtype=np.float64)
+        for row, series in zip(waiting.tolist(), values, strict=True):
+            newest = _last(series, MOST_VALUES - int(counts[row]))
+            stop = MOST_VALUES - int(counts[row])
+            found[row, stop - newest.size : stop] = newest
+            counts[row] += newest.size
+        end = begin
+    return found
 
 
 def _newest(store: Store, line: Line, trace_ids: Sequence[int], positions: range, measured: int) -> NDArray[np.float64]:

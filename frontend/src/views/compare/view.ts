@@ -154,8 +154,17 @@ export class CompareView extends PageElement {
       ${this.renderRows(found)}`;
   }
 
-  private renderRows({ traces, total }: Comparison) {
-    if (total === 0) return html`<div class="notice"><h2>Nothing regressed or improved</h2></div>`;
+  private renderNothing(counts: Comparison["counts"]) {
+    const unclear = (counts.unstable ?? 0) + (counts["no data"] ?? 0);
+    if (unclear === 0) return html`<div class="notice"><h2>Nothing regressed or improved</h2></div>`;
+    return html`<div class="notice">
+      <h2>Nothing that could be judged regressed or improved</h2>
+      <p>${countText(unclear, "trace")} could not be judged: list also what did not change to see the reasons.</p>
+    </div>`;
+  }
+
+  private renderRows({ traces, total, counts }: Comparison) {
+    if (total === 0) return this.renderNothing(counts);
     const common = commonParams(traces.map(({ params }) => params));
     return html`<div class="part">${saidOnce(traces[0]?.params, common)}</div>
       <div class="wide">

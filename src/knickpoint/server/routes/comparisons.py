@@ -33,7 +33,7 @@ def get_comparison(
     ] = 3,
     changed: Annotated[bool, Query(description="List only what regressed or improved.")] = False,
     first: Annotated[int, Query(ge=0, le=MOST, description="Index of the first listed trace.")] = 0,
-    limit: Annotated[int, Query(ge=1, le=500, description="How many traces to list.")] = 100,
+    limit: Annotated[int, Query(ge=1, le=100, description="How many traces to list.")] = 100,
 ) -> ComparisonAnswer:
     """Judge a commit against the history of another one, as `knick check` judges new results: all traces by one decision.
 
