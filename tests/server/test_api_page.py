@@ -82,6 +82,22 @@ def test_an_operation_names_the_permission_that_it_needs() -> None:
             {"error": "There is no field 'stauts'.", "where": "stauts", "remedy": "Did you mean 'status'?"},
         ),
         (
+            "GET",
+            "/api/v1/traces?repo=x&limit=1",
+            {},
+            {
+                "error": "There is no parameter 'repo'.",
+                "where": "repo",
+                "remedy": "The parameters are: repository, query,",
+            },
+        ),
+        (
+            "GET",
+            "/api/v1/values?trace=12&frist=0",
+            {},
+            {"error": "There is no parameter 'trace'.", "where": "trace", "remedy": "Did you mean 'traces'? The"},
+        ),
+        (
             "POST",
             "/api/v1/tokens",
             {"json": {"scopes": ["read"]}},
@@ -107,6 +123,22 @@ def test_a_refusal_names_what_is_refused(
     found = answer.json()
     assert (found["error"], found["where"]) == (error["error"], error["where"])
     assert found["remedy"].startswith(error["remedy"])
+
+
+@pytest.mark.parametrize(("method", "path", "operation"), OPERATIONS)
+def test_a_parameter_that_an_address_does_not_take_is_refused_with_those_that_it_takes(
+    reader: Client, method: str, path: str, operation: dict[str, Any]
+) -> None:
+    known = [each["name"] for each in operation.get("parameters", ()) if each["in"] == "query"]
+    mistyped = f"{known[0]}x" if known else "x"
+    answer = reader.ask(method, re.sub(r"\{\w+\}", "1", path), params={**dict.fromkeys(known, "1"), mistyped: "secret"})
+    assert answer.status_code == 422
+    found = answer.json()
+    assert (found["error"], found["where"]) == (f"There is no parameter '{mistyped}'.", mistyped)
+    meant = "Did you mean " + f"'{known[0]}'" if known else "Leave it out."
+    assert found["remedy"].startswith(meant)
+    assert all(name in found["remedy"] for name in known)
+    assert "secret" not in answer.text
 
 
 @pytest.mark.parametrize(("path", "operations"), list(DESCRIPTION["paths"].items()))

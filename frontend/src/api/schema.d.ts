@@ -6531,7 +6531,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6636,7 +6636,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6740,7 +6740,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6841,7 +6841,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6946,7 +6946,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7047,7 +7047,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7152,7 +7152,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7260,7 +7260,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7364,7 +7364,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7468,7 +7468,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7576,7 +7576,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7686,7 +7686,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7796,7 +7796,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7900,7 +7900,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8004,7 +8004,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8114,7 +8114,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8223,7 +8223,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8331,7 +8331,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8439,7 +8439,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8561,7 +8561,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8673,7 +8673,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8778,7 +8778,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8883,7 +8883,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8989,7 +8989,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -9101,7 +9101,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -9202,7 +9202,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -9305,7 +9305,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -9415,7 +9415,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -9525,7 +9525,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -9635,7 +9635,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -9745,7 +9745,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -9846,7 +9846,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -9950,7 +9950,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -10054,7 +10054,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -10155,7 +10155,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -10256,7 +10256,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -10364,7 +10364,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -10506,7 +10506,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -10607,7 +10607,7 @@ export interface operations {
                     "text/plain": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -10715,7 +10715,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -10820,7 +10820,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -10924,7 +10924,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -11028,7 +11028,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -11133,7 +11133,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -11238,7 +11238,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -11342,7 +11342,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -11446,7 +11446,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -11552,7 +11552,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -11663,7 +11663,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -11771,7 +11771,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -11879,7 +11879,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -11980,7 +11980,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -12081,7 +12081,7 @@ export interface operations {
                     "text/plain": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -12225,7 +12225,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -12333,7 +12333,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -12437,7 +12437,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -12541,7 +12541,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -12645,7 +12645,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -12746,7 +12746,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -12868,7 +12868,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -12973,7 +12973,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -13080,7 +13080,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -13181,7 +13181,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -13286,7 +13286,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -13392,7 +13392,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -13493,7 +13493,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -13598,7 +13598,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -13702,7 +13702,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -13814,7 +13814,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -13918,7 +13918,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -14035,7 +14035,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -14142,7 +14142,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -14249,7 +14249,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -14360,7 +14360,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -14467,7 +14467,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -14592,7 +14592,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -14717,7 +14717,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -14824,7 +14824,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -14931,7 +14931,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -15038,7 +15038,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -15145,7 +15145,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -15246,7 +15246,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -15358,7 +15358,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -15462,7 +15462,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -15567,7 +15567,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -15668,7 +15668,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -15773,7 +15773,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -15878,7 +15878,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -15983,7 +15983,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -16100,7 +16100,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -16201,7 +16201,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A parameter is missing or of the wrong kind. */
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
             422: {
                 headers: {
                     [name: string]: unknown;

@@ -22,6 +22,7 @@ from knickpoint.server.callers import IDENTIFYING, needed_permission
 from knickpoint.server.dashboard import add_pages
 from knickpoint.server.error_responses import ERRORS, add_error_handlers
 from knickpoint.server.forwarded_headers import ForwardedHeaders
+from knickpoint.server.known_parameters import check_parameters
 from knickpoint.server.link_pages import add_link_pages
 from knickpoint.server.parameter_texts import check_texts, describe_texts
 from knickpoint.server.process_metrics import ProcessMetrics
@@ -44,7 +45,7 @@ Everything that the dashboard shows, for scripts. Every error has the body `{err
 id in the header `X-Request-Id` of each answer, and in the log of the server. Requests that
 change something are refused when they come from a page of another site. Limits of `[limits]` in the configuration bound
 how many requests a caller sends (429), how large they are (413, 414, 431), how slowly they come (408), and how long they
-work (503). Where it helps to wait, `Retry-After` says how many seconds.
+work (503). Where it helps to wait, `Retry-After` says how many seconds. Fields and parameters that do not exist are refused (422).
 """
 
 
@@ -70,7 +71,7 @@ def _build(routers: Sequence[APIRouter]) -> FastAPI:
             router,
             prefix=_PREFIX,
             responses=ERRORS,
-            dependencies=[Depends(check_texts), Depends(limit_request, scope="function")],
+            dependencies=[Depends(check_texts), Depends(check_parameters), Depends(limit_request, scope="function")],
         )
     describe = app.openapi
     permissions = {(method, path): permission for method, path, permission in _permissions()}

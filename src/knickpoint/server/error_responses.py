@@ -27,6 +27,7 @@ from knickpoint.model.errors import (
     StoreError,
 )
 from knickpoint.server.errors import OverloadedError, TooManyRequestsError, UnknownError
+from knickpoint.server.known_parameters import parameters_of
 from knickpoint.server.request_ids import HEADER, request_id
 from knickpoint.server.request_metrics import RequestMetrics
 from knickpoint.server.schemas.base import ErrorAnswer
@@ -38,6 +39,8 @@ _LOG: Final = logging.getLogger("knickpoint.server")
 _UNAUTHORIZED: Final = 401
 _LONGEST_SHOWN: Final = 100
 """Characters of a refused value that a message shows."""
+_MOST_SIMILAR: Final = 3
+"""Names that a message suggests for a mistyped one."""
 _NOT_ALLOWED: Final = 405
 _REMEDIES: Final = {
     400: "Send a body as /api/v1/reference describes it.",
@@ -72,7 +75,7 @@ ERRORS: Final[dict[int | str, dict[str, object]]] = {
     408: {"model": ErrorAnswer, "description": "The body came too slowly."},
     413: {"model": ErrorAnswer, "description": "The body is too large."},
     429: {"model": ErrorAnswer, "description": "The caller sends too many requests; `Retry-After` says when to go on."},
-    422: {"model": ErrorAnswer, "description": "A parameter is missing or of the wrong kind."},
+    422: {"model": ErrorAnswer, "description": "A parameter or a field is missing, unknown, or of the wrong kind."},
     503: {
         "model": ErrorAnswer,
         "description": "The store or a service is unavailable, the server is busy, or the request took too long.",
@@ -134,7 +137,9 @@ def _invalid_request(request: Request, error: Exception) -> JSONResponse:
     where = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
     name = str(first["loc"][-1])
     if first["type"] == "extra_forbidden":
-        return _response(422, f"There is no field {name!r}.", where, _known_fields(request, name))
+        kind, known = _known_names(request, str(first["loc"][0]))
+        shown = name[:_LONGEST_SHOWN]
+        return _response(422, f"There is no {kind} {shown!r}.", where[:_LONGEST_SHOWN], _meant(name, kind, known))
     if first["type"] == "missing":
         return _response(422, f"{name!r} is missing.", where, f"Send it; see {_operation_address(request)}.")
     message, given = first["msg"], first.get("input")
@@ -150,15 +155,21 @@ def _operation_address(request: Request) -> str:
     return f"/docs#{name}" if name else "/docs"
 
 
-def _known_fields(request: Request, name: str) -> str:
-    """Return which fields the body of ``request`` may have; a similar one first."""
-    body = getattr(request.scope.get("route"), "body_field", None)
-    kind = getattr(getattr(body, "field_info", None), "annotation", None)
-    known = list(getattr(kind, "model_fields", {}))
-    similar = get_close_matches(name, known, 1)
-    meant = f"Did you mean {similar[0]!r}? " if similar else ""
-    fields = f"The fields are: {', '.join(known)}." if known else "Leave it out."
-    return f"{meant}{fields}"
+def _known_names(request: Request, place: str) -> tuple[str, list[str]]:
+    """Return what the names of ``place``, the query or the body, are called, and which ones ``request`` may have."""
+    route = request.scope.get("route")
+    if place == "query":
+        return "parameter", parameters_of(route)
+    kind = getattr(getattr(getattr(route, "body_field", None), "field_info", None), "annotation", None)
+    return "field", list(getattr(kind, "model_fields", {}))
+
+
+def _meant(name: str, kind: str, known: list[str]) -> str:
+    """Return which names of ``known`` are similar to ``name``, the most similar first, and all that there are."""
+    if not known:
+        return "Leave it out."
+    similar = " or ".join(repr(each) for each in get_close_matches(name, known, _MOST_SIMILAR))
+    return f"{f'Did you mean {similar}? ' if similar else ''}The {kind}s are: {', '.join(known)}."
 
 
 def _http_error(request: Request, error: Exception) -> JSONResponse:
