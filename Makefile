@@ -12,7 +12,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMPS := build/stamps
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
-JOBS ?= 2
+# One more than the two cores that the suite is made for: tests wait for browsers and servers.
+JOBS ?= 3
 FUZZ_SECONDS ?= 60
 
 # Tests write thousands of small repositories and stores: into memory where there is room for them, else where TMPDIR says

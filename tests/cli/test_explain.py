@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -59,3 +60,18 @@ def test_too_few_values_are_counted(knick: Knick, instance: Path) -> None:
 def test_verbose_prints_every_check(knick: Knick) -> None:
     assert "values of the shorter level that agree" in knick("explain", "benchmark=parse_csv", "-v").output
     assert "values of the shorter level that agree" not in knick("explain", "benchmark=parse_csv").output
+
+
+@pytest.mark.usefixtures("judged")
+def test_a_regression_and_a_finding_are_explained_by_their_ids(knick: Knick) -> None:
+    by_trace = knick("explain", "benchmark=parse_csv").output
+    finding = re.search(r"the finding (P[0-9]+) of (R[0-9]+)", by_trace)
+    assert finding is not None
+    assert sentences(knick("explain", finding[1]).output) == sentences(by_trace)
+    assert f"of {finding[2]} (" in knick("explain", finding[2]).output
+
+
+@pytest.mark.usefixtures("judged")
+def test_an_id_that_does_not_exist_is_named(knick: Knick) -> None:
+    assert "there is no finding P999. Take it from knick regressions" in knick("explain", "P999").errors
+    assert "there is no regression 999." in knick("explain", "R999").errors

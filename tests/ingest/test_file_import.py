@@ -8,6 +8,7 @@ import pytest
 from tests.ingest.conftest import Lab
 
 from knickpoint.ingest import ImportState
+from knickpoint.ingest.settings import CommitOrder
 from knickpoint.store import FileState
 
 A, B, C = "1000001", "1000002", "1000003"
@@ -291,6 +292,12 @@ def test_refused_params_refuse_the_file(lab: Lab) -> None:
 def test_params_that_look_volatile_are_named(lab: Lab) -> None:
     summary = lab.take(lab.write("a.csv", f"commit,benchmark,started,value\n{A},sort,1767225600,1\n"))
     assert any("'started' looks as if it changed with every run" in line for line in summary.lines())
+
+
+def test_a_column_that_differs_at_each_commit_is_named(lab: Lab) -> None:
+    rows = "".join(f"{number:07x}ab,2026-01-0{number},{number}\n" for number in range(1, 6))
+    summary = lab.take(lab.write("a.csv", f"commit,when,latency_ms\n{rows}"), order=CommitOrder.GIVEN)
+    assert any("'when' looks as if it changed with every run" in line for line in summary.lines())
 
 
 def test_a_renamed_benchmark_keeps_its_history(lab: Lab) -> None:

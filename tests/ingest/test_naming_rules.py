@@ -87,7 +87,7 @@ def test_an_added_param_that_breaks_the_rules_is_refused() -> None:
     ],
 )
 def test_values_that_name_a_moment_are_noticed(value: str, *, volatile: bool) -> None:
-    assert volatile_params(table({"benchmark": "sort", "x": value})) == (("x",) if volatile else ())
+    assert volatile_params([("c1", table({"benchmark": "sort", "x": value}))]) == (("x",) if volatile else ())
 
 
 def identity(**facts: str) -> str:
@@ -130,3 +130,17 @@ def test_the_digest_of_a_run_changes_with_its_values() -> None:
     run, other = (RunReport(ResultTable.of([Result({"b": "1"}, (value,))])) for value in (1.0, 2.0))
     assert digest_run(run) != digest_run(other)
     assert digest_run(run) == digest_run(RunReport(ResultTable.of([Result({"b": "1"}, (1.0,))])))
+
+
+@pytest.mark.parametrize(
+    ("commits", "builds", "volatile"),
+    [("abcde", "12345", ("build",)), ("abcde", "12341", ()), ("abcd", "1234", ()), ("aabbccdd", "12345678", ())],
+    ids=["other values at each of five commits", "two commits share a value", "four commits", "runs of four commits"],
+)
+def test_a_param_that_no_two_of_five_commits_share_is_volatile(
+    commits: str, builds: str, volatile: tuple[str, ...]
+) -> None:
+    runs = [
+        (commit, table({"benchmark": "sort", "build": build})) for commit, build in zip(commits, builds, strict=True)
+    ]
+    assert volatile_params(runs) == volatile

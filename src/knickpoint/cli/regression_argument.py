@@ -1,15 +1,20 @@
-"""Read the regression that a command is about."""
+"""Read the regression, or one of its findings, that a command is about."""
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from knickpoint.model.errors import InputError
 
-__all__ = ["read_regression"]
+if TYPE_CHECKING:
+    from knickpoint.model.regression import ChangePoint
+    from knickpoint.store import Store
+
+__all__ = ["find_change_points", "read_regression"]
 
 _REGRESSION: Final = re.compile(r"R?([0-9]{1,15})", re.IGNORECASE)
+_FINDING: Final = re.compile(r"([RP])([0-9]{1,15})", re.IGNORECASE)
 
 
 def read_regression(text: str) -> int:
@@ -22,3 +27,20 @@ def read_regression(text: str) -> int:
             remedy="Take it from knick regressions, such as R12.",
         )
     return int(found[1])
+
+
+def find_change_points(store: Store, text: str) -> list[ChangePoint]:
+    """Return the members of the regression ``R12``, the lead first, or the finding ``P34``; none for any other text.
+
+    Raises:
+        InputError: there is no such regression or finding.
+    """
+    found = _FINDING.fullmatch(text)
+    if found is None:
+        return []
+    if found[1] in "rR":
+        return list(store.findings.regression(int(found[2])).members)
+    points = store.findings.points([int(found[2])])
+    if not points:
+        raise InputError(f"there is no finding {text}", remedy="Take it from knick regressions, such as P34.")
+    return points

@@ -15,6 +15,11 @@ from knickpoint.model.report import Problem, ResultTable, Severity
 __all__ = ["NamingRules", "volatile_params"]
 
 _EXAMINED: Final = 64
+"""Results of a run whose params are looked at."""
+_COMPARED: Final = 20
+"""Runs of a file that are compared with each other."""
+_FEWEST_COMMITS: Final = 5
+"""Commits that must differ in a param before it counts as volatile."""
 _VOLATILE: Final = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
     r"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*"
@@ -87,11 +92,31 @@ def _mark(name: str) -> str:
     return encode_key({name: "x"}).removesuffix("x,")
 
 
-def volatile_params(table: ResultTable) -> tuple[str, ...]:
-    """Return the params whose values look like a moment or an execution, among the first results."""
+def volatile_params(tables: Sequence[tuple[str, ResultTable]]) -> tuple[str, ...]:
+    """Return the params of some runs, pairs of a commit and results, that make new traces with every run.
+
+    Their values look like a moment or an execution among the first results, or none of the first commits shares a value with
+    another one.
+    """
     found: dict[str, None] = {}
-    for key in table.keys[:_EXAMINED]:
-        for name, value in decode_key(key).items():
-            if _VOLATILE.fullmatch(value):
-                found[name] = None
+    first: dict[str, list[tuple[str, set[str]]]] = {}
+    for commit, table in tables[:_COMPARED]:
+        values: dict[str, set[str]] = {}
+        for key in table.keys[:_EXAMINED]:
+            for name, value in decode_key(key).items():
+                values.setdefault(name, set()).add(value)
+        for name, seen in values.items():
+            first.setdefault(name, []).append((commit, seen))
+    for name, runs in first.items():
+        if any(_VOLATILE.fullmatch(value) for value in runs[0][1]) or _differs_by_commit(runs):
+            found[name] = None
     return tuple(found)
+
+
+def _differs_by_commit(runs: Sequence[tuple[str, set[str]]]) -> bool:
+    """Tell whether no two commits share a value, among enough of them; ``runs`` are pairs of a commit and its values."""
+    by_commit: dict[str, set[str]] = {}
+    for commit, values in runs:
+        by_commit.setdefault(commit, set()).update(values)
+    different = set[str]().union(*by_commit.values())
+    return len(by_commit) >= _FEWEST_COMMITS and len(different) == sum(map(len, by_commit.values()))

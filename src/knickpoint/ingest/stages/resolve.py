@@ -155,7 +155,7 @@ def _with_stored_keys(
     stated = file.context.stated.params
     rules = NamingRules(stated, settings.drop_params, settings.refuse_params, settings.renames)
     tables = [rules.apply(completed.run.results, where=file.source) for completed in runs]
-    suspects = volatile_params(tables[0][0]) if tables else ()
+    suspects = volatile_params([(each.run.revision, table) for each, (table, _) in zip(runs, tables, strict=True)])
     warnings = dict.fromkeys(problem for _, problems in tables for problem in problems)
     warnings |= dict.fromkeys(_volatile_warning(name, file.source) for name in suspects)
     renamed = tuple(
@@ -176,7 +176,7 @@ def _volatile_warning(name: str, source: str) -> Problem:
     return Problem(
         f"the param {name!r} looks as if it changed with every run, which makes a new trace each time",
         where=source,
-        remedy="Name it in drop_params in knickpoint.toml.",
+        remedy="Name it in drop_params in knickpoint.toml; a column of times is called time, one of facts of the run env:NAME.",
         severity=Severity.WARNING,
     )
 

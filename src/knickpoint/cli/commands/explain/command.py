@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Final
 
 import click
 
@@ -10,15 +11,19 @@ from knickpoint.cli.commands.explain.numbers import number_lines
 from knickpoint.cli.commands.explain.sentences import explanation_lines
 from knickpoint.cli.evidence import json_ready
 from knickpoint.cli.options import instance_option, open_chosen_instance
+from knickpoint.cli.regression_argument import find_change_points
 from knickpoint.cli.terminal import plain_json
 from knickpoint.cli.trace_argument import find_trace
 from knickpoint.cli.verbosity import Verbosity, note, verbosity
 
 __all__ = ["command"]
 
+_MOST_NAMED: Final = 8
+"""Findings of a regression that are named."""
+
 
 @click.command("explain")
-@click.argument("trace")
+@click.argument("what", metavar="TRACE|R12|P34")
 @click.option(
     "--at", default=None, metavar="COMMIT", help="Only steps and candidates near this commit, with every number."
 )
@@ -31,23 +36,30 @@ __all__ = ["command"]
     help="How to print the explanation.",
 )
 @instance_option
-def command(trace: str, at: str | None, output: str, instance: str | None) -> None:
-    """Explain in five sentences why there is, or is not, a finding in TRACE.
+def command(what: str, at: str | None, output: str, instance: str | None) -> None:
+    """Explain in five sentences why there is, or is not, a finding in a trace.
 
     They say what changed, how it compares with the noise, what was compared, why it is a finding or none, and what would change
     that. With --verbose or --format json you get every candidate, every check and every filter. Without --at the sentences are
     about the newest change, and about the most likely place where there is none. TRACE is a trace key, or a query that matches
-    one trace, such as benchmark=parse.
+    one trace, such as benchmark=parse. P34 is a finding, and R12 a regression, of which the first trace is explained.
     """
     from knickpoint.watch.explanation import explain_trace
 
     with open_chosen_instance(instance) as opened:
-        explanation = explain_trace(opened.store, find_trace(opened.store, trace), opened.alerts, at=at)
+        points = find_change_points(opened.store, what)
+        trace = points[0].trace_id if points else find_trace(opened.store, what)
+        place = points[0].suspect_range.slot if points and at is None else at
+        explanation = explain_trace(opened.store, trace, opened.alerts, at=place)
     if output == "json":
         click.echo(plain_json(json.dumps([json_ready(explanation)], indent=2, ensure_ascii=False)))
         return
     every = verbosity() is Verbosity.VERBOSE
     for line in number_lines(explanation) if every else explanation_lines(explanation):
         click.echo(line)
+    if len(points) > 1:
+        others = ", ".join(f"P{point.id}" for point in points[1:_MOST_NAMED])
+        more = ", …" if len(points) > _MOST_NAMED else ""
+        note(f"{what} has {len(points)} traces; this is P{points[0].id}. The others: {others}{more}.", err=True)
     if not every:
         note("Every number: the same command with --verbose.", err=True)
