@@ -108,6 +108,7 @@ GET    /api/v1/comparison                     401 200 200 200 404 200 403 200 20
 GET    /api/v1/commits/times                  401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/commits/{revision}             401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/commits/{revision}/report      401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/regressions/{regression}/breakdown 401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/regressions/{regression}/clusters 401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/regressions/{regression}/suspects 401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/triage/last                    401 200 200 200 200 200 403 200 200 | 401 401 401 401 401

@@ -58,6 +58,7 @@ export type Status = Schemas["Status"];
 export type InstanceStatus = Schemas["StatusAnswer"];
 export type RetryRequest = Partial<Schemas["RetryRequest"]>;
 export type Suspects = Schemas["SuspectsAnswer"];
+export type Breakdown = Schemas["BreakdownAnswer"];
 export type TicketMark = Schemas["TicketMarkAnswer"];
 export type Tracker = Schemas["TrackerAnswer"];
 export type Trace = Schemas["TraceAnswer"];
@@ -113,6 +114,11 @@ async function errorOf(response: Response): Promise<ApiError> {
 }
 
 /** The resource that says who asks; a refusal of any other one makes the page ask it again. */
+/** The address of a picture of a trace near a commit, 420 × 160 pixels. */
+export function plotUrl(trace: number, line: string, at: string, theme: "light" | "dark"): string {
+  return apiUrl(`traces/${trace}/plot.svg`, { line, at, width: 420, height: 160, theme });
+}
+
 const ME = apiUrl("me");
 const TIMEOUT_MS = 60_000;
 const NO_ANSWER_REMEDY = "The page tries again until the server answers. Is `knick serve` still running?";
@@ -263,6 +269,8 @@ export const api = {
     get<string[]>(apiUrl(`regressions/${regression}/profiles`), signal),
   suspects: (regression: number, signal?: AbortSignal) =>
     get<Suspects>(apiUrl(`regressions/${regression}/suspects`), signal),
+  breakdown: (regression: number, signal?: AbortSignal) =>
+    get<Breakdown>(apiUrl(`regressions/${regression}/breakdown`), signal),
   startBisection: (regression: number, profile: string) =>
     post<BisectionDetail>(apiUrl(`regressions/${regression}/bisection`), { profile }),
   stopBisection: (id: number) => post<BisectionDetail>(apiUrl(`bisections/${id}/stop`), {}),

@@ -1080,6 +1080,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/regressions/{regression}/breakdown": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Breakdown
+         * @description Break the traces of a regression down by their params: what they have in common, and what the other traces lack.
+         */
+        get: operations["get_breakdown"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/regressions/{regression}/clusters": {
         parameters: {
             query?: never;
@@ -2612,6 +2632,29 @@ export interface components {
          * @enum {string}
          */
         BisectionState: "waiting" | "running" | "culprit" | "range" | "not reproducible" | "gave up" | "stopped";
+        /**
+         * BreakdownAnswer
+         * @description What the traces of a regression have in common, and in what they differ from the other traces.
+         */
+        BreakdownAnswer: {
+            /**
+             * Members
+             * @description Traces of the regression that are not gone.
+             */
+            members: number;
+            /**
+             * Params
+             * @description The one that says most about the traces first, without those of which all traces have one value.
+             */
+            params: components["schemas"]["ParamBreakdownAnswer"][];
+            /** Regression */
+            regression: number;
+            /**
+             * Traces
+             * @description Traces of the repository.
+             */
+            traces: number;
+        };
         /**
          * CallerKind
          * @description How a caller is known.
@@ -4934,6 +4977,34 @@ export interface components {
             waiting: number;
         };
         /**
+         * ParamBreakdownAnswer
+         * @description How often the traces of a regression have each value of a param.
+         */
+        ParamBreakdownAnswer: {
+            /**
+             * Distance
+             * @description Total variation distance to the distribution among all traces: 0 where both are equal, at most 1.
+             */
+            distance: number;
+            /**
+             * Distinct
+             * @description Number of values, those included that are not listed.
+             */
+            distinct: number;
+            /**
+             * Even
+             * @description Whether the distance is no more than chance explains.
+             */
+            even: boolean;
+            /** Name */
+            name: string;
+            /**
+             * Values
+             * @description At most 20, the one that most traces of the regression have first.
+             */
+            values: components["schemas"]["ValueShareAnswer"][];
+        };
+        /**
          * PatternsAnswer
          * @description The drifts of a trace that are there now, and the stretches in which it flips, in the order of the line.
          */
@@ -6303,6 +6374,27 @@ export interface components {
             /** Count */
             count: number;
             /** Value */
+            value: string;
+        };
+        /**
+         * ValueShareAnswer
+         * @description A value of a param among the traces of a regression, and among all traces of its repository.
+         */
+        ValueShareAnswer: {
+            /**
+             * Members
+             * @description Traces of the regression that have it.
+             */
+            members: number;
+            /**
+             * Traces
+             * @description Traces of the repository that have it.
+             */
+            traces: number;
+            /**
+             * Value
+             * @description Empty for traces without the param.
+             */
             value: string;
         };
         /**
@@ -12277,6 +12369,110 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["BisectionDetailAnswer"];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_breakdown: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the regression. */
+                regression: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BreakdownAnswer"];
                 };
             };
             /** @description The request cannot be used. */

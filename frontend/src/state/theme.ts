@@ -13,6 +13,13 @@ export function currentTheme(): Theme {
   return parseTheme(localStorage.getItem(STORAGE_KEY));
 }
 
+/** The theme that the page is in. */
+export function shownTheme(): "light" | "dark" {
+  const theme = currentTheme();
+  if (theme !== "system") return theme;
+  return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+}
+
 /** A stored theme; that of the system where there is none that can be read. */
 export function parseTheme(text: string | null): Theme {
   return text === "light" || text === "dark" ? text : "system";

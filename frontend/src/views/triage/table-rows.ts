@@ -30,6 +30,8 @@ import { ellipsizedName, traceLabel } from "../../templates/trace-name";
 import { decidedStatus, directionCountsText, hazardNumber, statusWord } from "../../text/findings";
 import { countText, grouped } from "../../text/numbers";
 import { commonPrefixLength, traceName, traceText } from "../../text/trace-names";
+import "./breakdown";
+import { MANY_TRACES } from "./breakdown";
 import { findingRoute, type TriageContext } from "./context";
 
 /** Everything that a row is rendered from; while it is the same, so is the row. */
@@ -86,26 +88,34 @@ function renderRegression(context: TriageContext, row: RegressionRow, current: b
   }
   const findings = countText(regression.traces, "finding");
   return html`<tr
-    class="regression-row"
-    data-row=${row.id}
-    data-hash=${commit.hash}
-    tabindex=${current ? 0 : -1}
-    aria-current=${current ? "true" : "false"}
-    @click=${(event: MouseEvent) => onRowClick(event, () => context.expandRow(row, !row.expanded))}
-  >
-    ${renderCheckbox(context, row, `Select ${findings} at ${commit.short} ${commit.subject}`)}
-    <td class="c-change">
-      ${change(lead)}
-      ${regression.traces > 1 ? html`<div class="second">${directionCountsText(regression.directions)}</div>` : nothing}
-    </td>
-    <td class="c-subject">${renderSubject(context, row, lead)}</td>
-    <td class="c-date">${date(commit.time)}</td>
-    <td class="c-hazard figure" title=${LARGEST_HAZARD_TITLE}>${hazardNumber(regression.hazard)}</td>
-    <td class="c-traces figure">${grouped(regression.traces)}</td>
-    <td class="c-lead">${renderLead(lead)}</td>
-    <td class="c-spark">${findingSparkline(lead)}</td>
-    ${renderActions(context, row, `all of ${commit.short}`)}
-  </tr>`;
+      class="regression-row"
+      data-row=${row.id}
+      data-hash=${commit.hash}
+      tabindex=${current ? 0 : -1}
+      aria-current=${current ? "true" : "false"}
+      @click=${(event: MouseEvent) => onRowClick(event, () => context.expandRow(row, !row.expanded))}
+    >
+      ${renderCheckbox(context, row, `Select ${findings} at ${commit.short} ${commit.subject}`)}
+      <td class="c-change">
+        ${change(lead)}
+        ${regression.traces > 1 ? html`<div class="second">${directionCountsText(regression.directions)}</div>` : nothing}
+      </td>
+      <td class="c-subject">${renderSubject(context, row, lead)}</td>
+      <td class="c-date">${date(commit.time)}</td>
+      <td class="c-hazard figure" title=${LARGEST_HAZARD_TITLE}>${hazardNumber(regression.hazard)}</td>
+      <td class="c-traces figure">${grouped(regression.traces)}</td>
+      <td class="c-lead">${renderLead(lead)}</td>
+      <td class="c-spark">${findingSparkline(lead)}</td>
+      ${renderActions(context, row, `all of ${commit.short}`)}
+    </tr>
+    ${
+      row.expanded && regression.traces >= MANY_TRACES
+        ? html`<tr class="more">
+            <td></td>
+            <td colspan="8"><kp-breakdown .regression=${regression} .context=${context}></kp-breakdown></td>
+          </tr>`
+        : nothing
+    }`;
 }
 
 function renderSubject(context: TriageContext, row: RegressionRow, lead: Finding) {

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Depends, Path, Query
 from knickpoint.model.errors import InputError
 from knickpoint.model.regression import Condition, Direction, Status
 from knickpoint.model.settlement import Certainty, FindingKind
+from knickpoint.server.answers.breakdowns import break_regression_down
 from knickpoint.server.answers.clusters import list_clusters
 from knickpoint.server.answers.history import history_answer
 from knickpoint.server.answers.regressions import (
@@ -24,6 +25,7 @@ from knickpoint.server.answers.tickets import list_trackers, with_new_ticket
 from knickpoint.server.answers.triage import decide, list_decisions, merge, split, undo
 from knickpoint.server.callers import Editor
 from knickpoint.server.routes.dependencies import MOST, RepositoryName, RequestInstance, Visible
+from knickpoint.server.schemas.breakdowns import BreakdownAnswer
 from knickpoint.server.schemas.clusters import ClustersAnswer
 from knickpoint.server.schemas.filters import AlertKindFilter, ListFilter
 from knickpoint.server.schemas.history import HistoryAnswer
@@ -164,6 +166,15 @@ def get_clusters(
     Alerts with a method that judges traces together keep them after each run; others have none.
     """
     return list_clusters(visible, regression)
+
+
+@router.get("/regressions/{regression}/breakdown")
+def get_breakdown(
+    visible: Visible,
+    regression: Annotated[int, Path(ge=0, le=MOST, description="Id of the regression.")],
+) -> BreakdownAnswer:
+    """Break the traces of a regression down by their params: what they have in common, and what the other traces lack."""
+    return break_regression_down(visible, regression)
 
 
 @router.get("/members")

@@ -1,0 +1,94 @@
+"""Break traces that moved together down by their params: which values they have more often than all traces do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import pi, sqrt
+from typing import Final
+
+from knickpoint.model.params import decode_key
+
+__all__ = ["ParamBreakdown", "ValueShare", "break_down"]
+
+_EVEN: Final = 0.1
+"""Up to this distance of two distributions, the members have the values of a param as often as all traces do."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValueShare:
+    """A value of a param, "" for traces without it: how many members have it, and how many traces, members included."""
+
+    value: str
+    members: int
+    traces: int
+
+
+@dataclass(frozen=True, slots=True)
+class ParamBreakdown:
+    """How the values of a param are distributed among members and among all traces.
+
+    ``distance`` is the total variation distance of the two distributions: 0 where they are equal, near 1 where hardly any
+    trace that is no member has the values of the members. ``even`` is true where it is no more than chance explains.
+    ``values`` are sorted, the one that most members have first.
+    """
+
+    name: str
+    distance: float
+    even: bool
+    values: tuple[ValueShare, ...]
+
+
+def break_down(
+    members: Iterable[str], facets: Mapping[str, Mapping[str, int]], traces: int
+) -> tuple[ParamBreakdown, ...]:
+    """Return the params of ``members``, trace keys, the one that says most about them first.
+
+    ``facets`` count all ``traces``, members included, by param and value. Params of which all traces have one value are left
+    out. Ties are broken by name and value.
+    """
+    counts: dict[str, Counter[str]] = {name: Counter() for name in facets}
+    total = 0
+    for key in members:
+        total += 1
+        for name, value in decode_key(key).items():
+            counts.setdefault(name, Counter())[value] += 1
+    found = [
+        _broken_down(name, counts[name], facets.get(name, counts[name]), total, traces)
+        for name in counts
+        if not _is_constant(facets.get(name, counts[name]), traces)
+    ]
+    return tuple(sorted(found, key=lambda each: (each.even, -each.distance, each.name)))
+
+
+def _is_constant(values: Mapping[str, int], traces: int) -> bool:
+    return len(values) == 1 and sum(values.values()) >= traces
+
+
+def _broken_down(
+    name: str, counts: Counter[str], values: Mapping[str, int], members: int, traces: int
+) -> ParamBreakdown:
+    shares = [ValueShare(value, counts[value], values.get(value, counts[value])) for value in {*values, *counts}]
+    without = ValueShare("", members - sum(counts.values()), traces - sum(each.traces for each in shares))
+    if without.traces > 0:
+        shares.append(without)
+    distance = sum(abs(each.members / max(members, 1) - each.traces / max(traces, 1)) for each in shares) / 2
+    even = distance <= max(_EVEN, _distance_by_chance([each.traces for each in shares], members, traces))
+    shares.sort(key=lambda each: (-each.members, each.traces, each.value))
+    return ParamBreakdown(name, distance, even, tuple(shares))
+
+
+def _distance_by_chance(counts: Sequence[int], members: int, traces: int) -> float:
+    """Return the distance that members drawn at random among ``traces`` seldom exceed: its mean and two standard deviations.
+
+    The number of members with a value that ``counts`` traces have is hypergeometric, and close to normal, of which the mean
+    absolute deviation is sqrt(2/π) standard deviations.
+    """
+    if not 0 < members < traces:
+        return 0.0
+    rest = (traces - members) / (traces - 1)
+    variances = [members * count / traces * (1 - count / traces) * rest for count in counts]
+    mean = sqrt(2 / pi) * sum(map(sqrt, variances))
+    spread = sqrt((1 - 2 / pi) * sum(variances))
+    return (mean + 2 * spread) / (2 * members)

@@ -1,0 +1,43 @@
+"""Build the answer about the params of the traces of a regression."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from knickpoint.model.param_breakdown import ParamBreakdown, break_down
+from knickpoint.model.query import Query
+from knickpoint.server.schemas.breakdowns import BreakdownAnswer, ParamBreakdownAnswer, ValueShareAnswer
+from knickpoint.server.visible_repositories import VisibleRepositories
+
+__all__ = ["break_regression_down"]
+
+_MOST_VALUES: Final = 20
+
+
+def break_regression_down(visible: VisibleRepositories, regression: int) -> BreakdownAnswer:
+    """Break the traces of a regression down by their params.
+
+    Raises:
+        UnknownError: there is no such regression.
+    """
+    repository = visible.of_regression(regression)
+    store = visible.store
+    ids = sorted({point.trace_id for point in store.findings.live_members(regression)})
+    traces = store.traces.count(repository)
+    found = break_down((trace.key for trace in store.traces.get(ids)), store.traces.facets(repository, Query()), traces)
+    return BreakdownAnswer(
+        regression=regression, members=len(ids), traces=traces, params=[_param_answer(each) for each in found]
+    )
+
+
+def _param_answer(found: ParamBreakdown) -> ParamBreakdownAnswer:
+    return ParamBreakdownAnswer(
+        name=found.name,
+        distance=found.distance,
+        even=found.even,
+        distinct=len(found.values),
+        values=[
+            ValueShareAnswer(value=each.value, members=each.members, traces=each.traces)
+            for each in found.values[:_MOST_VALUES]
+        ],
+    )

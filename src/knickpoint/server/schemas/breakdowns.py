@@ -1,0 +1,42 @@
+"""The traces of a regression, broken down by their params."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from knickpoint.server.schemas.base import Answer
+
+__all__ = ["BreakdownAnswer", "ParamBreakdownAnswer", "ValueShareAnswer"]
+
+
+class ValueShareAnswer(Answer):
+    """A value of a param among the traces of a regression, and among all traces of its repository."""
+
+    value: str = Field(description="Empty for traces without the param.")
+    members: int = Field(description="Traces of the regression that have it.")
+    traces: int = Field(description="Traces of the repository that have it.")
+
+
+class ParamBreakdownAnswer(Answer):
+    """How often the traces of a regression have each value of a param."""
+
+    name: str
+    distance: float = Field(
+        description="Total variation distance to the distribution among all traces: 0 where both are equal, at most 1."
+    )
+    even: bool = Field(description="Whether the distance is no more than chance explains.")
+    distinct: int = Field(description="Number of values, those included that are not listed.")
+    values: list[ValueShareAnswer] = Field(
+        description="At most 20, the one that most traces of the regression have first."
+    )
+
+
+class BreakdownAnswer(Answer):
+    """What the traces of a regression have in common, and in what they differ from the other traces."""
+
+    regression: int
+    members: int = Field(description="Traces of the regression that are not gone.")
+    traces: int = Field(description="Traces of the repository.")
+    params: list[ParamBreakdownAnswer] = Field(
+        description="The one that says most about the traces first, without those of which all traces have one value."
+    )
