@@ -151,6 +151,7 @@ def templates() -> str:
         ("A trace", facts.TraceFacts),
         ("A suspect range", facts.RangeFacts),
         ("A suspect", facts.SuspectCommit),
+        ("An outcome", facts.BisectionFacts),
         ("A commit", facts.CommitFacts),
         ("Links", facts.LinkFacts),
     ):

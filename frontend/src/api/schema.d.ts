@@ -2334,12 +2334,12 @@ export interface components {
          *     PROVISIONAL says that a change was found which is not settled yet. REGRESSED (worse, or of unknown direction) and
          *     IMPROVED announce a settled change; a chain begins with one of them, or has it after its PROVISIONAL row. MOVED
          *     widens the suspect range. GREW says that a drift has become twice as large as was announced last. LOCATED says that
-         *     a bisection found the commit. RECOVERED says that the level before a regression is back, FIXED the same of one that
+         *     a bisection found the commit, BISECTED that one ended in another way. RECOVERED says that the level before a regression is back, FIXED the same of one that
          *     a person had decided about. WITHDRAWN says that later data no longer show the change, RETURNED that they show it
          *     after all.
          * @enum {string}
          */
-        AnnouncementKind: "provisional" | "regressed" | "improved" | "moved" | "grew" | "located" | "recovered" | "fixed" | "withdrawn" | "returned";
+        AnnouncementKind: "provisional" | "regressed" | "improved" | "moved" | "grew" | "located" | "bisected" | "recovered" | "fixed" | "withdrawn" | "returned";
         /**
          * ArrivalsAnswer
          * @description The outcome of importing the files that a bucket event names.

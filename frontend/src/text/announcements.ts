@@ -9,6 +9,7 @@ export const announcementWord: Record<AnnouncementKind, string> = {
   moved: "moved to other commits",
   grew: "grew",
   located: "commit found",
+  bisected: "bisection ended",
   recovered: "recovered",
   fixed: "fixed",
   withdrawn: "withdrawn",

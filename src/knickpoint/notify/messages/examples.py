@@ -8,6 +8,7 @@ from dataclasses import replace
 from knickpoint.model.announcement import AnnouncementKind
 from knickpoint.model.notification import NotificationKind
 from knickpoint.notify.messages.facts import (
+    BisectionFacts,
     ChangeFacts,
     CommitFacts,
     LinkFacts,
@@ -32,6 +33,13 @@ def _commit(short: str, author: str, subject: str, date: str) -> CommitFacts:
 _BEFORE = _commit("1a2b3c4d5e", "Ada Moreau", "Read names in one pass", "2026-03-01")
 _SUSPECT = _commit("3f2a9c1b77", "Jonas Weber", "Keep names in a map", "2026-03-02")
 _LAST = _commit("9c8d7e6f50", "Mina Sato", "Correct the manual", "2026-03-03")
+_OUTCOME = BisectionFacts(
+    "B3",
+    "not reproducible",
+    "B3 made 6 probes of the two ends on lab-1.",
+    "The change did not show again: on lab-1, both ends measured 12.3 ms.",
+    "Look for what else differed when the values changed, such as the machine. If it was noise, mark the change as noise.",
+)
 
 
 def _trace(number: int, name: str, after: float) -> TraceFacts:
@@ -106,6 +114,8 @@ def example_change(kind: AnnouncementKind = AnnouncementKind.REGRESSED, *, bare:
         change = replace(
             change, cause=13, cause_commit=_commit("77aa55cc33", "Jonas Weber", "Undo the map", "2026-03-09")
         )
+    if kind is AnnouncementKind.BISECTED:
+        change = replace(change, outcome=_OUTCOME)
     if bare:
         change = _bare(change)
     return replace(change, headline=headline(change))

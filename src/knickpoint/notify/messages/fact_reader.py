@@ -19,6 +19,7 @@ from knickpoint.model.suspects import Suspects
 from knickpoint.notify.held_changes import concerned
 from knickpoint.notify.ledger_view import LedgerView
 from knickpoint.notify.messages.facts import (
+    BisectionFacts,
     ChangeFacts,
     LinkFacts,
     NotificationFacts,
@@ -28,6 +29,7 @@ from knickpoint.notify.messages.headlines import headline
 from knickpoint.notify.messages.repository_facts import RepositoryFacts, message_line
 from knickpoint.store import Store
 from knickpoint.store.bisections import StoredBisection
+from knickpoint.watch.bisections.outcome_text import outcome_text
 
 __all__ = ["FactReader", "FactSettings", "LinkMaker", "held_text"]
 
@@ -41,6 +43,9 @@ _LEAST_PROBABILITY: Final = 0.02
 """Suspects below it are counted, not named, beside a more likely one."""
 
 _WORSE_KINDS: Final = frozenset({AnnouncementKind.RECOVERED, AnnouncementKind.FIXED, AnnouncementKind.WITHDRAWN})
+_PLACED_AGAIN: Final = frozenset({AnnouncementKind.MOVED, AnnouncementKind.RETURNED})
+_CORRECTIONS: Final = frozenset({AnnouncementKind.MOVED, AnnouncementKind.LOCATED, AnnouncementKind.BISECTED})
+"""Kinds that say more about the place of a change."""
 _SEVERITIES: Final = (AlertSeverity.LOW, AlertSeverity.NORMAL, AlertSeverity.HIGH)
 
 
@@ -93,6 +98,7 @@ class FactReader:
     _changes: dict[int, ChangeFacts | None] = field(default_factory=dict, init=False, repr=False)
     _alerts: dict[int, tuple[Alert, ...]] = field(default_factory=dict, init=False, repr=False)
     _bisections: dict[int, StoredBisection] = field(default_factory=dict, init=False, repr=False)
+    _ended: dict[int, StoredBisection] = field(default_factory=dict, init=False, repr=False)
     _chosen: dict[tuple[NotificationKind, tuple[int, ...]], _Chosen] = field(
         default_factory=dict, init=False, repr=False
     )
@@ -163,6 +169,7 @@ class FactReader:
         self._ledger.chains(chains)
         self._alerts |= dict.fromkeys(regressions, ()) | self.store.findings.alerts_of_regressions(regressions)
         self._bisections |= self.store.bisections.in_force(regressions)
+        self._ended |= self.store.bisections.newest_ended(regressions)
         for repository_id in {each.repository_id for each in announced}:
             here = [each for each in announced if each.repository_id == repository_id]
             with suppress(AbsentError):
@@ -230,7 +237,21 @@ class FactReader:
         )
         change = _with_suspects(change, repository, ranked)
         change = _with_culprit(change, repository, self._bisections.get(key))
+        change = self._with_outcome(change, repository, chain)
         return replace(change, headline=headline(change))
+
+    def _with_outcome(
+        self, change: ChangeFacts, repository: RepositoryFacts, chain: Sequence[Announcement]
+    ) -> ChangeFacts:
+        """Say how the newest bisection ended, unless it found the commit, or the change was announced elsewhere since."""
+        ended = self._ended.get(change.regression)
+        if ended is None or ended.ended is None or (change.culprit and change.bisection == ended.name):
+            return change
+        if any(row.time > ended.ended and (row.kind.opens or row.kind in _PLACED_AGAIN) for row in chain):
+            return change
+        outcome = outcome_text(self.store, repository.repository, ended)
+        facts = BisectionFacts(ended.name, ended.state.value, outcome.tried, outcome.meaning, outcome.remedy)
+        return replace(change, outcome=facts)
 
     def _repository(self, announced: Announcement) -> RepositoryFacts:
         key = announced.repository_id
@@ -259,7 +280,7 @@ def _newest_of_chains(announced: Sequence[Announcement]) -> list[Announcement]:
     newest = []
     for rows in chains.values():
         opening = next((row for row in reversed(rows) if row.kind.opens), None)
-        moved = rows[-1].kind in {AnnouncementKind.MOVED, AnnouncementKind.LOCATED} and opening is not None
+        moved = rows[-1].kind in _CORRECTIONS and opening is not None
         newest.append(replace(rows[-1], kind=opening.kind) if moved and opening else rows[-1])
     return newest
 

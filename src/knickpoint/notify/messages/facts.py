@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 __all__ = [
+    "BisectionFacts",
     "ChangeFacts",
     "CommitFacts",
     "LinkFacts",
@@ -128,11 +129,30 @@ class LinkFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class BisectionFacts:
+    """How the newest bisection of a change ended.
+
+    Attributes:
+        name: the bisection, as in `B12`.
+        state: `culprit`, `range`, `not reproducible` or `gave up`.
+        tried: how many probes it made, of how many commits, on which devices.
+        meaning: what came of it, as in `The change did not show again: on lab-1, both ends measured 101 ms.`
+        remedy: what to do next.
+    """
+
+    name: str
+    state: str
+    tried: str
+    meaning: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
 class ChangeFacts:
     """One announced change.
 
     Attributes:
-        kind: `regressed`, `improved`, `moved`, `grew`, `located`, `recovered`, `fixed`, `withdrawn` or `returned`.
+        kind: `regressed`, `improved`, `moved`, `grew`, `located`, `bisected`, `recovered`, `fixed`, `withdrawn` or `returned`.
         headline: what changed, by how much and where, in one line.
         verdict: `worse`, `better`, or `changed` where it is unknown which direction is better.
         finding_kind: `step`, `drift`, `mode` or `noise`.
@@ -158,6 +178,7 @@ class ChangeFacts:
         culprit: the commit that made the change, as a bisection measured it; none without one, and of several.
         culprits: the commits that made the change, as a bisection measured them: of several, each made one of its own.
         bisection: the bisection that found it, as in `B12`, "" without one.
+        outcome: how the newest bisection ended that did not find the one commit which made the change; none without one.
         cause: number of the regression whose change brought the earlier level back, 0 without one.
         cause_commit: the commit where the earlier level came back; none where it is unknown.
         first_announced: day of the first announcement about the change, as in `2026-11-22`.
@@ -199,6 +220,7 @@ class ChangeFacts:
     culprit: SuspectCommit | None = None
     culprits: tuple[SuspectCommit, ...] = ()
     bisection: str = ""
+    outcome: BisectionFacts | None = None
     cause: int = 0
     cause_commit: CommitFacts | None = None
     first_announced: str = ""

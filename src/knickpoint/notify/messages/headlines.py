@@ -20,9 +20,16 @@ _OPENINGS: Final = {
     "moved": "Corrected place: ",
     "grew": "Goes on: ",
     "located": "Commit found: ",
+    "bisected": "Bisection ended: ",
     "returned": "Back again: ",
     "provisional": "First sign: ",
 }
+_OUTCOME_OPENINGS: Final = {
+    "range": "Fewer commits left: ",
+    "not reproducible": "Not reproducible: ",
+    "gave up": "Commit not found: ",
+}
+"""How a message begins that says how a bisection ended."""
 
 
 def headline(change: ChangeFacts) -> str:
@@ -33,8 +40,16 @@ def headline(change: ChangeFacts) -> str:
         are = "are" if change.traces > 1 else "is"
         by = f" with {change.cause_commit.short}" if change.cause_commit else ""
         return f"{change.kind.capitalize()}: {_name(change)} {are} back at the earlier level{by}, after {change.lead.change}"
-    opening = _OPENINGS.get(change.kind, _OPENINGS["provisional"] if change.provisional else "")
+    opening = _outcome_opening(change) or _OPENINGS.get(
+        change.kind, _OPENINGS["provisional"] if change.provisional else ""
+    )
     return f"{opening}{_name(change)} {_verb(change)} since {place_text(change.suspect_range)}"
+
+
+def _outcome_opening(change: ChangeFacts) -> str:
+    if change.kind != "bisected" or change.outcome is None:
+        return ""
+    return "Several commits found: " if change.culprits else _OUTCOME_OPENINGS.get(change.outcome.state, "")
 
 
 def place_text(place: RangeFacts) -> str:

@@ -110,6 +110,15 @@ class Bisections:
             rows = connection.execute(query, {"wanted": self._database.listed(sorted(regressions))}).mappings()
             return {row["regression_id"]: stored_of(row) for row in rows}
 
+    def newest_ended(self, regressions: Collection[int]) -> dict[int, StoredBisection]:
+        """Return regression → the newest of its bisections that ended by itself."""
+        ended = [state.value for state in BisectionState if state.ended and state is not BisectionState.STOPPED]
+        query = select(table).where(self._database.among(table.c.regression_id, "wanted"), table.c.state.in_(ended))
+        with self._database.reading() as connection:
+            bound = {"wanted": self._database.listed(sorted(regressions))}
+            rows = connection.execute(query.order_by(table.c.ended, table.c.id), bound).mappings()
+            return {row["regression_id"]: stored_of(row) for row in rows}
+
     def asked_for(self, repository: Repository) -> set[tuple[int, str]]:
         """Return the regressions of a repository that were or are bisected, each with the profile."""
         query = select(table.c.regression_id, table.c.profile).distinct()

@@ -80,7 +80,8 @@ def _is_heard(row: Announcement, rule: AnnouncementRule) -> bool:
 
 def _last_by_data(rows: Sequence[Announcement]) -> Announcement:
     """Return what the data said last: a bisection that located the change does not narrow where values may place it."""
-    return next((row for row in reversed(rows) if row.kind is not AnnouncementKind.LOCATED), rows[-1])
+    by_bisections = {AnnouncementKind.LOCATED, AnnouncementKind.BISECTED}
+    return next((row for row in reversed(rows) if row.kind not in by_bisections), rows[-1])
 
 
 @dataclass

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from knickpoint.model.bisection import BisectionState
 from knickpoint.store import Store
 from knickpoint.store.bisections import BisectionAnswer, StoredBisection
-from knickpoint.watch.announcements.located import announce_located
+from knickpoint.watch.announcements.located import announce_bisected, announce_located
 from knickpoint.watch.regressions.membership import MovedPoints, regroup
 
 __all__ = ["put_on_finding"]
@@ -19,7 +19,8 @@ def put_on_finding(
     """End a bisection that ``holder`` coordinates, and put its answer onto its regression; return the bisection.
 
     The suspect range of the regression becomes what was found, as long as the data place the change in the commits that
-    were searched. A culprit of a change that was announced is announced once, in the same chain.
+    were searched. How the bisection of an announced change ended is announced once, in the same chain, unless a person
+    stopped it or an earlier bisection found the same commit.
 
     Raises:
         BusyError: another worker coordinates the bisection, or it ended.
@@ -28,14 +29,19 @@ def put_on_finding(
     asked = bisection.request
     with store.transaction():
         ended = store.bisections.finish(bisection.id, holder, answer, time)
-        if asked.regression_id and answer.suspect_range is not None:
+        if not asked.regression_id or answer.state is BisectionState.STOPPED:
+            return ended
+        repository = next(each for each in store.commits.repositories() if each.id == asked.repository_id)
+        if answer.suspect_range is not None:
             members = store.findings.live_members(asked.regression_id)
             moved = MovedPoints(
                 frozenset(member.id for member in members), frozenset(member.suspect_range for member in members)
             )
-            repository = store.findings.repository_of(asked.regression_id)
             regroup(store, repository, moved=moved)
-            located = store.findings.groups.suspect_ranges(repository).get(asked.regression_id)
-            if answer.state is BisectionState.CULPRIT and located == answer.suspect_range:
-                announce_located(store, repository, asked.regression_id, located, now=time)
+        current = store.findings.groups.suspect_ranges(repository).get(asked.regression_id)
+        if current is None:
+            return ended
+        found = answer.state is BisectionState.CULPRIT and current == answer.suspect_range
+        announce = announce_located if found else announce_bisected
+        announce(store, repository, asked.regression_id, current, now=time)
     return ended

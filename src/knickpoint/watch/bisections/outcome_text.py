@@ -1,0 +1,170 @@
+"""Say in words how a bisection ended: what it tried, what came of it, what to do next."""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from knickpoint.model.bisection import BisectionState, Measured, ProbeOutcome
+from knickpoint.model.commit import Repository
+from knickpoint.model.plain_text import counted, plain_line
+from knickpoint.model.quantity_text import levels_text, percent_text, value_text
+from knickpoint.store import Store
+from knickpoint.store.bisections import JournalProbe, StoredBisection
+
+__all__ = ["OutcomeText", "outcome_text"]
+
+_LONGEST: Final = 500
+"""Characters of one sentence."""
+_MOST_NAMES: Final = 5
+"""Devices or commits that a sentence names."""
+_SHORT: Final = 10
+"""Digits of a hash."""
+_NO_DIFFERENCE: Final = "the ends do not differ when they are measured again"
+"""How the reason of a search begins that the levels of the ends say already."""
+_CERTAIN: Final = 0.995
+"""A probability above this is "more than 99 %": no measurement is certain."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeText:
+    """How a bisection ended, in whole sentences.
+
+    Attributes:
+        tried: how many probes it made, of how many commits, on which devices.
+        meaning: what came of it.
+        remedy: what to do next.
+    """
+
+    tried: str
+    meaning: str
+    remedy: str
+
+
+def outcome_text(store: Store, repository: Repository, bisection: StoredBisection) -> OutcomeText:
+    """Return how an ended bisection ended; the levels are those that its probes of the ends measured."""
+    probes = [each for each in store.bisections.journal(bisection.id).probes() if each.result is not None]
+    text = OutcomeText(
+        _tried(bisection, probes), _meaning(store, repository, bisection, probes), _remedy(bisection, probes)
+    )
+    return OutcomeText(*(plain_line(each, _LONGEST) for each in (text.tried, text.meaning, text.remedy)))
+
+
+def _tried(bisection: StoredBisection, probes: Sequence[JournalProbe]) -> str:
+    if not probes:
+        return f"{bisection.name} measured nothing."
+    last = len(bisection.request.slots) - 1
+    places = {each.place for each in probes}
+    between = len(places - {0, last})
+    ends = "the two ends" if {0, last} <= places else "one end"
+    what = [ends] if places & {0, last} else []
+    what += [f"{between} of {counted(last - 1, 'commit')} between them"] if between else []
+    devices = sorted({each.result.device for each in probes if each.result is not None})
+    skipped = sum(each.result is not None and each.result.outcome is ProbeOutcome.SKIPPED for each in probes)
+    failed = f"; {skipped} of the probes could not be built or measured" if skipped else ""
+    made = counted(len(probes), "probe")
+    return f"{bisection.name} made {made} of {' and '.join(what)} on {_listed(devices)}{failed}."
+
+
+def _meaning(store: Store, repository: Repository, bisection: StoredBisection, probes: Sequence[JournalProbe]) -> str:
+    answer, ends = bisection.answer, _ends(bisection, probes)
+    share = "more than 99 %" if answer.probability > _CERTAIN else percent_text(answer.probability)
+    culprits = [each.commit.hash[:_SHORT] for each in store.commits.get(repository, list(answer.culprits))]
+    reason = answer.reason
+    match answer.state:
+        case BisectionState.NOT_REPRODUCIBLE if ends:
+            found, reason = f"The change did not show again: {ends}", reason.removeprefix(_NO_DIFFERENCE).lstrip("; ")
+        case BisectionState.NOT_REPRODUCIBLE:
+            found = "The change did not show again"
+        case BisectionState.GAVE_UP:
+            found = "The commit was not found"
+        case BisectionState.RANGE if culprits:
+            found = f"Each of {_listed(culprits)} made a change, with a probability of {share}"
+        case BisectionState.RANGE:
+            found = f"{_left(store, repository, bisection)}, with a probability of {share}"
+        case _ if not culprits:
+            found = "The change is in another repository"
+        case _:
+            found = f"{_listed(culprits)} made a change, with a probability of {share}, but results place this change elsewhere"
+    return f"{found}. {_sentence(reason)}".rstrip()
+
+
+def _remedy(bisection: StoredBisection, probes: Sequence[JournalProbe]) -> str:
+    answer, profile = bisection.answer, bisection.request.profile
+    match answer.state:
+        case BisectionState.NOT_REPRODUCIBLE:
+            return (
+                "Look for what else differed when the values changed, such as the machine or what else ran on it. If it"
+                " was noise, mark the change as noise."
+            )
+        case BisectionState.GAVE_UP:
+            log = f"Read the log of {bisection.name} on the page of the change, mend what stopped it or raise the budget of"
+            mend = f"{log} the profile {profile}" if probes else f"Mend the profile {profile} in knickpoint.toml"
+            return f"{mend}, and start another bisection."
+        case BisectionState.RANGE if answer.culprits:
+            return "Review each of them: undoing one leaves the change of the others."
+        case BisectionState.RANGE:
+            return f"Review these commits together; the log of {bisection.name} says why no measurement separates them."
+        case BisectionState.CULPRIT if not answer.culprits:
+            return "Look for the cause there. The commits of this repository are not to blame."
+    return f"Compare what {bisection.name} measured with the newest results on the page of the change."
+
+
+def _left(store: Store, repository: Repository, bisection: StoredBisection) -> str:
+    """Return "The change is in one of the 3 commits 1a2b3c4d5e..9c8d7e6f50"."""
+    found = bisection.answer.suspect_range
+    slots = bisection.request.slots
+    if found is None:
+        return "The change is in one of the commits that were searched"
+    ends = {
+        each.slot: each.commit.hash[:_SHORT] for each in store.commits.get(repository, [found.previous, found.slot])
+    }
+    inside = slots.index(found.slot) - slots.index(found.previous) if {found.previous, found.slot} <= set(slots) else 0
+    place = "..".join(ends[slot] for slot in (found.previous, found.slot) if slot in ends)
+    return f"The change is in one of the {counted(inside, 'commit')} {place}" if inside else f"The change is in {place}"
+
+
+def _ends(bisection: StoredBisection, probes: Sequence[JournalProbe]) -> str:
+    """Return the levels of both ends by device, as in "on lab-1, both ends measured 101 ms"; "" without values."""
+    key, last = bisection.request.trace_key, len(bisection.request.slots) - 1
+    values: dict[str, dict[int, list[Measured]]] = defaultdict(lambda: defaultdict(list))
+    for probe in probes:
+        measured = _followed(probe, key)
+        if measured is not None and probe.result is not None and probe.place in {0, last}:
+            values[probe.result.device][probe.place].append(measured)
+    texts = [
+        f"on {device}, {_levels(by_place[0], by_place[last])}"
+        for device, by_place in sorted(values.items())
+        if by_place.keys() >= {0, last}
+    ]
+    return "; ".join(texts[:_MOST_NAMES])
+
+
+def _followed(probe: JournalProbe, key: str) -> Measured | None:
+    measured: Mapping[str, Measured] = probe.result.measured if probe.result is not None else {}
+    return measured.get(key)
+
+
+def _levels(before: Collection[Measured], after: Collection[Measured]) -> str:
+    unit = next((each.unit for each in before), "")
+    levels = [statistics.median(each.value for each in values) for values in (before, after)]
+    texts = [value_text(level, unit) for level in levels]
+    if texts[0] == texts[1]:
+        return f"both ends measured {texts[0]}"
+    return f"the ends measured {levels_text(levels[0], levels[1], unit)}"
+
+
+def _sentence(reason: str) -> str:
+    text = reason.strip().rstrip(".")
+    return f"{text[0].upper()}{text[1:]}." if text else ""
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = list(names[:_MOST_NAMES])
+    more = len(names) - len(shown)
+    if more:
+        shown.append(f"{more} more")
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

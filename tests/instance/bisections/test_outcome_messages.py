@@ -1,0 +1,174 @@
+"""How a bisection ended reaches those who heard of the change: by a real mail server, and as a comment in the ticket."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from tests.instance.bisections.bisectable import CULPRIT, Bisectable, QuickPool, profile
+from tests.notify.conftest import serving
+from tests.notify.github_server import GitHubServer
+from tests.notify.mail_servers import MailBox, serving_mail
+from tests.notify.tracker_server import TOKEN
+from tests.watch.conftest import QUICK
+
+from knickpoint.history import Git
+from knickpoint.instance import Instance
+from knickpoint.instance.bisections import request_bisection, run_bisection, stop_bisection
+from knickpoint.instance.notifications import Notifications
+from knickpoint.model.announcement import AnnouncementKind
+from knickpoint.model.bisection import ProbeOutcome, ProbeResult
+from knickpoint.notify.settings import ChannelKind, ChannelSettings
+
+
+@dataclass
+class Announced:
+    """An instance whose regression was announced by mail and in a ticket, and where both arrive."""
+
+    slowed: Bisectable
+    box: MailBox
+    tracker: GitHubServer
+    pool: QuickPool
+    instance: Instance
+
+    def bisect(self, **changes: object) -> None:
+        """Bisect the regression, and send what is due."""
+        config = replace(self.instance.config, bisect={"quick": profile(**changes)})
+        instance = replace(self.instance, config=config)
+        asked = request_bisection(instance, self.slowed.regression, who="ann")
+        run_bisection(instance, asked, self.pool, worker="test")
+        self.send()
+
+    def send(self) -> None:
+        """Send as a process that begins now does."""
+        Notifications(self.instance, "test").drain()
+
+    def mails(self) -> list[str]:
+        """The text of each mail, the lines of a paragraph joined."""
+        texts = (mail.get_body(("plain",)) for mail in self.box.mails)
+        return [" ".join(text.get_content().split()) for text in texts if text is not None]
+
+    def comments(self) -> list[str]:
+        """The comments in the only ticket."""
+        (ticket,) = self.tracker.tickets.values()
+        return ticket.comments
+
+
+@pytest.fixture
+def announced(slowed: Bisectable) -> Iterator[Announced]:
+    with serving_mail() as box, serving(GitHubServer()) as tracker:
+        mails = ChannelSettings(
+            "mails",
+            ChannelKind.MAIL,
+            server=f"smtp://127.0.0.1:{box.port}",
+            sender="knick@example.org",
+            to=("list@example.org",),
+            authors=False,
+        )
+        code = ChannelSettings("code", ChannelKind.GITHUB, server=tracker.url, token=TOKEN, project="ada/textmill")
+        config = replace(slowed.instance.config, channels={"mails": mails, "code": code})
+        instance = replace(slowed.instance, config=config)
+        store = instance.store
+        store.findings.alerts_in_force.replace([replace(QUICK, notify=("mails", "code"))])
+        store.notifications.switch(on=True)
+        store.notifications.plan((), before=1, after=0, now=store.findings.announcements.after(0)[0].time)
+        location = Path(instance.repositories["project"].location)
+        pool = QuickPool([each.hash for each in Git.at(location).first_parents("main")])
+        made = Announced(slowed, box, tracker, pool, instance)
+        made.send()
+        yield made
+
+
+def kinds(announced: Announced) -> list[AnnouncementKind]:
+    store = announced.instance.store
+    return [row.kind for row in store.findings.announcements.of_regression(announced.slowed.regression)]
+
+
+def level(value: float) -> Callable[[int], float]:
+    return lambda _place: value
+
+
+def test_a_change_that_does_not_show_again_is_one_mail_and_one_comment_with_what_the_ends_measured(
+    announced: Announced,
+) -> None:
+    announced.pool.level = level(100.8)
+    announced.bisect()
+    announced.send()
+    first, mail = announced.mails()
+    (comment,) = announced.comments()
+    assert "Bisection:" not in first
+    assert mail.startswith("Not reproducible: parse (kind=p) is 30 % slower since one of the 5 commits ")
+    for text in (mail, " ".join(comment.split())):
+        assert "B1 made " in text
+        assert " of the two ends" in text
+        assert "The change did not show again: on lab-1, " in text
+        assert "101 ms" in text
+        assert "Look for what else differed when the values changed" in text
+    assert kinds(announced) == [AnnouncementKind.REGRESSED, AnnouncementKind.BISECTED]
+
+
+def test_a_search_that_gives_up_says_why_and_what_to_raise(announced: Announced) -> None:
+    announced.bisect(most_probes=2)
+    mail = announced.mails()[-1]
+    assert mail.startswith("Commit not found: parse (kind=p) is 30 % slower")
+    assert "Bisection: B1 made 2 probes of the two ends on lab-1." in mail
+    assert "The commit was not found. The budget of 2 probes is spent; with a probability of " in mail
+    assert "raise the budget of the profile quick, and start another bisection." in mail
+
+
+def test_a_range_that_no_measurement_separates_names_the_commits_that_are_left(announced: Announced) -> None:
+    measure = announced.pool.wait
+
+    def wait(seconds: float) -> list[ProbeResult]:
+        skipped = [announced.pool.commits[CULPRIT], announced.pool.commits[CULPRIT + 1]]
+        return [
+            replace(each, outcome=ProbeOutcome.SKIPPED, measured={}, files=(), reason="the build failed")
+            if each.target.commit in skipped
+            else each
+            for each in measure(seconds)
+        ]
+
+    announced.pool.wait = wait  # type: ignore[method-assign]
+    announced.bisect()
+    mail = announced.mails()[-1]
+    before, last = (announced.pool.commits[slot][:10] for slot in (CULPRIT - 1, CULPRIT + 2))
+    assert mail.startswith("Fewer commits left: parse (kind=p) is 30 % slower since one of the 3 commits ")
+    assert f"The change is in one of the 3 commits {before}..{last}, with a probability of more than 99 %." in mail
+    assert "of the probes could not be built or measured" in mail
+    assert "Commits between them cannot be measured. Review these commits together" in mail
+
+
+def test_several_commits_that_each_made_a_change_are_named(announced: Announced) -> None:
+    announced.pool.level = lambda place: 100.0 + 30.0 * (place >= CULPRIT) + 30.0 * (place >= CULPRIT + 2)
+    announced.bisect()
+    mail = announced.mails()[-1]
+    first, second = announced.pool.commits[CULPRIT][:10], announced.pool.commits[CULPRIT + 2][:10]
+    assert mail.startswith("Several commits found: ")
+    assert f"Each of {first} and {second} made a change" in mail
+    assert "Review each of them: undoing one leaves the change of the others." in mail
+
+
+def test_a_culprit_says_no_more_than_its_commit(announced: Announced) -> None:
+    announced.bisect()
+    mail = announced.mails()[-1]
+    assert mail.startswith("Commit found: ")
+    assert "Bisection:" not in mail
+    assert kinds(announced) == [AnnouncementKind.REGRESSED, AnnouncementKind.LOCATED]
+
+
+def test_a_stop_by_a_person_is_not_announced(announced: Announced) -> None:
+    instance = replace(announced.instance, config=replace(announced.instance.config, bisect={"quick": profile()}))
+    request_bisection(instance, announced.slowed.regression, who="ann")
+    stop_bisection(instance, 1, who="ann")
+    announced.send()
+    assert len(announced.mails()) == 1
+    assert kinds(announced) == [AnnouncementKind.REGRESSED]
+
+
+def test_a_further_bisection_with_the_same_end_is_announced_again(announced: Announced) -> None:
+    announced.bisect(most_probes=2)
+    announced.bisect(most_probes=2)
+    assert ["Bisection: B1" in mail for mail in announced.mails()] == [False, True, False]
+    assert "Bisection: B2" in announced.mails()[-1]
