@@ -15,13 +15,27 @@ test("words with a colon name a field", () => {
   });
 });
 
+test("days bound a period, and sigma the size", () => {
+  expect(parseTriageFilter("since:2026-03-01 until:2026-03-31 sigma:2.5")).toEqual({
+    since: "2026-03-01",
+    until: "2026-03-31",
+    minimum_sigma: 2.5,
+    filter: "",
+  });
+});
+
 test("a quoted value may have spaces", () => {
   expect(parseTriageFilter('assignee:"Ada Lovelace" load')).toEqual({ assignee: "Ada Lovelace", filter: "load" });
 });
 
-test.each(["std::vector", "kind:cubic", "since:yesterday", "alert:", "https://example.org/a", 'Alert:"x'])(
-  "%s is a free word",
-  (word) => {
-    expect(parseTriageFilter(word)).toEqual({ filter: word });
-  },
-);
+test.each([
+  "std::vector",
+  "kind:cubic",
+  "since:yesterday",
+  "sigma:many",
+  "alert:",
+  "https://example.org/a",
+  'Alert:"x',
+])("%s is a free word", (word) => {
+  expect(parseTriageFilter(word)).toEqual({ filter: word });
+});

@@ -119,7 +119,15 @@ def test_filters_keep_what_they_ask_for(knick: Knick) -> None:
         row["regression"] for row in rows if row["date"] > day
     }
     assert listed(knick, "--since", "2999-01-01") == []
+    assert listed(knick, "--until", "1999-01-01") == []
+    assert listed(knick, "--until", "2999-01-01") == rows
     assert len(listed(knick, "--repository", some["repository"], "--alert", some["alerts"][0])) == len(rows)
+
+
+@pytest.mark.usefixtures("judged")
+def test_changes_are_filtered_by_their_size_in_deviations(knick: Knick) -> None:
+    assert listed(knick, "--minimum-sigma", "0.1") == listed(knick)
+    assert listed(knick, "--minimum-sigma", "1e6") == []
 
 
 @pytest.mark.usefixtures("judged")

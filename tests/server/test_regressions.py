@@ -85,6 +85,23 @@ def test_only_changes_of_some_size_are_listed(reader: Client) -> None:
     assert groups(reader, minimum_effect=0.9) == []
 
 
+def test_sizes_are_filtered_in_deviations_of_single_values(reader: Client) -> None:
+    everything = [member for group in groups(reader) for member in group["members"]]
+    sigmas = {member["id"]: abs(member["size"]) / member["deviation"] for member in everything}
+    middle = sorted(sigmas.values())[len(sigmas) // 2]
+    listed = [member["id"] for group in groups(reader, minimum_sigma=middle) for member in group["members"]]
+    assert set(listed) == {key for key, sigma in sigmas.items() if sigma >= middle}
+    assert len(listed) < len(everything)
+
+
+def test_days_bound_the_commits_of_a_list_and_both_take_part(reader: Client) -> None:
+    days = sorted({group["commit"]["time"][:10] for group in groups(reader)})
+    found = [group["commit"]["time"][:10] for group in groups(reader, since=days[0], until=days[0])]
+    assert set(found) == {days[0]}
+    assert groups(reader, until="1999-12-31") == []
+    assert len(groups(reader, until="9999-12-31")) == len(groups(reader))
+
+
 def test_a_finding_that_a_ticket_covers_is_processed_by_it_everywhere(client: Client, instance: Instance) -> None:
     (repository,) = instance.store.commits.repositories()
     slot = instance.store.commits.line(repository).slots[SLOWER]

@@ -4228,6 +4228,12 @@ export interface components {
              */
             minimum_hazard: number;
             /**
+             * Minimum Sigma
+             * @description Only sizes of at least this many standard deviations of single values.
+             * @default 0
+             */
+            minimum_sigma: number;
+            /**
              * Processed
              * @description The processed ones instead of the unprocessed.
              * @default false
@@ -4252,6 +4258,11 @@ export interface components {
              * @default
              */
             ticket: string;
+            /**
+             * Until
+             * @description Only findings at commits of this day or earlier, in UTC.
+             */
+            until?: string | null;
         };
         /**
          * LogLineAnswer
@@ -10516,6 +10527,8 @@ export interface operations {
                 condition?: components["schemas"]["Condition"] | null;
                 /** @description Only findings at commits of this day or later, in UTC. */
                 since?: string | null;
+                /** @description Only findings at commits of this day or earlier, in UTC. */
+                until?: string | null;
                 /** @description Only findings of this alert. */
                 alert?: string;
                 /** @description Only findings of alerts of this kind: `work`, `informational`, `canary` or `any`. Default: `work`, and `any` where `alert` names one. */
@@ -10528,6 +10541,8 @@ export interface operations {
                 minimum_hazard?: number;
                 /** @description Only relative sizes of at least this; 0.02 is 2 %. */
                 minimum_effect?: number;
+                /** @description Only sizes of at least this many standard deviations of single values. */
+                minimum_sigma?: number;
             };
             header?: never;
             path?: never;
@@ -12235,6 +12250,8 @@ export interface operations {
                 condition?: components["schemas"]["Condition"] | null;
                 /** @description Only findings at commits of this day or later, in UTC. */
                 since?: string | null;
+                /** @description Only findings at commits of this day or earlier, in UTC. */
+                until?: string | null;
                 /** @description Only findings of this alert. */
                 alert?: string;
                 /** @description Only findings of alerts of this kind: `work`, `informational`, `canary` or `any`. Default: `work`, and `any` where `alert` names one. */
@@ -12247,6 +12264,8 @@ export interface operations {
                 minimum_hazard?: number;
                 /** @description Only relative sizes of at least this; 0.02 is 2 %. */
                 minimum_effect?: number;
+                /** @description Only sizes of at least this many standard deviations of single values. */
+                minimum_sigma?: number;
             };
             header?: never;
             path?: never;

@@ -2,12 +2,16 @@
 
 import type { ListFilter } from "../api/client";
 
+const DAY = /^\d{4}-\d{2}-\d{2}$/;
+
 /** What words may name, with the values that only some of them take. */
 const FIELDS = {
   alert: undefined,
   assignee: undefined,
   ticket: undefined,
-  since: /^\d{4}-\d{2}-\d{2}$/,
+  since: DAY,
+  until: DAY,
+  sigma: /^\d+(\.\d+)?$/,
   kind: /^(step|drift|mode|noise)$/,
   certainty: /^(provisional|settled)$/,
   condition: /^(present|recovered)$/,
@@ -15,11 +19,12 @@ const FIELDS = {
 
 type Field = keyof typeof FIELDS;
 
-export type FilterFields = Pick<ListFilter, "filter"> & Partial<Record<Field, string>>;
+export type FilterFields = Pick<ListFilter, "filter"> &
+  Partial<Record<Exclude<Field, "sigma">, string>> & { minimum_sigma?: number };
 
 /** What people see of the words that they can use. */
 export const FILTER_HINT =
-  "Words of the commit, its author or the trace, name=value of a param, and alert: assignee: ticket: since: kind: certainty: condition:";
+  "Words of the commit, its author or the trace, name=value of a param, and alert: assignee: ticket: since: until: sigma: kind: certainty: condition:";
 
 /**
  * Split a filter into its fields and its free words. A value with spaces is quoted: `assignee:"Ada Lovelace"`.
@@ -34,7 +39,8 @@ export function parseTriageFilter(text: string): FilterFields {
     if (isField(name) && (FIELDS[name]?.test(value) ?? true)) fields[name] = value;
     else words.push(word);
   }
-  return { ...fields, filter: words.join(" ") };
+  const { sigma, ...named } = fields;
+  return { ...named, ...(sigma ? { minimum_sigma: Number(sigma) } : {}), filter: words.join(" ") };
 }
 
 function isField(name: string): name is Field {

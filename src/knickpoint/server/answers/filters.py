@@ -59,7 +59,9 @@ def matching_members(wanted: ListFilter) -> Selection:
         ticket=wanted.ticket,
         minimum_hazard=wanted.minimum_hazard,
         minimum_effect=wanted.minimum_effect,
+        minimum_sigma=wanted.minimum_sigma,
         since=datetime.combine(wanted.since, time.min, UTC) if wanted.since else None,
+        before=datetime.combine(wanted.until, time.max, UTC) if wanted.until else None,
     )
     return replace(selection, conditions=frozenset({wanted.condition})) if wanted.condition else selection
 

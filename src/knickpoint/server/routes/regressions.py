@@ -77,6 +77,7 @@ def _filtered(
         Condition | None, Query(description="Only findings in this condition, as `recovered`.")
     ] = None,
     since: Annotated[date | None, Query(description="Only findings at commits of this day or later, in UTC.")] = None,
+    until: Annotated[date | None, Query(description="Only findings at commits of this day or earlier, in UTC.")] = None,
     alert: Annotated[str, Query(description="Only findings of this alert.")] = "",
     alert_kind: Annotated[
         AlertKindFilter | None,
@@ -90,6 +91,9 @@ def _filtered(
     minimum_hazard: Annotated[float, Query(ge=0, description="Only hazard levels of at least this magnitude.")] = 0.0,
     minimum_effect: Annotated[
         float, Query(ge=0, description="Only relative sizes of at least this; 0.02 is 2 %.")
+    ] = 0.0,
+    minimum_sigma: Annotated[
+        float, Query(ge=0, description="Only sizes of at least this many standard deviations of single values.")
     ] = 0.0,
 ) -> ListFilter:
     """Read the filter of a list from the parameters of a request."""
@@ -105,12 +109,14 @@ def _filtered(
         kind=kind,
         condition=condition,
         since=since,
+        until=until,
         alert=alert,
         alert_kind=alert_kind,
         assignee=assignee,
         ticket=ticket,
         minimum_hazard=minimum_hazard,
         minimum_effect=minimum_effect,
+        minimum_sigma=minimum_sigma,
     )
 
 

@@ -39,6 +39,7 @@ class ListFilter(Answer):
     kind: FindingKind | None = Field(default=None, description="Only findings of this kind.")
     condition: Condition | None = Field(default=None, description="Only findings in this condition, as `recovered`.")
     since: date | None = Field(default=None, description="Only findings at commits of this day or later, in UTC.")
+    until: date | None = Field(default=None, description="Only findings at commits of this day or earlier, in UTC.")
     alert: Text = Field(default="", description="Only findings of this alert.")
     alert_kind: AlertKindFilter | None = Field(
         default=None,
@@ -48,3 +49,6 @@ class ListFilter(Answer):
     ticket: Text = Field(default="", description="Only findings that belong to this ticket.")
     minimum_hazard: float = Field(default=0.0, ge=0, description="Only hazard levels of at least this magnitude.")
     minimum_effect: float = Field(default=0.0, ge=0, description="Only relative sizes of at least this; 0.02 is 2 %.")
+    minimum_sigma: float = Field(
+        default=0.0, ge=0, description="Only sizes of at least this many standard deviations of single values."
+    )

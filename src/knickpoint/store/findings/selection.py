@@ -53,8 +53,10 @@ class Selection:
         ticket: only members of this ticket, by decision or by match.
         minimum_hazard: only members whose hazard level is at least that far from 0.
         since: only regressions at commits of this time or later.
+        before: only regressions at commits before this time.
         traces: only members of these traces, by id; None means all.
         minimum_effect: only members whose |relative size| is at least that (0.02 is 2 %).
+        minimum_sigma: only members whose |size| is at least that many standard deviations of single values.
     """
 
     processed: bool | None = None
@@ -72,7 +74,9 @@ class Selection:
     ticket: str = ""
     minimum_hazard: float = 0.0
     minimum_effect: float = 0.0
+    minimum_sigma: float = 0.0
     since: datetime | None = None
+    before: datetime | None = None
     traces: frozenset[int] | None = None
 
 
@@ -140,10 +144,14 @@ def member_conditions(database: Database, repository_id: int, selection: Selecti
         clauses.append(regression.c.slot == selection.slot)
     if selection.since is not None:
         clauses.append(commit.time >= selection.since.timestamp())
+    if selection.before is not None:
+        clauses.append(commit.time < selection.before.timestamp())
     if selection.minimum_hazard > 0:
         clauses.append(func.abs(point.hazard) >= selection.minimum_hazard)
     if selection.minimum_effect > 0:
         clauses.append(func.abs(point.relative_size) >= selection.minimum_effect)
+    if selection.minimum_sigma > 0:
+        clauses.append(func.abs(point.size) >= selection.minimum_sigma * point.deviation)
     columns = (point.trace_key, commit.hash, commit.author, commit.subject)
     clauses += [or_(*(_contains(column, word) for column in columns)) for word in selection.text.split()]
     return clauses + _concerning(database, selection)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time
 
 import click
 
@@ -50,11 +50,24 @@ __all__ = ["command"]
     "--minimum-effect", type=click.FloatRange(0), default=0.0, help="Only changes of at least this size: 0.02 is 2 %."
 )
 @click.option(
+    "--minimum-sigma",
+    type=click.FloatRange(0),
+    default=0.0,
+    help="Only changes of at least this many standard deviations of single values.",
+)
+@click.option(
     "--since",
     type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]),
     default=None,
     metavar="DATE",
     help="Only changes at commits of this day (UTC) and later: 2026-03-14.",
+)
+@click.option(
+    "--until",
+    type=click.DateTime(["%Y-%m-%d"]),
+    default=None,
+    metavar="DATE",
+    help="Only changes at commits of this day (UTC) and earlier.",
 )
 @click.option(
     "--alert-kind",
@@ -90,7 +103,9 @@ def command(
     certainty: str | None,
     alert_kind: str | None,
     minimum_effect: float,
+    minimum_sigma: float,
     since: datetime | None,
+    until: datetime | None,
     assignee: str,
     ticket: str,
     gone: bool,
@@ -121,7 +136,9 @@ def command(
         assignee=assignee,
         ticket=ticket,
         minimum_effect=minimum_effect,
+        minimum_sigma=minimum_sigma,
         since=None if since is None else since.replace(tzinfo=UTC),
+        before=None if until is None else datetime.combine(until, time.max, UTC),
     )
     processed = {"unprocessed": False, "processed": True, "all": None}[status]
     sides = tuple(side for side, listed in ((False, work or not history), (True, history or not work)) if listed)
