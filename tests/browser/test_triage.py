@@ -312,6 +312,12 @@ def test_words_of_the_filter_name_alerts_people_and_days(browse: Visit) -> None:
     page = browse("/triage?q=since:2026-01-11 alert:default")
     expect(groups(page)).to_have_count(1)
     expect(groups(page)).to_contain_text("Read files ahead")
+    page.locator("#filter").fill("until:2026-01-10 sigma:0.5")
+    page.wait_for_url("**until*")
+    expect(groups(page).first).to_be_visible()
+    expect(page.locator("table.findings")).not_to_contain_text("Read files ahead")
+    page.locator("#filter").fill("sigma:1000")
+    expect(groups(page)).to_have_count(0)
     page.locator("#filter").fill("assignee:grace")
     expect(groups(page)).to_have_count(0)
 

@@ -24,7 +24,7 @@ function accepts(search: URLSearchParams): (finding: Finding) => boolean {
   const words = get("filter").toLowerCase().split(/\s+/).filter(Boolean);
   const kind = get("alert_kind") || (get("alert") ? "any" : "work");
   return (finding) => {
-    const { commit, trace, hazard, relative_size: size } = finding;
+    const { commit, trace, hazard, relative_size: share, size, deviation } = finding;
     const texts = [trace.key, commit.hash, commit.author, commit.subject].map((text) => text.toLowerCase());
     return (
       (!get("repository") || trace.repository === get("repository")) &&
@@ -33,12 +33,14 @@ function accepts(search: URLSearchParams): (finding: Finding) => boolean {
         (name) => !get(name) || finding[name] === get(name),
       ) &&
       (!get("since") || (commit.time ?? "") >= get("since")) &&
+      (!get("until") || (commit.time ?? "9").slice(0, 10) <= get("until")) &&
       (!get("assignee") || finding.assignee === get("assignee")) &&
       (!get("alert") || finding.alerts.includes(get("alert"))) &&
       (!get("ticket") || [finding.ticket, finding.matched_ticket].includes(get("ticket"))) &&
       words.every((word) => texts.some((text) => text.includes(word))) &&
       Math.abs(hazard ?? 0) >= Number(get("minimum_hazard")) &&
-      Math.abs(size ?? Infinity) >= Number(get("minimum_effect"))
+      Math.abs(share ?? Infinity) >= Number(get("minimum_effect")) &&
+      (Number(get("minimum_sigma")) === 0 || Math.abs(size) >= Number(get("minimum_sigma")) * (deviation ?? Infinity))
     );
   };
 }

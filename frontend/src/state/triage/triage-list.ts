@@ -44,12 +44,14 @@ export function listFilter(route: TriageRoute): ListFilter {
     kind: (fields.kind ?? null) as NonNullable<ListFilter["kind"]> | null,
     condition: (fields.condition ?? null) as NonNullable<ListFilter["condition"]> | null,
     since: fields.since ?? null,
+    until: fields.until ?? null,
     alert: fields.alert ?? "",
     alert_kind: (route.alertKind || null) as NonNullable<ListFilter["alert_kind"]> | null,
     assignee: fields.assignee ?? "",
     ticket: fields.ticket ?? "",
     minimum_hazard: 0,
     minimum_effect: route.minimumPercent / 100,
+    minimum_sigma: fields.minimum_sigma ?? 0,
   };
 }
 

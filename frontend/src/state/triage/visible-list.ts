@@ -23,6 +23,7 @@ const UNPROCESSED: ListFilter = {
   ticket: "",
   minimum_hazard: 0,
   minimum_effect: 0,
+  minimum_sigma: 0,
 };
 
 const noList = (): VisibleList => ({ filter: UNPROCESSED, order: [] });

@@ -4,6 +4,7 @@ import { html, nothing } from "lit";
 import type { Finding, Regression, Status } from "../../api/client";
 import { findingSparkline } from "../../charts/sparkline";
 import "../../components/decision-log";
+import { PUBLISHED } from "../../routes/address";
 import { routeUrl } from "../../routes/routes";
 import type { Tab } from "../../routes/triage";
 import { checkState, selectionOfRow, type FindingRow, type RegressionRow, type Row } from "../../state/triage/rows";
@@ -109,7 +110,7 @@ function renderRegression(context: TriageContext, row: RegressionRow, current: b
       ${renderActions(context, row, `all of ${commit.short}`)}
     </tr>
     ${
-      row.expanded && regression.traces >= MANY_TRACES
+      row.expanded && regression.traces >= MANY_TRACES && PUBLISHED === undefined
         ? html`<tr class="more">
             <td></td>
             <td colspan="8"><kp-breakdown .regression=${regression} .context=${context}></kp-breakdown></td>
