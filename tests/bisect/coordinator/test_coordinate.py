@@ -64,9 +64,10 @@ def test_three_devices_find_one_of_sixteen_commits_together(repository: GitRepos
         FileJournal(tmp_path / "journal.jsonl", {}, resume=False) as journal,
     ):
         answer = coordinate(asked, pool, journal)
+    log = (tmp_path / "journal.jsonl").read_text()
     assert (answer.state, answer.places) == (BisectionState.CULPRIT, (10,))
-    results = [entry.result for entry in answer.entries if entry.result]
-    assert {result.device for result in results} == {"one", "two", "three"}
+    # A probe whose answer decides nothing any more is cancelled: how many have a result depends on the load of the machine.
+    assert {device for device in ("one", "two", "three") if f" on {device}: " in log} == {"one", "two", "three"}
     # Further probes of an end may go to any device that is free; the first of both are compared with each other.
     ends = [entry.planned for entry in answer.entries if entry.planned.purpose is ProbePurpose.END][:2]
     assert {planned.place for planned in ends} == {0, 16}

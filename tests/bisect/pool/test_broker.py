@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from tests.bisect.pool.probes import job
 
 from knickpoint.bisect.job import Device, ProbeJob
-from knickpoint.bisect.pool.broker import Broker, DeviceState, JobRequest, Offer, Order, PoolRules
+from knickpoint.bisect.pool.broker import Broker, Order, PoolRules
+from knickpoint.bisect.pool.members import DeviceState, JobRequest, Offer
 from knickpoint.bisect.pool.probe_run import lost
 from knickpoint.bisect.settings import DeviceSettings, DeviceUse
 from knickpoint.model.bisection import ProbeOutcome, ProbeResult
+
+_DIGEST = job("1").profile.digest
 
 
 def _broker(*devices: DeviceSettings) -> Broker:
@@ -41,7 +45,7 @@ def test_a_result_waits_until_its_session_says_that_it_has_it() -> None:
     broker = _broker()
     broker.join(_offer("a"), 0.0)
     broker.submit("s", 1, ["1"], [_request(job("1"))], 0.0)
-    broker.result("a", _started(broker).run, _result("1"), 1.0)
+    broker.result("a", _started(broker).run, _DIGEST, _result("1"), 1.0)
     for _ in range(2):
         assert [(each.probe, each.device) for each in broker.collect("s", [], 1.0)] == [("1", "a")]
     assert broker.collect("s", ["1"], 1.0) == ()
@@ -80,7 +84,7 @@ def test_a_new_session_takes_over_the_probe_of_one_that_died() -> None:
     broker.tick(21.0)
     assert not broker.knows("old")
     assert broker.take_orders() == ()
-    broker.result("a", run, _result("1"), 22.0)
+    broker.result("a", run, _DIGEST, _result("1"), 22.0)
     assert [each.outcome for each in broker.collect("new", [], 22.0)] == [ProbeOutcome.MEASURED]
 
 
@@ -90,9 +94,72 @@ def test_a_silent_agent_loses_its_probe_once_and_its_late_result_counts_as_nothi
     broker.submit("s", 1, ["1"], [_request(job("1"))], 0.0)
     run = _started(broker).run
     assert broker.tick(10.1) == ("a",)
-    broker.result("a", run, _result("1"), 10.2)
+    broker.result("a", run, _DIGEST, _result("1"), 10.2)
     (result,) = broker.collect("s", [], 10.3)
     assert (result.outcome, result.device) == (ProbeOutcome.LOST, "a")
+
+
+def test_a_result_that_an_earlier_scheduler_ordered_ends_the_probe_that_was_started_again() -> None:
+    broker = _broker()
+    for name in "ab":
+        broker.join(_offer(name), 0.0)
+    broker.drain("a")
+    broker.submit("s", 1, ["1"], [_request(job("1"))], 0.0)
+    run = _started(broker).run
+    broker.result("a", "1#7", _DIGEST, _result("1"), 1.0)
+    assert broker.take_orders() == (Order("b", run),)
+    assert [(each.outcome, each.device) for each in broker.collect("s", [], 1.0)] == [(ProbeOutcome.MEASURED, "a")]
+
+
+def test_a_result_that_comes_before_its_job_is_asked_for_again_waits_for_it() -> None:
+    broker = _broker()
+    broker.join(_offer("a"), 0.0)
+    broker.result("a", "1#7", _DIGEST, _result("1"), 1.0)
+    broker.submit("s", 1, ["1", "2"], [_request(job("1")), _request(job("2"))], 2.0)
+    assert [each.probe for each in broker.collect("s", [], 2.0)] == ["1"]
+    assert _started(broker).run.startswith("2#")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [job("1", commit="2" * 40), job("1", device="b"), replace(job("1"), probe="3")],
+    ids=["another commit", "another device", "another probe"],
+)
+def test_a_late_result_serves_no_other_job(asked: ProbeJob) -> None:
+    broker = _broker()
+    for name in "ab":
+        broker.join(_offer(name), 0.0)
+    broker.result("a", "1#7", _DIGEST, _result("1"), 1.0)
+    broker.submit("s", 1, [asked.probe], [_request(asked)], 2.0)
+    assert broker.collect("s", [], 2.0) == ()
+    broker.result("a", "1#7", _DIGEST, _result("1"), 3.0)
+    assert broker.collect("s", [], 3.0) == ()
+
+
+def test_a_late_result_is_forgotten_after_a_while() -> None:
+    broker = _broker()
+    broker.join(_offer("a"), 0.0)
+    broker.result("a", "1#7", _DIGEST, _result("1"), 1.0)
+    broker.hear("a", 700.0)
+    broker.tick(700.0)
+    broker.submit("s", 1, ["1"], [_request(job("1"))], 700.0)
+    assert broker.collect("s", [], 700.0) == ()
+
+
+def test_a_scheduler_that_ends_gives_no_further_probe_and_has_finished_when_all_results_are_taken() -> None:
+    broker = _broker()
+    broker.join(_offer("a"), 0.0)
+    broker.submit("s", 1, ["1", "2"], [_request(job("1")), _request(job("2"))], 0.0)
+    run = _started(broker).run
+    broker.end_after_probes()
+    states = [(broker.under_way, broker.finished)]
+    broker.result("a", run, _DIGEST, _result(run[0]), 1.0)
+    states.append((broker.under_way, broker.finished))
+    broker.collect("s", [run[0]], 2.0)
+    states.append((broker.under_way, broker.finished))
+    assert states == [(1, False), (0, False), (0, True)]
+    assert broker.take_orders() == ()
+    assert broker.devices() == ()
 
 
 def test_commands_come_from_the_configuration_of_the_pool() -> None:

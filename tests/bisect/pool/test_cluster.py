@@ -168,6 +168,64 @@ def test_plain_tcp_gets_no_answer(cluster: TestPool) -> None:
             assert plain.recv(1) in {b"", b"\x15"}  # the end, or an alert of TLS
 
 
+def _start_again(made: tuple[TestPool, dict[str, Program]]) -> None:
+    """Start the scheduler again, and wait for its agents."""
+    cluster, programs = made
+    programs["pool"] = cluster.pool()
+    for name in "ab":
+        programs["pool"].wait_for(f"device {name} joined")
+
+
+def test_a_result_that_the_scheduler_did_not_confirm_survives_its_kill(
+    made: tuple[TestPool, dict[str, Program]],
+) -> None:
+    cluster, programs = made
+    waits = cluster.directory / "go"
+    waits.unlink(missing_ok=True)
+    with DaskPool(cluster.access) as pool:
+        pool.submit(job("7", does=f"until {waits}", device="a"))
+        programs["a"].wait_for("probe 7:")
+        programs["pool"].process.send_signal(signal.SIGSTOP)
+        waits.touch()
+        programs["a"].wait_for("probe 7: measured")
+        programs["pool"].kill()
+        _start_again(made)
+        (result,) = pool.wait(_LONGEST)
+    assert (result.probe, result.outcome) == ("7", ProbeOutcome.MEASURED)
+    begun = (cluster.directory / "workspaces" / "a" / "begun.txt").read_text().splitlines()
+    assert sum(line.startswith("7#") for line in begun) == 1
+
+
+def test_a_scheduler_that_is_asked_to_end_hands_out_the_results_of_its_probes_first(
+    made: tuple[TestPool, dict[str, Program]],
+) -> None:
+    cluster, programs = made
+    waits = cluster.directory / "go"
+    waits.unlink(missing_ok=True)
+    with DaskPool(cluster.access) as pool:
+        pool.submit(job("8", does=f"until {waits}", device="a"))
+        programs["a"].wait_for("probe 8:")
+        programs["pool"].process.send_signal(signal.SIGTERM)
+        programs["pool"].wait_for("ends after 1 probe under way; a second signal ends it at once")
+        waits.touch()
+        (result,) = pool.wait(_LONGEST)
+    assert result.outcome is ProbeOutcome.MEASURED
+    assert programs["pool"].end() == 0
+    _start_again(made)
+
+
+def test_a_second_signal_ends_a_scheduler_at_once(made: tuple[TestPool, dict[str, Program]]) -> None:
+    cluster, programs = made
+    with DaskPool(cluster.access) as pool:
+        pool.submit(job("9", does="hang", device="a"))
+        programs["a"].wait_for("probe 9:")
+        programs["pool"].process.send_signal(signal.SIGTERM)
+        programs["pool"].wait_for("ends after")
+        programs["pool"].process.send_signal(signal.SIGTERM)
+        assert programs["pool"].end() == -signal.SIGTERM
+        _start_again(made)
+
+
 def test_an_agent_ends_after_its_probe_when_it_is_asked_to(made: tuple[TestPool, dict[str, Program]]) -> None:
     cluster, programs = made
     with DaskPool(cluster.access) as pool:

@@ -6,8 +6,9 @@ from knickpoint.model.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from knickpoint.bisect.pool.access import PoolAccess, pool_access
-    from knickpoint.bisect.pool.broker import DeviceState, DeviceStatus, PoolRules
+    from knickpoint.bisect.pool.broker import PoolRules
     from knickpoint.bisect.pool.local import LocalPool, machine_name
+    from knickpoint.bisect.pool.members import DeviceState, DeviceStatus
     from knickpoint.bisect.pool.opening import open_pool
     from knickpoint.bisect.pool.service import serve_agent, serve_pool
 
@@ -25,8 +26,8 @@ __all__ = [
 ]
 
 _MODULES: Final = {
-    "DeviceState": "knickpoint.bisect.pool.broker",
-    "DeviceStatus": "knickpoint.bisect.pool.broker",
+    "DeviceState": "knickpoint.bisect.pool.members",
+    "DeviceStatus": "knickpoint.bisect.pool.members",
     "LocalPool": "knickpoint.bisect.pool.local",
     "PoolAccess": "knickpoint.bisect.pool.access",
     "PoolRules": "knickpoint.bisect.pool.broker",

@@ -19,9 +19,9 @@ from distributed import Worker
 
 from knickpoint.bisect.job import Device
 from knickpoint.bisect.pool.access import PoolAccess, connection_trouble, is_refusal
-from knickpoint.bisect.pool.broker import Offer
 from knickpoint.bisect.pool.documents import bounded, job_from_text, text_of_result
 from knickpoint.bisect.pool.local import LocalPool
+from knickpoint.bisect.pool.members import Offer
 from knickpoint.bisect.pool.probe_run import RUN_PROBE, WorkspacePlace
 from knickpoint.bisect.pool.requests import check_device, offer_document
 from knickpoint.bisect.pool.scheduler import OFFER
@@ -44,7 +44,8 @@ class RefusedError(ServiceError):
 class Agent:
     """Lends a device to the pool at ``access`` until it is drained or stopped.
 
-    ``announce`` hears one line about each probe and connection. ``call`` makes a probe, as module:name.
+    ``announce`` hears one line about each probe and connection. ``call`` makes a probe, as module:name. A result is kept until
+    the scheduler says that it has it, and handed in before the agent joins again.
     """
 
     access: PoolAccess
@@ -53,6 +54,7 @@ class Agent:
     announce: Callable[[str], None]
     call: str = RUN_PROBE
     identity: str = field(default_factory=lambda: uuid.uuid4().hex)
+    unconfirmed: dict[str, dict[str, Any]] = field(default_factory=dict, init=False, repr=False)
     _draining: asyncio.Event = field(default_factory=asyncio.Event)
     _stopped: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -92,13 +94,16 @@ class Agent:
                 pause = min(_LONGEST_PAUSE, 2 * pause)
 
     async def _ask(self) -> float:
-        """Ask the scheduler to take this agent, and return its ``heartbeat_seconds``."""
+        """Hand in what no scheduler has confirmed, ask to be taken, and return the ``heartbeat_seconds`` of the pool."""
+        kept = dict(self.unconfirmed)
         async with self.access.scheduler(_ANSWER_SECONDS) as scheduler:
             answer: dict[str, Any] = await getattr(scheduler, "knick-offer")(
-                offer=offer_document(self._offer), proof=self.access.proof(self.identity)
+                offer=offer_document(self._offer), proof=self.access.proof(self.identity), results=list(kept.values())
             )
         if answer["refused"]:
             raise RefusedError(answer["refused"], where=f"device {self.device.name}")
+        for run in kept:
+            self.unconfirmed.pop(run, None)
         return float(answer["heartbeat_seconds"])
 
     @property
@@ -130,6 +135,14 @@ class Agent:
             return True
 
 
+@dataclass(frozen=True, slots=True)
+class _Ordered:
+    """A probe that the scheduler ordered, and the digest of its profile."""
+
+    probe: str
+    digest: str
+
+
 class _AgentWorker(Worker):
     """A worker of Dask for one connection to the scheduler, with a pool of this machine."""
 
@@ -155,7 +168,7 @@ class _AgentWorker(Worker):
             dashboard=False,
         )
         self._agent = agent
-        self._runs: dict[str, str] = {}
+        self._runs: dict[str, _Ordered] = {}
         self._idle = asyncio.Event()
         self._idle.set()
         self._no_more_orders = asyncio.Event()
@@ -169,19 +182,21 @@ class _AgentWorker(Worker):
         )
         self._asyncio_loop = asyncio.get_running_loop()
         self._ended = threading.Event()
-        threading.Thread(target=self._follow, name="probes", daemon=True).start()
+        self._follower = threading.Thread(target=self._follow, name="probes", daemon=True)
+        self._follower.start()
         self.stream_handlers.update(
             {
                 "knick-probe": self.take_probe,
                 "knick-cancel": self.cancel_probe,
+                "knick-taken": self.confirm_result,
                 "knick-drained": self._no_more_orders.set,
             }
         )
 
-    def take_probe(self, run: str, job: str) -> None:
-        """Make a probe."""
+    def take_probe(self, run: str, digest: str, job: str) -> None:
+        """Make a probe; its result goes back with ``digest``, that of the profile, which changes on its way."""
         read = job_from_text(job)
-        self._runs[run] = read.probe
+        self._runs[run] = _Ordered(read.probe, digest)
         self._idle.clear()
         self._agent.announce(f"probe {read.probe}: {read.target.commit[:12]} with {read.profile.name}")
         self._pool.submit(replace(read, probe=run, device="", requester=""))
@@ -189,9 +204,14 @@ class _AgentWorker(Worker):
     def cancel_probe(self, run: str) -> None:
         """End a probe that is not needed any more."""
         if run in self._runs:
-            self._agent.announce(f"probe {self._runs[run]}: cancelled")
+            self._agent.announce(f"probe {self._runs.pop(run).probe}: cancelled")
             self._pool.cancel(run)
-            self._forget(run)
+            self._note_idle()
+
+    def confirm_result(self, run: str) -> None:
+        """Forget a result that the scheduler has."""
+        self._agent.unconfirmed.pop(run, None)
+        self._note_idle()
 
     def send(self, message: dict[str, Any]) -> None:
         """Send a message to the scheduler, unless the connection is lost."""
@@ -200,18 +220,21 @@ class _AgentWorker(Worker):
             stream.send(message)
 
     async def drained(self) -> None:
-        """Wait until the scheduler gives no further order and the probes under way have ended."""
+        """Wait until the scheduler gives no further order and has the results of the probes that were under way."""
         await self._no_more_orders.wait()
         await self._idle.wait()
 
     async def end_probes(self) -> None:
-        """End all probes and their processes."""
+        """End all probes and their processes; what ended before is kept."""
         self._ended.set()
+        await asyncio.to_thread(self._follower.join)
+        for result in self._pool.wait(0.0):
+            self._report(result)
+        self._runs.clear()  # what a probe that is ended says from now on is no result
         await asyncio.to_thread(self._pool.close)
 
-    def _forget(self, run: str) -> None:
-        self._runs.pop(run, None)
-        if not self._runs:
+    def _note_idle(self) -> None:
+        if not self._runs and not self._agent.unconfirmed:
             self._idle.set()
 
     def _progress(self, run: str, text: str) -> None:
@@ -226,15 +249,15 @@ class _AgentWorker(Worker):
 
     def _report(self, result: ProbeResult) -> None:
         run = result.probe
-        if run in self._runs:
-            probe = self._runs[run]
-            self._agent.announce(
-                f"probe {probe}: {result.outcome.value}{f', {result.reason}' if result.reason else ''}"
-            )
-            self.send(
-                {"op": "knick-result", "run": run, "result": text_of_result(bounded(replace(result, probe=probe)))}
-            )
-            self._forget(run)
+        ordered = self._runs.pop(run, None)
+        if ordered is None:
+            return
+        reason = f", {result.reason}" if result.reason else ""
+        self._agent.announce(f"probe {ordered.probe}: {result.outcome.value}{reason}")
+        text = text_of_result(bounded(replace(result, probe=ordered.probe)))
+        message = {"run": run, "digest": ordered.digest, "result": text}
+        self._agent.unconfirmed[run] = message
+        self.send({"op": "knick-result", **message})
 
     def _call(self, function: Callable[..., None], argument: object) -> None:
         if not self._asyncio_loop.is_closed():

@@ -9,63 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from enum import Enum
 from typing import Final
 
 from knickpoint.bisect.job import Device, ProbeJob
 from knickpoint.bisect.pool.job_table import JobTable, Run
+from knickpoint.bisect.pool.late_results import LateResult, LateResults
+from knickpoint.bisect.pool.members import DeviceState, DeviceStatus, JobRequest, Offer
 from knickpoint.bisect.pool.probe_run import lost
 from knickpoint.bisect.settings import DeviceSettings, ProfileSettings
-from knickpoint.model.bisection import ProbeResult
+from knickpoint.model.bisection import ProbeOutcome, ProbeResult
 
-__all__ = ["Broker", "DeviceState", "DeviceStatus", "JobRequest", "Offer", "Order", "PoolRules"]
+__all__ = ["Broker", "Order", "PoolRules"]
 
 _GRACE_SECONDS: Final = 600.0
-
-
-class DeviceState(Enum):
-    """What a device does; the values are those of ``knick devices --format json``.
-
-    DRAINING: it ends its probe and takes no further one. GONE: no agent has joined for it.
-    """
-
-    IDLE = "idle"
-    BUSY = "busy"
-    DRAINING = "draining"
-    DRAINED = "drained"
-    GONE = "gone"
-
-    @property
-    def takes_jobs(self) -> bool:
-        """Whether jobs may go to the device, now or after its probe."""
-        return self in {DeviceState.IDLE, DeviceState.BUSY}
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceStatus:
-    """A device as people see it: what it does, since when, and the probes that it makes."""
-
-    device: Device
-    state: DeviceState
-    since: datetime
-    probes: tuple[str, ...] = ()
-    progress: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """What an agent offers: a device. ``agent`` is the identity of its process, the same when it joins again."""
-
-    device: Device
-    agent: str
-
-
-@dataclass(frozen=True, slots=True)
-class JobRequest:
-    """A job as it is submitted: it names a profile of the configuration, and its digest, and brings no command."""
-
-    job: ProbeJob
-    digest: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +78,8 @@ class Broker:
         self._since: dict[str, datetime] = {}
         self._known: dict[str, Device] = {}
         self._orders: list[Order] = []
+        self._late = LateResults()
+        self._ending = False
 
     # Agents.
 
@@ -172,11 +130,26 @@ class Broker:
         if self._device_of(run) == name:
             self._table.hear(run, now, text)
 
-    def result(self, name: str, run: str, result: ProbeResult, now: float) -> None:
-        """Take the result of an agent; one of a run that it does not have any more counts as nothing."""
+    def result(self, name: str, run: str, digest: str, result: ProbeResult, now: float) -> None:
+        """Take the result of an agent, made under the profile with ``digest``.
+
+        One of a run that the agent does not have any more serves the job that still waits for it: an earlier scheduler gave
+        the order. Where no job does yet, it is kept for a while; where the probe was given up, it counts as nothing.
+        """
         self.hear(name, now)
+        read = replace(result, device=name)
         if self._device_of(run) == name:
-            self._deliver(self._table.finish(run, now), replace(result, device=name))
+            self._deliver(self._table.finish(run, now), read)
+            self._note(name)
+        elif result.outcome is not ProbeOutcome.LOST:
+            self._take_late(LateResult(read, digest), now)
+        self._start(now)
+
+    def lose(self, name: str, run: str, reason: str, now: float) -> None:
+        """End a probe whose result cannot be used."""
+        if self._device_of(run) == name:
+            job = self._table.runs[run].job
+            self._deliver(self._table.finish(run, now), lost(job, name, reason))
             self._note(name)
             self._start(now)
 
@@ -270,6 +243,8 @@ class Broker:
     def devices(self) -> tuple[Device, ...]:
         """Return the devices that take jobs now, by name."""
         self._describe_all()
+        if self._ending:
+            return ()
         return tuple(device for name, device in sorted(self._table.devices.items()) if name not in self._table.drained)
 
     def statuses(self) -> tuple[DeviceStatus, ...]:
@@ -279,6 +254,22 @@ class Broker:
         for name, settings in self._rules().devices.items():
             named.setdefault(name, Device(name, settings.params, settings.use))
         return tuple(self._status(self._described(device)) for _, device in sorted(named.items()))
+
+    # The end.
+
+    def end_after_probes(self) -> None:
+        """Give no device a further probe."""
+        self._ending = True
+
+    @property
+    def under_way(self) -> int:
+        """How many probes are under way."""
+        return len(self._table.runs)
+
+    @property
+    def finished(self) -> bool:
+        """Whether no probe is under way, and each session has its results."""
+        return not self._table.runs and not any(session.results for session in self._sessions.values())
 
     # Time.
 
@@ -297,6 +288,7 @@ class Broker:
         for session, known in tuple(self._sessions.items()):
             if now - known.heard > 2 * rules.heartbeat_seconds:
                 self.end_session(session, now)
+        self._late.forget(now - rules.grace_seconds)
         self._start(now)
         return silent
 
@@ -319,7 +311,21 @@ class Broker:
             )
         else:
             session.refused.pop(job.probe, None)
-            self._table.submit(replace(job, profile=profile))
+            known = replace(job, profile=profile)
+            late = self._late.take(known)
+            if late is not None and not self._table.has(job.probe):
+                session.results[job.probe] = late
+            else:
+                self._table.submit(known)
+
+    def _take_late(self, late: LateResult, now: float) -> None:
+        """Deliver a result to the job that waits for it, or keep it for the session that has not asked again yet."""
+        job = self._table.job(late.result.probe)
+        if job is None:
+            self._late.keep(late, now)
+        elif late.serves(job):
+            self._deliver((job,), late.result)
+            self._end_run(job.probe)
 
     def _forget(self, session: str, probe: str) -> None:
         known = self._sessions[session]
@@ -328,6 +334,10 @@ class Broker:
         known.refused.pop(probe, None)
         if any(probe in other.probes for other in self._sessions.values()):
             return
+        self._end_run(probe)
+
+    def _end_run(self, probe: str) -> None:
+        """Drop a job, and end its probe unless others need it."""
         run = self._table.cancel(probe)
         if run is not None:
             self._orders.append(Order(run.device, run.id))
@@ -335,6 +345,8 @@ class Broker:
 
     def _start(self, now: float) -> None:
         self._describe_all()
+        if self._ending:
+            return
         for run in self._table.start(now):
             self._orders.append(Order(run.device, run.id, run.job))
             self._note(run.device)

@@ -72,7 +72,11 @@ class JobTable:
 
     def has(self, probe: str) -> bool:
         """Return whether a job waits or is under way."""
-        return probe in self.waiting or any(probe == job.probe for run in self.runs.values() for job in run.jobs)
+        return self.job(probe) is not None
+
+    def job(self, probe: str) -> ProbeJob | None:
+        """Return a job that waits or is under way, None where there is none."""
+        return next((job for job in self._jobs() if job.probe == probe), None)
 
     def cancel(self, probe: str) -> Run | None:
         """Drop a job; return the run to end, where no other job needs it."""

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from knickpoint.bisect.job import Device, ProbeJob
-from knickpoint.bisect.pool.broker import DeviceState, DeviceStatus, JobRequest, Offer
+from knickpoint.bisect.pool.members import DeviceState, DeviceStatus, JobRequest, Offer
 from knickpoint.bisect.pool.typed_documents import document_of, read_document
 from knickpoint.bisect.settings import DeviceUse, ProfileSettings
 from knickpoint.ingest.settings import IngestSettings
@@ -29,7 +29,7 @@ __all__ = [
     "status_of",
 ]
 
-PROTOCOL: Final = 1
+PROTOCOL: Final = 2
 """Grows when programs of different versions would misunderstand each other."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")

@@ -19,8 +19,9 @@ from distributed import Scheduler
 from distributed.diagnostics.plugin import SchedulerPlugin
 
 from knickpoint.bisect.pool.access import PoolAccess
-from knickpoint.bisect.pool.broker import Broker, Offer, Order, PoolRules
+from knickpoint.bisect.pool.broker import Broker, Order, PoolRules
 from knickpoint.bisect.pool.documents import result_from_text, text_of_job, text_of_result
+from knickpoint.bisect.pool.members import Offer
 from knickpoint.bisect.pool.requests import device_document, offer_of, request_of, status_document
 from knickpoint.model.errors import InputError, KnickpointError
 
@@ -103,6 +104,16 @@ class PoolScheduler(Scheduler):
             self._ticker.cancel()
         await super().close(*args, **kwargs)
 
+    def end_after_probes(self) -> int:
+        """Give no further probe; return how many are under way."""
+        self.broker.end_after_probes()
+        return self.broker.under_way
+
+    async def finished(self) -> None:
+        """Wait until no probe is under way, and those who asked have all results."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: self.broker.finished)
+
     def heartbeat_worker(self, *args: Any, address: str, **kwargs: Any) -> dict[str, Any]:
         """Note the heartbeat of an agent, and say when the next one is due."""
         answer: dict[str, Any] = super().heartbeat_worker(*args, address=address, **kwargs)
@@ -113,8 +124,13 @@ class PoolScheduler(Scheduler):
 
     # Agents.
 
-    async def take_offer(self, offer: Mapping[str, Any], proof: str) -> dict[str, Any]:
-        """Answer whether an agent may join; an earlier registration of the same process ends."""
+    async def take_offer(
+        self, offer: Mapping[str, Any], proof: str, results: Sequence[Mapping[str, str]]
+    ) -> dict[str, Any]:
+        """Answer whether an agent may join; an earlier registration of the same process ends.
+
+        ``results`` are those that the agent made before, and that no scheduler has confirmed.
+        """
         try:
             read = offer_of(offer)
         except InputError as error:
@@ -123,6 +139,9 @@ class PoolScheduler(Scheduler):
             return {"refused": "the secret of the agent is not that of the pool"}
         refusal = self.broker.refusal(read)
         if not refusal:
+            for made in results:
+                self._take_result(read.device.name, made["run"], made["digest"], made["result"])
+            self._after_change()
             for address, name in tuple(self._names.items()):
                 if name == read.device.name:
                     await self.remove_worker(address, stimulus_id="knick-joins-again")
@@ -152,17 +171,21 @@ class PoolScheduler(Scheduler):
         if worker in self._names:
             self.broker.progress(self._names[worker], run, text, time.monotonic())
 
-    def take_result(self, worker: str, run: str, result: str) -> None:
-        """Take the result of a probe."""
+    def take_result(self, worker: str, run: str, digest: str, result: str) -> None:
+        """Take the result of a probe, and confirm it: the agent keeps it until then."""
         if worker in self._names:
-            try:
-                read = result_from_text(result)
-            except InputError as error:
-                self._announce(f"device {self._names[worker]}: {error}")
-                self._ongoing_background_tasks.call_soon(self._remove, worker)
-                return
-            self.broker.result(self._names[worker], run, read, time.monotonic())
+            self._take_result(self._names[worker], run, digest, result)
             self._after_change()
+            self.worker_send(worker, {"op": "knick-taken", "run": run})
+
+    def _take_result(self, device: str, run: str, digest: str, result: str) -> None:
+        try:
+            read = result_from_text(result)
+        except InputError as error:
+            self._announce(f"device {device}: {error}")
+            self.broker.lose(device, run, str(error), time.monotonic())
+        else:
+            self.broker.result(device, run, digest, read, time.monotonic())
 
     def drain_agent(self, worker: str) -> None:
         """Give an agent that is about to end no further probe."""
@@ -255,7 +278,8 @@ class PoolScheduler(Scheduler):
             return
         message = {"op": "knick-cancel", "run": order.run}
         if order.job is not None:
-            message = {"op": "knick-probe", "run": order.run, "job": text_of_job(order.job)}
+            message = {"op": "knick-probe", "run": order.run, "digest": order.job.profile.digest}
+            message["job"] = text_of_job(order.job)
         self.worker_send(address, message)
 
     async def _watch(self) -> None:

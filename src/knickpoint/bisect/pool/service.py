@@ -13,6 +13,7 @@ from knickpoint.bisect.pool.access import PoolAccess
 from knickpoint.bisect.pool.broker import PoolRules
 from knickpoint.bisect.pool.probe_run import RUN_PROBE, WorkspacePlace
 from knickpoint.model.errors import ServiceError
+from knickpoint.model.plain_text import counted
 
 __all__ = ["serve_agent", "serve_pool"]
 
@@ -30,6 +31,7 @@ def serve_pool(
 ) -> None:
     """Run the scheduler of a pool until SIGINT or SIGTERM.
 
+    The first signal lets the probes under way end, and hands out their results; a second one ends the process at once.
     It listens at the host of ``access``, or at ``listen``. ``state`` is the directory for what survives a restart.
 
     Raises:
@@ -39,9 +41,16 @@ def serve_pool(
     from knickpoint.bisect.pool.scheduler import PoolScheduler
 
     async def serve() -> None:
-        stop = asyncio.Event()
+        stop, loop = asyncio.Event(), asyncio.get_running_loop()
+
+        def end() -> None:
+            stop.set()
+            for number in _STOP:
+                loop.remove_signal_handler(number)
+                signal.signal(number, signal.SIG_DFL)
+
         for number in _STOP:
-            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+            loop.add_signal_handler(number, end)
         scheduler = PoolScheduler(
             access, rules, host=listen or access.host, drained_file=state / "drained.json", announce=announce
         )
@@ -56,6 +65,9 @@ def serve_pool(
         announce(f"The pool listens at {scheduler.address}")
         try:
             await stop.wait()
+            if probes := scheduler.end_after_probes():
+                announce(f"ends after {counted(probes, 'probe')} under way; a second signal ends it at once")
+            await scheduler.finished()
         finally:
             await scheduler.close()
 

@@ -30,8 +30,8 @@ _STATE: Final = "pool"
 def command(context: click.Context, *, listen: str, instance: str | None) -> None:
     """Run the scheduler of the pool of an instance: agents join it, bisections and gates submit probes to it.
 
-    It reads the profiles and devices of knickpoint.toml, and follows changes of that file. Ctrl-C ends it; agents and
-    bisections wait until it is back.
+    It reads the profiles and devices of knickpoint.toml, and follows changes of that file. Ctrl-C or SIGTERM ends it after
+    the probes under way; a second one ends it at once. Agents and bisections wait until it is back.
     """
     if context.invoked_subcommand:
         return
