@@ -6,6 +6,7 @@ import asyncio
 import signal
 import socket
 import ssl
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -86,6 +87,29 @@ def test_probes_are_made_by_agents_and_two_requesters_share_one(cluster: TestPoo
     assert len({(result.device, result.started) for result in shared}) == 1
 
 
+def test_agents_of_one_machine_make_their_probes_at_the_same_time(
+    made: tuple[TestPool, dict[str, Program]],
+) -> None:
+    cluster, programs = made
+    with DaskPool(cluster.access) as pool:
+        for name in "ab":
+            pool.submit(job(f"m{name}", does="hang", device=name))
+        for name in "ab":
+            programs[name].wait_for(f"probe m{name}:")
+            _wait_for_probe(cluster, f"m{name}#", name)
+
+
+def _wait_for_probe(cluster: TestPool, run: str, name: str) -> None:
+    """Wait until a device has begun to make a probe."""
+    begun = cluster.directory / "workspaces" / name / "begun.txt"
+    changed = threading.Event()
+    for _ in range(600):
+        if begun.exists() and run in begun.read_text():
+            return
+        changed.wait(0.05)
+    raise AssertionError(f"{name} did not begin {run}")
+
+
 def test_a_profile_that_the_pool_does_not_have_is_refused(cluster: TestPool) -> None:
     changed = job("y")
     changed = replace(changed, profile=replace(changed.profile, measure=("rm", "-rf", "/")))
@@ -142,6 +166,13 @@ def test_a_program_with_another_authority_says_so(cluster: TestPool, tmp_path: P
         device_statuses(access)
     with pytest.raises(RefusedError, match="certificates do not fit"):
         asyncio.run(Agent(access, Device("c"), Workspace(tmp_path, 100), print).serve())
+
+
+def test_an_address_in_use_is_one_line(cluster: TestPool) -> None:
+    second = replace(cluster, programs=[])
+    with pytest.raises(AssertionError, match="cannot listen: Address already in use"):
+        second.pool()
+    assert second.programs[0].end() == 2
 
 
 def test_without_a_certificate_nothing_is_read(cluster: TestPool) -> None:

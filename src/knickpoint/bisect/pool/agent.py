@@ -179,6 +179,7 @@ class _AgentWorker(Worker):
             at_once=agent.device.slots,
             progress=self._progress,
             call=agent.call,
+            of_machine=False,
         )
         self._asyncio_loop = asyncio.get_running_loop()
         self._ended = threading.Event()

@@ -41,7 +41,8 @@ class LocalPool:
     """Makes probes in processes of this machine; see :class:`~knickpoint.bisect.device_pool.DevicePool`.
 
     At most ``at_once`` probes run at a time, those of other pools and programs of the user on this machine included: they
-    share its slots. Without ``devices`` there is one device, with the name of the machine. ``progress`` hears, from other
+    share its slots. Where ``of_machine`` is false, this machine is only the host of the devices, and those over the same
+    workspace share slots. Without ``devices`` there is one device, with the name of the machine. ``progress`` hears, from other
     threads, what a probe does: its id and a line.
     """
 
@@ -54,11 +55,13 @@ class LocalPool:
         progress: Callable[[str, str], None] | None = None,
         call: str = RUN_PROBE,
         grace: float | None = None,
+        of_machine: bool = True,
     ) -> None:
         self._workspace = workspace
         self._progress = progress or (lambda _probe, _text: None)
         self._call = call
         self._grace = grace
+        self._of_machine = of_machine
         self._at_once = at_once
         self._table = JobTable(most=at_once)
         for device in devices or (Device(machine_name(), slots=at_once),):
@@ -144,6 +147,7 @@ class LocalPool:
             with machine_slot(
                 self._workspace.directory,
                 self._at_once,
+                of_machine=self._of_machine,
                 given_up=lambda: probe.cancelled,
                 waits=lambda: progress("waits for a probe of another program on this machine"),
             ) as lock:

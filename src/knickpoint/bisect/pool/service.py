@@ -56,9 +56,12 @@ def serve_pool(
         )
         try:
             await scheduler
-        except OSError as error:
+        except (OSError, RuntimeError) as error:  # Dask wraps what went wrong
+            cause = error if isinstance(error, OSError) else error.__cause__
+            if not isinstance(cause, OSError):
+                raise
             raise ServiceError(
-                f"cannot listen: {error.strerror or error}",
+                f"cannot listen: {cause.strerror or cause}",
                 where=access.address,
                 remedy="Correct address of [pool], or end what uses the port.",
             ) from error

@@ -32,19 +32,20 @@ def machine_slot(
     workspace: Path,
     slots: int = 1,
     *,
+    of_machine: bool = True,
     given_up: Callable[[], bool] = lambda: False,
     waits: Callable[[], object] = lambda: None,
 ) -> Iterator[int | None]:
     """Hold one of the first ``slots`` slots of this machine for a ``with``: an open file with a lock.
 
     The value is None when ``given_up()`` comes first. ``waits`` is called once, where another program holds them all. The
-    operating system frees a slot with its last open file. Without a cache of the user, the programs over one workspace share
-    slots there.
+    operating system frees a slot with its last open file. Where ``of_machine`` is false, or without a cache of the user, the
+    programs over one workspace share slots there.
 
     Raises:
         OSError: no file can be made.
     """
-    place = _directory(workspace)
+    place = _directory(workspace, of_machine=of_machine)
     slot = _wait(place, slots, given_up, waits)
     try:
         yield slot
@@ -53,11 +54,12 @@ def machine_slot(
             os.close(slot)
 
 
-def _directory(workspace: Path) -> Path:
+def _directory(workspace: Path, *, of_machine: bool) -> Path:
     try:
         place = user_cache() / "slots"
-        place.mkdir(parents=True, exist_ok=True)
-        if os.access(place, os.W_OK | os.X_OK):
+        if of_machine:
+            place.mkdir(parents=True, exist_ok=True)
+        if of_machine and os.access(place, os.W_OK | os.X_OK):
             return place
     except (OSError, RuntimeError):
         pass

@@ -51,14 +51,14 @@ class Bisections:
     def ask(self, request: BisectionRequest) -> StoredBisection:
         """Let a bisection wait for a worker, and return it.
 
-        Where one of the same regression, trace, range and profile waits or runs already, that one is returned.
+        Where one of the same regression, trace, range and profile, as it is now, waits or runs already, that one is returned.
         """
         with self._database.transaction() as connection:
             same = and_(
                 table.c.state.in_((_WAITING, _RUNNING)),
                 *(
                     table.c[name] == getattr(request, name)
-                    for name in ("repository_id", "line", "regression_id", "trace_id", "profile")
+                    for name in ("repository_id", "line", "regression_id", "trace_id", "profile", "digest")
                 ),
             )
             for row in connection.execute(select(table).where(same).order_by(table.c.id)).mappings():

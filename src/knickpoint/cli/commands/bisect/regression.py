@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import platform
 import statistics
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from knickpoint.cli.commands.bisect.answer import render_answer
+from knickpoint.cli.commands.bisect.holder import holder_name, is_gone
 from knickpoint.cli.commands.bisect.live import LiveView
 from knickpoint.cli.commands.bisect.options import SearchOptions
 from knickpoint.cli.commands.bisect.signals import interrupted_by_end
@@ -23,6 +25,7 @@ from knickpoint.model.errors import InputError
 
 if TYPE_CHECKING:
     from knickpoint.bisect.coordinator import BisectionAnswer, JournalEntry
+    from knickpoint.bisect.search.problem import Posterior
     from knickpoint.cli.output import OutputFormat
     from knickpoint.instance import Instance
     from knickpoint.model.commit import Commit, Repository
@@ -39,8 +42,8 @@ def bisect_regression(
     """Search the commit of a regression to the end, show it, and end with the exit code.
 
     The bisection is that of the instance: the dashboard shows it, and its results become points. A worker that has it
-    already goes on with it, and this command waits for its end. It also goes on where it was interrupted without ``resume``,
-    which says where there is nothing to go on with.
+    already goes on with it, and this command shows what it does until it ends. What a killed command of this machine left
+    goes on at once. It also goes on where it was interrupted without ``resume``, which says where there is nothing to go on with.
 
     Raises:
         InputError: the regression cannot be bisected, or an option is given that the profile decides.
@@ -60,7 +63,7 @@ def bisect_regression(
                 ended = _run(opened, asked, view)
         except KeyboardInterrupt:
             view.close()
-            click.echo(f"Interrupted; {asked.name} is kept. To go on: knick bisect {text}", err=True)
+            click.echo(_interrupted(opened.store.bisections.get(asked.id), text), err=True)
             raise click.exceptions.Exit(INTERRUPTED) from None
         view.close()
         answer = _answer(opened, ended)
@@ -112,21 +115,57 @@ def _check_options(text: str, options: SearchOptions) -> None:
 
 
 def _run(instance: Instance, asked: StoredBisection, view: LiveView) -> StoredBisection:
-    """Run a bisection here, or wait for the worker that has it."""
-    import time
-
+    """Run a bisection here, or show what the worker does that has it."""
     from knickpoint.instance.bisections import run_bisection
     from knickpoint.instance.probe_pool import open_probe_pool
 
     pool = open_probe_pool(instance, progress=view.step)
     try:
+        shown = ""
         while True:
-            stored = run_bisection(instance, asked, pool, worker=f"knick bisect on {platform.node()}", progress=view)
+            if is_gone(holder := instance.store.bisections.get(asked.id).holder):
+                instance.store.bisections.release(asked.id, holder)
+            stored = run_bisection(instance, asked, pool, worker=holder_name(), progress=view)
             if stored.state.ended:
                 return stored
+            if stored.holder not in {"", shown}:
+                shown = stored.holder
+                note(f"{stored.name} is run by {shown}; it goes on here if that falls silent.", err=True)
+            _show(instance, stored, view)
             time.sleep(_WAIT_SECONDS)
     finally:
         pool.close()
+
+
+def _show(instance: Instance, stored: StoredBisection, view: LiveView) -> None:
+    """Show where a bisection stands that another process runs."""
+    from knickpoint.bisect.coordinator import BisectionProgress
+    from knickpoint.bisect.job import Device
+    from knickpoint.instance.bisections import StoreJournal
+    from knickpoint.instance.bisections.second_repository import of_main_search
+
+    if stored.posterior is None:
+        return
+    journal = StoreJournal(instance.store.bisections.journal(stored.id), stored.request.trace_key)
+    entries = tuple(entry for entry in journal.load() if of_main_search(entry.probe))
+    for entry in entries:
+        if entry.result is None:
+            view.step(entry.probe, f"on {entry.planned.device}")
+    devices = tuple(Device(name) for name in stored.devices)
+    view(BisectionProgress(entries, _posterior(stored), devices, stored.request.trace_key, stored.seconds_left))
+
+
+def _interrupted(stored: StoredBisection, text: str) -> str:
+    """Say what becomes of a bisection whose command was interrupted."""
+    if stored.state.ended:
+        return f"Interrupted; {stored.name} has ended: {stored.state.value}."
+    goes_on = (
+        f"{stored.holder} goes on with it" if stored.holder else "a worker of the instance goes on with it, if one runs"
+    )
+    return (
+        f"Interrupted; {stored.name} is kept, and {goes_on}.\n"
+        f"To see it here: knick bisect {text}. To stop it: knick bisections stop {stored.name}"
+    )
 
 
 def _repository(instance: Instance, request: BisectionRequest) -> Repository:
@@ -158,32 +197,44 @@ def _answer(instance: Instance, ended: StoredBisection) -> BisectionAnswer:
     from knickpoint.bisect.coordinator import BisectionAnswer
     from knickpoint.bisect.coordinator.evidence import read_evidence
     from knickpoint.bisect.coordinator.levels import estimate_levels
-    from knickpoint.bisect.search.problem import Posterior
     from knickpoint.instance.bisections import StoreJournal
     from knickpoint.instance.bisections.runs import bisection_of
     from knickpoint.instance.bisections.second_repository import of_main_search
 
     journal = StoreJournal(instance.store.bisections.journal(ended.id), ended.request.trace_key)
     entries: tuple[JournalEntry, ...] = tuple(journal.load())
-    known = ended.posterior
-    assert known is not None
-    found = Posterior(known.single, known.none, known.several, known.marginal)
     places = _places(ended)
     searched = tuple(entry for entry in entries if of_main_search(entry.probe))
-    evidence = read_evidence(bisection_of(instance, ended), searched)
-    before, after = estimate_levels(evidence, searched, places) if places else (None, None)
+    trace, before, after = ended.request.trace_key, None, None
+    with suppress(InputError):  # the profile has changed since: the answer stands without the levels
+        evidence = read_evidence(bisection_of(instance, ended), searched)
+        trace = evidence.trace
+        before, after = estimate_levels(evidence, searched, places) if places else (None, None)
     return BisectionAnswer(
         ended.state,
         places,
         ended.answer.probability,
-        found,
+        _posterior(ended),
         ended.answer.reason,
-        evidence.trace,
+        trace,
         before,
         after,
         entries,
         several=ended.state is BisectionState.RANGE and bool(ended.answer.culprits),
     )
+
+
+def _posterior(stored: StoredBisection) -> Posterior:
+    """Return what is known, as the search has it; not a number where nothing was measured."""
+    import numpy as np
+
+    from knickpoint.bisect.search.problem import Posterior
+
+    known = stored.posterior
+    if known is not None:
+        return Posterior(known.single, known.none, known.several, known.marginal)
+    unknown = np.full(len(stored.request.slots) - 1, np.nan)
+    return Posterior(unknown, np.nan, np.nan, unknown)
 
 
 def _places(ended: StoredBisection) -> tuple[int, ...]:
