@@ -134,3 +134,33 @@ def test_what_may_live_is_not_taken_over(holder: str) -> None:
 def test_a_profile_that_changed_is_another_bisection(held: Bisectable) -> None:
     changed = held.with_profiles(replace(profile(), measure=("python3", "other.py")))
     assert request_bisection(changed, held.regression, who="bob").id == 2
+
+
+def test_a_bisection_is_shown_while_it_waits_while_it_runs_and_when_it_has_ended(
+    held: Bisectable, knick: Knick
+) -> None:
+    def shown() -> str:
+        return knick("bisections", "show", "B1", "--instance", held.instance.directory).output
+
+    before = shown()
+    measure(held)
+    held.instance.store.bisections.journal(1, OTHER).log("Measures a commit\x1b[2J.")
+    during = shown()
+    finish(held)
+    after = shown()
+    assert before.startswith("Running: nothing is measured yet.\n\nNo probe was made.")
+    assert during.startswith("Running: 5 of 5 commits left, ")
+    assert f"; {OTHER} runs it.\n" in during
+    assert " lab-2 " in during
+    assert "\x1b" not in during
+    assert during.endswith("[2J.\n")
+    assert after.startswith("Gave up: the budget of 1 probe is spent.")
+
+
+def test_a_bisection_that_does_not_exist_is_one_line(held: Bisectable, knick: Knick) -> None:
+    directory = held.instance.directory
+    for number, says in {"B7": "there is no bisection B7", "9" * 30: "is no bisection", "x": "is no bisection"}.items():
+        ran = knick("bisections", "show", number, "--instance", directory)
+        assert ran.code == 2
+        assert says in ran.errors
+        assert ran.errors.count("\n") == 1

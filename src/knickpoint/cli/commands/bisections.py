@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
+from knickpoint.cli.terminal import without_control
 from knickpoint.cli.verbosity import note
 from knickpoint.model.errors import InputError
 
 if TYPE_CHECKING:
+    from knickpoint.model.commit import Commit
     from knickpoint.store import Store
     from knickpoint.store.bisections import StoredBisection
 
 __all__ = ["command"]
+
+_LONGEST: Final = 15
+"""Digits of a number."""
 
 _COLUMNS: Final = (
     Column("id"),
@@ -56,6 +63,30 @@ def command(
     show(_COLUMNS, rows, output, empty=empty)
 
 
+@command.command("show")
+@click.argument("number")
+@instance_option
+@format_option
+def show_one(number: str, instance: str | None, output: OutputFormat) -> None:
+    """Show how a bisection stands, each of its probes and its log; NUMBER is B12 or 12."""
+    from knickpoint.cli.commands.bisect.answer import render_answer
+    from knickpoint.cli.commands.bisect.stored_search import commits_of, reproduce_line, stored_answer
+
+    with open_chosen_instance(instance) as opened:
+        found = opened.store.bisections.get(_key(number))
+        commits = commits_of(opened, found.request)
+        answer = stored_answer(opened, found)
+        if not found.state.ended:
+            answer = replace(answer, reason=_standing(found, commits))
+        lines = opened.store.bisections.journal(found.id).lines()
+        reproduce = reproduce_line(opened, found, answer, commits)
+    click.echo(render_answer(answer, commits, output, reproduce=reproduce), nl=False)
+    if output is OutputFormat.TEXT and lines:
+        click.echo("\nLog:")
+        for line in lines:
+            click.echo(without_control(f"  {line.time:%Y-%m-%d %H:%M:%S}  {line.text}"))
+
+
 @command.command("stop")
 @click.argument("number")
 @instance_option
@@ -64,13 +95,29 @@ def stop(number: str, instance: str | None) -> None:
     from knickpoint.access.local_user import local_caller
     from knickpoint.instance.bisections import stop_bisection
 
-    plain = number.removeprefix("B").removeprefix("b")
-    if not (plain.isascii() and plain.isdigit()):
-        raise InputError(f"{number!r} is no bisection", where="NUMBER", remedy="Write it as B12, or 12.")
     with open_chosen_instance(instance) as opened:
-        stopped = stop_bisection(opened, int(plain), who=local_caller().name)
+        stopped = stop_bisection(opened, _key(number), who=local_caller().name)
     ended = "is stopped" if stopped.state.ended else "stops as soon as its worker hears of it"
     note(f"Bisection {stopped.name} {ended}.")
+
+
+def _key(number: str) -> int:
+    """Read the number of a bisection."""
+    plain = number.removeprefix("B").removeprefix("b")
+    if not (plain.isascii() and plain.isdigit() and len(plain) <= _LONGEST):
+        raise InputError(f"{number!r} is no bisection", where="NUMBER", remedy="Write it as B12, or 12.")
+    return int(plain)
+
+
+def _standing(found: StoredBisection, commits: Sequence[Commit]) -> str:
+    """Say what is known so far of a bisection that has not ended, and who runs it."""
+    from knickpoint.bisect.coordinator.narration import standing_text
+    from knickpoint.cli.commands.bisect.stored_search import posterior_of
+
+    if found.posterior is None:
+        return "nothing is measured yet"
+    left = standing_text(posterior_of(found), [commit.hash for commit in commits])
+    return f"{left}; {found.holder} runs it" if found.holder else f"{left}; no worker has it now"
 
 
 def _row(store: Store, found: StoredBisection, names: dict[int, str]) -> Row:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Sequence
-from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -16,6 +13,7 @@ from knickpoint.cli.commands.bisect.holder import holder_name, is_gone
 from knickpoint.cli.commands.bisect.live import LiveView
 from knickpoint.cli.commands.bisect.options import SearchOptions
 from knickpoint.cli.commands.bisect.signals import interrupted_by_end
+from knickpoint.cli.commands.bisect.stored_search import commits_of, posterior_of, reproduce_line, stored_answer
 from knickpoint.cli.exit_codes import INTERRUPTED
 from knickpoint.cli.options import open_chosen_instance
 from knickpoint.cli.regression_argument import read_regression
@@ -24,12 +22,9 @@ from knickpoint.model.bisection import BisectionState
 from knickpoint.model.errors import InputError
 
 if TYPE_CHECKING:
-    from knickpoint.bisect.coordinator import BisectionAnswer, JournalEntry
-    from knickpoint.bisect.search.problem import Posterior
     from knickpoint.cli.output import OutputFormat
     from knickpoint.instance import Instance
-    from knickpoint.model.commit import Commit, Repository
-    from knickpoint.store.bisections import BisectionRequest, StoredBisection
+    from knickpoint.store.bisections import StoredBisection
 
 __all__ = ["bisect_regression", "regression_cost"]
 
@@ -56,7 +51,7 @@ def bisect_regression(
         asked = request_bisection(opened, read_regression(text), options.profile, who=local_caller().name)
         if resume and not opened.store.bisections.journal(asked.id).probes():
             note("There is nothing to resume: the search begins.", err=True)
-        commits = _commits(opened, asked.request)
+        commits = commits_of(opened, asked.request)
         view = LiveView(commits)
         try:
             with interrupted_by_end():
@@ -66,12 +61,8 @@ def bisect_regression(
             click.echo(_interrupted(opened.store.bisections.get(asked.id), text), err=True)
             raise click.exceptions.Exit(INTERRUPTED) from None
         view.close()
-        answer = _answer(opened, ended)
-        reproduce = (
-            _reproduce(opened, ended, answer, commits)
-            if answer.places and answer.state is BisectionState.CULPRIT
-            else ""
-        )
+        answer = stored_answer(opened, ended)
+        reproduce = reproduce_line(opened, ended, answer, commits)
         click.echo(render_answer(answer, commits, output, reproduce=reproduce), nl=False)
     raise click.exceptions.Exit(0 if ended.state is BisectionState.CULPRIT else 1)
 
@@ -98,7 +89,7 @@ def regression_cost(text: str, options: SearchOptions, instance: str | None, out
         address = opened.config.pool.address
         planned = PlannedSearch(
             bisection_from(opened, text, request),
-            _commits(opened, request),
+            commits_of(opened, request),
             f"the devices of {address}" if address else str(opened.directory / WORKSPACE),
             statistics.median(seconds) if seconds else None,
         )
@@ -126,12 +117,14 @@ def _run(instance: Instance, asked: StoredBisection, view: LiveView) -> StoredBi
             if is_gone(holder := instance.store.bisections.get(asked.id).holder):
                 instance.store.bisections.release(asked.id, holder)
             stored = run_bisection(instance, asked, pool, worker=holder_name(), progress=view)
+            if shown:
+                _show(instance, stored, view)
             if stored.state.ended:
                 return stored
             if stored.holder not in {"", shown}:
                 shown = stored.holder
                 note(f"{stored.name} is run by {shown}; it goes on here if that falls silent.", err=True)
-            _show(instance, stored, view)
+                _show(instance, stored, view)
             time.sleep(_WAIT_SECONDS)
     finally:
         pool.close()
@@ -152,7 +145,7 @@ def _show(instance: Instance, stored: StoredBisection, view: LiveView) -> None:
         if entry.result is None:
             view.step(entry.probe, f"on {entry.planned.device}")
     devices = tuple(Device(name) for name in stored.devices)
-    view(BisectionProgress(entries, _posterior(stored), devices, stored.request.trace_key, stored.seconds_left))
+    view(BisectionProgress(entries, posterior_of(stored), devices, stored.request.trace_key, stored.seconds_left))
 
 
 def _interrupted(stored: StoredBisection, text: str) -> str:
@@ -166,84 +159,3 @@ def _interrupted(stored: StoredBisection, text: str) -> str:
         f"Interrupted; {stored.name} is kept, and {goes_on}.\n"
         f"To see it here: knick bisect {text}. To stop it: knick bisections stop {stored.name}"
     )
-
-
-def _repository(instance: Instance, request: BisectionRequest) -> Repository:
-    return next(each for each in instance.store.commits.repositories() if each.id == request.repository_id)
-
-
-def _commits(instance: Instance, request: BisectionRequest) -> Sequence[Commit]:
-    """Return the commits of the range by place."""
-    repository = _repository(instance, request)
-    known = {each.slot: each.commit for each in instance.store.commits.get(repository, request.slots)}
-    return [known[slot] for slot in request.slots]
-
-
-def _reproduce(instance: Instance, ended: StoredBisection, answer: BisectionAnswer, commits: Sequence[Commit]) -> str:
-    """Return the command that measures the culprit beside its parent here, "" where the repository is elsewhere."""
-    from knickpoint.history import is_url
-    from knickpoint.instance.probe_pool import git_location
-
-    location = git_location(instance, _repository(instance, ended.request).name)
-    if is_url(location):
-        return ""
-    options = SearchOptions(Path(location), trace=answer.trace, profile=ended.request.profile)
-    place = answer.places[0]
-    return options.command_line(f"{commits[place - 1].hash}..{commits[place].hash}", instance=str(instance.directory))
-
-
-def _answer(instance: Instance, ended: StoredBisection) -> BisectionAnswer:
-    """Return what the store keeps of the end of a bisection, as a coordinator answers."""
-    from knickpoint.bisect.coordinator import BisectionAnswer
-    from knickpoint.bisect.coordinator.evidence import read_evidence
-    from knickpoint.bisect.coordinator.levels import estimate_levels
-    from knickpoint.instance.bisections import StoreJournal
-    from knickpoint.instance.bisections.runs import bisection_of
-    from knickpoint.instance.bisections.second_repository import of_main_search
-
-    journal = StoreJournal(instance.store.bisections.journal(ended.id), ended.request.trace_key)
-    entries: tuple[JournalEntry, ...] = tuple(journal.load())
-    places = _places(ended)
-    searched = tuple(entry for entry in entries if of_main_search(entry.probe))
-    trace, before, after = ended.request.trace_key, None, None
-    with suppress(InputError):  # the profile has changed since: the answer stands without the levels
-        evidence = read_evidence(bisection_of(instance, ended), searched)
-        trace = evidence.trace
-        before, after = estimate_levels(evidence, searched, places) if places else (None, None)
-    return BisectionAnswer(
-        ended.state,
-        places,
-        ended.answer.probability,
-        _posterior(ended),
-        ended.answer.reason,
-        trace,
-        before,
-        after,
-        entries,
-        several=ended.state is BisectionState.RANGE and bool(ended.answer.culprits),
-    )
-
-
-def _posterior(stored: StoredBisection) -> Posterior:
-    """Return what is known, as the search has it; not a number where nothing was measured."""
-    import numpy as np
-
-    from knickpoint.bisect.search.problem import Posterior
-
-    known = stored.posterior
-    if known is not None:
-        return Posterior(known.single, known.none, known.several, known.marginal)
-    unknown = np.full(len(stored.request.slots) - 1, np.nan)
-    return Posterior(unknown, np.nan, np.nan, unknown)
-
-
-def _places(ended: StoredBisection) -> tuple[int, ...]:
-    """Return the places of the culprits, or of the commits that are left."""
-    slots = list(ended.request.slots)
-    if ended.answer.culprits:
-        return tuple(slots.index(slot) for slot in ended.answer.culprits)
-    left = ended.answer.suspect_range
-    if left is None:
-        return ()
-    first = slots.index(left.previous) if left.previous in slots else 0
-    return tuple(range(first + 1, slots.index(left.slot) + 1))
