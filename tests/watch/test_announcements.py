@@ -191,6 +191,24 @@ def test_an_improvement_is_announced_and_its_loss_is_a_regression(world: World) 
     assert len({each.chain for each in ledger(world)}) == 2
 
 
+def test_a_change_that_comes_again_after_its_recovery_is_a_change_of_its_own(world: World) -> None:
+    feed(world, {"parse": levels((20, 10.0), (8, 12.0), (8, 10.0), (8, 12.0))}, first=20)
+    assert kinds(world) == [WORSE, AnnouncementKind.RECOVERED, WORSE]
+    first, recovery, second = ledger(world)
+    assert recovery.chain == first.chain != second.chain
+    assert first.suspect_range.slot < second.suspect_range.slot
+
+
+def test_a_recovery_that_corrected_results_take_back_says_so_each_time_it_turns(world: World) -> None:
+    before = levels((20, 10.0), (8, 12.0))
+    for level, length in ((12.0, 0), (10.0, 8), (12.0, 8), (12.0, 34), (10.0, 34), (12.0, 34), (12.0, 60)):
+        world.measure({"parse": [*before, *levels((length, level))]})
+        run(world)
+    recovered, returned = AnnouncementKind.RECOVERED, AnnouncementKind.RETURNED
+    assert kinds(world) == [WORSE, recovered, returned, recovered, returned]
+    assert len({each.chain for each in ledger(world)}) == 1
+
+
 def test_a_change_that_vanishes_is_withdrawn_and_announced_again_when_it_returns(world: World) -> None:
     feed(world, {"parse": levels((20, 10.0), (6, 12.0))}, first=20)
     run_alerts(world.store, [replace(ALERT, minimum_effect=0.5)])
