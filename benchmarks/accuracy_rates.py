@@ -26,7 +26,7 @@ __all__ = ["LENGTHS", "NOISES", "elsewhere_rows", "length_rows", "read_histories
 
 Array = NDArray[np.float64]
 
-LENGTHS: Final = (10, 16, 24, 48, 100, 300, 1000, 5000)
+LENGTHS: Final = (10, 16, 20, 24, 32, 48, 60, 72, 100, 300, 450, 1000, 5000)
 _VALUES: Final = 250_000
 """Generated values of each noise and length; with fewer than 25,000 series, at most these."""
 
