@@ -84,7 +84,7 @@ def create_ticket(instance: Instance, targets: Targets, name: str, *, who: str) 
         DeliveryError: it does not answer as it should.
     """
     from knickpoint.notify.trackers.regression_ticket import draft_ticket
-    from knickpoint.notify.trackers.tracker_channel import thread_of
+    from knickpoint.store.findings.tracker_tickets import thread_of
 
     channel, store = open_tracker(instance, name), instance.store
     ids = sorted({*targets.regressions, *store.findings.regressions_of(targets.points)})

@@ -144,6 +144,8 @@ class _Listeners:
     announcements: Sequence[Announcement]
     _heard: dict[Purpose, dict[int, dict[int, dict[str, tuple[Recipient, DeliveryState]]]]] = field(init=False)
 
+    _tickets: Mapping[int, Sequence[str]] = field(init=False)
+
     def __post_init__(self) -> None:
         store = self.planner.store
         chains = {each.chain for each in self.announcements}
@@ -153,6 +155,7 @@ class _Listeners:
         chain_of = {
             each.id: each.chain for rows in store.findings.announcements.chains(chains).values() for each in rows
         }
+        self._tickets = store.findings.tracker_tickets.channels_of({each.regression_id for each in self.announcements})
         self._heard = {}
         for purpose in (Purpose.CHANGE, Purpose.PROVISIONAL):
             by_chain = self._heard[purpose] = {}
@@ -174,7 +177,10 @@ class _Listeners:
     def _recipients(
         self, announcement: Announcement, known: Mapping[int, Mapping[str, tuple[Recipient, DeliveryState]]]
     ) -> list[Recipient]:
-        """Return who hears of one announcement: of a change those concerned, of what follows those who heard of it."""
+        """Return who hears of one announcement: of a change those concerned, of what follows those who heard of it.
+
+        What follows is also a comment in each open ticket about the change, whoever made it.
+        """
         first = announcement.kind.opens or announcement.kind is AnnouncementKind.PROVISIONAL
         if first:
             if announcement.kind is AnnouncementKind.IMPROVED and not self.planner.improvements:
@@ -188,6 +194,9 @@ class _Listeners:
             for receiver, (recipient, state) in receivers.items()
             if state is not DeliveryState.FAILED and self.planner.audience.still_there(recipient)
         }
+        channels = () if announcement.provisional else self._tickets.get(announcement.regression_id, ())
+        for recipient in (Recipient(name) for name in channels if name in self.planner.audience.channels):
+            followers.setdefault(recipient.receiver, recipient)
         return list(followers.values())
 
 

@@ -25,10 +25,11 @@ from knickpoint.notify.backoff import pause_after
 from knickpoint.notify.channel import Channel, DeliveryError
 from knickpoint.notify.held_changes import is_held
 from knickpoint.notify.ledger_view import LedgerView
-from knickpoint.notify.recipients import AUTOMATIC
+from knickpoint.notify.recipients import AUTOMATIC, TRACKERS
 from knickpoint.notify.schedule import Schedule
 from knickpoint.notify.settings import ChannelSettings
 from knickpoint.store import Store
+from knickpoint.store.findings.tracker_tickets import thread_of
 
 __all__ = ["LEASE_SECONDS", "Outcome", "Sender", "WriteMessage"]
 
@@ -227,9 +228,17 @@ class Sender:
         reason = "its announcements are no longer in the ledger"
         for chain in dict.fromkeys(each.chain for each in announced):
             rows = [each for each in announced if each.chain == chain]
-            reason = _why_not(rows, chains[chain][-1], heard=chain in known)
+            heard = chain in known or self._has_ticket(delivery, chains[chain][-1].regression_id)
+            reason = _why_not(rows, chains[chain][-1], heard=heard)
             kept += [] if reason else [each.id for each in rows]
         return (replace(delivery, announcements=tuple(sorted(kept))), "") if kept else (None, reason)
+
+    def _has_ticket(self, delivery: Delivery, regression: int) -> bool:
+        """Whether the receiver is a tracker with a ticket about a regression, which a person may have made."""
+        name = delivery.recipient.channel
+        tickets = self.store.findings.tracker_tickets
+        is_tracker = name in self.channels and self.channels[name].kind in TRACKERS
+        return is_tracker and tickets.of_thread(name, [thread_of(regression)]) is not None
 
     def _heard_chains(self, earlier: Sequence[Delivery]) -> set[int]:
         """Return the chains of which the receiver got a message before."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,9 +19,11 @@ from knickpoint.history import Git
 from knickpoint.instance import Instance
 from knickpoint.instance.bisections import request_bisection, run_bisection, stop_bisection
 from knickpoint.instance.notifications import Notifications
+from knickpoint.instance.trackers import create_ticket
 from knickpoint.model.announcement import AnnouncementKind
 from knickpoint.model.bisection import ProbeOutcome, ProbeResult
 from knickpoint.notify.settings import ChannelKind, ChannelSettings
+from knickpoint.watch.triage.decisions import Targets
 
 
 @dataclass
@@ -56,8 +59,9 @@ class Announced:
         return ticket.comments
 
 
-@pytest.fixture
-def announced(slowed: Bisectable) -> Iterator[Announced]:
+@contextmanager
+def announcing(slowed: Bisectable, *channels: str) -> Iterator[Announced]:
+    """Announce the regression through ``channels``; a mail server and a tracker listen."""
     with serving_mail() as box, serving(GitHubServer()) as tracker:
         mails = ChannelSettings(
             "mails",
@@ -71,13 +75,19 @@ def announced(slowed: Bisectable) -> Iterator[Announced]:
         config = replace(slowed.instance.config, channels={"mails": mails, "code": code})
         instance = replace(slowed.instance, config=config)
         store = instance.store
-        store.findings.alerts_in_force.replace([replace(QUICK, notify=("mails", "code"))])
+        store.findings.alerts_in_force.replace([replace(QUICK, notify=channels)])
         store.notifications.switch(on=True)
         store.notifications.plan((), before=1, after=0, now=store.findings.announcements.after(0)[0].time)
         location = Path(instance.repositories["project"].location)
         pool = QuickPool([each.hash for each in Git.at(location).first_parents("main")])
         made = Announced(slowed, box, tracker, pool, instance)
         made.send()
+        yield made
+
+
+@pytest.fixture
+def announced(slowed: Bisectable) -> Iterator[Announced]:
+    with announcing(slowed, "mails", "code") as made:
         yield made
 
 
@@ -172,3 +182,14 @@ def test_a_further_bisection_with_the_same_end_is_announced_again(announced: Ann
     announced.bisect(most_probes=2)
     assert ["Bisection: B1" in mail for mail in announced.mails()] == [False, True, False]
     assert "Bisection: B2" in announced.mails()[-1]
+
+
+def test_a_ticket_that_a_person_made_gets_the_comment_as_well(slowed: Bisectable) -> None:
+    with announcing(slowed, "mails") as announced:
+        create_ticket(announced.instance, Targets(regressions=(slowed.regression,)), "code", who="ann")
+        announced.pool.level = level(100.8)
+        announced.bisect()
+        announced.send()
+        (comment,) = announced.comments()
+        assert "Not reproducible: " in comment
+        assert len(announced.mails()) == 2

@@ -23,9 +23,10 @@ from knickpoint.notify.trackers.ticket_text import LABEL, TicketDraft, severity_
 from knickpoint.notify.trackers.tracker import Issue, Tracker
 from knickpoint.store import Store
 from knickpoint.store.findings.tickets import Ticket
+from knickpoint.store.findings.tracker_tickets import thread_of
 from knickpoint.watch.triage.tickets import covering_query, put_tickets
 
-__all__ = ["TrackerChannel", "changes_of", "covered_traces", "open_tracker_channel", "thread_of"]
+__all__ = ["TrackerChannel", "changes_of", "covered_traces", "open_tracker_channel"]
 
 _GONE: Final = frozenset({404, 410})
 _OVER: Final = frozenset(
@@ -113,11 +114,6 @@ def open_tracker_channel(settings: ChannelSettings, context: ChannelContext, tra
     if context.store is None:
         raise ConfigError("a tracker needs the store", where=f"[channels.{settings.name}]", remedy="Open the instance.")
     return TrackerChannel(settings, tracker, context.store)
-
-
-def thread_of(regression: int) -> str:
-    """Return the thread of a regression in the table of threads."""
-    return f"R{regression}"
 
 
 def changes_of(data: Mapping[str, object]) -> tuple[TicketFields, ...]:

@@ -13,7 +13,12 @@ from knickpoint.model.ticket import FixVerdict, TrackerTicket
 from knickpoint.store.database import Database
 from knickpoint.store.tables.trackers import tracker_cursor, tracker_thread, tracker_ticket
 
-__all__ = ["TrackerCursor", "TrackerTicketTable"]
+__all__ = ["TrackerCursor", "TrackerTicketTable", "thread_of"]
+
+
+def thread_of(regression: int) -> str:
+    """Return the thread of a regression in the table of threads."""
+    return f"R{regression}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +82,19 @@ class TrackerTicketTable:
         with self._database.reading() as connection:
             found = {row.thread: _ticket_of(row) for row in connection.execute(query)}
         return next((found[thread] for thread in threads if thread in found), None)
+
+    def channels_of(self, regressions: Collection[int]) -> dict[int, list[str]]:
+        """Return regression → the channels with an open ticket about it, sorted; regressions without one are left out."""
+        named = {thread_of(key): key for key in regressions}
+        query = select(tracker_thread.c.thread, tracker_thread.c.channel).join(
+            tracker_ticket, tracker_ticket.c.id == tracker_thread.c.ticket_id
+        )
+        query = query.where(tracker_thread.c.thread.in_(sorted(named)), tracker_ticket.c.open == 1)
+        found: dict[int, list[str]] = {}
+        with self._database.reading() as connection:
+            for row in connection.execute(query.order_by(tracker_thread.c.channel)):
+                found.setdefault(named[row.thread], []).append(row.channel)
+        return found
 
     def threads(self, ticket: TrackerTicket) -> list[str]:
         """Return the threads that lead to ``ticket``, sorted."""
