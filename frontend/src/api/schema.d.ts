@@ -4958,7 +4958,7 @@ export interface components {
             failing: components["schemas"]["FailingAlertAnswer"][];
             /**
              * Largest
-             * @description The largest unprocessed regressions, at most 6, each with its lead.
+             * @description The largest unprocessed regressions, at most 6, each with its lead; improvements are left out.
              */
             largest: components["schemas"]["GroupAnswer"][];
             /**

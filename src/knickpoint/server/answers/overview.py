@@ -11,6 +11,7 @@ from knickpoint.instance import Instance
 from knickpoint.model.announcement import Announcement, AnnouncementKind
 from knickpoint.model.commit import Repository
 from knickpoint.model.quarantine import QuarantineState
+from knickpoint.model.regression import Direction
 from knickpoint.server.answers.commits import commit_answer
 from knickpoint.server.answers.health import list_alerts
 from knickpoint.server.answers.regressions import Listing, Ordering, count_groups, list_regressions
@@ -60,7 +61,7 @@ def read_overview(instance: Instance, visible: VisibleRepositories, since: datet
             if alert.failure
         ],
         devices=list_devices(store, chosen),
-        largest=largest.groups,
+        largest=[group for group in largest.groups if group.members[0].direction is not Direction.IMPROVEMENT],
     )
 
 

@@ -59,5 +59,5 @@ class OverviewAnswer(Answer):
     failing: list[FailingAlertAnswer] = Field(description="The alerts that cannot run.")
     devices: list[DeviceUseAnswer]
     largest: list[GroupAnswer] = Field(
-        description="The largest unprocessed regressions, at most 6, each with its lead."
+        description="The largest unprocessed regressions, at most 6, each with its lead; improvements are left out."
     )
