@@ -104,3 +104,13 @@ def test_parquet_has_the_same_columns_as_csv(knick: Knick, arguments: list[str],
     assert knick(*arguments, "--format", "parquet", "--output", path).code == 0
     rows = list(csv.DictReader(knick(*arguments, "--format", "csv").output.splitlines()))
     assert [{name: str(cell) for name, cell in row.items()} for row in parquet.read_table(path).to_pylist()] == rows
+
+
+def test_an_export_of_nothing_fails_and_leaves_the_file_alone(knick: Knick, tmp_path: Path) -> None:
+    place = tmp_path / "points.csv"
+    place.write_text("kept")
+    failed = knick("export", "--query", "benchmark=nothing", "--output", str(place))
+    assert (failed.code, failed.output, place.read_text()) == (2, "", "kept")
+    assert "query 'benchmark=nothing': no trace matches." in failed.errors
+    assert knick("init", str(tmp_path / "empty")).code == 0
+    assert "no results yet" in knick("export", "--instance", str(tmp_path / "empty")).errors

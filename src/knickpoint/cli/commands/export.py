@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from knickpoint.cli.options import instance_option, open_chosen_instance
+from knickpoint.cli.options import instance_option, open_chosen_instance, require_results
+from knickpoint.cli.trace_suggestions import no_trace_remedy
 from knickpoint.cli.verbosity import note
 from knickpoint.model.errors import InputError, StoreError
 
@@ -37,6 +38,16 @@ def _param_names(store: Store, chosen: _Points) -> set[str]:
     """Return the names of the params of the traces to write."""
     repositories = store.commits.repositories() if chosen.repositories is None else chosen.repositories
     return {name for repository in repositories for name in store.traces.facets(repository, chosen.query)}
+
+
+def _check_matches(store: Store, repositories: Sequence[Repository], query: Query, text: str) -> None:
+    """Refuse a query that no trace matches. Raises ``InputError``."""
+    if not any(len(store.traces.select(repository, query)) for repository in repositories):
+        raise InputError(
+            "no trace matches" if text else "there are no traces",
+            where=f"query {text!r}" if text else ", ".join(repository.name for repository in repositories),
+            remedy=no_trace_remedy(store, repositories, text),
+        )
 
 
 def _write(store: Store, chosen: _Points, output: str, path: Path | None) -> int:
@@ -99,7 +110,10 @@ def command(
     from knickpoint.model.query import parse_query
 
     with open_chosen_instance(instance) as opened:
+        require_results(opened)
+        query = parse_query(query_text)
         repositories = [opened.store.commits.repository(repository)] if repository else None
-        count = _write(opened.store, _Points(repositories, parse_query(query_text), line, params), output, path)
+        _check_matches(opened.store, repositories or opened.store.commits.repositories(), query, query_text)
+        count = _write(opened.store, _Points(repositories, query, line, params), output, path)
     if path is not None:
         note(f"Wrote {count:,} points to {path}.")
