@@ -10,7 +10,7 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.conftest import violations
-from tests.server.story import COMMITS, FAILED, FASTER, UNMEASURED, make_instance
+from tests.server.story import COMMITS, FAILED, FASTER, SLOWER, UNMEASURED, make_instance
 
 from knickpoint.instance import open_instance
 from knickpoint.model.regression import PointUpdate, Transition
@@ -88,6 +88,15 @@ def test_commits_that_were_not_measured_are_listed_as_suspects(browse: Visit, tr
     expect(page.get_by_text("The change lies in one of 6 commits")).to_be_visible()
     expect(page.locator("ol.suspects li")).to_have_count(6)
     expect(page.get_by_text("suspect range, not measured")).to_be_visible()
+
+
+def test_a_change_leads_to_the_comparison_of_all_traces_before_and_after(
+    browse: Visit, trace: Callable[[str], int]
+) -> None:
+    page = browse(f"/trace/{trace('parse')}?commit={SLOWER}")
+    page.get_by_role("link", name="All traces before and after").click()
+    page.wait_for_url("**/compare?repository=*&base=*&head=*")
+    expect(page.locator("main")).to_contain_text("regressed")
 
 
 def test_suspects_are_listed_with_their_probability_and_what_no_commit_explains(

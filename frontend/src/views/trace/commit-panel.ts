@@ -2,6 +2,7 @@
 
 import { html, nothing } from "lit";
 import type { Changes, Commit, Finding, Run } from "../../api/client";
+import { compareRoute } from "../../routes/compare";
 import { routeUrl } from "../../routes/routes";
 import { triageRoute, type Tab } from "../../routes/triage";
 import { commitHash } from "../../templates/commit";
@@ -77,7 +78,10 @@ function renderValue({ series, runs }: TraceContext, changes: Changes, position:
 
 function renderOthers(finding: Finding, { trace }: Changes, { hash }: Commit) {
   const list = { ...triageRoute, tab: tabOf(finding), repository: trace.repository, filter: hash };
-  return html`<a href=${routeUrl(list)}>All findings at this commit</a>`;
+  const { previous_hash: base, line } = finding.place;
+  const both = { ...compareRoute, repository: trace.repository, base, head: hash, line };
+  return html`<a href=${routeUrl(list)}>All findings at this commit</a>
+    ${base ? html` · <a href=${routeUrl(both)}>All traces before and after</a>` : nothing}`;
 }
 
 /** The tab of the triage page that lists a finding. */
