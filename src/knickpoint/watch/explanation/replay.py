@@ -1,6 +1,6 @@
-"""Explain why there is, or is not, a finding in a trace: every candidate, every check, every filter.
+"""Replay the alerts over one trace: every candidate, every check, every filter.
 
-The explanation replays what a run does with this trace (:mod:`knickpoint.watch.detection`) and writes nothing. It keeps
+The replay does what a run does with this trace (:mod:`knickpoint.watch.detection`) and writes nothing. It keeps
 the candidates that the method rejected, and follows each step that the method accepted to its change point, or to the
 filter that refused it.
 """
@@ -21,10 +21,10 @@ from knickpoint.model.commit import Line, Repository, SlottedCommit
 from knickpoint.model.errors import AbsentError, HistoryError, InputError
 from knickpoint.model.frame import Frame, Trace
 from knickpoint.model.params import decode_key
-from knickpoint.model.quarantine import Quarantine, QuarantineState
+from knickpoint.model.quarantine import QuarantineState
 from knickpoint.model.query import parse_query
 from knickpoint.model.regression import ChangePoint, Sighting
-from knickpoint.model.step import Candidate, Check, Detection, Flipping, Step
+from knickpoint.model.step import Candidate, Detection, Step
 from knickpoint.store import Store
 from knickpoint.watch.alert_validation import reason_against
 from knickpoint.watch.detection.alert_window import blank_before_window, known_columns, window_columns
@@ -32,122 +32,22 @@ from knickpoint.watch.detection.filters import refusal
 from knickpoint.watch.detection.method_parameters import method_parameters
 from knickpoint.watch.detection.settlement import evidence_of, settle_steps
 from knickpoint.watch.detection.sightings import sightings_of
+from knickpoint.watch.explanation.parts import (
+    AlertExplanation,
+    ExplainedBisection,
+    ExplainedCandidate,
+    ExplainedFlipping,
+    ExplainedQuarantine,
+    ExplainedStep,
+    Explanation,
+)
 from knickpoint.watch.identity.point_matching import REACH
 from knickpoint.watch.lines import Lines
-from knickpoint.watch.mode_causes import ModeCause, read_mode_cause
+from knickpoint.watch.mode_causes import read_mode_cause
 from knickpoint.watch.regressions.bisection_text import bisection_text
 from knickpoint.watch.suspects.machine import find_machine_change
 
-__all__ = [
-    "AlertExplanation",
-    "ExplainedBisection",
-    "ExplainedCandidate",
-    "ExplainedFlipping",
-    "ExplainedQuarantine",
-    "ExplainedStep",
-    "Explanation",
-    "explain_trace",
-    "find_trace_in",
-]
-
-
-@dataclass(frozen=True, slots=True)
-class ExplainedCandidate:
-    """A possible step that the method examined: ``commit`` is the first one of the new level.
-
-    Where the method judges traces together, it is the step of a cluster that the trace was judged for: ``note`` says what the
-    trace is to the cluster, and ``point`` is its change point there, None without one.
-    """
-
-    commit: SlottedCommit
-    candidate: Candidate
-    note: str = ""
-    point: ChangePoint | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ExplainedStep:
-    """A step that the method accepted, and what became of it.
-
-    ``reason`` says why the alert did not report it, "" where it did. ``point`` is its change point, None without one
-    (refused, or the alert has not run since the data changed). ``evidence`` weighs the values since the step against those
-    before it, which settles it while few values follow. ``machine`` says what changed about the machine there, "" if nothing did.
-    """
-
-    sighting: Sighting
-    commit: SlottedCommit
-    reason: str
-    point: ChangePoint | None
-    evidence: tuple[Check, ...]
-    machine: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ExplainedFlipping:
-    """A stretch of the trace that flips between levels, from the commit ``first`` to ``last``, both inclusive.
-
-    ``cause`` is the fact of the runs that explains the levels, None where none does.
-    """
-
-    first: SlottedCommit
-    last: SlottedCommit
-    stretch: Flipping
-    cause: ModeCause | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class AlertExplanation:
-    """What one alert finds in the trace.
-
-    ``reason`` says why the alert does not detect in it, "" where it does; then ``detection`` is None and there are no
-    candidates and no steps. Where the method judges traces together, ``detection`` is None as well, and the candidates are
-    the clusters that the trace was judged for in the last run. ``omitted`` counts the candidates left out because they are not near
-    the commit that was asked for. ``flipping`` are the stretches that flip between levels, wherever they are.
-    """
-
-    alert: Alert
-    line: str
-    reason: str
-    detection: Detection | None = None
-    candidates: tuple[ExplainedCandidate, ...] = ()
-    steps: tuple[ExplainedStep, ...] = ()
-    omitted: int = 0
-    flipping: tuple[ExplainedFlipping, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ExplainedQuarantine:
-    """A result of the trace at ``commit`` that takes no part in its levels."""
-
-    commit: SlottedCommit
-    quarantine: Quarantine
-
-
-@dataclass(frozen=True, slots=True)
-class ExplainedBisection:
-    """How the newest bisection of a regression of the trace stands, in words."""
-
-    regression_id: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """Everything that was decided about one trace.
-
-    ``measured`` counts its values on the line. ``at`` is the commit that was asked for. ``points`` are its
-    change points near there, those that are gone included. ``quarantines`` are about results of the trace that take no part
-    in its levels, near there. ``bisections`` are the newest of the regressions of ``points``.
-    """
-
-    trace: Trace
-    repository: str
-    measured: int
-    at: SlottedCommit | None
-    alerts: tuple[AlertExplanation, ...]
-    points: tuple[ChangePoint, ...]
-    quarantines: tuple[ExplainedQuarantine, ...] = ()
-    bisections: tuple[ExplainedBisection, ...] = ()
+__all__ = ["explain_trace", "find_trace_in"]
 
 
 def find_trace_in(store: Store, trace: int | str) -> tuple[Repository, Trace]:
