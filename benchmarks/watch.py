@@ -10,9 +10,11 @@ same replay with every new regression announced at first sight. The parts are
 - ``members``: which traces of generated groups join a cluster (``watch_members.py``);
 - ``machines``: how often results of generated machines are held back (``watch_machines.py``);
 - ``dense`` and ``sparse``: the time of runs over large instances (``watch_load.py``);
+- ``backtest``: the time and memory of a backtest (``watch_load.py``);
 - ``notifications``: many findings for many recipients (``watch_notifications.py``).
 
-``python benchmarks/watch.py PART…`` runs some parts only, and leaves the file alone.
+``python benchmarks/watch.py PART…`` runs some parts only, and leaves the file alone; ``--quick`` is ``dense`` and ``sparse``
+with fewer traces, which takes about five minutes on one core.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", MKL_NUM_THREADS
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Final
@@ -34,7 +37,7 @@ from numpy.typing import NDArray
 from accuracy_series import place_of_series, read_real
 from table import Reach, Row, finish
 from watch_injected import SIZES, Injected, inject, outcome
-from watch_load import dense_rows, sparse_rows
+from watch_load import backtest_rows, dense_rows, sparse_rows
 from watch_machines import machine_rows
 from watch_members import member_rows
 from watch_notifications import notification_rows
@@ -223,14 +226,22 @@ _PARTS: Final = {
     "machines": machine_rows,
     "dense": dense_rows,
     "sparse": sparse_rows,
+    "backtest": backtest_rows,
     "notifications": notification_rows,
 }
 
 
+_QUICK: Final = {"dense": partial(dense_rows, quick=True), "sparse": partial(sparse_rows, quick=True)}
+
+
 def main(only: Sequence[str]) -> None:
     """Replay the histories of the parts, and print and write the table."""
-    if unknown := sorted(set(only) - set(_PARTS)):
+    if unknown := sorted(set(only) - set(_PARTS) - {"--quick"}):
         sys.exit(f"there is no part {unknown[0]!r}: choose from {', '.join(_PARTS)}")
+    if "--quick" in only:
+        chosen = [part for name, part in _QUICK.items() if only == ["--quick"] or name in only]
+        finish("watch", [row for part in chosen for row in part()], only=only)
+        return
     finish("watch", [row for name, part in _PARTS.items() if not only or name in only for row in part()], only=only)
 
 

@@ -1,7 +1,8 @@
-"""Time runs of alerts over large instances: all traces, those of one event, and a run that finds nothing changed.
+"""Time runs of alerts over large instances, of all traces, of one event and with nothing changed, and a backtest.
 
 Parts of ``make bench-watch``. A dense instance has 400,000 traces × 250 commits of noise, in which one trace in a hundred
-steps; a sparse one has traces of about one value, and some of 30. Memory is that of a process of its own.
+steps; a sparse one has traces of about one value, and some of 30. Quick runs have a quarter of the dense and a fifth of the
+sparse traces, and a quarter of the time of a pass. Memory is that of a process of its own.
 """
 
 from __future__ import annotations
@@ -24,12 +25,18 @@ from knickpoint.model.alert import Alert, AlertDirection
 from knickpoint.model.commit import Commit
 from knickpoint.store import Store, create_store, open_store
 from knickpoint.watch.alert_run.run import run_alerts
+from knickpoint.watch.backtest.backtest import backtest
 from store import all_keys, begin, fill, put, report, sparse_keys
 from table import Reach, Row
 
-__all__ = ["dense_rows", "sparse_rows"]
+__all__ = ["backtest_rows", "dense_rows", "sparse_rows"]
 
 _TRACES: Final = 400_000
+_QUICK_TRACES: Final = 100_000
+_BACKTEST_TRACES: Final = 40_000
+_BACKTEST_SECONDS: Final = 180
+_SPARSE: Final = (500_000, 5_000_000)
+_QUICK_SPARSE: Final = (100_000, 1_000_000)
 _COMMITS: Final = 250
 _TOUCHED: Final = 20_000
 _FILE: Final = 20_000
@@ -45,21 +52,23 @@ class _Timed:
     memory: float
 
 
-def dense_rows() -> list[Row]:
-    """Measure an instance of 400,000 traces × 250 commits."""
+def dense_rows(*, quick: bool = False) -> list[Row]:
+    """Measure an instance of 400,000 traces × 250 commits, of 100,000 where ``quick``."""
+    traces = _QUICK_TRACES if quick else _TRACES
+    share = traces / _TRACES
     with _place() as place:
-        _fill_dense(place / "store.db")
+        _fill_dense(place / "store.db", traces)
         whole = _elsewhere(_run_all, place / "store.db", [Alert("default")])
         idle = _elsewhere(_run_all, place / "store.db", [Alert("default")])
         clusters = _elsewhere(_run_all, place / "store.db", [Alert("clusters", method="cluster", group_by=("model",))])
     with _place() as place:
-        _fill_dense(place / "store.db")
+        _fill_dense(place / "store.db", traces)
         _elsewhere(_run_all, place / "store.db", _fifty_alerts())
-        event = _elsewhere(_run_event, place / "store.db", _fifty_alerts())
-    name = f"{_TRACES:,} × {_COMMITS}"
+        event = _elsewhere(_run_event, place / "store.db", _fifty_alerts(), traces)
+    name = f"{traces:,} × {_COMMITS}"
     return [
-        Row(f"{name}: full pass, default method", "s", whole.seconds, reach=Reach.AT_MOST, bound=60),
-        Row(f"{name}: full pass, k-means of each device", "s", clusters.seconds, reach=Reach.AT_MOST, bound=30),
+        Row(f"{name}: full pass, default method", "s", whole.seconds, reach=Reach.AT_MOST, bound=60 * share),
+        Row(f"{name}: full pass, k-means of each device", "s", clusters.seconds, reach=Reach.AT_MOST, bound=30 * share),
         Row(
             f"{name}: a further run, nothing changed",
             "s",
@@ -67,7 +76,7 @@ def dense_rows() -> list[Row]:
             whole.seconds,
             "the full pass",
             Reach.AT_MOST,
-            2,
+            2 * share,
         ),
         Row(
             f"{name}: most memory of these runs",
@@ -88,10 +97,23 @@ def dense_rows() -> list[Row]:
     ]
 
 
-def sparse_rows() -> list[Row]:
-    """Measure events among 500,000 and 5,000,000 sparse traces, and how much work they save."""
+def backtest_rows() -> list[Row]:
+    """Measure the backtest of one alert over 40,000 traces × 250 commits, all of which it replays from the first on."""
+    with _place() as place:
+        _fill_dense(place / "store.db", _BACKTEST_TRACES)
+        taken = _elsewhere(_run_backtest, place / "store.db", Alert("default"))
+    name = f"{_BACKTEST_TRACES:,} × {_COMMITS}: backtest of one alert"
+    return [
+        Row(name, "s", taken.seconds, reach=Reach.AT_MOST, bound=_BACKTEST_SECONDS),
+        Row(f"{name}, most memory", "GiB", taken.memory, reach=Reach.AT_MOST, bound=2),
+    ]
+
+
+def sparse_rows(*, quick: bool = False) -> list[Row]:
+    """Measure events among 500,000 and 5,000,000 sparse traces, a fifth of them where ``quick``, and the work they save."""
+    fewest, most = _QUICK_SPARSE if quick else _SPARSE
     times: dict[int, tuple[float, float, float]] = {}
-    for traces in (500_000, 5_000_000):
+    for traces in (fewest, most):
         with _place() as place:
             _fill_sparse(place / "store.db", traces)
             alerts = [Alert("default")]
@@ -99,27 +121,27 @@ def sparse_rows() -> list[Row]:
             large = _elsewhere(_run_sparse, place / "store.db", alerts, _TOUCHED).seconds
             small = _elsewhere(_run_sparse, place / "store.db", alerts, _TOUCHED // 10).seconds
             times[traces] = (whole, large, small)
-    few, many = times[500_000], times[5_000_000]
+    few, many = times[fewest], times[most]
     return [
         Row(
-            f"5,000,000 sparse: {_TOUCHED:,} values from durable write to findings",
+            f"{most:,} sparse: {_TOUCHED:,} values from durable write to findings",
             "s",
             many[1],
             few[1],
-            "500,000 sparse",
+            f"{fewest:,} sparse",
             Reach.AT_MOST_TIMES,
             1.3,
         ),
-        Row("5,000,000 sparse: full pass", "s", many[0]),
+        Row(f"{most:,} sparse: full pass", "s", many[0]),
         *(
             Row(
-                f"5,000,000 sparse: full pass beside an event of {touched:,}",
+                f"{most:,} sparse: full pass beside an event of {touched:,}",
                 "s",
                 seconds,
                 many[0],
                 "full pass",
                 Reach.TIMES_LESS,
-                0.8 * 5_000_000 / touched,
+                0.8 * most / touched,
             )
             for touched, seconds in ((_TOUCHED, many[1]), (_TOUCHED // 10, many[2]))
         ),
@@ -145,9 +167,15 @@ def _run_all(store: Store, alerts: Sequence[Alert]) -> float:
     return time.perf_counter() - start
 
 
-def _run_event(store: Store, alerts: Sequence[Alert]) -> float:
+def _run_backtest(store: Store, alert: Alert) -> float:
+    start = time.perf_counter()
+    backtest(store, store.commits.repositories()[0], alert)
+    return time.perf_counter() - start
+
+
+def _run_event(store: Store, alerts: Sequence[Alert], traces: int) -> float:
     """Write one value of each of 20,000 traces, and run the alerts over these; return the median of three turns."""
-    keys = all_keys(_TRACES)[:_TOUCHED]
+    keys = all_keys(traces)[:_TOUCHED]
     return _median([_turn(store, alerts, keys, number) for number in range(3)])
 
 
@@ -201,13 +229,13 @@ def _place() -> Iterator[Path]:
         yield Path(name)
 
 
-def _fill_dense(place: Path) -> None:
+def _fill_dense(place: Path, traces: int) -> None:
     random = np.random.default_rng(6)
-    matrix: NDArray[np.float32] = random.normal(100, 1, (_TRACES, _COMMITS)).astype(np.float32)
-    for trace in random.choice(_TRACES, _TRACES // 100, replace=False).tolist():
+    matrix: NDArray[np.float32] = random.normal(100, 1, (traces, _COMMITS)).astype(np.float32)
+    for trace in random.choice(traces, traces // 100, replace=False).tolist():
         matrix[trace, random.integers(30, 240) :] += random.choice([-1, 1]) * random.uniform(3, 15)
     with create_store(place) as store:
-        fill(store, all_keys(_TRACES), matrix)
+        fill(store, all_keys(traces), matrix)
 
 
 def _fill_sparse(place: Path, traces: int, rounds: int = 30) -> None:
