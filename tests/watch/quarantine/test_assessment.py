@@ -178,3 +178,28 @@ def test_what_a_slow_machine_showed_for_several_commits_is_no_stray() -> None:
 
     verdicts = assess([*calm(20), *slow(20), *slow(30), *slow(40)])
     assert {"run-040", "run-041"} <= states(verdicts).keys()
+
+
+def _heavy(seed: int, count: int = 160) -> list[float]:
+    noise: list[float] = np.random.default_rng(seed).standard_t(3, count).tolist()
+    return [100 + 1.2 * each for each in noise]
+
+
+def test_a_canary_whose_noise_has_heavy_tails_seldom_holds_results_back() -> None:
+    held = [len(assess([run(place, value) for place, value in enumerate(_heavy(seed))]).runs) for seed in range(6)]
+    assert sum(held) <= 0.01 * 6 * 160
+
+
+def test_two_strays_in_a_row_the_same_way_are_a_move_from_the_first_on() -> None:
+    values = [*_heavy(3)[:120], 109.0, 109.5, *_heavy(3)[122:]]
+    once = [*values[:121], *values[122:]]
+    runs = [run(place, value) for place, value in enumerate(values)]
+    suspect = assess(runs).runs
+    assert {"run-120", "run-121"} <= suspect.keys()
+    assert "run-120" not in assess([run(place, value) for place, value in enumerate(once)]).runs
+
+
+def test_two_strays_in_a_row_in_opposite_ways_are_noise() -> None:
+    values = [*_heavy(3)[:120], 107.0, 93.0, *_heavy(3)[122:]]
+    suspect = assess([run(place, value) for place, value in enumerate(values)]).runs
+    assert not {"run-120", "run-121"} & suspect.keys()

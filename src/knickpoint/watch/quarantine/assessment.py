@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from knickpoint.model.quarantine import CanaryMove, FactChange, QuarantineState
-from knickpoint.watch.quarantine.canary_levels import FEWEST, NEAREST, canary_move, noise_of
+from knickpoint.watch.quarantine.canary_levels import FEWEST, canary_move, noise_of, usual_reach
 from knickpoint.watch.quarantine.rules import QuarantineRule
 
 __all__ = ["Assessment", "CanaryHealth", "CanaryTrace", "KeptWalks", "MachineRun", "Verdicts", "assess_machine"]
@@ -161,14 +161,15 @@ def _telling_facts(sessions: Sequence[Sequence[MachineRun]], watched: Collection
 class _Suspicion:
     """Why a run is suspect at the present state of the machine.
 
-    ``judged`` says that canaries were asked, ``strayed`` that one lay off its level, but not further than it often strays.
+    ``judged`` says that canaries were asked. ``strayed`` are those that lay off their level, but no further than they stray by
+    themselves now and then.
     """
 
     run: MachineRun
     moves: tuple[CanaryMove, ...]
     facts: tuple[FactChange, ...]
     judged: bool
-    strayed: bool = False
+    strayed: tuple[CanaryMove, ...] = ()
 
     @property
     def by_canary(self) -> bool:
@@ -177,6 +178,15 @@ class _Suspicion:
     @property
     def suspect(self) -> bool:
         return bool(self.moves) or (not self.judged and bool(self.facts))
+
+    @property
+    def confirmed(self) -> _Suspicion:
+        """The same where what strayed has moved."""
+        return replace(self, moves=(*self.moves, *self.strayed), strayed=())
+
+
+def _same_way(first: CanaryMove, second: CanaryMove) -> bool:
+    return (first.value - first.level) * (second.value - second.level) > 0
 
 
 @dataclass
@@ -194,6 +204,7 @@ class _Machine:
     judged: int = 0
     episodes: int = 0
     strays: dict[int, list[tuple[int, float]]] = field(default_factory=lambda: defaultdict(list))
+    doubtful: list[_Suspicion] = field(default_factory=list)
     found: dict[str, Assessment] = field(default_factory=dict)
 
     def begins_as(self, other: _Machine) -> bool:
@@ -203,10 +214,11 @@ class _Machine:
 
     def copy(self) -> _Machine:
         """Return the same state; the copy goes its own way."""
-        levels = defaultdict(list, {key: values[-NEAREST:] for key, values in self.levels.items()})
+        levels = defaultdict(list, {key: values[-_STRAYS_WITHIN:] for key, values in self.levels.items()})
         strays = defaultdict(list, {key: list(values) for key, values in self.strays.items()})
         facts, waiting, found = dict(self.facts), list(self.waiting), dict(self.found)
-        return replace(self, levels=levels, strays=strays, facts=facts, waiting=waiting, found=found)
+        doubtful = list(self.doubtful)
+        return replace(self, levels=levels, strays=strays, doubtful=doubtful, facts=facts, waiting=waiting, found=found)
 
     def walk(self, sessions: Sequence[Sequence[MachineRun]]) -> None:
         """Let sessions pass by."""
@@ -226,11 +238,18 @@ class _Machine:
         self.judged += bool(asked)
         suspect = [each for each in judged if each.suspect]
         calm = [each for each in (asked or judged) if not each.suspect]
+        before, self.doubtful = self.doubtful, [] if asked else self.doubtful
         if suspect and asked and not calm and self.named:
             suspect = self._with_unasked(judged, suspect)
         if calm and (asked or self._facts_decide(calm)):
             self._as_before(suspect, calm)
+            if all(each.strayed for each in calm):
+                confirmed = [each.confirmed for each in judged]
+                strayed = [each for each in confirmed if each.moves]
+                self.doubtful = self._with_unasked(confirmed, strayed) if self.named else strayed
         elif suspect:
+            if before and any(each.by_canary for each in suspect):
+                self._confirm(before)
             self._wait(suspect)
 
     def _facts_decide(self, calm: Sequence[_Suspicion]) -> bool:
@@ -242,7 +261,8 @@ class _Machine:
     def _judge(self, run: MachineRun) -> _Suspicion:
         """Compare a run with the present state of the machine."""
         moves: list[CanaryMove] = []
-        judged = strayed = False
+        strayed: list[CanaryMove] = []
+        judged = False
         for key in sorted(run.canaries.keys() & self.canaries.keys()):
             level = self.levels[key]
             judged |= len(level) >= FEWEST
@@ -251,20 +271,23 @@ class _Machine:
                 trace = self.canaries[key]
                 numbers = (run.canaries[key], verdict.centre, verdict.low, verdict.high)
                 move = CanaryMove(trace.canary, key, trace.key, trace.unit, *numbers)
-                usual = self._strays_so(move)
-                moves += [] if usual else [move]
-                strayed |= usual
+                (strayed if self._strays_so(move) else moves).append(move)
         changed = tuple(
             FactChange(name, self.facts[name], run.facts[name])
             for name in sorted(self.telling & run.facts.keys() & self.facts.keys())
             if self.facts[name] != run.facts[name]
         )
-        return _Suspicion(run, tuple(moves), changed, judged, strayed)
+        return _Suspicion(run, tuple(moves), changed, judged, tuple(strayed))
 
     def _strays_so(self, move: CanaryMove) -> bool:
-        """Return whether the canary strayed as far before, again and again, and came back each time."""
+        """Return whether the canary strays as far by itself now and then, and did not stray the same way at the commit before."""
+        if any(each.trace_id == move.trace_id and _same_way(each, move) for run in self.doubtful for each in run.moves):
+            return False
+        distance = abs(move.value - move.level)
         recent = [size for at, size in self.strays[move.trace_id] if at > self.judged - _STRAYS_WITHIN]
-        return sum(size >= abs(move.value - move.level) for size in recent) >= _STRAYS
+        if sum(size >= distance for size in recent) >= _STRAYS:
+            return True
+        return distance <= usual_reach(self.levels[move.trace_id][-_STRAYS_WITHIN:], recent)
 
     def _keep_strays(self) -> None:
         """Keep how far canaries strayed in what waited for one commit, and came back."""
@@ -300,6 +323,12 @@ class _Machine:
             values = [each.run.canaries[key] for each in usual if key in each.run.canaries]
             self.levels[key].append(values[0] if len(values) == 1 else float(np.median(values)))
         self._take_facts(calm)
+
+    def _confirm(self, doubtful: Sequence[_Suspicion]) -> None:
+        """Let the results of the commit before wait as well: their canaries strayed, and have now moved the same way."""
+        self.waiting += doubtful
+        self.sessions_waiting += 1
+        self.episodes -= 1
 
     def _wait(self, suspect: Sequence[_Suspicion]) -> None:
         """Wait for an outcome, unless the machine has been like this for long enough."""
