@@ -67,10 +67,11 @@ _REFERENCE_REPEATS: Final = 4_000
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """The processes of a run, and whether it is a quick one: fewer cells, and a tenth of the searches."""
+    """The processes of a run, whether it makes a fifteenth of the searches, and whether it leaves costly cells out."""
 
     executor: Executor
     quick: bool = False
+    fewer_cells: bool = False
 
     def searches(self, usual: int, least: int = 20) -> int:
         """Return how many searches to make where a whole run makes ``usual``; a quick one makes ``least`` at least."""
@@ -157,7 +158,7 @@ def _pass_fail(run: _Run) -> Iterator[Row]:
     cells = [
         Cell(_SEED, candidates, devices, error=error, certain=True)
         for error, devices, candidates in product(_ERRORS, (1, 3), (16, 64, 256, 1024))
-        if not run.quick or candidates in {16, 256}
+        if not run.fewer_cells or candidates in {16, 256}
     ]
     return _against_reference("pass/fail, error {cell.error:g}", cells, _PER_TEST["certain"], run)
 
@@ -166,7 +167,7 @@ def _measured(run: _Run) -> Iterator[Row]:
     cells = [
         Cell(_SEED, candidates, devices, delta=delta, history=_history(delta), certain=True, same_machine=True)
         for delta, devices, candidates in product(_DELTAS, (1, 3), (16, 64, 256))
-        if (devices == 1 or candidates == 64) and not (run.quick and (delta < 1 or devices > 1))
+        if (devices == 1 or candidates == 64) and not (run.fewer_cells and (delta < 1 or devices > 1))
     ]
     return _against_reference("measured, {cell.delta:g} deviations", cells, _PER_TEST["measured"], run)
 
@@ -182,7 +183,7 @@ def _pinpoint_part(task: tuple[Cell, int, int, Thresholds]) -> list[PinpointSear
 def _pinpoint(run: _Run) -> Iterator[Row]:
     table = thresholds()
     for delta, candidates in product(_DELTAS, (16, 64, 256)):
-        if run.quick and (delta < 1 or candidates == 256):
+        if run.fewer_cells and (delta < 1 or candidates == 256):
             continue
         cell = Cell(_SEED, candidates, delta=delta, history=_history(delta))
         repeats = run.searches(120 if delta >= 1 else 40)
@@ -231,7 +232,7 @@ def _without_change(run: _Run) -> Iterator[Row]:
     """Yield how often a culprit is named where no commit made a change, for each kind of noise and for answers."""
     total: list[Played] = []
     for name, cells, searches in _calibrated_kinds():
-        kept = [cell for cell in cells if not run.quick or cell.error is not None or cell.delta >= 2]
+        kept = [cell for cell in cells if not run.fewer_cells or cell.error is not None or cell.delta >= 2]
         without = [replace(cell, change=False, moved=moved) for cell in kept for moved in (False, True)]
         played = _played(without, run.searches(searches * 13 // 20, 13), run)
         measure = f"{name}: culprits named in {len(played)} ranges without a change"
@@ -292,6 +293,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Count what finding a commit takes, beside references and Pinpoint.")
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"parts to run: {', '.join(_PARTS)}; all by default")
     parser.add_argument("--quick", action="store_true", help="fewer cells and searches: about five minutes on one core")
+    parser.add_argument("--all-cells", action="store_true", help="with --quick: all cells, with fewer searches each")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="processes that search at a time")
     chosen = parser.parse_args()
     unknown = [name for name in chosen.parts if name not in _PARTS]
@@ -299,7 +301,7 @@ def main() -> None:
         parser.error(f"there is no part {unknown[0]}; the parts are {', '.join(_PARTS)}")
     rows: list[Row] = []
     with ProcessPoolExecutor(chosen.processes) as executor:
-        run = _Run(executor, chosen.quick)
+        run = _Run(executor, chosen.quick, chosen.quick and not chosen.all_cells)
         for name in chosen.parts or _PARTS:
             begin = time.perf_counter()
             for row in _PARTS[name](run):

@@ -43,7 +43,7 @@ def test_the_culprit_is_found_in_the_other_repository(
     assert found["repositories"]["engine"]["culprit"] == engine[2]
 
 
-@pytest.mark.parametrize("also", ["engine", "engine=../engine", "engine=https://example.org/engine.git@a..b"])
+@pytest.mark.parametrize("also", ["engine", "engine=../engine"])
 def test_what_names_no_second_range_is_refused(
     knick: Knick, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, also: str
 ) -> None:
@@ -51,6 +51,18 @@ def test_what_names_no_second_range_is_refused(
     monkeypatch.chdir(tmp_path / "app")
     ran = knick("bisect", f"{app[0]}..{app[-1]}", "--also", also, "--", "python3", "check.py")
     assert (ran.code, "DIR=LOCATION@GOOD..BAD" in ran.errors) == (2, True)
+
+
+def test_a_url_of_the_second_repository_asks_for_a_clone(
+    knick: Knick, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = filled(tmp_path / "app", culprit=1)
+    monkeypatch.chdir(tmp_path / "app")
+    also = "engine=https://example.org/engine.git@a..b"
+    ran = knick("bisect", f"{app[0]}..{app[-1]}", "--also", also, "--", "python3", "check.py")
+    assert ran.code == 2
+    assert "the second repository engine is a URL" in ran.errors
+    assert "Clone it, and write engine=PATH@a..b with the path of the clone." in ran.errors
 
 
 @pytest.mark.parametrize(

@@ -217,7 +217,10 @@ def test_the_answer_names_another_repository_that_moved_between_the_ends(slowed:
         write = RunWrite(slot, report, report.identity, f"content {number}", "test")
         slowed.instance.store.runs.write(world.repository, [write])
     done = run(slowed.with_profiles(profile()), pool)
-    says = "the runs at the ends also differ in engine: aaaaaaaaaa..bbbbbbbbbb; knick bisect GOOD..BAD --also searches both"
+    says = (
+        "the runs at the ends also differ in engine: aaaaaaaaaa..bbbbbbbbbb, and the profile quick does not take it along."
+        " Name engine in `also` of the profile and its clone in [repositories.engine]."
+    )
     assert (done.state, done.answer.reason) == (BisectionState.CULPRIT, says)
     assert says in [line.text for line in slowed.instance.store.bisections.journal(1).lines()]
 

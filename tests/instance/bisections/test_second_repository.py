@@ -15,7 +15,10 @@ from knickpoint.history import Git
 from knickpoint.ingest.settings import RepositorySettings
 from knickpoint.instance import Instance
 from knickpoint.instance.bisections import request_bisection, run_bisection
+from knickpoint.instance.bisections.runs import bisection_of
+from knickpoint.instance.bisections.second_repository import other_range
 from knickpoint.model.bisection import BisectionState
+from knickpoint.model.errors import InputError
 from knickpoint.model.report import Result, ResultTable, RunReport
 from knickpoint.store import RunWrite
 from knickpoint.store.bisections import StoredBisection
@@ -114,3 +117,34 @@ def test_a_worker_that_ends_among_the_combinations_leaves_them_to_the_next_one(t
     made = [job.probe for job in two.pool.jobs]
     assert done.state.ended
     assert all(made.count(name) == 1 for name in measured)
+
+
+def refusal(two: TwoRepositories, moved: dict[str, tuple[str, str]], **locations: str) -> str:
+    """Return why no second repository is searched, and what to do."""
+    asked = request_bisection(two.instance, two.slowed.regression, who="ann")
+    bisection = bisection_of(two.instance, asked)
+    with pytest.raises(InputError) as refused:
+        other_range(replace(bisection, locations={**bisection.locations, **locations}), moved)
+    return str(refused.value)
+
+
+def test_two_further_repositories_that_moved_ask_for_a_narrower_range(two: TwoRepositories) -> None:
+    ends = two.engine[0], two.engine[-1]
+    text = refusal(two, {"engine": ends, "fonts": ("a" * 40, "b" * 40)})
+    named = f"engine: {ends[0][:10]}..{ends[1][:10]}, fonts: aaaaaaaaaa..bbbbbbbbbb"
+    assert text.startswith(f"the runs at the ends also differ in {named}, and only one can be searched beside the main")
+    assert "until only one repository moved" in text
+
+
+def test_a_second_repository_at_a_url_asks_for_a_clone_and_keeps_the_password(two: TwoRepositories) -> None:
+    ends = two.engine[0], two.engine[-1]
+    text = refusal(two, {"engine": ends}, engine="https://ann:secret@example.org/engine.git")
+    assert "its location is a URL and no clone on this machine" in text
+    assert text.endswith("Clone it, and set `location` of [repositories.engine] to the clone.")
+    assert "secret" not in text
+
+
+def test_a_clone_without_the_commits_asks_to_fetch_them(two: TwoRepositories) -> None:
+    text = refusal(two, {"engine": ("a" * 40, two.engine[-1])})
+    assert "its range cannot be searched: " in text
+    assert text.endswith("the old one has to be an ancestor of the new one.")

@@ -32,14 +32,9 @@ def moved_beside(instance: Instance, repository: Repository, ends: tuple[int, in
 
 
 def moved_text(moved: Mapping[str, tuple[str, str]]) -> str:
-    """Say which other repositories moved and are not searched, "" for none.
-
-    A search follows one repository, and pins the others: a change that another one made does not show there.
-    """
+    """Say which other repositories differ between the runs at the ends of a range, each with its two commits."""
     shown = [f"{name}: {old[:_SHORT]}..{new[:_SHORT]}" for name, (old, new) in moved.items()]
-    if not shown:
-        return ""
-    return f"the runs at the ends also differ in {', '.join(shown)}; knick bisect GOOD..BAD --also searches both"
+    return f"the runs at the ends also differ in {', '.join(shown)}"
 
 
 def _revisions(instance: Instance, repository: Repository, slot: int) -> dict[str, str]:

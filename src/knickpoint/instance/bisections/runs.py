@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, cast
 
-from knickpoint.instance.bisections.other_repositories import moved_beside, moved_text, pins_of
+from knickpoint.instance.bisections.other_repositories import moved_beside, pins_of
 from knickpoint.instance.bisections.store_journal import StoreJournal, stored_posterior
 from knickpoint.instance.instance import Instance
 from knickpoint.instance.probe_results import DEVICE_PARAM, import_probe_results, measured_elsewhere
@@ -117,8 +117,12 @@ def _run(
     )
     slots = claimed.request.slots
     moved = moved_beside(instance, _repository(instance, claimed.request.repository_id), (slots[0], slots[-1]))
-    other = other_range(request, moved)
-    beside = "" if other is not None else moved_text(moved)
+    other, beside = None, ""
+    try:
+        other = other_range(request, moved)
+    except InputError as error:
+        # The main repository is searched all the same; the answer says what it leaves out, and what to do.
+        beside = f"{error.message}. {error.remedy}"
     try:
         if beside:
             journal.log(beside)

@@ -27,6 +27,7 @@ from knickpoint.bisect.device_pool import DevicePool
 from knickpoint.bisect.search.attribution import Attribution
 from knickpoint.bisect.search.problem import PlannedProbe, Posterior
 from knickpoint.history import Git, is_url
+from knickpoint.instance.bisections.other_repositories import moved_text
 from knickpoint.instance.bisections.store_journal import StoreJournal
 from knickpoint.model.bisection import BisectionState, ProbeResult, Target
 from knickpoint.model.errors import HistoryError, InputError
@@ -38,26 +39,48 @@ _CELLS: Final = "cells"
 _OTHER: Final = "other"
 _COMBINATIONS: Final = ("old with old", "new with old", "old with new", "new with new")
 _SHORT: Final = 10
+_NARROWER: Final = (
+    "Measure commits of the range until only one repository moved between two of them, and bisect that part."
+)
 
 
 def other_range(bisection: Bisection, moved: Mapping[str, tuple[str, str]]) -> OtherRange | None:
-    """Return the range of the only repository of the profile that moved, None where there is none that can be searched.
+    """Return the range of the repository that moved beside the main one, None where none did.
 
     Args:
         bisection: the search in the main repository, with the locations of all that take part.
         moved: repository → its commits by the runs at the good end and at the bad end.
+
+    Raises:
+        InputError: repositories moved that cannot be searched: several, one that the profile does not take along, one that
+            has no clone here, or one whose clone lacks the commits.
     """
-    taking_part = [name for name in moved if name in bisection.profile.also]
-    if len(taking_part) != 1 or len(moved) != 1:
+    if not moved:
         return None
-    (name,) = taking_part
-    location, (old, new) = bisection.locations[name], moved[name]
+    taking_part = bisection.profile.also
+    if len(moved) > 1:
+        raise InputError(
+            f"{moved_text(moved)}, and only one can be searched beside the main repository", remedy=_NARROWER
+        )
+    ((name, (old, new)),) = moved.items()
+    if name not in taking_part:
+        raise InputError(
+            f"{moved_text(moved)}, and the profile {bisection.profile.name} does not take it along",
+            remedy=f"Name {name} in `also` of the profile and its clone in [repositories.{name}].",
+        )
+    location = bisection.locations[name]
     if is_url(location):
-        return None
+        raise InputError(
+            f"{moved_text(moved)}, and its commits cannot be read, since its location is a URL and no clone on this machine",
+            remedy=f"Clone it, and set `location` of [repositories.{name}] to the clone.",
+        )
     try:
         found = read_range(Git.at(Path(location)), f"{old}..{new}")
-    except (InputError, HistoryError):
-        return None
+    except (InputError, HistoryError) as error:
+        raise InputError(
+            f"{moved_text(moved)}, and its range cannot be searched: {error.message}",
+            remedy=f"Fetch both commits into {location}; the old one has to be an ancestor of the new one.",
+        ) from error
     return OtherRange(name, found.good.hash, found.hashes)
 
 

@@ -83,7 +83,13 @@ def _read(search: Search) -> _Also:
     if named is not None:
         text = f"{_of_configuration(search, named['name'])}@{named['range']}"
     found = _FORM.fullmatch(text)
-    if found is None or is_url(found["location"]):
+    if found is not None and is_url(found["location"]):
+        raise InputError(
+            f"the second repository {found['folder']} is a URL, and its commits are read from a clone on this machine",
+            where="--also",
+            remedy=f"Clone it, and write {found['folder']}=PATH@{found['range']} with the path of the clone.",
+        )
+    if found is None:
         raise InputError(
             f"{text!r} is not DIR=LOCATION@GOOD..BAD with the path of a repository",
             where="--also",
