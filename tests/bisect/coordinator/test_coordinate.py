@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,20 @@ def test_ends_alike_are_not_reproducible(repository: GitRepository, tmp_path: Pa
         answer = coordinate(asked, InlinePool(Workspace(tmp_path / "workspace")), journal)
     assert (answer.state, answer.places) == (BisectionState.NOT_REPRODUCIBLE, ())
     assert answer.reason == "the ends do not differ when they are measured again"
+
+
+def test_ends_alike_name_the_longest_stretch_that_is_open(repository: GitRepository, tmp_path: Path) -> None:
+    hashes = project(repository, [10.0] * 9)
+    before, after = Level(10.0, 0.01, 20), Level(12.0, 0.01, 20)
+    locations = {"": str(repository.directory)}
+    asked = Bisection("B1", locations, hashes[0], tuple(hashes[1:]), profile(), KEY, before, after)
+    with FileJournal(tmp_path / "journal.jsonl", {}, resume=False) as journal:
+        answer = coordinate(asked, InlinePool(Workspace(tmp_path / "workspace")), journal)
+    places = sorted({0, 8, *(entry.planned.place for entry in answer.entries)})
+    length, first = max((after - before, -before) for before, after in pairwise(places))
+    stretch = f"{hashes[-first][:10]}..{hashes[length - first][:10]} ({length} commits)"
+    assert answer.state is BisectionState.NOT_REPRODUCIBLE
+    assert answer.reason.endswith(f"changes there may cancel each other; the longest stretch that is open is {stretch}")
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,15 @@ def test_ends_that_agree_against_the_history_leave_open_that_changes_cancel() ->
     assert conclusion.open == f"{expected}; changes there may cancel each other"
 
 
+def test_ends_that_moved_the_other_way_state_by_how_much() -> None:
+    problem = Problem(4, before=Level(100.0, 1.0, 25), after=Level(104.0, 1.0, 25), movement=1)
+    values = [Observation(place, "a", 104.0 - 4 * (place > 1) + noise) for place in range(5) for noise in (-0.5, 0.5)]
+    conclusion = conclude(problem, values, Budget())
+    assert conclusion is not None
+    stated = "measured again, the bad end is 3.8 % below the good end, and the change in question raises the value"
+    assert (conclusion.kind, conclusion.open) == (ConclusionKind.NOT_REPRODUCIBLE, stated)
+
+
 def test_a_level_that_is_hardly_known_is_measured_at_its_end() -> None:
     problem = Problem(
         16, none=0, several=0, before=Level(0.3, 1.0, 30), after=Level(0.6, 1.0, 30), movement=1, same_machine=True

@@ -7,7 +7,7 @@ import statistics
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from itertools import count
+from itertools import count, pairwise
 from time import monotonic
 from typing import Final
 
@@ -49,6 +49,9 @@ _POSSIBLE: Final = 1e-3
 
 _SHORT: Final = 10
 """Digits of a hash in a reason."""
+
+_CANCELLING: Final = 2
+"""Changes that cancel each other are at least so many commits."""
 
 _STATES: Final = {
     ConclusionKind.CULPRIT: BisectionState.CULPRIT,
@@ -272,8 +275,17 @@ class _Run:
             case ConclusionKind.GAVE_UP:
                 return self._spent_budget()
             case ConclusionKind.NOT_REPRODUCIBLE:
-                return conclusion.open if self.bisection.measures else self._contradicting_ends()
+                return self._without_change(conclusion) if self.bisection.measures else self._contradicting_ends()
         return conclusion.open
+
+    def _without_change(self, conclusion: Conclusion) -> str:
+        """Say how the ends compare, and which stretch without a measurement is the longest: there changes could cancel."""
+        measured = sorted({0, self.base.candidates, *(o.place for o in self.evidence.observations)})
+        first, last = max(pairwise(measured), key=lambda pair: pair[1] - pair[0])
+        if last - first < _CANCELLING:
+            return conclusion.open
+        stretch = f"{self.bisection.places[first][:_SHORT]}..{self.bisection.places[last][:_SHORT]}"
+        return f"{conclusion.open}; the longest stretch that is open is {stretch} ({counted(last - first, 'commit')})"
 
     def _several(self, conclusion: Conclusion) -> str:
         if conclusion.open:

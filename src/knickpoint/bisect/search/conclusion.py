@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from knickpoint.bisect.search.problem import Budget, Conclusion, ConclusionKind, Observation, Problem
 from knickpoint.bisect.search.standing import Standing
 from knickpoint.model.plain_text import counted
+from knickpoint.model.quantity_text import percent_text
 
 __all__ = ["conclude", "conclude_of"]
+
+_LEAST_COMPARED: Final = 2
+"""An end needs so many values on one device before a difference of the ends is stated."""
+
+_STANDARD_ERRORS: Final = 2.0
+"""Ends that are closer together than this do not differ."""
 
 
 def conclude(problem: Problem, observations: Sequence[Observation], budget: Budget) -> Conclusion | None:
@@ -71,20 +80,49 @@ def _contradiction(standing: Standing, culprit: int) -> str:
 
 
 def _open_without_change(standing: Standing) -> str:
-    """Say how the ends compare, and how much between them was measured, since changes there may cancel each other."""
+    """Say how the ends compare, and what between them was not measured, since changes there may cancel each other."""
     between = _open_between(standing)
     return f"{_ends_compared(standing)}; {between}" if between else _ends_compared(standing)
 
 
 def _ends_compared(standing: Standing) -> str:
-    belief = standing.belief
+    """Say how the ends compare: by their values where a movement against the one in question explains all values best."""
+    belief, problem = standing.belief, standing.problem
     if belief.reversed > belief.none_before + belief.none_after:
-        return "the ends differ in the other direction"
-    problem = standing.problem
+        return _ends_reversed(standing)
     if belief.negligible > belief.posterior.none:
         known = problem.before.count and problem.after.count
         return f"the ends differ by less than {'half of what the history shows' if known else 'the noise of one probe'}"
     return "the ends do not differ when they are measured again"
+
+
+def _ends_reversed(standing: Standing) -> str:
+    """Say by how much the bad end moved against the change in question, or that its values do not show that it moved."""
+    problem = standing.problem
+    if problem.error is not None:
+        return "the ends differ in the other direction"
+    good, bad = _values_of_ends(standing)
+    if min(len(good), len(bad)) < _LEAST_COMPARED:
+        return "the ends do not show the change when they are measured again"
+    movement = float(bad.mean() - good.mean())
+    error = float(np.sqrt(good.var(ddof=1) / len(good) + bad.var(ddof=1) / len(bad)))
+    if abs(movement) <= _STANDARD_ERRORS * error or movement * problem.movement >= 0:
+        return "the ends do not differ when they are measured again"
+    level = abs(float(good.mean()))
+    size = percent_text(abs(movement) / level) if level else f"{abs(movement):.4g}"
+    side, wanted = ("above", "lowers") if movement > 0 else ("below", "raises")
+    return f"measured again, the bad end is {size} {side} the good end, and the change in question {wanted} the value"
+
+
+def _values_of_ends(standing: Standing) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the values of the good and of the bad end, of the device that has most of the end with fewer values."""
+    ends = (0, standing.problem.candidates)
+    by_device = [
+        tuple(np.array([o.value for o in standing.observations if (o.device, o.place) == (name, end)]) for end in ends)
+        for name in sorted(standing.measured_by_device)
+    ]
+    good, bad = max(by_device, key=lambda values: min(map(len, values)))
+    return good, bad
 
 
 def _open_between(standing: Standing) -> str:
