@@ -247,6 +247,19 @@ def test_a_ticket_takes_a_finding_off_the_list(visit: Visit) -> None:
     expect(members(page).first).to_contain_text("PERF-12")
 
 
+def test_a_finding_is_assigned_and_found_by_its_assignee(visit: Visit) -> None:
+    page = visit("/triage")
+    page.keyboard.press("i")
+    name = page.get_by_label("Who takes care of it")
+    expect(name).not_to_have_value("")
+    name.fill("grace")
+    page.get_by_role("button", name="Assign", exact=True).click()
+    expect(page.get_by_text("grace takes care of 2 findings")).to_be_visible()
+    expect(groups(page).first).to_contain_text("grace")
+    page.locator("#filter").fill("assignee:grace")
+    expect(groups(page)).to_have_count(1)
+
+
 def test_a_trace_is_set_apart_from_its_commit_and_back(visit: Visit) -> None:
     page = visit("/triage")
     groups(page).first.click()

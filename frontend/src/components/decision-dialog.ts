@@ -1,4 +1,4 @@
-/** The dialog that asks for the note or the ticket of a decision. */
+/** The dialog that asks for the note, the ticket or the assignee of a decision. */
 
 import { html, nothing } from "lit";
 import { customElement, query, state } from "lit/decorators.js";
@@ -9,17 +9,20 @@ import { heldLine } from "../templates/finding";
 import { countText } from "../text/numbers";
 
 export interface DecisionQuestion {
-  kind: "note" | "ticket";
+  kind: "note" | "ticket" | "assignee";
   /** How many findings the decision is about. */
   findings: number;
   /** Why findings among them are held back, each reason once. */
   held?: readonly string[];
+  /** Whose name is in the field for the assignee at first. */
+  assignee?: string;
   /** Names of the trackers in which a ticket can be made. */
   trackers?: readonly string[];
 }
 
 export interface DecisionReply {
   note: string;
+  assignee: string;
   ticket: string;
   /** The tracker in which to make the ticket, "" to link one. */
   create: string;
@@ -88,27 +91,33 @@ export class DecisionDialog extends PageElement {
     </dialog>`;
   }
 
-  private renderForm({ kind, findings, held = [], trackers = [] }: DecisionQuestion) {
+  private renderForm({ kind, findings, held = [], trackers = [], assignee = "" }: DecisionQuestion) {
     const ticket = kind === "ticket";
+    const [title, done] =
+      kind === "assignee"
+        ? ["Assign", "Assign"]
+        : !ticket
+          ? ["Note on", "Save"]
+          : this.create
+            ? ["Make a ticket for", "Make"]
+            : ["Link a ticket to", "Link"];
     return html`<form method="dialog" @submit=${(event: SubmitEvent) => this.onSubmit(event)}>
-      <h2 id="decision-title">
-        ${ticket ? (this.create ? "Make a ticket for" : "Link a ticket to") : "Note on"}
-        ${countText(findings, "finding")}
-      </h2>
+      <h2 id="decision-title">${title} ${countText(findings, "finding")}</h2>
       ${held.map(heldLine)}
       ${ticket ? html`${this.renderTrackers(trackers)}${this.create === "" ? this.renderKey() : nothing}` : nothing}
+      ${kind === "assignee" ? renderAssignee(assignee) : nothing}
       <label class="field"
-        >Note${ticket ? " (optional)" : ""}<textarea
+        >Note${kind === "note" ? "" : " (optional)"}<textarea
           name="note"
           rows="3"
           maxlength="10000"
-          ?required=${!ticket}
+          ?required=${kind === "note"}
         ></textarea>
       </label>
       ${dialogError(this.error)}
       <div class="dialog-actions">
         <button type="button" class="button quiet" @click=${() => this.close(undefined)}>Cancel</button>
-        <button class="button primary">${ticket ? (this.create ? "Make" : "Link") : "Save"}</button>
+        <button class="button primary">${done}</button>
       </div>
     </form>`;
   }
@@ -139,8 +148,14 @@ export class DecisionDialog extends PageElement {
       return typeof value === "string" ? value.trim() : "";
     };
     const create = text("create");
-    this.close({ note: text("note"), ticket: create ? "" : text("ticket"), create });
+    this.close({ note: text("note"), assignee: text("assignee"), ticket: create ? "" : text("ticket"), create });
   }
+}
+
+function renderAssignee(name: string) {
+  return html`<label class="field"
+    >Who takes care of it; empty for no one<input name="assignee" .defaultValue=${name} maxlength="200" autofocus
+  /></label>`;
 }
 
 declare global {

@@ -28,6 +28,8 @@ export interface DecisionInput {
   ticket?: string;
   /** The tracker in which the server makes the ticket. */
   create?: string;
+  /** Who takes care of the findings; "" takes the assignment back. */
+  assignee?: string;
 }
 
 /** The statuses that keys set, on the triage page and on that of a trace. */
@@ -67,10 +69,15 @@ async function sendDecision(
   } catch (thrown) {
     return toApiError(thrown);
   }
-  const action = patch.status ? statusDone[patch.status] : "Wrote a note on";
+  const action = patch.status ? statusDone[patch.status] : assignmentDone(patch.assignee);
   offerUndo(answer, `${action} ${countText(answer.changed, "finding")}`, order);
   announce({ answer, filter, order, written: { findings, patch } });
   return undefined;
+}
+
+function assignmentDone(assignee: string | undefined): string {
+  if (assignee === undefined) return "Wrote a note on";
+  return assignee ? `${assignee} takes care of` : "Assigned to no one:";
 }
 
 /** Show why a decision was not recorded. */

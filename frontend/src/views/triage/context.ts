@@ -26,6 +26,7 @@ export interface TriageContext {
   decide: (findings: Selection, status: Status) => Promise<void>;
   linkTicket: (findings: Selection) => Promise<void>;
   writeNote: (findings: Selection) => Promise<void>;
+  assign: (findings: Selection) => Promise<void>;
   split: (findings: Selection) => Promise<void>;
   merge: (findings: Selection) => Promise<void>;
   toggleRows: (rows: readonly Row[]) => void;

@@ -1,6 +1,6 @@
 /** The decisions of the triage page: what is asked before, what leaves the list, and where the keyboard goes on. */
 
-import type { ApiError, RegressionList, Status } from "../../api/client";
+import type { ApiError, Caller, RegressionList, Status } from "../../api/client";
 import type { DecisionDialog, DecisionQuestion, DecisionReply } from "../../components/decision-dialog";
 import type { HistoryMode } from "../../routes/navigation";
 import type { TriageRoute } from "../../routes/triage";
@@ -27,6 +27,7 @@ export interface DecidingPage {
   readonly list: TriageList;
   readonly dialog: DecisionDialog | null;
   readonly trackers: readonly string[];
+  readonly caller: Caller;
   readonly updateComplete: Promise<unknown>;
   selection: Selection;
   updateRoute: (part: Partial<TriageRoute>, mode?: HistoryMode) => void;
@@ -73,6 +74,12 @@ export class Deciding {
     await this.ask("note", findings, ({ note }) => this.decideWith({ findings, note }));
   }
 
+  async assign(findings: Selection): Promise<void> {
+    await this.ask("assignee", findings, ({ assignee, note }) =>
+      this.decideWith({ findings, assignee, ...(note && { note }) }),
+    );
+  }
+
   private async ask(
     kind: DecisionQuestion["kind"],
     findings: Selection,
@@ -81,7 +88,10 @@ export class Deciding {
   ): Promise<void> {
     if (findings.size === 0) return;
     const held = heldReasons(this.page.data?.groups ?? [], findings);
-    await this.page.dialog?.ask({ kind, findings: this.countOf(findings), held, trackers }, send);
+    await this.page.dialog?.ask(
+      { kind, findings: this.countOf(findings), held, trackers, assignee: this.page.caller.name },
+      send,
+    );
   }
 
   async split(findings: Selection): Promise<void> {

@@ -86,6 +86,7 @@ function decisionShortcuts(page: KeyboardActions): Shortcut[] {
     ...(page.route.tab === "processed" ? [putBack] : []),
     { keys: ["t"], description: "link a ticket", run: () => void page.linkTicket(page.targets) },
     { keys: ["n"], description: "write a note", run: () => void page.writeNote(page.targets) },
+    { keys: ["i"], description: "assign", run: () => void page.assign(page.targets) },
     {
       keys: ["s"],
       description: "split traces off the others of their commit",

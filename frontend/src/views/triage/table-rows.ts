@@ -142,6 +142,7 @@ function renderSubject(context: TriageContext, row: RegressionRow, lead: Finding
       }
       ${regression.history && tab !== "history" ? historyTag() : nothing} ${alertTags(lead, regression.alert_severity)}
       ${kindTag(lead)}${regression.certainty === "provisional" ? provisionalTag(lead) : nothing}
+      ${lead.assignee ? html`<span class="tag" title="Takes care of it">${lead.assignee}</span>` : nothing}
       ${regression.bisection ? bisectionTag(regression.bisection, routeUrl(findingRoute(lead))) : nothing}
       ${showsDecisions(tab) ? renderStatuses(regression) : nothing}
     </div>
@@ -211,7 +212,7 @@ function renderFinding(context: TriageContext, row: FindingRow, current: boolean
 }
 
 function renderFindingFacts(context: TriageContext, { finding, regression }: FindingRow) {
-  const { commit, condition, status, note } = finding;
+  const { assignee, commit, condition, status, note } = finding;
   const ticket = ticketOf(finding);
   return html`${comparison(finding)} ${hazard(finding.hazard)}
     <a href=${routeUrl(findingRoute(finding, { why: true }))} title="Why this is a finding, and what was rejected (w)"
@@ -222,6 +223,7 @@ function renderFindingFacts(context: TriageContext, { finding, regression }: Fin
     ${condition === "present" ? nothing : html`<span class="tag">${condition}</span>`}
     ${status === "new" ? nothing : html`<span>${statusLabel(status)}</span>`}
     ${ticket ? html`<span>${ticketLink(ticket)}</span>` : nothing}
+    ${assignee ? html`<span class="tag" title="Takes care of it">${assignee}</span>` : nothing}
     ${note ? html`<span class="note" title=${note}>${note}</span>` : nothing}
     ${showsDecisions(context.route.tab) ? renderDecisionLog(context, finding.id, regression.repository) : nothing}`;
 }

@@ -305,6 +305,10 @@ export class TriageView extends PageElement implements KeyboardActions, Deciding
     return this.deciding.writeNote(findings);
   }
 
+  assign(findings: Selection): Promise<void> {
+    return this.deciding.assign(findings);
+  }
+
   split(findings: Selection): Promise<void> {
     return this.deciding.split(findings);
   }
