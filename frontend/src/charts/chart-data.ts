@@ -156,13 +156,18 @@ export function relativeBase(view: Pick<ChartView, "lines" | "levels" | "scale">
   return Math.abs(start === 0 ? 1 : start) / 100;
 }
 
-/** The first and last position of the plot, with some room at both ends. */
+/** The first and last position of the plot, of values and of quarantined ones, with some room at both ends. */
 export function positionBounds(
-  view: Pick<ChartView, "lines" | "range" | "total"> & Partial<Pick<ChartView, "along">>,
+  view: Pick<ChartView, "lines" | "range" | "total"> & Partial<Pick<ChartView, "along" | "quarantined">>,
 ): { min: number; max: number } {
-  const { lines, range, total } = view;
-  const first = range?.first ?? lines.reduce((minimum, line) => Math.min(minimum, line.positions[0] ?? minimum), total);
-  const last = range?.last ?? lines.reduce((maximum, line) => Math.max(maximum, line.positions.at(-1) ?? maximum), 0);
+  const { lines, range, total, quarantined = [] } = view;
+  const beside = quarantined.map(({ position }) => position);
+  const first =
+    range?.first ??
+    lines.reduce((minimum, line) => Math.min(minimum, line.positions[0] ?? minimum), Math.min(total, ...beside));
+  const last =
+    range?.last ??
+    lines.reduce((maximum, line) => Math.max(maximum, line.positions.at(-1) ?? maximum), Math.max(0, ...beside));
   const margin = view.along === "dates" ? 0.5 : Math.max(0.5, (last - first) * 0.012);
   return { min: Math.min(first, last) - margin, max: Math.max(first, last) + margin };
 }

@@ -291,7 +291,8 @@ export class TraceView extends PageElement implements TraceContext {
 
   get wholeRange(): ChartRange {
     const { changes } = this;
-    return { first: changes?.first ?? 0, last: changes?.last ?? Math.max((changes?.commits ?? 1) - 1, 0) };
+    const last = changes?.last ?? Math.max((changes?.commits ?? 1) - 1, 0);
+    return { first: changes?.first ?? 0, last: Math.max(last, ...this.quarantined.map(({ position }) => position)) };
   }
 
   // ---- Actions
