@@ -70,6 +70,19 @@ def test_a_test_that_fails_is_traced_to_its_commit(knick: Knick, repository: Git
     assert again.errors.count("\n") == len(found["probes"])  # all of them are of the journal
 
 
+def test_a_search_of_pass_and_fail_counts_the_commits_that_it_did_not_try(
+    knick: Knick, repository: GitRepository
+) -> None:
+    hashes = project(repository, ["1", "1", "0", "1", "1", "1", "1", "0", "0"])
+    check = "raise SystemExit(open('value.txt').read() != '1')"
+    command = ("bisect", f"{hashes[0]}..HEAD", "--resume", "--", sys.executable, "-c", check)
+    text = knick(*command).output
+    found = json.loads(knick(*command[:3], "--format", "json", *command[3:]).output)
+    assert found["culprit"] == hashes[7]
+    assert found["untried"] == 7 - sum(probe["place"] in range(1, 8) for probe in found["probes"]) > 0
+    assert f"Not tried: {found['untried']} of the 7 commits between the ends." in text
+
+
 def test_the_params_of_a_trace_have_any_order() -> None:
     assert trace_key_of("b=2,a=1") == trace_key_of(",a=1,b=2,") == ",a=1,b=2,"
 

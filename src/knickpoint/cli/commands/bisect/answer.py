@@ -163,6 +163,7 @@ def _document(answer: BisectionAnswer, commits: Sequence[Commit], rows: Sequence
         },
         "none": _finite(answer.posterior.none),
         "several": _finite(answer.posterior.several),
+        "untried": _untried(answer, commits),
         "probes": [{column.name: row[column.name] for column in _DATA} for row in rows],
     }
 
@@ -205,6 +206,16 @@ def _headline(answer: BisectionAnswer, commits: Sequence[Commit]) -> Iterator[st
         yield f"  {key_text(answer.trace)}: {_shown(answer.before)} → {_shown(answer.after)}{_change(answer)}"
     if found and answer.state is BisectionState.CULPRIT and answer.reason:
         yield f"  Open: {answer.reason}."
+    untried = _untried(answer, commits)
+    if found and untried and not answer.trace:
+        between = f"{untried} of the {counted(len(commits) - 2, 'commit')} between the ends"
+        yield f"  Not tried: {between}. What broke and was repaired among them is not seen."
+
+
+def _untried(answer: BisectionAnswer, commits: Sequence[Commit]) -> int:
+    """Return how many commits between the ends have no result."""
+    tried = {entry.planned.place for entry in answer.entries if entry.result is not None}
+    return len(set(range(1, len(commits) - 1)) - tried)
 
 
 def _last_output(answer: BisectionAnswer) -> list[str]:
