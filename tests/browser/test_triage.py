@@ -8,6 +8,7 @@ from collections.abc import Callable
 import httpx
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
+from tests.browser.conftest import violations
 from tests.server.story import SLOWER, commit_hash
 
 pytestmark = pytest.mark.browser
@@ -183,6 +184,22 @@ def test_small_changes_are_left_out_when_asked(browse: Visit) -> None:
     expect(page.get_by_role("heading", name="No finding matches the filter")).to_be_visible()
     page.get_by_role("button", name="Clear the filter").click()
     expect(groups(page)).to_have_count(2)
+
+
+def test_hidden_columns_stay_hidden_after_a_reload(browse: Visit) -> None:
+    page = browse("/triage")
+    hazard = page.locator("td.c-hazard").first
+    expect(hazard).to_be_visible()
+    page.get_by_text("Columns", exact=True).click()
+    page.get_by_label("Hazard").uncheck()
+    expect(hazard).to_be_hidden()
+    assert violations(page) == []
+    page.reload()
+    expect(groups(page).first).to_be_visible()
+    expect(hazard).to_be_hidden()
+    page.get_by_text("Columns", exact=True).click()
+    page.get_by_label("Hazard").check()
+    expect(hazard).to_be_visible()
 
 
 def test_keys_turn_the_pages(browse: Visit) -> None:

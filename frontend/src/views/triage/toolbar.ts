@@ -3,6 +3,7 @@
 import { html, nothing } from "lit";
 import { routeUrl } from "../../routes/routes";
 import type { Tab, TriageRoute } from "../../routes/triage";
+import { hiddenColumns, OPTIONAL_COLUMNS, showColumn } from "../../state/triage/columns";
 import { selectField } from "../../templates/select-field";
 import { statusWord } from "../../text/findings";
 import { grouped } from "../../text/numbers";
@@ -17,8 +18,28 @@ export function renderToolbar(context: TriageContext) {
     ${renderTabs(context)}
     <span class="busy ${context.loading && context.data ? "on" : ""}" aria-hidden="true"></span>
     <span class="spring"></span>
-    ${renderFilters(context)}
+    ${renderFilters(context)}${renderColumns()}
   </div>`;
+}
+
+function renderColumns() {
+  const hidden = hiddenColumns();
+  return html`<details class="columns">
+    <summary class="button">Columns</summary>
+    <fieldset>
+      <legend class="sr-only">Columns that are shown</legend>
+      ${OPTIONAL_COLUMNS.map(
+        ([name, label]) =>
+          html`<label
+            ><input
+              type="checkbox"
+              .checked=${!hidden.includes(name)}
+              @change=${(event: Event) => showColumn(name, (event.target as HTMLInputElement).checked)}
+            />${label}</label
+          >`,
+      )}
+    </fieldset>
+  </details>`;
 }
 
 function renderTabs({ route, data }: TriageContext) {

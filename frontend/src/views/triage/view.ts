@@ -11,6 +11,7 @@ import { PageElement } from "../../page-element";
 import { showToast } from "../../state/toasts";
 import { navigate, type HistoryMode } from "../../routes/navigation";
 import { triageRoute, type Tab, type TriageRoute } from "../../routes/triage";
+import { applyColumns } from "../../state/triage/columns";
 import { LogWatch } from "../../state/triage/log-watch";
 import { loadFreshness, newestRun, pollWhileVisible, type Freshness } from "../../state/freshness";
 import { Resource } from "../../state/resource";
@@ -90,6 +91,7 @@ export class TriageView extends PageElement implements KeyboardActions, Deciding
 
   override connectedCallback(): void {
     super.connectedCallback();
+    applyColumns();
     window.addEventListener("kp-decided", this.onDecided);
     document.addEventListener("visibilitychange", this.onVisible);
     this.unsubscribe.push(
