@@ -185,6 +185,20 @@ def test_a_row_links_to_the_page_of_its_trace(knick: Knick, project: Project) ->
     assert any(re.fullmatch(view.replace("{number}", r"\d+"), path) for view in dashboard._VIEWS)
 
 
+def test_a_comment_draws_the_history_up_to_the_base(knick: Knick, project: Project) -> None:
+    new = project.write("new.csv", project.patch, values(480.0))
+    ran = knick("check", new, "--report", "markdown=a.md")
+    assert ran.code == 1, ran.output
+    text = Path("a.md").read_text(encoding="utf-8")
+    assert 'x-axis "measured commits before the new results" -8 --> 0' in text, "main became 400 times faster after the base"
+    drawn = [[float(each) for each in line.split(",")] for line in re.findall(r"  line \[(.*)\]", text)]
+    for history, levels in zip(drawn[::2], drawn[1::2], strict=True):
+        assert len(history) == len(levels) == 9
+        assert max(abs(each) for each in history[:-1]) < 1
+        assert levels[:-1] == [0.0] * 8
+        assert levels[-1] == pytest.approx(20, abs=1)
+
+
 @pytest.mark.parametrize("form", ["pdf=a.pdf", "markdown", "annotations=a", "summary"])
 def test_a_report_that_cannot_be_written_is_refused(
     knick: Knick, project: Project, monkeypatch: pytest.MonkeyPatch, form: str

@@ -121,6 +121,22 @@ def test_pictures_stand_in_a_comment_where_they_have_an_address() -> None:
     assert "(https://perf.example.org/plot.png)" in markdown_comment(report(shown))
 
 
+def test_a_history_is_drawn_where_there_is_no_picture() -> None:
+    worse = row("b", Verdict.REGRESSED, relative=0.1)
+    text = markdown_comment(report(worse), {worse.key: [20.0, 20.2, 19.9]})
+    assert "<code>b</code>, change from the level before:\n\n```mermaid\n" in text
+    assert "  line [0.0, 1.0, -0.5, 10.0]\n  line [0.0, 0.0, 0.0, 10.0]\n```" in text
+    shown = replace(worse, picture="https://perf.example.org/plot.png")
+    assert "mermaid" not in markdown_comment(report(shown), {worse.key: [20.0]})
+
+
+def test_a_comment_with_charts_is_cut_as_any_other() -> None:
+    worse = [replace(row(f"b{number}", Verdict.REGRESSED, relative=0.1), reason="[" * 300) for number in range(60)]
+    text = markdown_comment(report(*worse), {each.key: [20.0] * 1_000 for each in worse})
+    assert len(text) < 65_536
+    assert text.count("```mermaid") == 5
+
+
 class _Tags(HTMLParser):
     """Collect the names of the elements of a page."""
 

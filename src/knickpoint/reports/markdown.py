@@ -8,11 +8,12 @@ nothing in it is a link, a mention, a table or a tag.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from knickpoint.model.plain_text import counted, plain_line
 from knickpoint.reports.answer import answer, change, found_from, levels, reason, title
+from knickpoint.reports.chart import mermaid_chart
 from knickpoint.reports.gate_report import GateReport, GateRow, RowKind
 
 __all__ = ["markdown_comment", "marker"]
@@ -38,22 +39,25 @@ def marker(repository: str) -> str:
     return f"<!-- knickpoint check {re.sub('[^A-Za-z0-9._/]', '_', repository)} -->"
 
 
-def markdown_comment(report: GateReport) -> str:
+def markdown_comment(report: GateReport, histories: Mapping[str, Sequence[float]] | None = None) -> str:
     """Return the comment: the answer, the rows that fail, then everything else in collapsed parts.
 
-    It is short enough for GitHub: where names and reasons are long, fewer rows are shown, and the rest is counted.
+    ``histories`` are the values before the new ones by trace key, oldest first; they are drawn where a row has no picture.
+    The comment is short enough for GitHub: where names and reasons are long, fewer rows are shown, and the rest is counted.
     """
-    return next((text for most in MOST_ROWS if len(text := _comment(report, most)) <= LONGEST), _comment(report, 0))
+    past = histories or {}
+    comments = (_comment(report, past, most) for most in MOST_ROWS)
+    return next((text for text in comments if len(text) <= LONGEST), _comment(report, {}, 0))
 
 
-def _comment(report: GateReport, most: int) -> str:
+def _comment(report: GateReport, histories: Mapping[str, Sequence[float]], most: int) -> str:
     first, *rest = answer(report, _code)
     lines = [marker(report.repository), f"### {_sign(report)} {first}", "", *(f"{line}  " for line in rest), ""]
     shown = [row for row in report.deciding if row.kind is not RowKind.UNCHANGED]
     failing = [row for row in shown if row in report.failures]
     if failing:
         lines += [*_table(failing, most), ""]
-    lines += _pictures(failing)
+    lines += _plots(failing, histories)
     others = [row for row in shown if row not in report.failures]
     if others:
         lines += _details("Accepted, improved, unstable, without data", others, most)
@@ -90,13 +94,25 @@ def _table(rows: Sequence[GateRow], most: int) -> list[str]:
     return lines
 
 
-def _pictures(rows: Iterable[GateRow]) -> list[str]:
-    """Return the plots of the worst rows, where they have an address."""
-    found = [row for row in rows if row.picture][:MOST_PICTURES]
-    if not found:
+def _plots(rows: Sequence[GateRow], histories: Mapping[str, Sequence[float]]) -> list[str]:
+    """Return the plots of the worst rows: pictures by their address, else charts of their histories."""
+    drawn = [lines for row in rows if (lines := _plot(row, histories.get(row.key, ())))][:MOST_PICTURES]
+    if not drawn:
         return []
-    images = [f"![history of {_text(title(row))}]({row.picture})" for row in found]
-    return ["<details><summary>Plots</summary>", "", *images, "", "</details>", ""]
+    return [
+        "<details><summary>Plots</summary>",
+        "",
+        *(line for lines in drawn for line in (*lines, "")),
+        "</details>",
+        "",
+    ]
+
+
+def _plot(row: GateRow, history: Sequence[float]) -> list[str]:
+    if row.picture:
+        return [f"![history of {_text(title(row))}]({row.picture})"]
+    chart = mermaid_chart(row, history)
+    return [f"{_code(title(row))}, change from the level before:", "", *chart] if chart else []
 
 
 def _details(summary: str, rows: Sequence[GateRow], most: int) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from knickpoint.cli.commands.check.gate_rows import NO_HISTORY, base_sentence, canary_keys, gate_report
-from knickpoint.cli.commands.check.report_files import read_targets, write_reports
+from knickpoint.cli.commands.check.report_files import ReportPlots, read_targets, write_reports
 from knickpoint.cli.commands.check.text import text_report
 from knickpoint.cli.exit_codes import NO_DATA
 from knickpoint.cli.options import instance_option, open_chosen_instance, read_pairs
@@ -17,7 +17,7 @@ from knickpoint.model.errors import InputError
 from knickpoint.model.step import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
     from knickpoint.ingest.comparison_base import Base
     from knickpoint.instance import Instance
@@ -85,9 +85,9 @@ def _repository(opened: Instance, name: str, where: str) -> Repository | None:
     return known.get(name)
 
 
-def _pictures(opened: Instance, report: CheckReport, gate: GateReport) -> Mapping[str, str]:
-    """Return the plots of the rows that fail the check, as SVG by trace key."""
-    from knickpoint.cli.commands.check.new_results_plot import with_new_results
+def _plots(opened: Instance, report: CheckReport, gate: GateReport) -> ReportPlots:
+    """Return the plots of the rows that fail the check."""
+    from knickpoint.cli.commands.check.new_results_plot import up_to, with_new_results
     from knickpoint.plots import draw_trend, svg
     from knickpoint.watch.lines import Lines
     from knickpoint.watch.trend import read_trend
@@ -95,13 +95,15 @@ def _pictures(opened: Instance, report: CheckReport, gate: GateReport) -> Mappin
     traces = {trace.key: trace.trace for trace in report.traces if trace.trace is not None}
     wanted = [(row, traces[row.key]) for row in gate.failures if row.key in traces]
     owners = {repository.id: repository for repository in opened.store.commits.repositories()}
-    found = {}
+    pictures, histories = {}, {}
     for row, trace in wanted[:_MOST_PICTURES]:
         repository = owners[opened.store.traces.owners([trace.id])[trace.id]]
         line = opened.store.commits.line(repository, report.line)
-        trend = read_trend(opened.store, Lines(opened.store, repository), trace, line)
-        found[row.key] = svg(draw_trend(with_new_results(trend, row))).decode()
-    return found
+        read = read_trend(opened.store, Lines(opened.store, repository), trace, line)
+        trend = up_to(read, line.positions[report.newest]) if report.newest in line.positions else read
+        pictures[row.key] = svg(draw_trend(with_new_results(trend, row))).decode()
+        histories[row.key] = trend.values.tolist()
+    return ReportPlots(pictures, histories)
 
 
 def _exit_code(gate: GateReport) -> int:
@@ -252,7 +254,7 @@ def command(
             accepted=accepted,
             address=opened.config.server.address.rstrip("/"),
         )
-        pictures = _pictures(opened, report, gate) if any(target.form == "html" for target in targets) else {}
+        plots = _plots(opened, report, gate) if any(target.draws for target in targets) else ReportPlots()
     rows = _rows(report, gate, _base_fields(found, report))
     if output is OutputFormat.TEXT:
         echo_rendered(text_report(gate, everything=everything))
@@ -262,7 +264,7 @@ def command(
         targets,
         gate,
         rows=render(_COLUMNS + _BASE, rows, OutputFormat.JSON),
-        pictures=pictures,
+        plots=plots,
         results="" if Path(results[0]).is_absolute() else results[0],
         to_errors=output is not OutputFormat.TEXT,
     )

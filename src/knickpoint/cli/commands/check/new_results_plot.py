@@ -16,7 +16,21 @@ from knickpoint.plots import FocusedChange, Level, Trend
 if TYPE_CHECKING:
     from knickpoint.reports import GateRow
 
-__all__ = ["with_new_results"]
+__all__ = ["up_to", "with_new_results"]
+
+
+def up_to(trend: Trend, position: int) -> Trend:
+    """Return ``trend`` without what comes after ``position``, the last commit that new results are compared with."""
+    kept = trend.positions <= position
+    positions = trend.positions[kept]
+    return replace(
+        trend,
+        last=int(positions[-1]) if len(positions) else trend.first,
+        positions=positions,
+        values=trend.values[kept],
+        marks=tuple(mark for mark in trend.marks if mark.position <= position),
+        tickets=tuple(ticket for ticket in trend.tickets if ticket.position <= position),
+    )
 
 
 def with_new_results(trend: Trend, row: GateRow) -> Trend:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -14,7 +14,7 @@ from knickpoint.model.errors import InputError
 from knickpoint.reports import GateReport, html_page, junit, markdown_comment, sarif, workflow_commands
 from knickpoint.version import __version__
 
-__all__ = ["ReportTarget", "read_targets", "write_reports"]
+__all__ = ["ReportPlots", "ReportTarget", "read_targets", "write_reports"]
 
 _FILES: Final = ("markdown", "html", "json", "junit", "sarif")
 _ANNOTATIONS: Final = "annotations"
@@ -28,6 +28,22 @@ class ReportTarget:
 
     form: str
     file: Path | None = None
+
+    @property
+    def draws(self) -> bool:
+        """Whether the form has plots."""
+        return self.form in {"markdown", "html", _SUMMARY}
+
+
+@dataclass(frozen=True, slots=True)
+class ReportPlots:
+    """What reports draw, by trace key: ``pictures`` as SVG, and ``histories`` as values, oldest first."""
+
+    pictures: Mapping[str, str] = field(default_factory=dict)
+    histories: Mapping[str, Sequence[float]] = field(default_factory=dict)
+
+
+NO_PLOTS: Final = ReportPlots()
 
 
 def read_targets(texts: Sequence[str]) -> list[ReportTarget]:
@@ -70,11 +86,11 @@ def write_reports(
     report: GateReport,
     *,
     rows: str,
-    pictures: Mapping[str, str],
+    plots: ReportPlots = NO_PLOTS,
     results: str,
     to_errors: bool,
 ) -> None:
-    """Write the reports; ``rows`` are the rows as JSON, ``pictures`` plots as SVG by trace key, ``results`` the first file.
+    """Write the reports; ``rows`` are the rows as JSON, ``results`` the first file.
 
     Annotations go to standard output, or with ``to_errors`` to standard error: GitHub reads both.
 
@@ -82,9 +98,9 @@ def write_reports(
         InputError: a file cannot be written.
     """
     written: dict[str, Callable[[], str]] = {
-        "markdown": lambda: markdown_comment(report),
-        _SUMMARY: lambda: markdown_comment(report),
-        "html": lambda: html_page(report, pictures),
+        "markdown": lambda: markdown_comment(report, plots.histories),
+        _SUMMARY: lambda: markdown_comment(report, plots.histories),
+        "html": lambda: html_page(report, plots.pictures),
         "json": lambda: rows,
         "junit": lambda: junit(report),
         "sarif": lambda: sarif(report, file=results, version=__version__),

@@ -248,7 +248,7 @@ def _report(
     elif gate.rows:
         echo_rendered(text_report(gate, everything=everything))
     written = render(COLUMNS, rows, OutputFormat.JSON)
-    write_reports(targets, gate, rows=written, pictures={}, results="", to_errors=output is not OutputFormat.TEXT)
+    write_reports(targets, gate, rows=written, results="", to_errors=output is not OutputFormat.TEXT)
 
 
 def _warn(end: ComparisonEnd, gate: GateReport) -> None:
