@@ -190,7 +190,9 @@ def test_a_comment_draws_the_history_up_to_the_base(knick: Knick, project: Proje
     ran = knick("check", new, "--report", "markdown=a.md")
     assert ran.code == 1, ran.output
     text = Path("a.md").read_text(encoding="utf-8")
-    assert 'x-axis "measured commits before the new results" -8 --> 0' in text, "main became 400 times faster after the base"
+    assert 'x-axis "measured commits before the new results" -8 --> 0' in text, (
+        "main became 400 times faster after the base"
+    )
     drawn = [[float(each) for each in line.split(",")] for line in re.findall(r"  line \[(.*)\]", text)]
     for history, levels in zip(drawn[::2], drawn[1::2], strict=True):
         assert len(history) == len(levels) == 9

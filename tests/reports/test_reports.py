@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -182,6 +184,20 @@ def test_junit_fails_where_the_check_does() -> None:
     assert (cases["c"], cases["g"], cases["a"]) == (["failure"], ["skipped"], ["system-out"])
 
 
+def test_junit_has_only_what_the_schema_of_jenkins_allows() -> None:
+    allowed = {
+        "testsuites": {"name", "time", "tests", "failures", "errors"},
+        "testsuite": {"name", "time", "tests", "failures", "errors", "skipped", "timestamp", "hostname", "id"},
+        "testcase": {"name", "time", "classname", "group"},
+        "failure": {"type", "message"},
+        "skipped": {"type", "message"},
+        "system-out": set(),
+    }
+    rows = (*full().rows, row("g", Verdict.NO_DATA))
+    for element in ET.fromstring(junit(report(*rows))).iter():
+        assert set(element.keys()) <= allowed[element.tag], element.tag
+
+
 def test_junit_can_be_read_whatever_the_names() -> None:
     strange = replace(row("x", Verdict.REGRESSED, relative=0.1), name="\x00\x1b\ud800 é", reason="\x07")
     assert ET.fromstring(junit(report(strange))).get("failures") == "1"
@@ -195,6 +211,14 @@ def test_sarif_has_an_error_for_each_row_that_fails() -> None:
         assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
         assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "results.json"
     assert [result["level"] for result in run["results"]] == ["error", "error", "error", "note"]
+
+
+@pytest.mark.parametrize("file", ["out/a b.json", "größe [1].json", "50%.json"])
+def test_sarif_names_a_file_by_a_valid_uri(file: str) -> None:
+    (run,) = json.loads(sarif(full(), file=file))["runs"]
+    uri = run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+    assert re.fullmatch(r"(?:[\w.~/-]|%[0-9A-F]{2})+", uri, re.ASCII)
+    assert unquote(uri) == file
 
 
 def test_an_accepted_regression_is_suppressed_in_sarif() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from pathlib import PurePath
 from typing import Any, Final
+from urllib.parse import quote
 
 from knickpoint.model.plain_text import plain_line
 from knickpoint.reports.answer import change, levels, reason, title
@@ -12,6 +14,7 @@ from knickpoint.reports.gate_report import GateReport, GateRow, RowKind
 
 __all__ = ["sarif"]
 
+_HOME: Final = "https://github.com/knickpoint/knickpoint"
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 _RULES: Final = {
     RowKind.FAILED: "A benchmark failed that did not fail at the base.",
@@ -34,6 +37,7 @@ def sarif(report: GateReport, *, file: str = "", version: str = "0") -> str:
     driver = {
         "name": "Knickpoint",
         "version": version,
+        "informationUri": _HOME,
         "rules": [{"id": _id(kind), "shortDescription": {"text": text}} for kind, text in _RULES.items()],
     }
     results = [_result(row, rules.index(row.kind), file, fails=row in report.failures) for row in shown]
@@ -56,7 +60,10 @@ def _result(row: GateRow, rule: int, file: str, *, fails: bool) -> dict[str, Any
         "logicalLocations": [{"name": plain_line(row.name, 1_000), "fullyQualifiedName": plain_line(row.key, 5_000)}]
     }
     if file:
-        place["physicalLocation"] = {"artifactLocation": {"uri": file}, "region": {"startLine": 1}}
+        place["physicalLocation"] = {
+            "artifactLocation": {"uri": quote(PurePath(file).as_posix())},
+            "region": {"startLine": 1},
+        }
     result: dict[str, Any] = {
         "ruleId": _id(row.kind),
         "ruleIndex": rule,
