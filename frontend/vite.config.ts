@@ -1,7 +1,24 @@
+import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
+
+/**
+ * Leave the indentation of templates out of the bundle, which is 2 % of it compressed.
+ *
+ * Minified code has no indented lines elsewhere; texts that need theirs get it from values.
+ */
+const withoutIndentation: Plugin = {
+  name: "without-indentation",
+  apply: "build",
+  generateBundle(_, bundle) {
+    for (const file of Object.values(bundle)) {
+      if (file.type === "chunk") file.code = file.code.replaceAll(/\n {2,}/g, "\n");
+    }
+  },
+};
 
 export default defineConfig({
   base: "/",
+  plugins: [withoutIndentation],
   // Modules load each other by relative addresses: published pages lie in any directory. Pages of a server have any path.
   experimental: {
     renderBuiltUrl: (filename, { hostType }) => (hostType === "html" ? `/${filename}` : { relative: true }),

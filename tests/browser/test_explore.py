@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import math
+import re
 from collections.abc import Iterator
 from typing import Final
+from xml.etree import ElementTree as ET
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -88,3 +93,24 @@ def test_lines_of_extreme_values_and_names_are_drawn(page: Page, many: str, scal
     expect(page.get_by_text("20 lines")).to_be_visible()
     expect(page.locator(".crowd-layer")).to_have_count(2)
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+
+
+def saved_plot(page: Page, button: str) -> bytes:
+    with page.expect_download() as download:
+        page.get_by_role("button", name=button).press("Enter")
+    return download.value.path().read_bytes()
+
+
+@pytest.mark.parametrize("query", ["suite%3Dfew", "suite%3Dhostile", "suite%3Dfew+benchmark~b1."])
+def test_a_plot_is_saved_as_its_values_and_as_pictures(page: Page, many: str, query: str) -> None:
+    page.goto(f"{many}/explore?plot={query}&x=dates")
+    page.wait_for_selector(".export")
+    lines = int(page.get_by_text(re.compile(r"^\d+ lines$")).inner_text().split()[0])
+    rows = list(csv.DictReader(io.StringIO(saved_plot(page, "Save the values shown as CSV").decode())))
+    assert len({row["benchmark"] for row in rows}) == lines
+    assert all(row["commit"] == str(int(row["pos"]) + 1) and math.isfinite(float(row["value"])) for row in rows)
+    svg = ET.fromstring(saved_plot(page, "Save the plot as SVG"))
+    drawn = svg.findall("{http://www.w3.org/2000/svg}g/{http://www.w3.org/2000/svg}path[@fill='none']")
+    assert len(drawn) == lines
+    assert not any("NaN" in path.get("d", "") for path in drawn)
+    assert saved_plot(page, "Save the plot as PNG").startswith(b"\x89PNG")

@@ -25,6 +25,7 @@ import {
 import { Crowd } from "./crowd";
 import { findHovered, valueToPixels } from "./hover";
 import { palette, type Palette } from "./palette";
+import { pngOf, svgOf } from "./picture";
 import { NO_PATTERNS, type ChartPatterns } from "./patterns";
 import { positionAxis } from "./position-axis";
 import { alignedData, uplotOptions } from "./uplot-options";
@@ -120,6 +121,11 @@ export class Chart extends PageElement implements ChartView {
   /** Render the tooltip again, after more about the hovered value was loaded. */
   refreshTooltip(): void {
     if (this.tooltip && !this.tooltip.hidden) this.updateTooltip();
+  }
+
+  /** What the plot shows as a file, with a title and the names of the lines. */
+  async picture(format: "png" | "svg", title: string): Promise<Blob | undefined> {
+    return this.plot && (format === "png" ? pngOf : svgOf)(this, this.plot, palette(this), title);
   }
 
   private get selectedIndex(): number {

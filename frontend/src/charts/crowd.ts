@@ -129,27 +129,42 @@ export class Crowd {
 
   /** A function from lines to their paths on a layer, in device pixels. */
   private pathOf(): (line: ChartLine) => Path2D {
-    const { view, plot } = this;
-    const { bbox } = plot;
-    const units = axisUnits(view.lines, view.scale);
-    const { toX } = positionAxis(view);
-    const { min = 0, max = 1 } = plot.scales.x ?? {};
-    const x = (position: number): number => ((toX(position) - min) / (max - min)) * bbox.width;
+    const trace = tracer(this.view, this.plot);
     return (line) => {
-      const y = heights(plot, axisName(axisIndex(line, units)), relativeBase(view, line));
-      const gap = gapDistance(line.positions);
       const path = new Path2D();
-      const { positions, values } = line;
-      for (let index = 0; index < positions.length; index++) {
-        const position = positions[index] ?? 0;
-        const isOpen = index > 0 && position - (positions[index - 1] ?? 0) < gap;
-        if (isOpen) path.lineTo(x(position), y(values[index] ?? 0));
-        else path.moveTo(x(position), y(values[index] ?? 0));
-      }
-      if (positions.length === 1) path.arc(x(positions[0] ?? 0), y(values[0] ?? 0), 2 * devicePixelRatio, 0, 7);
+      const end = trace(line, path);
+      if (end && line.positions.length === 1) path.arc(...end, 2 * devicePixelRatio, 0, 7);
       return path;
     };
   }
+}
+
+/** What draws a line: a path of a canvas, or the text of one. */
+export interface Pen {
+  moveTo: (x: number, y: number) => void;
+  lineTo: (x: number, y: number) => void;
+}
+
+/** A function that draws a line with its gaps in the box of a plot, in device pixels; it returns where the line ends. */
+export function tracer(view: ChartView, plot: uPlot): (line: ChartLine, pen: Pen) => [number, number] | undefined {
+  const { bbox } = plot;
+  const units = axisUnits(view.lines, view.scale);
+  const { toX } = positionAxis(view);
+  const { min = 0, max = 1 } = plot.scales.x ?? {};
+  return (line, pen) => {
+    const height = heights(plot, axisName(axisIndex(line, units)), relativeBase(view, line));
+    const gap = gapDistance(line.positions);
+    const { positions, values } = line;
+    let end: [number, number] | undefined;
+    for (let index = 0; index < positions.length; index++) {
+      const position = positions[index] ?? 0;
+      const isOpen = index > 0 && position - (positions[index - 1] ?? 0) < gap;
+      end = [((toX(position) - min) / (max - min)) * bbox.width, height(values[index] ?? 0)];
+      if (isOpen) pen.lineTo(...end);
+      else pen.moveTo(...end);
+    }
+    return end;
+  };
 }
 
 /** A function from values to their places on a layer: what uPlot calculates, without a look-up for each value. */

@@ -63,6 +63,11 @@ export function spacing(plot: uPlot): number {
   return plot.bbox.width / devicePixelRatio / Math.max(visible, 1);
 }
 
+/** Whether there is room for a dot at each value. */
+export function showsDots(plot: uPlot): boolean {
+  return spacing(plot) > MIN_DOT_SPACING;
+}
+
 export function uplotOptions(
   view: ChartView,
   colours: Palette,
@@ -171,7 +176,7 @@ export function lineColour(colours: Palette, index: number): string {
 }
 
 /** Strokes and gaps, in pixels: lines that share a colour differ in them. */
-const DASHES: readonly number[][] = [[], [8, 4], [2, 3], [10, 3, 2, 3]];
+export const DASHES: readonly number[][] = [[], [8, 4], [2, 3], [10, 3, 2, 3]];
 
 /** Which dashes a line has: the colours repeat with other ones. */
 export function dashOf(index: number): number {
@@ -196,7 +201,7 @@ function seriesOptions(line: ChartLine, index: number, style: SeriesStyle): uPlo
     dash: DASHES[dashOf(index)] ?? [],
     spanGaps: false,
     points: {
-      show: (plot: uPlot) => spacing(plot) > MIN_DOT_SPACING,
+      show: showsDots,
       size: single && largeDots ? 5 : largeDots ? 4 : 3,
       width: 0,
       fill: single ? colours.dot : colour,

@@ -8,6 +8,7 @@ import { compareRoute, type CompareRoute } from "../../routes/compare";
 import { navigate } from "../../routes/navigation";
 import { routeUrl } from "../../routes/routes";
 import { traceRoute } from "../../routes/trace";
+import { copyText } from "../../state/handover";
 import { Resource } from "../../state/resource";
 import { showToast } from "../../state/toasts";
 import { commitHash, date } from "../../templates/commit";
@@ -148,7 +149,12 @@ export class CompareView extends PageElement {
             />
             also what did not change</label
           >
-          <button class="button small" @click=${() => void this.copy(found)}>Copy as Markdown</button>
+          <button
+            class="button small"
+            @click=${() => void copyText(markdownOf(found, location.href), "Copied the comparison as Markdown.")}
+          >
+            Copy as Markdown
+          </button>
         </p>
       </section>
       ${this.renderRows(found)}`;
@@ -222,18 +228,6 @@ export class CompareView extends PageElement {
       if (this.route === route) this.comparison.update({ ...value, traces: [...value.traces, ...next.traces] });
     } catch (thrown) {
       showToast({ text: thrown instanceof Error ? thrown.message : String(thrown), failure: true });
-    }
-  }
-
-  private async copy(found: Comparison): Promise<void> {
-    try {
-      await navigator.clipboard.writeText(markdownOf(found, location.href));
-      showToast({ text: "Copied the comparison as Markdown." });
-    } catch {
-      showToast({
-        text: "The browser does not let the page copy. Allow it, or open the page by HTTPS.",
-        failure: true,
-      });
     }
   }
 }

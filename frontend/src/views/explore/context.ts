@@ -5,6 +5,7 @@ import type { ChartRange, Hovered } from "../../charts/chart-data";
 import type { ExploreRoute } from "../../routes/explore";
 import type { HistoryMode } from "../../routes/navigation";
 import type { ExploreData } from "./data";
+import type { ExportFormat } from "./export";
 
 export interface ExploreContext {
   readonly route: ExploreRoute;
@@ -27,6 +28,7 @@ export interface ExploreContext {
   removeFormula: (formula: string) => void;
   openCommit: (position: number, line?: number) => void;
   createShortAddress: () => Promise<void>;
+  savePlot: (format: ExportFormat) => Promise<void>;
   clearPlot: () => void;
   /** Plot all traces that the query matches. */
   plotQuery: () => void;

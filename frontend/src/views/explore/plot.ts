@@ -16,6 +16,7 @@ import { alongField, scaleField } from "../../templates/scale-field";
 import { ticketList } from "../../templates/tickets";
 import { countText, grouped } from "../../text/numbers";
 import type { ExploreContext } from "./context";
+import { renderExport } from "./export";
 import { renderLegend } from "./legend";
 import { renderPicked } from "./picked";
 import { renderTooltip } from "./tooltip";
@@ -38,7 +39,7 @@ export function renderPlot(context: ExploreContext) {
 
 function renderDrawn(context: ExploreContext) {
   const open = (position: number): void => context.openCommit(position);
-  return html`${renderChart(context)}${renderPicked(context)}${ticketList(context.data.tickets, open)}`;
+  return html`${renderChart(context)}${renderPicked(context)}${ticketList(context.data.tickets, open)}${renderExport(context)}`;
 }
 
 function renderEmpty({ data }: ExploreContext) {

@@ -19,6 +19,7 @@ import { registerShortcuts } from "../../state/shortcuts";
 import { errorNotice } from "../../templates/notice";
 import { countText } from "../../text/numbers";
 import { ExploreData, type ExploreHost } from "./data";
+import { savePlot, type ExportFormat } from "./export";
 import { renderFacets } from "./facets";
 import { renderPlot } from "./plot";
 import { omittedText, toggledTrace } from "./plot-selection";
@@ -184,10 +185,21 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
       showToast({ text: `${omittedText(this.data.plot)} Narrow it before you give it a short address.` });
       return;
     }
-    try {
+    await this.attempt(async () => {
       const { id } = await api.createShortcut(keys, [...formulas]);
       this.updateRoute({ traces: [], formulas: [], plotted: undefined, keys: id, query: "" }, "replace");
       showToast({ text: "The address of this page is short now. It stands for these traces and formulas for good." });
+    });
+  }
+
+  async savePlot(format: ExportFormat): Promise<void> {
+    const { chart } = this;
+    if (chart) await this.attempt(() => savePlot(format, chart, this.data.plot, this.range));
+  }
+
+  private async attempt(action: () => Promise<void>): Promise<void> {
+    try {
+      await action();
     } catch (thrown) {
       const error = toApiError(thrown);
       showToast({ text: `${error.message} ${error.remedy}`, failure: true });

@@ -1,0 +1,49 @@
+/** Take the plot elsewhere: its values as CSV, its picture, its address. */
+
+import { html } from "lit";
+import type { Commit } from "../../api/client";
+import type { Chart } from "../../charts/chart";
+import type { ChartRange } from "../../charts/chart-data";
+import { copyText, saveFile } from "../../state/handover";
+import type { Plot } from "../../state/plot/plot-loader";
+import { pointsCsv, positionsIn } from "../../text/points-csv";
+import type { ExploreContext } from "./context";
+
+export type ExportFormat = "csv" | "png" | "svg";
+
+export function renderExport(context: ExploreContext) {
+  const save = (format: ExportFormat, what: string) =>
+    html`<button
+      class="link"
+      aria-label="Save ${what} as ${format.toUpperCase()}"
+      @click=${() => void context.savePlot(format)}
+    >
+      ${format.toUpperCase()}
+    </button>`;
+  return html`<p class="second export">
+    <span>Save the plot:</span>${save("csv", "the values shown")}${save("png", "the plot")}${save("svg", "the plot")}
+    <button class="link" @click=${() => void copyText(location.href, "Copied the address of this page.")}>
+      Copy link
+    </button>
+  </p>`;
+}
+
+/** Save what a chart shows of a plot. */
+export async function savePlot(format: ExportFormat, chart: Chart, plot: Plot, range: ChartRange | undefined) {
+  const content =
+    format === "csv"
+      ? new Blob([await shownValues(plot, range)], { type: "text/csv" })
+      : chart.picture(format, plot.common);
+  const file = await content;
+  if (file) saveFile(`plot.${format}`, file);
+}
+
+async function shownValues({ lines, commits, times }: Plot, range: ChartRange | undefined): Promise<string> {
+  const { first, last } = range ?? { first: 0, last: times.length };
+  const known = new Map<number, Commit>();
+  for (const position of positionsIn(lines, first, last)) {
+    const commit = await commits?.at(position);
+    if (commit) known.set(position, commit);
+  }
+  return pointsCsv(lines, known, first, last);
+}
