@@ -30,7 +30,7 @@ from typing import Final
 import numpy as np
 
 from accuracy_series import Labelled, place_of_series, read_labelled
-from gate_noise import KINDS, PullRequest, generated, of_series
+from gate_noise import KINDS, SESSIONS, PullRequest, generated, of_series
 from gate_references import REFERENCES
 from knickpoint.detect.family import judge_family
 from knickpoint.model.step import Verdict
@@ -39,7 +39,7 @@ from table import Reach, Row, finish
 
 _PULLS: Final = 1_000
 _CHANGE: Final = 0.10
-_KINDS: Final = (*KINDS, "mixed", "shared machine", "one session")
+_KINDS: Final = (*KINDS, "mixed", "shared machine", *SESSIONS)
 _SHAPES: Final = (
     (1, 30, 3), (10, 30, 3), (1000, 30, 3), (100, 10, 3), (100, 100, 3), (100, 30, 1), (100, 30, 10), (1, 10, 1),
 )  # fmt: skip

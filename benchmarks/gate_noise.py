@@ -57,6 +57,16 @@ KINDS: Final[dict[str, Callable[[np.random.Generator, int], Array]]] = {
 """Families of noise of about unit variance; "mixed" and "shared machine" are made of them."""
 
 
+SESSIONS: Final = {
+    "one session": ("normal", 0.0025),
+    "one session, t": ("t, 3 degrees of freedom", 0.0025),
+    "one session, outliers": ("outliers", 0.0025),
+    "half a session, t": ("t, 3 degrees of freedom", 0.5),
+    "half a session, outliers": ("outliers", 0.5),
+}
+"""Samples that share the noise of one commit: its family, and the part of the variance that each sample has to itself."""
+
+
 def _rng(*key: object) -> np.random.Generator:
     return np.random.default_rng([zlib.crc32(str(part).encode()) for part in key])
 
@@ -72,9 +82,11 @@ def generated(kind: str, seed: int, benchmarks: int, commits: int, samples: int)
     families = list(KINDS.values())
     if kind == "shared machine":
         noise = (rng.standard_normal((benchmarks, length)) + rng.standard_normal(length)) / np.sqrt(2)
-    elif kind == "one session":
-        noise = rng.standard_normal((benchmarks, length))
-        noise[:, commits:] = noise[:, commits : commits + 1] + 0.05 * rng.standard_normal((benchmarks, samples))
+    elif kind in SESSIONS:
+        family, apart = SESSIONS[kind]
+        noise = np.stack([KINDS[family](rng, length) for _ in range(benchmarks)])
+        own = np.stack([KINDS[family](rng, samples) for _ in range(benchmarks)])
+        noise[:, commits:] = np.sqrt(1 - apart) * noise[:, commits : commits + 1] + np.sqrt(apart) * own
     else:
         rows = [families[row % len(families)] if kind == "mixed" else KINDS[kind] for row in range(benchmarks)]
         noise = np.stack([family(rng, length) for family in rows])

@@ -113,11 +113,49 @@ def test_an_enormous_change_is_found_with_five_values() -> None:
 def test_an_enormous_change_is_found_whatever_the_noise_of_the_history() -> None:
     histories, samples = suite(1, commits=14)
     histories[7, 3] *= 5
-    found = judge_family(histories[7:8], [samples[7] * 8], better=Better.LOWER).judgements[0]
+    found = judge_family(histories[7:8], [samples[7, :1] * 8], better=Better.LOWER).judgements[0]
     assert found.verdict is Verdict.UNSTABLE
-    found = judge_family(histories[7:8], [samples[7] * 30], better=Better.LOWER).judgements[0]
+    found = judge_family(histories[7:8], [samples[7, :1] * 30], better=Better.LOWER).judgements[0]
     assert found.verdict is Verdict.REGRESSED
     assert "times worse than each of the 14 values" in found.reason
+
+
+def test_what_three_samples_agree_on_is_found_beyond_an_outlier_of_the_history() -> None:
+    histories, samples = suite(1, commits=14)
+    histories[7, 3] *= 5
+    assert (
+        judge_family(histories, [*samples[:7], samples[7] * 8, *samples[8:]]).judgements[7].verdict is Verdict.REGRESSED
+    )
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 9])
+def test_any_number_of_samples_is_judged(count: int) -> None:
+    histories, samples = suite(2, commits=70, samples=count)
+    samples[7] *= 1.2
+    found = judge_family(histories, list(samples), better=Better.LOWER).judgements
+    assert [place for place, each in enumerate(found) if each.verdict is Verdict.REGRESSED] == [7]
+    assert found[7].conditional is (count == 1)
+
+
+def test_two_outliers_of_three_samples_are_no_change() -> None:
+    histories, samples = suite(1)
+    samples[7, :2] *= 1.5
+    found = judge_family(histories, list(samples), better=Better.LOWER).judgements[7]
+    assert found.verdict is Verdict.UNCHANGED
+    assert found.relative_size > 0.4
+    samples[7] = samples[7, 0]
+    assert judge_family(histories, list(samples), better=Better.LOWER).judgements[7].verdict is Verdict.REGRESSED
+
+
+def test_heavy_tails_that_all_samples_of_a_session_share_stay_below_the_bar() -> None:
+    failed = 0
+    for seed in range(20):
+        random = np.random.default_rng(seed)
+        noise = 1 + 0.02 / math.sqrt(3) * random.standard_t(3, (50, 31))
+        session = noise[:, 30:] * (1 + 0.0005 * random.standard_normal((50, 3)))
+        found = judge_family(noise[:, :30], list(session), better=Better.LOWER)
+        failed += any(each.verdict is Verdict.REGRESSED for each in found.judgements)
+    assert failed <= 2
 
 
 def test_noise_that_hides_everything_is_not_stated_as_a_size() -> None:

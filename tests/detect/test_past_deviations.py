@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from knickpoint.detect.family.levels import Levels
-from knickpoint.detect.family.past_deviations import REFERENCE, past_deviations
+from knickpoint.detect.family.past_deviations import REFERENCE, agreeing, past_deviations
 from knickpoint.detect.family.prefixes import describe_prefixes
 from knickpoint.detect.family.scale import Prior, Scales
 from knickpoint.detect.family.serial import difference_variance, normal_score
@@ -34,8 +34,10 @@ def test_a_beginning_of_equal_values_has_no_noise() -> None:
     assert found.squares[0, 9] == 0.0
 
 
-def one_by_one(values: NDArray[np.float64], first: int, depth: int, scale: tuple[Prior, float], phi: float) -> float:
-    """Return the score of one block as the stages of its definition say."""
+def one_by_one(
+    values: NDArray[np.float64], first: int, depth: int, scale: tuple[Prior, float], phi: float
+) -> NDArray[np.float64]:
+    """Return how far one block rises and falls, as the stages of its definition say."""
     prior, fallback = scale
     stop, length = first + depth, len(values)
     before, after = 0, length
@@ -50,9 +52,12 @@ def one_by_one(values: NDArray[np.float64], first: int, depth: int, scale: tuple
     variance = prior.moderate(own, float(freedom), np.array([level]))
     variance = np.where(variance > 0, variance, fallback)
     error = np.sqrt(variance * difference_variance(first, depth, before, after, phi))
-    distance = np.array([np.median(values[first:stop]) - level])
-    t = np.divide(distance, error, out=np.zeros(1), where=error > 0)
-    return float(normal_score(t, freedom + prior.freedom)[0])
+    block = sorted(values[first:stop])
+    nearest = block[1] if depth == 5 else block[0]
+    furthest = block[-2] if depth == 5 else block[-1]
+    distance = np.array([nearest - level, level - furthest])
+    t = np.divide(distance, error, out=np.zeros(2), where=error > 0)
+    return normal_score(t, freedom + prior.freedom)
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3, 5])
@@ -71,10 +76,17 @@ def test_the_replay_gives_each_block_of_the_past_the_score_of_its_definition(dep
     none = np.zeros(len(levels))
     scales = Scales(none, none.astype(np.intp), none + 0.5, none, tuple(prior for prior, _ in scale))
     found = past_deviations(levels, scales, 30, depth, phi)
-    expected = np.full((len(levels), 30), np.nan)
+    expected = np.full((2, len(levels), 30), np.nan)
     for row, history in enumerate(levels):
         for values, places in history.parts:
             if len(values) >= REFERENCE + depth:
                 for first in range(len(values) - depth + 1):
-                    expected[row, places[first]] = one_by_one(values, first, depth, scale[row], phi)
+                    expected[:, row, places[first]] = one_by_one(values, first, depth, scale[row], phi)
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("count", "depth", "rank"), [(1, 1, 0), (2, 2, 0), (3, 3, 0), (5, 5, 1), (4, 3, 0), (10, 3, 1), (10, 5, 2)]
+)
+def test_most_samples_have_to_agree(count: int, depth: int, rank: int) -> None:
+    assert agreeing(count, depth) == rank

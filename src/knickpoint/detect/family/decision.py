@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from knickpoint.detect.family.bar import Bar, find_bar
-from knickpoint.detect.family.levels import ESTABLISHED, Levels, find_levels
-from knickpoint.detect.family.past_deviations import in_another_order, past_deviations
-from knickpoint.detect.family.scale import Scales, estimate_scales
-from knickpoint.detect.family.serial import (
-    autocorrelation,
-    difference_variance,
-    from_normal_score,
-    normal_score,
-    side_correlation,
-)
+from knickpoint.detect.family.levels import ESTABLISHED, find_levels
+from knickpoint.detect.family.limits import UPWARDS, Limits, t_quantile
+from knickpoint.detect.family.serial import normal_score
 from knickpoint.detect.family.short_history import FEWEST, judge_enormous, judge_short, relative_size
 from knickpoint.detect.measured_series import check_frame, check_series, safe_unit
 from knickpoint.detect.steps import stable_region
@@ -35,23 +26,8 @@ __all__ = ["FamilyJudgement", "judge_family"]
 NEWEST: Final = 200
 """Commits of the history that count."""
 
-DEPTHS: Final[Mapping[int, int]] = {5: 60, 3: 12, 2: 0}
-"""Samples of a side that count → values that a history needs for that, to have enough blocks of as many."""
-
-ORDERS: Final = 6
-"""Orders of the commits in which blocks of several values are replayed, where neighbours do not resemble each other."""
-
-REORDERED: Final = 24
-"""Values that a history needs for that: the blocks of a shorter one are always the same few values."""
-
-_POWER_SCORE: Final = 0.8416
-"""Normal score of 80 %: the probability with which the detectable change is found."""
-
 _INTERVAL_SCORE: Final = 1.96
 """Normal score of 97.5 %: both sides of the 95 % interval around a change."""
-
-_UPWARDS: Final[Mapping[Better, float]] = {Better.LOWER: 1.0, Better.HIGHER: -1.0, Better.UNKNOWN: math.nan}
-"""The sign of a change for the worse; nan where both are."""
 
 Array = NDArray[np.float64]
 
@@ -124,7 +100,7 @@ def judge_family(
         return FamilyJudgement(tuple(judgements), tuple(margins), false_positives)
     # Units near 1, so that no square overflows.
     units = np.array([safe_unit(frame[row][~np.isnan(frame[row])]) for row in judged])
-    family = _Family(
+    family = Limits(
         find_levels(frame[judged] / units[:, None]),
         [new[row] / unit for row, unit in zip(judged, units, strict=True)],
         [directions[row] for row in judged],
@@ -133,7 +109,7 @@ def judge_family(
         false_positives,
     )
     for place, (row, unit) in enumerate(zip(judged, units, strict=True)):
-        found, margin = family.judgement(place, minimum_effect, largest_effect)
+        found, margin = _judge(family, place, minimum_effect, largest_effect)
         found = _in_unit(found, float(unit), frame[row])
         judgements[row], margins[row] = (
             judge_enormous(found, frame[row], new[row], directions[row]),
@@ -144,182 +120,84 @@ def judge_family(
     )
 
 
-@dataclass(frozen=True)
-class _Family:
-    """Benchmarks with enough history, their new samples, and the bars that follow from all of them."""
+def _judge(family: Limits, place: int, minimum_effect: float, largest_effect: float) -> tuple[Judgement, float]:
+    """Return the verdict on one benchmark, and the half-width of the interval of its change."""
+    direction, samples = family.directions[place], family.samples[place]
+    centre, level = float(family.scales.centre[place]), float(np.median(samples))
+    freedom, size, sign = float(family.scales.freedom[place]), level - centre, UPWARDS[direction]
+    for_worse = math.isnan(sign) or size * sign > 0
+    worse, better = family.limit(place, 0), family.limit(place, 0 if math.isnan(sign) else 1)
+    limit = worse if for_worse else better
+    least = minimum_effect * abs(centre)
+    detectable = worse.detectable + max(least - worse.reach, 0.0)
+    # A change lies beyond the bar, and is large enough to matter.
+    agreed = limit.agreed((samples - centre) * math.copysign(1.0, size))
+    beyond, matters = agreed > limit.reach, abs(size) >= least and size != 0
+    name = "distance from the level" + (" that the samples agree on" if limit.depth > 1 else "")
+    checks = (
+        Check(name, max(agreed, 0.0), ">", limit.reach, beyond),
+        Check("distance over the level", relative_size(abs(size), centre), ">=", minimum_effect, matters),
+        Check("detectable change over the level", relative_size(detectable, centre), "<=", largest_effect,
+              relative_size(detectable, centre) <= largest_effect),
+    )  # fmt: skip
+    changed = beyond and matters
+    doubt = _doubt(family, place, level, limit.reach, for_worse=for_worse) if changed else ""
+    verdict, reason = _decide(checks, direction, changed=changed, for_worse=for_worse, doubt=doubt)
+    score = float(normal_score(np.array([agreed / limit.unit]), freedom)[0]) if limit.unit > 0 else math.inf
+    up, down = (worse, better) if math.isnan(sign) or sign > 0 else (better, worse)
+    conditional = verdict in {Verdict.REGRESSED, Verdict.IMPROVED} and samples.size == 1
+    found = Judgement(
+        verdict=verdict,
+        conditional=conditional,
+        reason=reason + ("; it rests on one sample, measure again to confirm" if conditional else ""),
+        region=None,
+        samples=int(samples.size),
+        level=level,
+        centre=centre,
+        size=size,
+        relative_size=relative_size(size, centre),
+        low=centre - down.reach,
+        high=centre + up.reach,
+        detectable=detectable,
+        detectable_relative=relative_size(detectable, centre),
+        p_value=limit.bar.family_rate(score) if limit.bar and size and agreed > 0 else 1.0,
+        evidence=checks,
+    )
+    return found, t_quantile(_INTERVAL_SCORE, freedom) * worse.error
 
-    levels: list[Levels]
-    samples: list[Array]
-    directions: list[Better]
-    kinds: list[Hashable]
-    columns: int
-    false_positives: float
 
-    @cached_property
-    def scales(self) -> Scales:
-        return estimate_scales(self.levels, self.kinds)
+def _doubt(family: Limits, place: int, level: float, reach: float, *, for_worse: bool) -> str:
+    """Return why a change may not be that of the new commit, "" where nothing speaks for that."""
+    if for_worse and _inherited(family, place, level, reach):
+        return "the newest value of the history lies beyond the bar already: the base moved"
+    if _returned(family, place, level, reach):
+        return "the newest level of the history is too short to be believed, and the new values are no further than the one before"
+    return ""
 
-    @cached_property
-    def phi(self) -> float:
-        """The autocorrelation of the histories."""
-        return autocorrelation(self.levels)
 
-    @cached_property
-    def longest(self) -> int:
-        """The number of values of the longest history."""
-        return max(row.values.size for row in self.levels)
+def _returned(family: Limits, place: int, level: float, reach: float) -> bool:
+    """Return whether the new values only leave a level that has just begun, and do not go beyond the one before it.
 
-    @cached_property
-    def depths(self) -> list[int]:
-        """How many samples of each benchmark count: no more than the histories have independent blocks of."""
-        most = next(depth for depth, least in DEPTHS.items() if self.longest >= least)
-        return [min(values.size, most) for values in self.samples]
+    What lasted for a few values may have been an excursion, which ends with the next value, whoever commits that.
+    """
+    levels, centre = family.levels[place], float(family.scales.centre[place])
+    if levels.current.size >= ESTABLISHED:
+        return False
+    before = float(np.median(levels.established))
+    reach *= max(1.0, abs(before / centre)) if centre else 1.0
+    return (level - before) * math.copysign(1.0, level - centre) <= reach
 
-    @cached_property
-    def resemblance(self) -> float:
-        """How much the samples of the new side resemble each other."""
-        depth = max(self.depths)
-        if depth < 2:
-            return 0.0
-        return side_correlation([row.values for row in self.levels], self.samples, depth)
 
-    @cached_property
-    def commits(self) -> int:
-        """How many past commits were replayed."""
-        bar = self._bars(1)[0]
-        return bar.commits if bar else 0
+def _inherited(family: Limits, place: int, level: float, reach: float) -> bool:
+    """Return whether the newest value of the history lies as far off, and the new ones no further.
 
-    @cached_property
-    def _all_bars(self) -> dict[int, tuple[Bar | None, Bar | None]]:
-        return {}
-
-    def _bars(self, depth: int) -> tuple[Bar | None, Bar | None]:
-        """Return the bars for changes for the worse and for the better, of blocks of ``depth`` samples."""
-        if depth not in self._all_bars:
-            repeats = ORDERS if depth > 1 and not self.phi and self.longest >= REORDERED else 1
-            scores = np.hstack([self._scores(depth, repeat) for repeat in range(repeats)])
-            signs = np.array([_UPWARDS[way] for way in self.directions])[:, None]
-            worse = np.where(np.isnan(signs), np.abs(scores), signs * scores)
-            weight = (1 - self.phi) / (1 + self.phi) * 2 / (1 + depth)
-            count = len(self.levels)
-            self._all_bars[depth] = (
-                find_bar(worse, count, self.false_positives, weight, repeats=repeats),
-                find_bar(-signs * scores, count, self.false_positives, weight, repeats=repeats),
-            )
-        return self._all_bars[depth]
-
-    def _scores(self, depth: int, repeat: int) -> Array:
-        """Return the deviations of blocks of the past: in the order of the commits first, then in others."""
-        levels = self.levels
-        if repeat:
-            levels = in_another_order(levels, np.random.default_rng(repeat).permutation(self.columns))
-        return past_deviations(levels, self.scales, self.columns, depth, self.phi)
-
-    def error(self, place: int, depth: int) -> float:
-        """Return the standard error of the median of ``depth`` samples less the centre."""
-        count = int(self.scales.count[place])
-        ratio = difference_variance(count, depth, 0, count, self.phi) if count > 1 else 2.0
-        return math.sqrt(float(self.scales.variance[place]) * ratio)
-
-    def distance(self, place: int, side: int) -> tuple[float, float, Bar | None]:
-        """Return the bar of one benchmark as a distance from its centre, the error, and the bar that it comes from.
-
-        ``side`` is 0 for the worse, 1 for the better. The samples of a side that resemble each other say less than as many
-        commits of the history, but never less than one value.
-        """
-        freedom = self.scales.freedom[place : place + 1]
-        single, alone = self._bars(1)[side], self.error(place, 1)
-        far = self._reach(single, freedom) * alone
-        depth = self.depths[place]
-        if depth == 1:
-            return far, alone, single
-        spread = self.error(place, depth) ** 2
-        spread += self.resemblance * max(alone**2 - spread, 0.0)
-        several, error = self._bars(depth)[side], math.sqrt(spread)
-        if several is None:
-            return far, alone, single
-        near = self._reach(several, freedom) * error
-        return (near, error, several) if near < far else (far, alone, single)
-
-    def _reach(self, bar: Bar | None, freedom: Array) -> float:
-        """Return the bar in standard errors; without any past, one and a half times that of normal noise."""
-        unknown = 1.5 * math.sqrt(2 * math.log(len(self.levels) / self.false_positives))
-        return float(from_normal_score(bar.score if bar else unknown, freedom)[0])
-
-    def judgement(self, place: int, minimum_effect: float, largest_effect: float) -> tuple[Judgement, float]:
-        """Return the verdict on one benchmark, and the half-width of the interval of its change."""
-        direction, samples = self.directions[place], self.samples[place]
-        centre, level = float(self.scales.centre[place]), float(np.median(samples))
-        size = level - centre
-        sign = _UPWARDS[direction]
-        for_worse = math.isnan(sign) or size * sign > 0
-        (worse, error, bar), (better, _, other) = self.distance(place, 0), self.distance(place, 1)
-        if math.isnan(sign):
-            better = worse
-        reach, law = (worse, bar) if for_worse else (better, other)
-        least = minimum_effect * abs(centre)
-        freedom = float(self.scales.freedom[place])
-        detectable = max(worse, least) + _quantile(_POWER_SCORE, freedom) * error
-        margin = _quantile(_INTERVAL_SCORE, freedom) * error
-        # A change lies beyond the bar, and is large enough to matter.
-        beyond, matters = abs(size) > reach, abs(size) >= least and size != 0
-        checks = (
-            Check("distance from the level", abs(size), ">", reach, beyond),
-            Check("distance over the level", relative_size(abs(size), centre), ">=", minimum_effect, matters),
-            Check("detectable change over the level", relative_size(detectable, centre), "<=", largest_effect,
-                  relative_size(detectable, centre) <= largest_effect),
-        )  # fmt: skip
-        changed = beyond and matters
-        doubt = self._doubt(place, level, reach, bar, for_worse=for_worse) if changed else ""
-        verdict, reason = _decide(checks, direction, changed=changed, for_worse=for_worse, doubt=doubt)
-        score = float(normal_score(np.array([abs(size) / error]), freedom)[0]) if error > 0 else math.inf * bool(size)
-        down, up = (better, worse) if math.isnan(sign) or sign > 0 else (worse, better)
-        conditional = verdict in {Verdict.REGRESSED, Verdict.IMPROVED} and samples.size == 1
-        found = Judgement(
-            verdict=verdict,
-            conditional=conditional,
-            reason=reason + ("; it rests on one sample, measure again to confirm" if conditional else ""),
-            region=None,
-            samples=int(samples.size),
-            level=level,
-            centre=centre,
-            size=size,
-            relative_size=relative_size(size, centre),
-            low=centre - down,
-            high=centre + up,
-            detectable=detectable,
-            detectable_relative=relative_size(detectable, centre),
-            p_value=law.family_rate(score) if law and size else 1.0,
-            evidence=checks,
-        )
-        return found, margin
-
-    def _doubt(self, place: int, level: float, reach: float, bar: Bar | None, *, for_worse: bool) -> str:
-        """Return why a change may not be that of the new commit, "" where nothing speaks for that."""
-        size = level - float(self.scales.centre[place])
-        if for_worse and self._inherited(place, size, reach, bar):
-            return "the newest value of the history lies beyond the bar already: the base moved"
-        if self._returned(place, level, reach):
-            return "the newest level of the history is too short to be believed, and the new values are no further than the one before"
-        return ""
-
-    def _returned(self, place: int, level: float, reach: float) -> bool:
-        """Return whether the new values only leave a level that has just begun, and do not go beyond the one before it.
-
-        What lasted for a few values may have been an excursion, which ends with the next value, whoever commits that.
-        """
-        levels, centre = self.levels[place], float(self.scales.centre[place])
-        if levels.current.size >= ESTABLISHED:
-            return False
-        before = float(np.median(levels.established))
-        reach *= max(1.0, abs(before / centre)) if centre else 1.0
-        return (level - before) * math.copysign(1.0, level - centre) <= reach
-
-    def _inherited(self, place: int, size: float, reach: float, bar: Bar | None) -> bool:
-        """Return whether the newest value of the history lies as far off, and the new ones no further."""
-        newest = float(self.levels[place].values[-1]) - float(self.scales.centre[place])
-        alone = max(reach, self._reach(bar, self.scales.freedom[place : place + 1]) * self.error(place, 1))
-        return newest * size > 0 and abs(newest) > reach and abs(size) - abs(newest) <= alone
+    It has to be nearer to the new values than to the level: what several samples have to lie beyond, single values do at
+    times.
+    """
+    centre = float(family.scales.centre[place])
+    size, newest = level - centre, float(family.levels[place].values[-1]) - centre
+    moved = newest * size > 0 and abs(newest) > max(reach, abs(size) / 2)
+    return moved and abs(size) - abs(newest) <= max(reach, family.single(place))
 
 
 def _decide(
@@ -342,11 +220,6 @@ def _decide(
         )
     failed = next((check for check in checks if not check.passed), checks[0])
     return Verdict.UNCHANGED, f"the {failed.name} is {failed.value:.4g}, not {failed.relation} {failed.bound:.4g}"
-
-
-def _quantile(score: float, freedom: float) -> float:
-    """Return the quantile of Student's t that has a normal score."""
-    return float(from_normal_score(score, np.array([freedom]))[0])
 
 
 def _percent(share: float) -> str:

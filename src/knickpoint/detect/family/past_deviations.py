@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -14,7 +15,12 @@ from knickpoint.detect.family.prefixes import describe_prefixes
 from knickpoint.detect.family.scale import Prior, Scales
 from knickpoint.detect.family.serial import difference_variance, normal_score
 
-__all__ = ["in_another_order", "past_deviations"]
+__all__ = ["agreeing", "in_another_order", "past_deviations"]
+
+_SPARED: Final = 5
+"""Samples of which one need not agree."""
+
+_ROUNDING: Final = 1e-9
 
 REFERENCE: Final = 4
 """Values that a reference must have; with fewer on both sides of a block it takes the values of both sides."""
@@ -22,14 +28,26 @@ REFERENCE: Final = 4
 Array = NDArray[np.float64]
 
 
-def past_deviations(levels: Sequence[Levels], scales: Scales, columns: int, depth: int, phi: float) -> Array:
-    """Return the deviation of each block of ``depth`` values from its level, as normal scores.
+def agreeing(count: int, depth: int) -> int:
+    """Return the rank, from 0 in ascending order, of the sample that has to lie above a bar for blocks of ``depth`` samples.
 
-    The result has a row for each benchmark and ``columns`` columns, with the score at the first commit of the block, nan for
-    none. The reference of a block is the longer part of its level, before or after it: like a new value, the block stands
-    at one end of what it is compared with. Levels are replayed one by one, so changes of level are no deviations.
+    Of blocks of two and three, all samples have to; of five, all but one. Of more samples than a block has, the rank is no
+    higher among them than in a block, so that they stray no further.
     """
-    scores = np.full((len(levels), columns), np.nan)
+    quantile = (1 + depth // _SPARED) / (depth + 1)
+    return max(math.floor(quantile * (count + 1) + _ROUNDING) - 1, 0) if count > 1 else 0
+
+
+def past_deviations(levels: Sequence[Levels], scales: Scales, columns: int, depth: int, phi: float) -> Array:
+    """Return how far the values of each block of ``depth`` values rose and fell together, as normal scores.
+
+    The result is 2 x benchmarks x ``columns``: how far the block rose, then how far it fell, at the first commit of the
+    block, nan for none. What counts is :func:`agreeing`: the value that is nearest to the level or on the other side of it,
+    where the score is below 0. The reference of a block is the longer part of its level, before or after it: like a new
+    value, the block stands at one end of what it is compared with. Levels are replayed one by one, so changes of level are
+    no deviations.
+    """
+    scores = np.full((2, len(levels), columns), np.nan)
     parts: dict[Prior, list[_Part]] = {}
     for row, (history, prior) in enumerate(zip(levels, scales.priors, strict=True)):
         for values, places in history.parts:
@@ -37,9 +55,10 @@ def past_deviations(levels: Sequence[Levels], scales: Scales, columns: int, dept
                 part = _Part(row, values, places, float(scales.variance[row]))
                 parts.setdefault(prior, []).append(part)
     for prior, found in parts.items():
-        for part, row_scores in zip(found, _deviations(found, prior, depth, phi), strict=True):
+        of_parts = _deviations(found, prior, depth, phi)
+        for place, part in enumerate(found):
             blocks = part.values.size - depth + 1
-            scores[part.row, part.places[:blocks]] = row_scores[:blocks]
+            scores[:, part.row, part.places[:blocks]] = of_parts[:, place, :blocks]
     return scores
 
 
@@ -67,7 +86,7 @@ class _Part:
 
 
 def _deviations(parts: Sequence[_Part], prior: Prior, depth: int, phi: float) -> Array:
-    """Return the scores of all blocks of all levels: a row a level, a column for each first value of a block."""
+    """Return the scores of all blocks of all levels: up and down, a row a level, a column for each first value of a block."""
     lengths = np.array([part.values.size for part in parts])[:, None]
     left = np.arange(int(lengths.max()) - depth + 1)[None, :]
     right = lengths - depth - left
@@ -87,7 +106,8 @@ def _deviations(parts: Sequence[_Part], prior: Prior, depth: int, phi: float) ->
     freedom = np.maximum(count - 1, 1).astype(np.float64)
     variance = prior.moderate(squares / freedom, freedom, level)
     variance = np.where(variance > 0, variance, np.array([part.fallback for part in parts])[:, None])
-    distance = _block_medians(parts, depth, left.size) - level
+    low, high = _block_ends(parts, depth, left.size)
+    distance = np.stack([low - level, level - high])
     error = np.sqrt(variance * ratio)
     t = np.divide(distance, error, out=np.zeros_like(distance), where=error > 0)
     return np.where(exists, normal_score(t, freedom + prior.freedom), np.nan)
@@ -124,11 +144,11 @@ def _ratios(left: NDArray[np.intp], right: NDArray[np.intp], count: NDArray[np.i
     return ratio
 
 
-def _block_medians(parts: Sequence[_Part], depth: int, columns: int) -> Array:
-    """Return the median of each block of each level, nan beyond the level."""
-    medians = np.full((len(parts), columns), np.nan)
-    for row, part in zip(medians, parts, strict=True):
+def _block_ends(parts: Sequence[_Part], depth: int, columns: int) -> tuple[Array, Array]:
+    """Return the values of each block of each level that count for a rise and for a fall, nan beyond the level."""
+    low, high = np.full((2, len(parts), columns), np.nan)
+    rank = agreeing(depth, depth)
+    for row, part in enumerate(parts):
         blocks = np.sort(np.lib.stride_tricks.sliding_window_view(part.values, depth), axis=1)
-        low, high = blocks[:, (depth - 1) // 2], blocks[:, depth // 2]
-        row[: len(blocks)] = low if depth % 2 else 0.5 * low + 0.5 * high
-    return medians
+        low[row, : len(blocks)], high[row, : len(blocks)] = blocks[:, rank], blocks[:, depth - 1 - rank]
+    return low, high
