@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
-import { quote, toggleValue, selectedValues } from "../src/text/query";
+import { completions, quote, toggleValue, selectedValues } from "../src/text/query";
+import { facetsOf, selectTraces } from "../src/api/published-traces";
+import type { Trace } from "../src/api/client";
 
 test("a value is added, joined by others, and removed again", () => {
   const linux = toggleValue("", "os", "linux");
@@ -30,4 +32,47 @@ test("terms that exclude a value or ask for presence select no values", () => {
 
 test("plain words need no quotes", () => {
   expect([quote("parse_json"), quote("a b"), quote("a&b")]).toEqual(["parse_json", '"a b"', '"a&b"']);
+});
+
+const facet = (name: string, ...values: string[]) => ({
+  name,
+  distinct: values.length,
+  values: values.map((value) => ({ value, count: 1 })),
+});
+const FACETS = [facet("os", "linux", "mac os", "mac"), facet("on", "x")];
+
+test.each([
+  ["", ["os=", "on="]],
+  ["json -o", ["json -os=", "json -on="]],
+  ["os=m", ['os="mac os"', "os=mac"]],
+  ["x os!=linux|ma", ['x os!=linux|"mac os"', "x os!=linux|mac"]],
+  ["os=mac", ['os="mac os"']],
+  ["none=x", []],
+  ["os~m", []],
+])("%j is completed with names and values", (query, texts) => {
+  expect(completions(query, FACETS)).toEqual(texts);
+});
+
+const TRACES = [{ os: "Linux", test: "json_parse" }, { os: "mac", test: "json" }, { test: "print" }].map(
+  (params, id) => ({ id, params }) as unknown as Trace,
+);
+
+test.each([
+  ["JSON", [0, 1]],
+  ["json -linux", [1]],
+  ["-json", [2]],
+  ["-os=mac", [0, 2]],
+  ["os!=mac", [0, 2]],
+  ["-os=*", [2]],
+  ["!os", [2]],
+  ["-test~^j", [2]],
+  ['test=print|"json"', [1, 2]],
+])("published pages select with %j what a server selects", (query, ids) => {
+  expect(selectTraces(TRACES, query).map(({ id }) => id)).toEqual(ids);
+});
+
+test("published pages refuse two negations, and count params without their terms", () => {
+  expect(() => selectTraces(TRACES, "-os!=mac")).toThrow("cannot be read");
+  expect(() => selectTraces(TRACES, "a|b")).toThrow("cannot be read");
+  expect(facetsOf(TRACES, "json os=mac").facets[0]?.values.map(({ value }) => value)).toEqual(["Linux", "mac"]);
 });

@@ -114,3 +114,18 @@ def test_a_plot_is_saved_as_its_values_and_as_pictures(page: Page, many: str, qu
     assert len(drawn) == lines
     assert not any("NaN" in path.get("d", "") for path in drawn)
     assert saved_plot(page, "Save the plot as PNG").startswith(b"\x89PNG")
+
+
+def test_a_query_is_completed_and_a_caret_stands_where_it_is_wrong(
+    page: Page, many: str, expected_errors: list[str]
+) -> None:
+    expected_errors.append("400 (Bad Request)")
+    page.goto(f"{many}/explore")
+    query = page.locator("#query")
+    query.press_sequentially("FEW suite=")
+    expect(page.locator("#query-error")).to_contain_text("FEW suite=\n          ^")
+    options = "() => [...document.querySelectorAll('#query-completions option')].map((option) => option.value)"
+    page.wait_for_function(f"({options})().includes('FEW suite=few')")
+    query.fill("FEW -b1")
+    expect(page.locator(".tools [role=status]")).to_have_text("29 traces")
+    expect(page.locator("#query-error")).to_be_empty()

@@ -45,11 +45,16 @@ def test_traces_beyond_the_limit_are_counted(knick: Knick) -> None:
 
 
 @pytest.mark.parametrize("command", ["traces", "query", "explain"])
-@pytest.mark.parametrize("text", ["benchmark=prase", "benchmrk=parse", "parse", "Parse"])
+@pytest.mark.parametrize("text", ["benchmark=prase", "benchmrk=parse", "prase", "Prase"])
 def test_a_mistyped_benchmark_is_answered_with_the_one_that_is_meant(knick: Knick, command: str, text: str) -> None:
     ran = knick(command, text)
     assert ran.code == 2
     assert ran.errors.endswith("Did you mean benchmark=parse?\n")
+
+
+def test_a_word_finds_the_traces_that_contain_it(knick: Knick) -> None:
+    rows = json.loads(knick("traces", "PARS", "--format", "json").output)
+    assert [row["trace"] for row in rows] == [row["trace"] for row in rows if "parse" in row["trace"]] != []
 
 
 def test_a_query_that_is_like_nothing_says_where_to_look(knick: Knick) -> None:

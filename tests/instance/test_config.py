@@ -94,7 +94,7 @@ def test_an_unknown_section_is_refused(tmp_path: Path) -> None:
         ("[repositories.' ']\n", "cannot be a name"),
         ("[directions.a]\nbetter = 'lower'\n", "'query' is missing"),
         ("[directions.a]\nquery = 'x=1'\nbetter = 'up'\n", "one of 'lower', 'higher', 'none'"),
-        ("[directions.a]\nquery = 'x'\nbetter = 'none'\n", "[directions.a]: the query cannot be read"),
+        ("[directions.a]\nquery = 'x='\nbetter = 'none'\n", "[directions.a]: the query cannot be read"),
         ("name = \n", "is not TOML"),
     ],
 )

@@ -5,16 +5,15 @@ import { ApiError, type Facets, type Trace } from "./client";
 
 export type { Facets };
 
+type Params = Trace["params"];
+
 interface Term {
+  /** The param that it is about; "" for a free word. */
   name: string;
-  accepts: (value: string | undefined) => boolean;
+  accepts: (params: Params) => boolean;
 }
 
-const TERM = /^(!?)("(?:[^"\\]|\\.)*"|[^\s"=~!]+)(?:(!=|!~|=|~)(.+))?$/s;
-
-function alternatives(text: string): string[] {
-  return split(text, (character) => character === "|").map(unquote);
-}
+const TERM = /^(-?)(!?)("(?:[^"\\]|\\.)*"|[^\s"=~!|&*]+)(?:(!?[=~])(.+))?$/s;
 
 function pattern(text: string): RegExp {
   try {
@@ -24,33 +23,35 @@ function pattern(text: string): RegExp {
   }
 }
 
-function parseTerm(text: string): Term {
-  const [, negated, quoted = "", operator, wanted = ""] = TERM.exec(text) ?? [];
-  const name = unquote(quoted);
-  if (name && negated && !operator) return { name, accepts: (value) => value === undefined };
-  if (name && !negated) {
-    switch (operator) {
-      case "=": {
-        if (wanted === "*") return { name, accepts: (value) => value !== undefined };
-        const values = alternatives(wanted);
-        return { name, accepts: (value) => value !== undefined && values.includes(value) };
-      }
-      case "!=": {
-        const values = alternatives(wanted);
-        return { name, accepts: (value) => value === undefined || !values.includes(value) };
-      }
-      case "~": {
-        const expression = pattern(wanted);
-        return { name, accepts: (value) => value !== undefined && expression.test(value) };
-      }
-      case "!~": {
-        const expression = pattern(wanted);
-        return { name, accepts: (value) => value === undefined || !expression.test(value) };
-      }
-    }
+/** Whether a value meets what follows the name of a param. */
+function valueTest(operator: string, wanted: string): (value: string) => boolean {
+  if (operator.endsWith("~")) {
+    const expression = pattern(wanted);
+    return (value) => expression.test(value);
   }
-  const remedy = "Published pages know name=value|value, name!=value, name~pattern, name!~pattern, name=* and !name.";
-  throw new ApiError(`The term ${text} cannot be read.`, "query", remedy, 422);
+  if (wanted === "*") return () => true;
+  const values = split(wanted, (character) => character === "|").map(unquote);
+  return (value) => values.includes(value);
+}
+
+function parseTerm(text: string): Term {
+  const [, minus, absent, quoted = "", operator, wanted = ""] = TERM.exec(text) ?? [];
+  const name = unquote(quoted);
+  const signs = [minus, absent, operator?.startsWith("!")].filter(Boolean).length;
+  if (!name || signs > 1 || (absent && operator)) {
+    const remedy =
+      "Published pages know words, name=value|value, name~pattern, name=*, !name, and a minus sign before them.";
+    throw new ApiError(`The term ${text} cannot be read.`, "query", remedy, 422);
+  }
+  if (absent) return { name, accepts: (params) => !(name in params) };
+  if (operator) {
+    const test = valueTest(operator, wanted);
+    return { name, accepts: ({ [name]: value }) => (value !== undefined && test(value)) !== signs > 0 };
+  }
+  const word = name.toLowerCase();
+  const isFound = (params: Params): boolean =>
+    Object.values(params).some((value) => value.toLowerCase().includes(word));
+  return { name: "", accepts: (params) => isFound(params) !== signs > 0 };
 }
 
 function parse(query: string): Term[] {
@@ -58,7 +59,7 @@ function parse(query: string): Term[] {
 }
 
 function select(traces: readonly Trace[], terms: readonly Term[]): Trace[] {
-  return traces.filter(({ params }) => terms.every(({ name, accepts }) => accepts(params[name])));
+  return traces.filter(({ params }) => terms.every(({ accepts }) => accepts(params)));
 }
 
 /** The traces that a query matches. */

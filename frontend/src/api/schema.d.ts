@@ -9020,7 +9020,7 @@ export interface operations {
             query?: {
                 /** @description Name of the repository; optional where there is only one. */
                 repository?: string;
-                /** @description Terms on params: `os=Android|iOS config=gpu name!=x name~regex`. */
+                /** @description Words and terms: `draw -blur os=Android|iOS config!=gpu name~regex`. */
                 query?: string;
             };
             header?: never;
@@ -11693,7 +11693,7 @@ export interface operations {
             query?: {
                 /** @description Name of the repository; optional where there is only one. */
                 repository?: string;
-                /** @description Terms on params: `os=Android|iOS config=gpu name!=x name~regex`. */
+                /** @description Words and terms: `draw -blur os=Android|iOS config!=gpu name~regex`. */
                 query?: string;
                 /** @description Name of the line. Default: the default line. */
                 line?: string;
@@ -13951,7 +13951,7 @@ export interface operations {
             query?: {
                 /** @description Name of the repository; optional where there is only one. */
                 repository?: string;
-                /** @description Terms on params: `os=Android|iOS config=gpu name!=x name~regex`. */
+                /** @description Words and terms: `draw -blur os=Android|iOS config!=gpu name~regex`. */
                 query?: string;
                 /** @description How many to skip. */
                 offset?: number;

@@ -4,12 +4,7 @@ import { html, nothing, type PropertyValues } from "lit";
 import { customElement, property, query } from "lit/decorators.js";
 import type { ApiError } from "../api/client";
 import { PageElement } from "../page-element";
-
-/** The column that an error names, counted from 1; undefined if it names none. */
-function columnOf(error: ApiError): number | undefined {
-  const column = /column (\d+)$/.exec(error.where)?.[1];
-  return column === undefined ? undefined : Number(column);
-}
+import { columnError, columnOf } from "../templates/column-error";
 
 /** Sends the formula as the detail of `kp-formula`. */
 @customElement("kp-formula-field")
@@ -57,18 +52,9 @@ export class FormulaField extends PageElement {
       >
       <button class="button">Plot the formula</button>
       <div id="formula-error" class="formula-error" role="alert">
-        ${this.error ? this.renderError(this.error) : nothing}
+        ${this.error ? columnError(this.formula, this.error) : nothing}
       </div>
     </form>`;
-  }
-
-  private renderError(error: ApiError) {
-    const column = columnOf(error);
-    if (column === undefined) return html`<p class="field-error">${error.message} ${error.remedy}</p>`;
-    return html`<pre aria-hidden="true">
-${this.formula}
-${" ".repeat(column - 1)}^</pre>
-      <p class="field-error">${error.message} ${error.remedy} (column ${column})</p>`;
   }
 
   private onKeydown(event: KeyboardEvent): void {

@@ -1,4 +1,6 @@
-/** Parse and edit a query: `os=Android|iOS config=gpu name!=x name~regex name=* !name`. */
+/** Parse and edit a query: `os=Android|iOS config=gpu -name=x name~regex name=* !name word`. */
+
+import type { Facets } from "../api/client";
 
 interface Term {
   /** The term as it was typed. */
@@ -10,7 +12,7 @@ interface Term {
 
 /** Quote a name or a value that would otherwise not parse as one word. */
 export function quote(text: string): string {
-  return /^[^\s"=|~!*&]+$/.test(text) ? text : `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
+  return /^[^\s"=|~!*&-][^\s"=|~!*&]*$/.test(text) ? text : `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
 }
 
 /** The text that a quoted name or value stands for. */
@@ -52,6 +54,24 @@ function parseTerms(query: string): Term[] {
 /** The values that a query selects of a param by `name=value|value`. */
 export function selectedValues(query: string, name: string): string[] {
   return parseTerms(query).find((term) => term.name === name && term.values)?.values ?? [];
+}
+
+/** The most texts that a query is completed to. */
+const MOST_COMPLETIONS = 20;
+
+/** A query that ends in a name, or in a name, an operator and a value. */
+const UNFINISHED = /^((?:.*\s)?-?)([^\s"=~!]*)(?:(!?=(?:[^\s"]*\|)?)([^\s"|]*))?$/s;
+
+/** What a query may go on as: with the names of params, or with the values of one, as whole queries. */
+export function completions(query: string, facets: Facets["facets"]): string[] {
+  const [, before = "", name = "", operator, typed = ""] = UNFINISHED.exec(query) ?? [query, query, "\0"];
+  const texts =
+    operator === undefined
+      ? facets.filter((facet) => facet.name.startsWith(name)).map((facet) => `${before}${quote(facet.name)}=`)
+      : (facets.find((facet) => facet.name === name)?.values ?? [])
+          .filter(({ value }) => value.startsWith(typed) && value !== typed)
+          .map(({ value }) => before + name + operator + quote(value));
+  return texts.slice(0, MOST_COMPLETIONS);
 }
 
 /** The query with one value of a param added, or removed if it is there. Other terms stay as they were typed. */

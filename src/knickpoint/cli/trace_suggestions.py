@@ -40,6 +40,8 @@ def suggested_query(store: Store, repository: Repository, text: str) -> str:
 def _suggested_term(word: str, known: dict[str, dict[str, int]]) -> str:
     """Return the term ``name=value`` that a word means, "" where nothing is similar. Other terms stay as they are."""
     name, sign, value = word.partition("=")
+    if word[:1] in {"-", "!"}:
+        return word
     if not sign:
         for each in sorted(known, key=lambda each: (each != _FIRST, each)):
             found = closest(word, known[each])

@@ -2,31 +2,35 @@
 
 There are two text forms of a query::
 
-    os=Android|iOS config=gpu name!=x name~^gl !sub        words, for people
-    os=Android&os=iOS&config=gpu&name=!x&name=~^gl          for URLs
+    os=Android|iOS -config=gpu name~^gl !sub draw -blur     words, for people
+    os=Android&os=iOS&config=!gpu&name=~^gl&draw&-blur      for URLs
 
-A term has alternatives for one param (``|``); terms on different params must all hold.
+A term has alternatives for one param (``|``); terms on different params must all hold. A word without an operator must
+be in the value of any param.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, unquote_to_bytes
 
 from knickpoint.model.errors import QueryError
+from knickpoint.model.free_word import FreeWord
 from knickpoint.model.pattern import compile_pattern
+from knickpoint.model.query_tokens import OPERATORS, Token, fault, quoted, split_words
 
-__all__ = ["Query", "QueryTerm", "parse_query", "parse_url_query"]
+__all__ = ["FreeWord", "Query", "QueryTerm", "parse_query", "parse_url_query"]
 
-_PLAIN: Final = re.compile(r'[^\s"|&!~=*][^\s"|&*]*')
 _BAD_ESCAPE: Final = re.compile("%(?![0-9A-Fa-f]{2})")
-_OPERATORS: Final = ("!=", "!~", "=", "~")
 _MOST_PATTERNS: Final = 50
 _MOST_PARAMS: Final = 200
 """Params that one query may name; each costs a pass over the traces."""
+
+_MOST_WORDS: Final = 20
+"""Free words of a query; each costs a pass over all values."""
 
 _LONGEST: Final = 100_000
 """Characters of a query."""
@@ -96,14 +100,14 @@ class QueryTerm:
 
     def __str__(self) -> str:
         """Render in words."""
-        name = _quoted(self.name)
+        name = quoted(self.name, always=self.name.startswith("-"))
         words = []
         if self.values:
-            words.append(f"{name}={'|'.join(_quoted(value) for value in self.values)}")
-        words.extend(f"{name}~{_quoted(pattern, always=True)}" for pattern in self.patterns)
+            words.append(f"{name}={'|'.join(quoted(value) for value in self.values)}")
+        words.extend(f"{name}~{quoted(pattern, always=True)}" for pattern in self.patterns)
         if self.refused:
-            words.append(f"{name}!={'|'.join(_quoted(value) for value in self.refused)}")
-        words.extend(f"{name}!~{_quoted(pattern, always=True)}" for pattern in self.refused_patterns)
+            words.append(f"{name}!={'|'.join(quoted(value) for value in self.refused)}")
+        words.extend(f"{name}!~{quoted(pattern, always=True)}" for pattern in self.refused_patterns)
         if self.present:
             words.append(f"{name}=*")
         if self.missing:
@@ -113,17 +117,29 @@ class QueryTerm:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Terms that must all hold, one a param, sorted by name; without terms, it matches every trace."""
+    """Terms and free words that must all hold; without any, it matches every trace.
+
+    Attributes:
+        terms: one a param, sorted by name.
+        words: sorted, each once.
+    """
 
     terms: tuple[QueryTerm, ...] = ()
+    words: tuple[FreeWord, ...] = ()
 
     @classmethod
-    def of(cls, *terms: QueryTerm) -> Query:
-        """Join ``terms``; those on the same param become alternatives.
+    def of(cls, *terms: QueryTerm, words: Iterable[FreeWord] = ()) -> Query:
+        """Join ``terms`` and free ``words``; terms on the same param become alternatives.
 
         Raises:
-            QueryError: there are too many regular expressions, or terms on too many params.
+            QueryError: there are too many regular expressions or words, or terms on too many params.
         """
+        distinct = sorted(set(words))
+        if len(distinct) > _MOST_WORDS:
+            raise QueryError(
+                f"the query has {len(distinct):,} free words",
+                remedy=f"Use at most {_MOST_WORDS}, or name the param: name=one|two.",
+            )
         patterns = sum(len(term.patterns) + len(term.refused_patterns) for term in terms)
         if patterns > _MOST_PATTERNS:
             raise QueryError(
@@ -139,19 +155,29 @@ class Query:
         for term in terms:
             known = joined.get(term.name)
             joined[term.name] = known.with_more(term) if known else term
-        return cls(tuple(joined[name] for name in sorted(joined)))
+        return cls(tuple(joined[name] for name in sorted(joined)), tuple(distinct))
+
+    def with_term(self, term: QueryTerm) -> Query:
+        """Return the query joined with one more term.
+
+        Raises:
+            QueryError: it has too many then.
+        """
+        return Query.of(*self.terms, term, words=self.words)
 
     def matches(self, params: Mapping[str, str]) -> bool:
         """Return whether a trace with these ``params`` matches."""
-        return all(term.accepts(params.get(term.name)) for term in self.terms)
+        return all(term.accepts(params.get(term.name)) for term in self.terms) and all(
+            word.accepts(params) for word in self.words
+        )
 
     def without(self, name: str) -> Query:
         """Return the query without its term on ``name``, with which pickers list alternatives."""
-        return Query(tuple(term for term in self.terms if term.name != name))
+        return Query(tuple(term for term in self.terms if term.name != name), self.words)
 
     def __str__(self) -> str:
         """Render in words; :func:`parse_query` reads it back."""
-        return " ".join(str(term) for term in self.terms)
+        return " ".join(str(part) for part in (*self.terms, *self.words))
 
     def url(self) -> str:
         """Render as the query part of a URL; :func:`parse_url_query` reads it back."""
@@ -164,6 +190,7 @@ class Query:
             pieces.extend((name, "!~" + pattern) for pattern in term.refused_patterns)
             pieces.extend([(name, "*")] * term.present)
             pieces.extend([("!" + name, "")] * term.missing)
+        pieces.extend(("-" * word.refused + word.text, "") for word in self.words)
         return "&".join(
             f"{quote(name, safe='!')}={quote(value, safe='!~*')}".removesuffix("=") for name, value in pieces
         )
@@ -172,9 +199,10 @@ class Query:
 def parse_query(text: str) -> Query:
     """Parse a query in words, or in the form for URLs if it has an unquoted ``&``.
 
-    In words, spaces separate terms, ``|`` separates values, and ``*`` in an unquoted value stands for any text. Quote a
-    value with ``"`` if it has a space, ``|``, ``*``, ``&`` or a leading ``!`` or ``~``; within quotes, a backslash
-    escapes ``"`` and a backslash.
+    In words, spaces separate terms, ``|`` separates values, and ``*`` in an unquoted value stands for any text. A word
+    without an operator is in the value of any param; ``-`` negates a term or a word. Quote a value with ``"`` if it has a
+    space, ``|``, ``*``, ``&`` or a leading ``!`` or ``~``, and a name or a word also with a leading ``-``; within quotes,
+    a backslash escapes ``"`` and a backslash.
 
     Raises:
         QueryError: the text cannot be read; the message names the column, from 1.
@@ -182,42 +210,37 @@ def parse_query(text: str) -> Query:
     _check_length(text)
     if not text.strip():
         return Query()
-    words = _words(text)
+    words = split_words(text)
     if len(words) == 1 and any(sign == "&" for sign, _, _ in words[0]):
         return parse_url_query(text.strip())
-    return Query.of(*(_term(word, text) for word in words))
+    return _joined(_part(word, text) for word in words)
+
+
+def _joined(parts: Iterable[QueryTerm | FreeWord]) -> Query:
+    found = tuple(parts)
+    terms = (part for part in found if isinstance(part, QueryTerm))
+    return Query.of(*terms, words=(part for part in found if isinstance(part, FreeWord)))
 
 
 def parse_url_query(text: str) -> Query:
-    """Parse a query in the form for URLs: ``os=Android&os=iOS&config=!gpu&name=~^gl&sub=*&!extra``.
+    """Parse a query in the form for URLs: ``os=Android&os=iOS&config=!gpu&name=~^gl&sub=*&!extra&draw&-blur``.
 
     Raises:
         QueryError: a value is empty, or a percent escape or regular expression is invalid; it names the column, from 1.
     """
     _check_length(text)
-    terms = []
+    parts = []
     column = 1
     for piece in text.split("&"):
         if piece:
-            terms.append(_url_term(piece, column))
+            parts.append(_url_part(piece, column))
         column += len(piece) + 1
-    return Query.of(*terms)
+    return _joined(parts)
 
 
 def _check_length(text: str) -> None:
     if len(text) > _LONGEST:
         raise QueryError(f"the query has {len(text):,} characters", remedy=f"Use at most {_LONGEST:,}.")
-
-
-def _quoted(text: str, *, always: bool = False) -> str:
-    if not always and _PLAIN.fullmatch(text) and "\\" not in text and not re.search("[=~!]", text):
-        return text
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
-
-
-def _fault(message: str, column: int, remedy: str = "") -> QueryError:
-    return QueryError(message, where=f"query, column {column}", remedy=remedy)
 
 
 def _occurrences(pattern: str, values: Sequence[str]) -> list[bool]:
@@ -228,23 +251,25 @@ def _pattern(text: str, column: int) -> str:
     try:
         compile_pattern(text)
     except QueryError as error:
-        raise _fault(error.message, column, error.remedy) from error
+        raise fault(error.message, column, error.remedy) from error
     return text
 
 
-def _url_term(piece: str, column: int) -> QueryTerm:
+def _url_part(piece: str, column: int) -> QueryTerm | FreeWord:
     bad = _BAD_ESCAPE.search(piece)
     if bad:
-        raise _fault("a percent sign that is not followed by two hex digits", column + bad.start(), "Write it as %25.")
+        raise fault("a percent sign that is not followed by two hex digits", column + bad.start(), "Write it as %25.")
     name_part, sign, value_part = piece.partition("=")
     try:
         name, value = (unquote_to_bytes(part.replace("+", " ")).decode() for part in (name_part, value_part))
     except UnicodeDecodeError as error:
-        raise _fault("the escaped bytes are not UTF-8", column) from error
+        raise fault("the escaped bytes are not UTF-8", column) from error
     if not sign and name.startswith("!") and len(name) > 1:
         return QueryTerm(name[1:], missing=True)
+    if not sign and name.strip("!-"):
+        return FreeWord(name.removeprefix("-"), refused=name.startswith("-"))
     if not name or not value:
-        raise _fault(f"{piece!r} is not name=value", column, "Write name=value, name=* or !name.")
+        raise fault(f"{piece!r} is not name=value", column, "Write name=value, name=* or !name.")
     return _valued(name, value, column + len(name_part) + 1)
 
 
@@ -257,71 +282,64 @@ def _valued(name: str, value: str, column: int) -> QueryTerm:
         return QueryTerm(name, patterns=(_pattern(value[1:], column + 1),))
     if value.startswith("!"):
         if len(value) == 1:
-            raise _fault("nothing follows the exclamation mark", column, "Write name=!value or !name.")
+            raise fault("nothing follows the exclamation mark", column, "Write name=!value or !name.")
         return QueryTerm(name, refused=(value[1:],))
     return QueryTerm(name, values=(value,))
 
 
-_Token = tuple[str, int, bool]
+def _part(word: list[Token], text: str) -> QueryTerm | FreeWord:
+    """Read one word: a term, a free word, or either of them after a minus sign."""
+    first, column, was_quoted = word[0]
+    negated = first.startswith("-") and not was_quoted
+    rest = word
+    if negated:
+        rest = [(first[1:], column + 1, False)] * (len(first) > 1) + word[1:]
+        if not rest:
+            raise fault("nothing follows the minus sign", column, "Write -word or -name=value.")
+    if all(is_text or not _is_sign(sign) for sign, _, is_text in rest):
+        return _free_word(rest, refused=negated)
+    term = _term(rest, text)
+    if not negated:
+        return term
+    if term.refused or term.refused_patterns or term.missing:
+        raise fault("the term is negated twice", column, "Write -name=value or name!=value.")
+    return QueryTerm(term.name, refused=term.values, refused_patterns=term.patterns, missing=term.present)
 
 
-def _words(text: str) -> list[list[_Token]]:
-    """Split a query into words of tokens (text, column, whether it was quoted)."""
-    words: list[list[_Token]] = []
-    word: list[_Token] = []
-    position = 0
-    while position < len(text):
-        sign = text[position]
-        if sign.isspace():
-            words.append(word)
-            word = []
-            position += 1
-        elif sign == '"':
-            found, end = _quotation(text, position)
-            word.append((found, position + 1, True))
-            position = end
-        elif sign in "|&":
-            word.append((sign, position + 1, False))
-            position += 1
-        elif sign in "!=~":
-            operator = text[position : position + 2] if text[position : position + 2] in _OPERATORS else sign
-            word.append((operator, position + 1, False))
-            position += len(operator)
-        else:
-            end = position
-            while end < len(text) and not text[end].isspace() and text[end] not in '"|&!=~':
-                end += 1
-            word.append((text[position:end], position + 1, False))
-            position = end
-    words.append(word)
-    return [word for word in words if word]
+def _is_sign(text: str) -> bool:
+    return text in (*OPERATORS, "!", "|", "&")
 
 
-def _quotation(text: str, position: int) -> tuple[str, int]:
-    found = []
-    end = position + 1
-    while end < len(text) and text[end] != '"':
-        if text[end] == "\\" and end + 1 < len(text):
-            end += 1
-        found.append(text[end])
-        end += 1
-    if end == len(text):
-        raise _fault("a quotation does not end", position + 1, 'Close it with ".')
-    return "".join(found), end + 1
+def _free_word(tokens: list[Token], *, refused: bool) -> FreeWord:
+    for text, column, was_quoted in tokens:
+        if "*" in text and not was_quoted:
+            remedy = 'Name the param, as in name=*text*, or quote the word: "*".'
+            raise fault(
+                "an asterisk stands for any text in the value of a param only", column + text.index("*"), remedy
+            )
+    word = "".join(text for text, _, _ in tokens)
+    if not word:
+        raise fault("the quotation is empty", tokens[0][1], "Write a word or name=value.")
+    return FreeWord(word, refused)
 
 
-def _term(word: list[_Token], text: str) -> QueryTerm:
+def _term(word: list[Token], text: str) -> QueryTerm:
     """Read one word: ``name OP value|value…`` or ``!name``."""
-    first, column, quoted = word[0]
-    if not quoted and first == "!":
+    first, column, was_quoted = word[0]
+    if not was_quoted and first == "!":
         if len(word) != 2 or (word[1][0] in ("=", "~", "!", "|", "&", "!=", "!~") and not word[1][2]):
-            raise _fault("an exclamation mark must precede one name", column, "Write !name.")
+            raise fault("an exclamation mark must precede one name", column, "Write !name.")
         return QueryTerm(word[1][0], missing=True)
-    if len(word) < 2 or word[1][2] or word[1][0] not in _OPERATORS or (first in (*_OPERATORS, "|", "&") and not quoted):
-        raise _fault(
+    if (
+        len(word) < 2
+        or word[1][2]
+        or word[1][0] not in OPERATORS
+        or (first in (*OPERATORS, "|", "&") and not was_quoted)
+    ):
+        raise fault(
             f"{text[column - 1 :].split(maxsplit=1)[0]!r} is not a term",
             column,
-            "Write name=value, name!=value, name~regex, name!~regex, name=* or !name.",
+            "Write a word, name=value, name!=value, name~regex, name!~regex, name=* or !name.",
         )
     operator, column_of_operator, _ = word[1]
     rest = word[2:]
@@ -337,8 +355,8 @@ def _term(word: list[_Token], text: str) -> QueryTerm:
     return Query.of(*(_choice(first, operator, choice, start) for choice in _choices(rest))).terms[0]
 
 
-def _choices(tokens: list[_Token]) -> list[list[_Token]]:
-    choices: list[list[_Token]] = [[]]
+def _choices(tokens: list[Token]) -> list[list[Token]]:
+    choices: list[list[Token]] = [[]]
     for token in tokens:
         if token[0] == "|" and not token[2]:
             choices.append([])
@@ -347,10 +365,10 @@ def _choices(tokens: list[_Token]) -> list[list[_Token]]:
     return choices
 
 
-def _choice(name: str, operator: str, tokens: list[_Token], column: int) -> QueryTerm:
+def _choice(name: str, operator: str, tokens: list[Token], column: int) -> QueryTerm:
     value = "".join(token for token, _, _ in tokens)
     if not value:
-        raise _fault("a value is missing", column, "Write name=value; a param cannot be empty.")
+        raise fault("a value is missing", column, "Write name=value; a param cannot be empty.")
     wild = any("*" in token for token, _, quoted in tokens if not quoted)
     if operator == "=":
         if wild and value == "*":
@@ -361,7 +379,7 @@ def _choice(name: str, operator: str, tokens: list[_Token], column: int) -> Quer
     return QueryTerm(name, refused_patterns=(_glob(tokens),)) if wild else QueryTerm(name, refused=(value,))
 
 
-def _glob(tokens: list[_Token]) -> str:
+def _glob(tokens: list[Token]) -> str:
     body = "".join(
         re.escape(token) if quoted else ".*".join(map(re.escape, token.split("*"))) for token, _, quoted in tokens
     )

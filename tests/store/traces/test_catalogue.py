@@ -22,6 +22,7 @@ from knickpoint.store.traces import catalogue
 QUERIES = [
     "", "os=a", "os=a|b", "os!=a", "os~[ab]", "os!~a", "os=*", "!os", "os=a test=t1", "os=z", "none=x", "!none",
     "none!=x", "os=b|c !size", "test=t1*",
+    "T1", "-t1 B", "big,", "t1 os!=a -big", "nowhere", "-nowhere",
 ]  # fmt: skip
 
 

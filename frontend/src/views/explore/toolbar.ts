@@ -4,7 +4,9 @@ import { html, nothing } from "lit";
 import { selectField } from "../../templates/select-field";
 import { formatUrl } from "../../routes/url";
 import { MAX_TRACES } from "../../state/plot/plot-loader";
+import { columnError } from "../../templates/column-error";
 import { countText, grouped } from "../../text/numbers";
+import { completions } from "../../text/query";
 import type { ExploreContext } from "./context";
 
 export function renderToolbar(context: ExploreContext) {
@@ -14,9 +16,9 @@ export function renderToolbar(context: ExploreContext) {
     <span class="figure faint" role="status">${traces ? countText(traces.total, "trace") : ""}</span>
     ${traces && traces.total > 1 ? renderPlotQuery(context, traces.total) : nothing}
     ${traces && traces.total > 0 && traces.total <= MAX_TRACES ? renderDownload(context) : nothing}
-    <span id="query-error" class="field-error" role="alert"
-      >${queryError ? `${queryError.message} ${queryError.remedy}` : ""}</span
-    >
+    <div id="query-error" class="formula-error" role="alert">
+      ${queryError ? columnError(context.route.query, queryError) : nothing}
+    </div>
   </div>`;
 }
 
@@ -63,7 +65,8 @@ function renderQueryField(context: ExploreContext) {
     <input
       id="query"
       type="search"
-      placeholder="benchmark=parse|print os!=windows name~^json_  …"
+      list="query-completions"
+      placeholder="json -windows benchmark=parse|print name~^test_  …"
       .value=${context.route.query}
       autocomplete="off"
       spellcheck="false"
@@ -71,6 +74,9 @@ function renderQueryField(context: ExploreContext) {
       aria-describedby="query-error"
       @input=${(event: InputEvent) => context.queryAfterTyping((event.target as HTMLInputElement).value)}
       @keydown=${onKeydown}
-    /><kbd aria-hidden="true">/</kbd></label
+    /><kbd aria-hidden="true">/</kbd>
+    <datalist id="query-completions">
+      ${completions(context.route.query, context.data.facets?.facets ?? []).map((text) => html`<option value=${text}></option>`)}
+    </datalist></label
   >`;
 }

@@ -101,7 +101,7 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
 
   queryAfterTyping(text: string): void {
     window.clearTimeout(this.queryTimer);
-    const apply = (): void => this.updateRoute({ query: text.trim() }, "replace");
+    const apply = (): void => this.updateRoute({ query: text.trim() && text }, "replace");
     this.queryTimer = window.setTimeout(apply, QUERY_DELAY_MS);
   }
 

@@ -77,7 +77,7 @@ def _trace(instance: Instance, repository: Repository, key: str) -> Trace | None
     params = decode_key(key)
     query = Query.of(*(QueryTerm(name, values=(value,)) for name, value in params.items()))
     if "device" not in params:
-        query = Query.of(*query.terms, QueryTerm("device", missing=True))
+        query = query.with_term(QueryTerm("device", missing=True))
     found = traces.select(repository, query)
     return traces.get(found.tolist())[0] if len(found) == 1 else None
 

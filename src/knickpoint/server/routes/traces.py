@@ -45,7 +45,7 @@ __all__ = ["router"]
 router = APIRouter(tags=["traces"])
 
 QueryText = Annotated[
-    str, Query(max_length=10_000, description="Terms on params: `os=Android|iOS config=gpu name!=x name~regex`.")
+    str, Query(max_length=10_000, description="Words and terms: `draw -blur os=Android|iOS config!=gpu name~regex`.")
 ]
 
 

@@ -14,7 +14,7 @@ own shares nothing with the other threads.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, func, select
 
 from knickpoint.budget import check_time, deadline_error, remaining_seconds
-from knickpoint.model.query import Query, QueryTerm
+from knickpoint.model.query import Query
 from knickpoint.store.array_codec import unpack
 from knickpoint.store.database import Database
 from knickpoint.store.tables import traces as tables
@@ -265,9 +265,9 @@ class Catalogue:
 
         # A repository that is too large for memory
         if repository_id not in self._columns and self._is_large(connection, repository_id):
-            terms = self._accepted_codes(query)
+            terms, words = self._accepted_codes(query), self._found_codes(query)
             for columns in _streamed(connection, repository_id):
-                positions = np.flatnonzero(_mask(columns, terms))
+                positions = np.flatnonzero(_mask(columns, terms, words))
                 if len(positions):
                     yield columns, positions
             return
@@ -277,7 +277,8 @@ class Catalogue:
             columns.load(connection, repository_id, version)
         key = _Answer(repository_id, version, query)
         if self._last is None or self._last[0] != key:
-            self._last = (key, np.flatnonzero(_mask(columns, self._accepted_codes(query))))
+            mask = _mask(columns, self._accepted_codes(query), self._found_codes(query))
+            self._last = (key, np.flatnonzero(mask))
         yield columns, self._last[1]
 
     @contextmanager
@@ -297,7 +298,21 @@ class Catalogue:
         found = []
         for term in query.terms:
             name = self._names.names.get(term.name, -1)
-            found.append(_AcceptedCodes(name, _accepted(term, self._names.values.get(name, [""]))))
+            accepted = _tried(term.accepts_each, self._names.values.get(name, [""]))
+            accepted[0] = term.accepts(None)
+            found.append(_AcceptedCodes(name, accepted))
+        return found
+
+    def _found_codes(self, query: Query) -> list[_FoundCodes]:
+        found = []
+        for word in query.words:
+            codes = []
+            for name, values in self._names.values.items():
+                occurs = _tried(word.occurs_in_each, values)
+                occurs[0] = False
+                if occurs.any():
+                    codes.append(_AcceptedCodes(name, occurs))
+            found.append(_FoundCodes(codes, word.refused))
         return found
 
 
@@ -316,8 +331,15 @@ class _AcceptedCodes(NamedTuple):
     accepted: NDArray[np.bool_]
 
 
-def _mask(columns: _Columns, terms: Sequence[_AcceptedCodes]) -> NDArray[np.bool_]:
-    """Return which traces meet all terms."""
+class _FoundCodes(NamedTuple):
+    """The codes of values that contain a free word, by name."""
+
+    codes: Sequence[_AcceptedCodes]
+    refused: bool
+
+
+def _mask(columns: _Columns, terms: Sequence[_AcceptedCodes], words: Sequence[_FoundCodes] = ()) -> NDArray[np.bool_]:
+    """Return which traces meet all terms and words."""
     mask = np.ones(columns.count, dtype=np.bool_)
     for name, accepted in terms:
         check_time()
@@ -331,6 +353,14 @@ def _mask(columns: _Columns, terms: Sequence[_AcceptedCodes]) -> NDArray[np.bool
             mask &= column[: columns.count] == wanted.astype(column.dtype)[0]
         else:
             mask &= accepted[column[: columns.count]]
+    for codes, refused in words:
+        found = np.zeros(columns.count, dtype=np.bool_)
+        for name, occurs in codes:
+            check_time()
+            column = columns.columns.get(name)
+            if column is not None:
+                found |= occurs[column[: columns.count]]
+        mask &= found != refused
     return mask
 
 
@@ -351,12 +381,11 @@ def _streamed(connection: Connection, repository_id: int) -> Iterator[_Columns]:
         yield columns
 
 
-def _accepted(term: QueryTerm, values: Sequence[str]) -> NDArray[np.bool_]:
-    """Return which codes a term accepts; code 0 is a missing param."""
-    accepted = np.empty(len(values), dtype=np.bool_)
+def _tried(test: Callable[[Sequence[str]], list[bool]], values: Sequence[str]) -> NDArray[np.bool_]:
+    """Return which values pass a test, in blocks between which the time of a request may end."""
+    passed = np.empty(len(values), dtype=np.bool_)
     for begin in range(0, len(values), _TRIED_VALUES):
         check_time()
         block = values[begin : begin + _TRIED_VALUES]
-        accepted[begin : begin + len(block)] = term.accepts_each(block)
-    accepted[0] = term.accepts(None)
-    return accepted
+        passed[begin : begin + len(block)] = test(block)
+    return passed

@@ -16,7 +16,7 @@ from knickpoint.model.alert import Alert
 from knickpoint.model.params import decode_key
 from knickpoint.model.proposal import ProposalKind
 from knickpoint.model.quality import FindingRecord, Label
-from knickpoint.model.query import Query, QueryTerm, parse_query
+from knickpoint.model.query import QueryTerm, parse_query
 from knickpoint.model.settlement import FindingKind
 from knickpoint.watch.detection.alert_groups import depends_on_group
 
@@ -231,7 +231,7 @@ def _split(alert: Alert, noise: Sequence[FindingRecord], real: Sequence[FindingR
     modes = replace(
         alert,
         name=f"{alert.name}-modes",
-        query=str(Query.of(*parse_query(alert.query).without(name).terms, QueryTerm(name, values=values))),
+        query=str(parse_query(alert.query).without(name).with_term(QueryTerm(name, values=values))),
         method="modes",
         parameters={},
     )
@@ -272,4 +272,4 @@ def _counts(records: Iterable[FindingRecord]) -> dict[str, Counter[str]]:
 
 
 def _with_term(alert: Alert, term: QueryTerm) -> str:
-    return str(Query.of(*parse_query(alert.query).terms, term))
+    return str(parse_query(alert.query).with_term(term))
