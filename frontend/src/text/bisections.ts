@@ -1,7 +1,7 @@
 /** Bisections in words, and the places of their probes on a plot. */
 
 import type { Bisection, BisectionDetail, BisectionStanding, Probe } from "../api/client";
-import { countText, percentText } from "./numbers";
+import { countText } from "./numbers";
 
 const STATES: Record<Bisection["state"], string> = {
   waiting: "Waiting",
@@ -72,7 +72,7 @@ export function summaryText(found: BisectionDetail): string {
 
 /** A probability in percent that never claims to be certain. */
 export function certaintyText(probability: number): string {
-  return probability >= 0.995 ? "more than 99 %" : percentText(probability);
+  return probability >= 0.995 ? "more than 99 %" : `${(probability * 100).toFixed(1).replace(".0", "")} %`;
 }
 
 /** A time in the largest unit that fits: "40 s", "12 min", "3.5 h". */

@@ -14,6 +14,7 @@ from knickpoint.model.unit import read_unit
 __all__ = [
     "MovementWords",
     "Scale",
+    "certainty_text",
     "chance_text",
     "change_text",
     "flipping_text",
@@ -39,6 +40,7 @@ _DIGITS: Final = 4
 _MOST_DIGITS: Final = 15
 _LONGEST_UNIT: Final = 24
 _SMALLEST_PERCENT: Final = 0.01
+_CERTAIN: Final = 0.995
 _ALMOST_CERTAIN: Final = 0.9995
 _MOST_SHARED_RATIO: Final = 100
 """Levels with a larger ratio are written in different scales."""
@@ -159,6 +161,13 @@ def percent_text(fraction: float) -> str:
 def chance_text(chance: float) -> str:
     """Return a chance in percent: "97.3 %", or "more than 99.9 %"."""
     return "more than 99.9 %" if chance > _ALMOST_CERTAIN else f"{chance * 100:.1f} %"
+
+
+def certainty_text(probability: float) -> str:
+    """Return the probability of an answer: "98.5 %", or "more than 99 %", because no measurement is certain."""
+    if probability >= _CERTAIN:
+        return "more than 99 %"
+    return f"{probability * 100:.1f}".removesuffix(".0") + " %"
 
 
 def interval_text(before: float, low: float, high: float, unit: str) -> str:

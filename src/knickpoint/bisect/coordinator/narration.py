@@ -11,6 +11,7 @@ from knickpoint.bisect.coordinator.bisection import Bisection, BisectionAnswer, 
 from knickpoint.bisect.search.problem import PlannedProbe, Posterior
 from knickpoint.model.bisection import BisectionState, ProbePurpose
 from knickpoint.model.plain_text import counted
+from knickpoint.model.quantity_text import certainty_text
 
 __all__ = ["begin_line", "end_line", "moot_line", "planned_line", "result_line", "standing_text"]
 
@@ -53,7 +54,7 @@ def moot_line(entry: JournalEntry) -> str:
 def end_line(bisection: Bisection, answer: BisectionAnswer) -> str:
     """Say how the search ends."""
     names = ", ".join(bisection.places[place][:_SHORT] for place in answer.places[:_SHORT])
-    share = f"with a probability of {_percent(answer.probability)}"
+    share = f"with a probability of {certainty_text(answer.probability)}"
     reason = f": {answer.reason}" if answer.reason else ""
     match answer.state:
         case BisectionState.CULPRIT:
@@ -70,13 +71,13 @@ def standing_text(posterior: Posterior, places: Sequence[str]) -> str:
     """Say how far the search has narrowed; ``places`` are the hashes by place, the good end first."""
     marginal = posterior.marginal
     if posterior.none > 1 - _LIKELY / 2:
-        return f"no change with {_percent(posterior.none)}"
+        return f"no change with {certainty_text(posterior.none)}"
     order = np.sort(marginal / (marginal.sum() or 1.0))[::-1]
     left = int(np.searchsorted(np.cumsum(order), _LIKELY)) + 1
     best = int(np.argmax(marginal))
     return (
         f"{min(left, len(order))} of {counted(len(order), 'commit')} left,"
-        f" {places[best + 1][:_SHORT]} {_percent(float(marginal[best]))}"
+        f" {places[best + 1][:_SHORT]} {certainty_text(float(marginal[best]))}"
     )
 
 
@@ -90,7 +91,3 @@ def _why(bisection: Bisection, planned: PlannedProbe) -> str:
             return "an end again, since the levels are not sure enough"
         case _:
             return "where the answer says most about the commits that are left"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %" if share < 0.995 else "more than 99 %"

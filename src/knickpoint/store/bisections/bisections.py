@@ -207,7 +207,9 @@ class Bisections:
             found = self.get(key)
             if found.state.ended:
                 raise InputError(
-                    f"bisection {found.name} ended already: {found.state.value}", remedy="There is nothing to stop."
+                    f"it ended already: {found.state.value}",
+                    where=f"bisection {found.name}",
+                    remedy="There is nothing to stop.",
                 )
             changes: dict[str, object] = {"stopped_by": who}
             if found.state is BisectionState.WAITING or found.lease < now:

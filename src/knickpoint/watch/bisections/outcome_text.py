@@ -11,7 +11,7 @@ from typing import Final
 from knickpoint.model.bisection import BisectionState, Measured, ProbeOutcome
 from knickpoint.model.commit import Repository
 from knickpoint.model.plain_text import counted, plain_line
-from knickpoint.model.quantity_text import levels_text, percent_text, value_text
+from knickpoint.model.quantity_text import certainty_text, levels_text, value_text
 from knickpoint.store import Store
 from knickpoint.store.bisections import JournalProbe, StoredBisection
 
@@ -25,8 +25,6 @@ _SHORT: Final = 10
 """Digits of a hash."""
 _NO_DIFFERENCE: Final = "the ends do not differ when they are measured again"
 """How the reason of a search begins that the levels of the ends say already."""
-_CERTAIN: Final = 0.995
-"""A probability above this is "more than 99 %": no measurement is certain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,7 @@ def _tried(bisection: StoredBisection, probes: Sequence[JournalProbe]) -> str:
 
 def _meaning(store: Store, repository: Repository, bisection: StoredBisection, probes: Sequence[JournalProbe]) -> str:
     answer, ends = bisection.answer, _ends(bisection, probes)
-    share = "more than 99 %" if answer.probability > _CERTAIN else percent_text(answer.probability)
+    share = certainty_text(answer.probability)
     culprits = [each.commit.hash[:_SHORT] for each in store.commits.get(repository, list(answer.culprits))]
     reason = answer.reason
     match answer.state:

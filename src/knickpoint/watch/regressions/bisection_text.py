@@ -6,15 +6,13 @@ from typing import Final
 
 from knickpoint.model.bisection import BisectionState
 from knickpoint.model.commit import Repository
-from knickpoint.model.quantity_text import percent_text
+from knickpoint.model.quantity_text import certainty_text
 from knickpoint.store import Store
 from knickpoint.store.bisections import StoredBisection
 
 __all__ = ["bisection_text"]
 
 _SHORT: Final = 10
-_CERTAIN: Final = 0.995
-"""A probability above this is "more than 99 %": no measurement is certain."""
 
 
 def bisection_text(store: Store, repository: Repository, bisection: StoredBisection | None) -> str:
@@ -28,7 +26,7 @@ def bisection_text(store: Store, repository: Repository, bisection: StoredBisect
     words = [bisection.name, "stopping" if bisection.stopping else _state(bisection)]
     words += [each.commit.hash[:_SHORT] for each in store.commits.get(repository, list(answer.culprits))]
     if answer.culprits:
-        words.append("more than 99 %" if answer.probability > _CERTAIN else percent_text(answer.probability))
+        words.append(certainty_text(answer.probability))
     return " ".join(words)
 
 

@@ -14,6 +14,7 @@ from knickpoint.model.bisection import BisectionState
 from knickpoint.model.commit import Commit
 from knickpoint.model.params import key_text
 from knickpoint.model.plain_text import counted
+from knickpoint.model.quantity_text import certainty_text
 
 __all__ = ["render_answer", "short_subject", "shown_value"]
 
@@ -181,7 +182,7 @@ def _level(level: LevelEstimate | None) -> Mapping[str, Any] | None:
 
 def _headline(answer: BisectionAnswer, commits: Sequence[Commit]) -> Iterator[str]:
     """Yield what was found, in words."""
-    share = f"{100 * answer.probability:.1f} %" if answer.probability < 0.999 else "more than 99.9 %"
+    share = certainty_text(answer.probability)
     found = [commits[place] for place in answer.places]
     match answer.state:
         case BisectionState.CULPRIT if not found:
