@@ -8574,9 +8574,9 @@ export interface operations {
     get_comparison: {
         parameters: {
             query: {
-                /** @description The commit to compare with. Its hash, a unique prefix of at least 7 characters, its number, a day as 2026-03-14, or `newest`. */
+                /** @description The commit to compare with. Its hash, a unique prefix of at least 7 characters, its number, a day as 2026-03-14, `newest`, or a tag or a branch: the newest commit of the line that it contains. */
                 base: string;
-                /** @description The new commit. Its hash, a unique prefix of at least 7 characters, its number, a day as 2026-03-14, or `newest`. */
+                /** @description The new commit. Its hash, a unique prefix of at least 7 characters, its number, a day as 2026-03-14, `newest`, or a tag or a branch: the newest commit of the line that it contains. */
                 head?: string;
                 /** @description Name of the repository; optional where there is only one. */
                 repository?: string;

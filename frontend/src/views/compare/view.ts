@@ -91,7 +91,7 @@ export class CompareView extends PageElement {
             >`
           : nothing
       }
-      ${field("Base", "base", base, "hash, day or newest", true)} ${field("New commit", "head", head, "newest")}
+      ${field("Base", "base", base, "hash, tag, day or newest", true)} ${field("New commit", "head", head, "newest")}
       ${field("Line of the base", "line", line, "default")}
       ${field("Line of the new commit", "head_line", headLine, "the same")}
       ${field("Query", "query", query, "all traces")}

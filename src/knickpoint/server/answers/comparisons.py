@@ -8,6 +8,8 @@ from typing import Final
 
 import numpy as np
 
+from knickpoint.instance import Instance
+from knickpoint.instance.named_commits import named_position
 from knickpoint.model.commit import Line
 from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.model.params import decode_key
@@ -45,7 +47,7 @@ class ComparisonRequest:
     limit: int
 
 
-def compare(visible: VisibleRepositories, wanted: ComparisonRequest) -> ComparisonAnswer:
+def compare(visible: VisibleRepositories, instance: Instance, wanted: ComparisonRequest) -> ComparisonAnswer:
     """Return the verdicts on the traces of a query.
 
     Raises:
@@ -56,8 +58,8 @@ def compare(visible: VisibleRepositories, wanted: ComparisonRequest) -> Comparis
     store = visible.store
     base_line = visible.line(wanted.repository, wanted.line)
     head_line = visible.line(wanted.repository, wanted.head_line) if wanted.head_line else base_line
-    base = _find(store, base_line, wanted.base)
-    head = _find(store, head_line, wanted.head)
+    base = _find(instance, base_line, wanted.base)
+    head = _find(instance, head_line, wanted.head)
     ids = store.traces.select(base_line.repository, parse_query(wanted.query))
     if len(ids) > MOST_COMPARED:
         raise InputError(
@@ -120,8 +122,9 @@ def _short(values: tuple[float, ...]) -> list[float]:
 # ---- Revisions
 
 
-def _find(store: Store, line: Line, revision: str) -> LinePosition:
-    """Return the commit of a hash, a number, a day (the last commit of that day or before) or ``newest``."""
+def _find(instance: Instance, line: Line, revision: str) -> LinePosition:
+    """Return the commit of a hash, a number, a day (the last commit of that day or before), ``newest``, or a name of git."""
+    store = instance.store
     if not line.slots:
         raise HistoryError("the line has no commits", where=line.name, remedy="Import results with knick import.")
     if revision == _NEWEST:
@@ -130,11 +133,14 @@ def _find(store: Store, line: Line, revision: str) -> LinePosition:
     if day is not None:
         return LinePosition(line, _position_of_day(store, line, day))
     found = store.commits.find(line.repository, revision)
+    named = named_position(instance, line, revision) if found is None else None
+    if named is not None:
+        return LinePosition(line, named)
     if found is None:
         raise HistoryError(
             f"there is no commit {revision!r}",
             where=line.repository.name,
-            remedy="Give its hash or its number, a day as 2026-03-14, or newest.",
+            remedy="Give its hash or its number, a day as 2026-03-14, newest, or a tag or a branch that the repository has here.",
         )
     position = line.positions.get(found.slot)
     if position is None:

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from knickpoint.server.answers.comparisons import ComparisonRequest, compare
-from knickpoint.server.routes.dependencies import MOST, LineName, RepositoryName, Visible
+from knickpoint.server.routes.dependencies import MOST, LineName, RepositoryName, RequestInstance, Visible
 from knickpoint.server.schemas.comparisons import ComparisonAnswer
 from knickpoint.watch.commit_comparison import MOST_VALUES
 
@@ -15,12 +15,16 @@ __all__ = ["router"]
 
 router = APIRouter(tags=["commits"])
 
-_REVISION = "Its hash, a unique prefix of at least 7 characters, its number, a day as 2026-03-14, or `newest`."
+_REVISION = (
+    "Its hash, a unique prefix of at least 7 characters, its number, a day as 2026-03-14, `newest`, or a tag or a branch: the"
+    " newest commit of the line that it contains."
+)
 
 
 @router.get("/comparison")
 def get_comparison(
     visible: Visible,
+    instance: RequestInstance,
     *,
     base: Annotated[str, Query(max_length=1000, description=f"The commit to compare with. {_REVISION}")],
     head: Annotated[str, Query(max_length=1000, description=f"The new commit. {_REVISION}")] = "newest",
@@ -42,5 +46,6 @@ def get_comparison(
     """
     return compare(
         visible,
+        instance,
         ComparisonRequest(repository, line, head_line, base, head, query, values, changed, first, limit),
     )
