@@ -14,6 +14,7 @@ function viewOf(lines: readonly ChartLine[], part: Partial<ChartView> = {}): Cha
     levels: [],
     patterns: NO_PATTERNS,
     marks: [],
+    findings: [],
     notes: [],
     candidates: [],
     failures: [],

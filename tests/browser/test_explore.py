@@ -6,7 +6,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 from xml.etree import ElementTree as ET
 
@@ -129,3 +129,16 @@ def test_a_query_is_completed_and_a_caret_stands_where_it_is_wrong(
     query.fill("FEW -b1")
     expect(page.locator(".tools [role=status]")).to_have_text("29 traces")
     expect(page.locator("#query-error")).to_be_empty()
+
+
+def test_a_finding_stands_on_its_line_and_the_tooltip_says_what_it_is(browse: Callable[[str], Page]) -> None:
+    page = browse("/explore?plot=benchmark%3Dparse%7Cprint")
+    page.wait_for_selector(".export")
+    page.wait_for_load_state("networkidle")
+    svg = ET.fromstring(saved_plot(page, "Save the plot as SVG"))
+    first, second = svg.findall("{http://www.w3.org/2000/svg}g/{http://www.w3.org/2000/svg}circle")
+    assert first.get("cx") == second.get("cx")
+    over = page.locator(".u-over").bounding_box()
+    assert over
+    page.mouse.move(over["x"] + float(first.get("cx", "")), over["y"] + float(first.get("cy", "")))
+    expect(page.locator(".chart-tip .tip-note")).to_contain_text(re.compile(r"2\d %"))

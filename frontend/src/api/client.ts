@@ -59,6 +59,7 @@ export type InstanceStatus = Schemas["StatusAnswer"];
 export type RetryRequest = Partial<Schemas["RetryRequest"]>;
 export type Suspects = Schemas["SuspectsAnswer"];
 export type Breakdown = Schemas["BreakdownAnswer"];
+export type Mark = Schemas["MarkAnswer"];
 export type TicketMark = Schemas["TicketMarkAnswer"];
 export type Tracker = Schemas["TrackerAnswer"];
 export type Trace = Schemas["TraceAnswer"];
@@ -309,6 +310,9 @@ export const api = {
     get<Environment[]>(apiUrl(`traces/${id}/environments`, { line }), signal),
   tickets: (traces: readonly number[], line: string, signal?: AbortSignal) =>
     inBatches(traces, (batch) => get<TicketMark[]>(apiUrl("tickets", { traces: batch, line }), signal)),
+  /** The findings on traces, and on few of them the changes of environment. */
+  marks: (traces: readonly number[], environments: boolean, signal?: AbortSignal) =>
+    inBatches(traces, (batch) => get<Mark[]>(apiUrl("marks", { traces: batch, environments }), signal)),
   trackers: (signal?: AbortSignal) => get<Tracker[]>(apiUrl("trackers"), signal),
   withoutValue: (id: number, line: string, signal?: AbortSignal) =>
     get<WithoutValue[]>(apiUrl(`traces/${id}/without-value`, { line }), signal),

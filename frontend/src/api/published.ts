@@ -2,7 +2,7 @@
 
 import { selectTraces, type Facets, facetsOf } from "./published-traces";
 import { listRegressions, membersOf, type Lists } from "./published-lists";
-import { ApiError, type Commit, type Trace, type TicketMark } from "./client";
+import { ApiError, type Commit, type Trace, type Mark, type TicketMark } from "./client";
 import { decodeSeries, type Series } from "./series";
 
 /** Traces whose values and details are in one file. */
@@ -111,6 +111,7 @@ async function find(from: PublishedFiles, path: string, search: URLSearchParams)
     case "members":
       return membersOf(await from.json<Lists>("lists"), search);
     case "values":
+    case "marks":
     case "tickets":
       return ofTraces(from, known, path, search);
   }
@@ -177,18 +178,18 @@ async function oneTrace(
   return (await from.json<Details>(`${repository.index}/details-${file}`))[String(id)]?.[part];
 }
 
-/** Values, or tickets, of the traces that a request names. */
+/** Values, marks or tickets of the traces that a request names. */
 async function ofTraces(
   from: PublishedFiles,
   known: readonly Repository[],
-  path: "values" | "tickets",
+  path: "values" | "marks" | "tickets",
   search: URLSearchParams,
 ): Promise<unknown> {
   const line = search.get("line") ?? "";
   const ids = (search.get("traces") ?? "").split(",").map(Number);
-  if (path === "tickets") {
-    const marks = await Promise.all(ids.map((id) => oneTrace(from, known, id, "tickets", line)));
-    return marks.includes(undefined) ? undefined : (marks as TicketMark[][]).flat();
+  if (path !== "values") {
+    const marks = await Promise.all(ids.map((id) => oneTrace(from, known, id, path, line)));
+    return marks.includes(undefined) ? undefined : (marks as (Mark | TicketMark)[][]).flat();
   }
   const numbers: number[] = [];
   for (const id of ids) {

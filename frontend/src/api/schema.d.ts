@@ -663,6 +663,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/marks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Marks
+         * @description List the findings on traces, and the changes of their environments, by trace and commit of a line.
+         */
+        get: operations["get_marks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/me": {
         parameters: {
             query?: never;
@@ -3635,6 +3655,26 @@ export interface components {
          */
         FindingKind: "step" | "drift" | "mode" | "noise";
         /**
+         * FindingMarkAnswer
+         * @description A finding, in the few words that a plot of many lines has room for.
+         */
+        FindingMarkAnswer: {
+            direction: components["schemas"]["Direction"];
+            /** Id */
+            id: number;
+            /**
+             * Relative Size
+             * @description size / |level before|; null where the level before is 0.
+             */
+            relative_size: number | null;
+            /**
+             * Size
+             * @description Level after minus level before, in the unit of the trace.
+             */
+            size: number;
+            status: components["schemas"]["Status"];
+        };
+        /**
          * FixVerdict
          * @description What the data say about a closed ticket with a fixing revision.
          *
@@ -4276,6 +4316,26 @@ export interface components {
              * Format: date-time
              */
             time: string;
+        };
+        /**
+         * MarkAnswer
+         * @description A finding on a trace, or a change of its environment, at a commit of the line.
+         */
+        MarkAnswer: {
+            /**
+             * Facts
+             * @description What changed in the environment; empty for a finding.
+             */
+            facts: components["schemas"]["FactAnswer"][];
+            /** @description null for a change of environment. */
+            finding: components["schemas"]["FindingMarkAnswer"] | null;
+            /**
+             * Position
+             * @description Position of the first commit at the new level, or in the new environment.
+             */
+            position: number;
+            /** Trace */
+            trace: number;
         };
         /**
          * MeAnswer
@@ -10101,6 +10161,114 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["LineAnswer"][];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_marks: {
+        parameters: {
+            query: {
+                /** @description Ids, separated by commas; all of one repository. */
+                traces: string;
+                /** @description Name of the line. Default: the default line. */
+                line?: string;
+                /** @description Also changes of environment, of at most 16 traces. */
+                environments?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MarkAnswer"][];
                 };
             };
             /** @description The request cannot be used. */

@@ -1,12 +1,13 @@
 /** Draw what uPlot does not: stable regions, changes, suspect ranges, candidates, failed runs, tickets, the pinned commit. */
 
 import type uPlot from "uplot";
-import { relativeBase, type ChartMark, type ChartView } from "./chart-data";
+import type { Status } from "../api/client";
+import { axisIndex, axisName, axisUnits, relativeBase, type ChartMark, type ChartView } from "./chart-data";
 import { drawBeyond } from "./beyond";
 import { drawInterval } from "./change-interval";
 import type { Palette } from "./palette";
 import { drawDriftIntervals, drawDrifts, drawModes, levelsBeside, type PatternDrawing } from "./patterns";
-import { positionAxis } from "./position-axis";
+import { lowerBound, positionAxis } from "./position-axis";
 import { drawCross, drawStatusShape, fillHatched } from "./shapes";
 import { STRIP } from "./uplot-options";
 
@@ -18,6 +19,8 @@ export const TICKET_OFFSET = 24;
 const QUARANTINED_RADIUS = 4.5;
 /** Half the diagonal of the diamond of a value that a probe measured, in pixels. */
 const REMEASURED_RADIUS = 5;
+/** Radius of a finding on one of several lines, in pixels. */
+export const FINDING_RADIUS = 5;
 /** uPlot's number for logarithmic scales. */
 const LOGARITHMIC = 3;
 /** How far stable regions reach beyond their first and last commit, in commits; half a commit may be months of an axis of dates. */
@@ -74,6 +77,7 @@ export function drawAboveValues(view: ChartView, plot: uPlot, colours: Palette):
   drawRemeasured(drawing);
   drawQuarantined(drawing);
   drawTickets(drawing);
+  drawFindings(drawing);
   for (const mark of view.marks) drawInterval(drawing, mark, colours);
   drawing.canvas.restore();
   drawBeyond(view, plot, colours);
@@ -243,6 +247,31 @@ function drawTickets({ view, canvas, ratio, colours, x, plot: { bbox } }: Drawin
     canvas.rect(x(position) - 4.5 * ratio, y - 4.5 * ratio, 9 * ratio, 9 * ratio);
     canvas.fill();
     canvas.stroke();
+  }
+}
+
+/** The place of each finding on its line, in pixels from the corner of the plot. */
+export function findingPlaces(view: ChartView, plot: uPlot): { x: number; y: number; status: Status }[] {
+  if (view.findings.length === 0) return [];
+  const lines = new Map(view.lines.map((line) => [line.id, line]));
+  const units = axisUnits(view.lines, view.scale);
+  const { toX } = positionAxis(view);
+  return view.findings.flatMap(({ line: id, position, status }) => {
+    const line = lines.get(id);
+    const value = line?.values[lowerBound(line.positions, position)];
+    if (!line || value === undefined) return [];
+    const y = plot.valToPos(value / relativeBase(view, line), axisName(axisIndex(line, units)));
+    return [{ x: plot.valToPos(toX(position), "x"), y, status }];
+  });
+}
+
+/** Findings on several lines: the shapes of their status at the first value of the new level. */
+function drawFindings({ view, plot, colours, canvas, ratio }: Drawing): void {
+  canvas.lineWidth = 1.5 * ratio;
+  for (const { x, y, status } of findingPlaces(view, plot)) {
+    canvas.fillStyle = canvas.strokeStyle = colours.status[status];
+    const [left, top] = [plot.bbox.left + x * ratio, plot.bbox.top + y * ratio];
+    drawStatusShape(canvas, status, left, top, FINDING_RADIUS * ratio, colours.paper);
   }
 }
 

@@ -46,6 +46,14 @@ export interface ChartMark {
   missed?: boolean;
 }
 
+/** A finding on one of several lines. */
+export interface ChartFinding {
+  /** The id of the line. */
+  line: number;
+  position: number;
+  status: Status;
+}
+
 /** A change of environment; `position` is the first commit in the new one. */
 export interface ChartNote {
   position: number;
@@ -102,6 +110,7 @@ export interface ChartView {
   levels: readonly ChartLevel[];
   patterns: ChartPatterns;
   marks: readonly ChartMark[];
+  findings: readonly ChartFinding[];
   notes: readonly ChartNote[];
   candidates: readonly ChartCandidate[];
   failures: readonly ChartFailure[];
@@ -121,7 +130,7 @@ export interface ChartView {
 export const MAX_AXES = 4;
 
 /** With more lines than this, none can be followed in a legend: they are faint, and the one under the pointer stands out. */
-const MAX_FULL_LINES = 16;
+export const MAX_FULL_LINES = 16;
 
 export function isCrowd(lines: readonly ChartLine[]): boolean {
   return lines.length > MAX_FULL_LINES;

@@ -11,6 +11,7 @@ import {
   isCrowd,
   type ChartCandidate,
   type ChartFailure,
+  type ChartFinding,
   type ChartQuarantined,
   type ChartRemeasured,
   type ChartLevel,
@@ -31,7 +32,17 @@ import { positionAxis } from "./position-axis";
 import { alignedData, uplotOptions } from "./uplot-options";
 
 /** Properties that uPlot knows nothing about: a redraw is enough when they change. */
-const DRAWN = ["levels", "patterns", "marks", "notes", "candidates", "failures", "tickets", "pinned"] as const;
+const DRAWN = [
+  "levels",
+  "patterns",
+  "marks",
+  "findings",
+  "notes",
+  "candidates",
+  "failures",
+  "tickets",
+  "pinned",
+] as const;
 /** Properties that are part of uPlot's options or data: it has to be built again. */
 const BUILT = ["lines", "quarantined", "remeasured", "scale", "along", "times", "total", "range"] as const;
 
@@ -50,6 +61,7 @@ export class Chart extends PageElement implements ChartView {
   @property({ attribute: false }) levels: readonly ChartLevel[] = [];
   @property({ attribute: false }) patterns: ChartPatterns = NO_PATTERNS;
   @property({ attribute: false }) marks: readonly ChartMark[] = [];
+  @property({ attribute: false }) findings: readonly ChartFinding[] = [];
   @property({ attribute: false }) notes: readonly ChartNote[] = [];
   @property({ attribute: false }) candidates: readonly ChartCandidate[] = [];
   @property({ attribute: false }) failures: readonly ChartFailure[] = [];

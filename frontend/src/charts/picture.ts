@@ -1,6 +1,7 @@
-/** A plot as a file: its canvases as PNG, or its lines, axes and tickets as SVG; the names of the lines stand below. */
+/** A plot as a file: its canvases as PNG, or its lines, axes, findings and tickets as SVG; the names of the lines stand below. */
 
 import type uPlot from "uplot";
+import { FINDING_RADIUS, findingPlaces } from "./annotations";
 import { isCrowd, type ChartView } from "./chart-data";
 import { crowdAlpha, tracer } from "./crowd";
 import type { Palette } from "./palette";
@@ -62,7 +63,7 @@ export async function pngOf(view: ChartView, plot: uPlot, colours: Palette, titl
   });
 }
 
-/** Write the lines, axes and tickets of a plot, and its names, as SVG. */
+/** Write the lines, axes, findings and tickets of a plot, and its names, as SVG. */
 export function svgOf(view: ChartView, plot: uPlot, colours: Palette, title: string): Blob {
   const ratio = devicePixelRatio;
   const [left, top, width, height] = [plot.bbox.left, plot.bbox.top, plot.bbox.width, plot.bbox.height].map(
@@ -78,12 +79,15 @@ export function svgOf(view: ChartView, plot: uPlot, colours: Palette, title: str
     const fill = open ? colours.status.ticket : colours.paper;
     return `<rect x="${x}" y="${height - 26}" width="8" height="8" fill="${fill}" stroke="${colours.status.ticket}"/>`;
   });
+  const findings = findingPlaces(view, plot).map(
+    ({ x, y, status }) => `<circle cx="${x}" cy="${y}" r="${FINDING_RADIUS}" fill="${colours.status[status]}"/>`,
+  );
   const text = `<svg xmlns="http://www.w3.org/2000/svg" width="${plot.width}" height="${total}" font-family="system-ui, sans-serif" font-size="12">
 <rect width="100%" height="100%" fill="${colours.paper}"/>
 <g fill="${colours.faint}" stroke="none">${axes.join("").replaceAll("GRID", colours.grid)}</g>
 <clipPath id="plot"><rect width="${width}" height="${height}"/></clipPath>
 <g transform="translate(${left} ${top})" clip-path="url(#plot)">
-${[...svgLines(view, plot, colours), ...tickets].join("\n")}
+${[...svgLines(view, plot, colours), ...tickets, ...findings].join("\n")}
 </g>
 ${caption.join("\n")}
 </svg>

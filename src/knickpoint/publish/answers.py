@@ -20,6 +20,7 @@ from knickpoint.server.answers import (
     commits,
     environments,
     health,
+    marks,
     me,
     overview,
     patterns,
@@ -203,6 +204,7 @@ class _Reader:
             "without-value": [_plain(each) for each in without],
             "quarantined": [_plain(each) for each in quarantines.list_quarantined_values(self.visible, key, "")],
             "remeasured": [_plain(each) for each in bisections.list_remeasured(self.visible, key, "")],
+            "marks": [_plain(each) for each in marks.list_marks(self.visible, [key], "", environments=True)],
             "tickets": [_plain(each) for each in tickets.list_ticket_marks(self.visible, [key], "")],
         }
 

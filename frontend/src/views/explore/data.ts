@@ -5,6 +5,7 @@ import {
   api,
   type ApiError,
   type Facets,
+  type Mark,
   type NeverMeasured,
   type Repository,
   type TicketMark,
@@ -12,7 +13,7 @@ import {
   type Traces,
 } from "../../api/client";
 import type { Series } from "../../api/series";
-import type { ChartRange } from "../../charts/chart-data";
+import { MAX_FULL_LINES, type ChartFinding, type ChartNote, type ChartRange } from "../../charts/chart-data";
 import type { ExploreRoute } from "../../routes/explore";
 import { memoizeLast } from "../../state/memoize";
 import {
@@ -38,6 +39,12 @@ export interface ExploreHost extends ReactiveControllerHost {
   onFormulaFailure: (failure: FormulaFailure) => void;
 }
 
+export interface PlotMarks {
+  all: readonly Mark[];
+  findings: readonly ChartFinding[];
+  notes: readonly ChartNote[];
+}
+
 /** Whether the server refuses the query itself. */
 function isQueryError(error: ApiError): boolean {
   return error.code === 400 || error.code === 422;
@@ -57,9 +64,18 @@ export class ExploreData {
   private readonly sparklinesResource;
   private readonly plotResource;
   private readonly ticketsResource;
+  private readonly marksResource;
   private readonly ticketsOf = memoizeLast(
     (tickets: readonly TicketMark[] | undefined): readonly TicketMark[] => tickets ?? [],
   );
+  private readonly marksOf = memoizeLast((marks: readonly Mark[] | undefined): PlotMarks => {
+    const all = marks ?? [];
+    const findings = all.flatMap(({ trace, position, finding }) =>
+      finding ? [{ line: trace, position, status: finding.status }] : [],
+    );
+    const changed = new Set(all.filter(({ finding }) => !finding).map(({ position }) => position));
+    return { all, findings, notes: Array.from(changed, (position) => ({ position })) };
+  });
   private readonly idsOf = memoizeLast((plot: Plot, { traces, plotted }: PlotSelection): ReadonlySet<number> => {
     return new Set(plotted === undefined ? traces : plot.lines.flatMap((line) => line.trace?.id ?? []));
   });
@@ -103,11 +119,20 @@ export class ExploreData {
         if (failures[0]) host.onFormulaFailure(failures[0]);
       },
     });
-    this.ticketsResource = new Resource(host, {
-      args: () => {
-        const plotted = this.plot.lines.flatMap((line) => line.trace?.id ?? []);
-        return plotted.length > 0 ? ([plotted.join()] as const) : undefined;
+    const plottedText = (): readonly [string] | undefined => {
+      const plotted = this.plot.lines.flatMap((line) => line.trace?.id ?? []);
+      return plotted.length > 0 ? [plotted.join()] : undefined;
+    };
+    this.marksResource = new Resource(host, {
+      args: plottedText,
+      load: ([plotted], signal) => {
+        const ids = plotted.split(",").map(Number);
+        return api.marks(ids, ids.length <= MAX_FULL_LINES, signal);
       },
+      keepWhileLoading: () => true,
+    });
+    this.ticketsResource = new Resource(host, {
+      args: plottedText,
       load: ([plotted], signal) => api.tickets(plotted.split(",").map(Number), "", signal),
       keepWhileLoading: () => true,
     });
@@ -127,6 +152,11 @@ export class ExploreData {
 
   get tickets(): readonly TicketMark[] {
     return this.ticketsOf(this.ticketsResource.value);
+  }
+
+  /** Findings on the plotted lines, and changes of their environments. */
+  get marks(): PlotMarks {
+    return this.marksOf(this.marksResource.value);
   }
 
   get plot(): Plot {
@@ -169,6 +199,7 @@ export class ExploreData {
       sparklinesResource,
       plotResource,
       this.ticketsResource,
+      this.marksResource,
     ] as const;
   }
 

@@ -10,7 +10,7 @@ import { compareUrl } from "../../text/compare-url";
 import { countText } from "../../text/numbers";
 import { valueText } from "../../text/units";
 import type { ExploreContext } from "./context";
-import { renderCommit } from "./tooltip";
+import { markTips, renderCommit } from "./tooltip";
 
 export function renderPicked(context: ExploreContext) {
   const { picked } = context;
@@ -30,7 +30,8 @@ export function renderPicked(context: ExploreContext) {
         ×
       </button>
     </div>
-    ${renderCommit(context, position)} ${previous === undefined ? nothing : renderSince(context, previous, position)}
+    ${markTips(context, line.id, position)} ${renderCommit(context, position)}
+    ${previous === undefined ? nothing : renderSince(context, previous, position)}
   </div>`;
 }
 

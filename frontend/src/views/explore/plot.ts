@@ -63,6 +63,8 @@ function renderChart(context: ExploreContext) {
     .lines=${lines}
     .times=${times}
     .tickets=${context.data.tickets}
+    .findings=${context.data.marks.findings}
+    .notes=${context.data.marks.notes}
     .total=${times.length}
     .range=${context.range}
     .scale=${scaleOf(context)}

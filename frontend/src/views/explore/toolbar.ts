@@ -16,7 +16,7 @@ export function renderToolbar(context: ExploreContext) {
     <span class="figure faint" role="status">${traces ? countText(traces.total, "trace") : ""}</span>
     ${traces && traces.total > 1 ? renderPlotQuery(context, traces.total) : nothing}
     ${traces && traces.total > 0 && traces.total <= MAX_TRACES ? renderDownload(context) : nothing}
-    <div id="query-error" class="formula-error" role="alert">
+    <div id="query-error" class="formula-error" role="alert" ?hidden=${!queryError}>
       ${queryError ? columnError(context.route.query, queryError) : nothing}
     </div>
   </div>`;

@@ -3,7 +3,9 @@
 import { html, nothing } from "lit";
 import type { Hovered } from "../../charts/chart-data";
 import { date } from "../../templates/commit";
+import { statusLabel } from "../../templates/finding";
 import { ticketTips } from "../../templates/tickets";
+import { changeText } from "../../text/findings";
 import { grouped } from "../../text/numbers";
 import { valueText } from "../../text/units";
 import type { ExploreContext } from "./context";
@@ -18,7 +20,22 @@ export function renderTooltip(context: ExploreContext, { position, value, line }
       ${valueText(value, line.unit)}${relative ? html` <span class="faint figure">${relative}</span>` : nothing}
     </div>
     <div class="tip-subject">${line.label}</div>
-    ${renderCommit(context, position)} ${ticketTips(context.data.tickets, position)}`;
+    ${markTips(context, line.id, position)} ${renderCommit(context, position)}
+    ${ticketTips(context.data.tickets, position)}`;
+}
+
+/** The finding on a line at a commit, and what changed in its environment there. */
+export function markTips({ data }: ExploreContext, line: number, position: number) {
+  const trace = data.plot.lines.find(({ id }) => id === line)?.trace;
+  const marks = data.marks.all.filter((mark) => mark.trace === line && mark.position === position);
+  return marks.map(({ finding, facts }) =>
+    finding && trace
+      ? html`<div class="tip-note">${statusLabel(finding.status)} ${changeText({ ...finding, trace })}</div>`
+      : facts.map(
+          ({ name, before, after }) =>
+            html`<div class="tip-note"><i class="key-note"></i>${name}: ${before} → ${after}</div>`,
+        ),
+  );
 }
 
 /** The commit; its number until its block is loaded, which renders the tooltip again. */

@@ -10,6 +10,7 @@ from knickpoint.model.errors import InputError
 from knickpoint.server.answers.changes import read_changes
 from knickpoint.server.answers.environments import list_environments
 from knickpoint.server.answers.explanations import explain
+from knickpoint.server.answers.marks import list_marks
 from knickpoint.server.answers.patterns import read_patterns
 from knickpoint.server.answers.runs import list_never_measured_answers, list_runs, list_without_value
 from knickpoint.server.answers.tabular_values import list_values, write_points
@@ -34,6 +35,7 @@ from knickpoint.server.routes.dependencies import (
 )
 from knickpoint.server.schemas.changes import ChangesAnswer
 from knickpoint.server.schemas.explanations import ExplanationAnswer
+from knickpoint.server.schemas.marks import MarkAnswer
 from knickpoint.server.schemas.patterns import PatternsAnswer
 from knickpoint.server.schemas.runs import EnvironmentAnswer, NeverMeasuredAnswer, RunAnswer, WithoutValueAnswer
 from knickpoint.server.schemas.tickets import TicketMarkAnswer
@@ -174,6 +176,24 @@ def get_tickets(
 ) -> list[TicketMarkAnswer]:
     """List the tickets about traces, at their commits on a line, also where no change is."""
     return list_ticket_marks(visible, _numbers(traces), line)
+
+
+@router.get("/marks")
+def get_marks(
+    visible: Visible,
+    *,
+    traces: Annotated[
+        str,
+        Query(
+            json_schema_extra=_IDS,
+            description="Ids, separated by commas; all of one repository.",
+        ),
+    ],
+    line: LineName = "",
+    environments: Annotated[bool, Query(description="Also changes of environment, of at most 16 traces.")] = False,
+) -> list[MarkAnswer]:
+    """List the findings on traces, and the changes of their environments, by trace and commit of a line."""
+    return list_marks(visible, _numbers(traces), line, environments=environments)
 
 
 @router.get("/traces/{key}")

@@ -1,0 +1,67 @@
+"""Build the answer what stands on the lines of a plot: findings, and changes of environment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from knickpoint.model.commit import Line
+from knickpoint.model.errors import InputError
+from knickpoint.model.regression import ChangePoint
+from knickpoint.server.schemas.marks import FindingMarkAnswer, MarkAnswer
+from knickpoint.server.schemas.runs import FactAnswer
+from knickpoint.server.visible_repositories import VisibleRepositories
+from knickpoint.store import Store
+from knickpoint.store.points.environments import environment_changes
+
+__all__ = ["list_marks"]
+
+_MOST_WITH_ENVIRONMENTS: Final = 16
+"""Traces whose environments one request may ask for: each costs a pass over its runs."""
+
+
+def list_marks(
+    visible: VisibleRepositories, keys: Sequence[int], line_name: str, *, environments: bool
+) -> list[MarkAnswer]:
+    """List the findings on the traces ``keys`` at commits of a line, and where asked for the changes of environment.
+
+    Raises:
+        UnknownError: one of the traces does not exist.
+        HistoryError: there is no such line.
+        InputError: there are too many traces for their environments.
+    """
+    if environments and len(keys) > _MOST_WITH_ENVIRONMENTS:
+        raise InputError(
+            f"environments of {len(keys)} traces",
+            remedy=f"Ask for at most {_MOST_WITH_ENVIRONMENTS} traces at once, or leave environments out.",
+        )
+    store = visible.store
+    repository, _ = visible.traces(keys)
+    line = store.commits.line(repository, line_name)
+    found = [
+        _finding(point, line.positions[point.suspect_range.slot])
+        for points in store.findings.of_traces(keys).values()
+        for point in points
+        if point.suspect_range.slot in line.positions
+    ]
+    changes = (mark for key in keys for mark in _environments(store, line, key)) if environments else ()
+    return sorted([*found, *changes], key=lambda mark: (mark.trace, mark.position))
+
+
+def _finding(point: ChangePoint, position: int) -> MarkAnswer:
+    found = FindingMarkAnswer(
+        id=point.id,
+        status=point.status,
+        direction=point.direction,
+        size=point.numbers.size,
+        relative_size=point.numbers.relative_size,
+    )
+    return MarkAnswer(trace=point.trace_id, position=position, finding=found, facts=[])
+
+
+def _environments(store: Store, line: Line, key: int) -> Iterator[MarkAnswer]:
+    for change in environment_changes(store.frames, store.runs, line, key):
+        facts = [
+            FactAnswer(name=name, before=before, after=after) for name, (before, after) in sorted(change.facts.items())
+        ]
+        yield MarkAnswer(trace=key, position=line.positions[change.slot], finding=None, facts=facts)
