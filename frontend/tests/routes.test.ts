@@ -52,6 +52,7 @@ const ROUTES: readonly Route[] = [
     last: 9,
     scale: "ratio",
     along: "dates",
+    base: 7,
   },
   { ...exploreRoute, formulas: ['ave(filter("a=b"))', "2 * 3"] },
   { ...exploreRoute, keys: "abcdefghijkl" },

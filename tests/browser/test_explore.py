@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from playwright.sync_api import Page, expect
-from tests.server.story import REPOSITORY, make_instance
+from tests.server.story import REPOSITORY, SLOWER, commit_hash, make_instance
 
 from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.ingest.file_import import import_data
@@ -142,3 +142,19 @@ def test_a_finding_stands_on_its_line_and_the_tooltip_says_what_it_is(browse: Ca
     assert over
     page.mouse.move(over["x"] + float(first.get("cx", "")), over["y"] + float(first.get("cy", "")))
     expect(page.locator(".chart-tip .tip-note")).to_contain_text(re.compile(r"2\d %"))
+
+
+def test_values_are_shown_in_percent_of_those_at_a_chosen_commit(browse: Callable[[str], Page]) -> None:
+    page = browse("/explore?plot=benchmark%3Dparse%7Cprint&y=ratio")
+    field = page.get_by_label("Percent of the values at the commit")
+    field.fill(commit_hash(SLOWER + 1)[:12])
+    field.press("Enter")
+    page.wait_for_url(f"**base={SLOWER + 1}*")
+    expect(page.get_by_label("Scale of the values")).to_contain_text(f"% of commit {commit_hash(SLOWER + 1)[:7]}")
+    before = page.locator(".u-over").bounding_box()
+    assert before
+    page.mouse.move(before["x"] + 0.25 * before["width"], before["y"] + 0.85 * before["height"])
+    # The level before was 1000 of 1250, and 500 of 610.
+    expect(page.locator(".chart-tip .tip-value")).to_contain_text(re.compile(r"8[0-2]\.\d % of commit"))
+    page.reload()
+    expect(field).to_have_value(re.compile(commit_hash(SLOWER + 1)[:7]))

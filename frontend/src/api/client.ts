@@ -329,6 +329,8 @@ export const api = {
   retry: (wanted: RetryRequest) => post<Schemas["RetryAnswer"]>(apiUrl("status/retry"), wanted),
   commitReport: (repository: string, hash: string, signal?: AbortSignal) =>
     get<CommitReport>(apiUrl(`commits/${encodeURIComponent(hash)}/report`, { repository }), signal),
+  commit: (repository: string, revision: string) =>
+    get<Commit>(apiUrl(`commits/${encodeURIComponent(revision)}`, { repository })),
   commits: (repository: string, line: string, first: number, limit: number) =>
     get<Commits>(apiUrl("commits", { repository, line, first, limit })),
   async times(repository: string, line: string, signal?: AbortSignal): Promise<Float64Array> {

@@ -10,6 +10,8 @@ export interface ChartLine {
   unit: string;
   positions: Float64Array;
   values: Float64Array;
+  /** The value that a relative scale shows as 100 %; the first one where there is none. */
+  base?: number | undefined;
 }
 
 /** A stable region: its positions, its median, and the range of the middle 80 % of its values. */
@@ -161,7 +163,7 @@ export function axisName(index: number): string {
 export function relativeBase(view: Pick<ChartView, "lines" | "levels" | "scale">, line: ChartLine): number {
   if (view.scale !== "ratio") return 1;
   const firstLevel = view.lines.length === 1 ? view.levels[0]?.median : undefined;
-  const start = firstLevel ?? line.values[0] ?? 1;
+  const start = line.base ?? firstLevel ?? line.values[0] ?? 1;
   return Math.abs(start === 0 ? 1 : start) / 100;
 }
 

@@ -30,6 +30,8 @@ export interface ExploreRoute {
   last: number | undefined;
   scale: Scale;
   along: Along;
+  /** The position of the commit whose values are 100 % on a relative scale; undefined for the first value of each line. */
+  base: number | undefined;
 }
 
 /** How the address of the page writes the query "". */
@@ -52,6 +54,7 @@ export const exploreRoute: ExploreRoute = {
   last: undefined,
   scale: "auto",
   along: "commits",
+  base: undefined,
 };
 
 function parsePlotted(text: string | null): string | undefined {
@@ -75,6 +78,7 @@ export const exploreFormat: RouteFormat<ExploreRoute> = {
       ...parseRange(searchParams),
       scale: parseScale(searchParams.get("y")),
       along: parseAlong(searchParams.get("x")),
+      base: parseWhole(searchParams.get("base")),
     };
   },
 
@@ -91,6 +95,7 @@ export const exploreFormat: RouteFormat<ExploreRoute> = {
       ["last", route.last],
       ["y", route.scale === "auto" ? "" : route.scale],
       ["x", route.along === "commits" ? "" : route.along],
+      ["base", route.base],
     ]);
   },
 };

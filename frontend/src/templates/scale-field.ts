@@ -22,7 +22,7 @@ export function alongField(along: Along, onChange: (along: Along) => void) {
 }
 
 /** `base` is what the relative scale divides by. */
-export function scaleField(scale: Scale, base: "first value" | "first level", onChange: (scale: Scale) => void) {
+export function scaleField(scale: Scale, base: string, onChange: (scale: Scale) => void) {
   const texts: Record<Scale, string> = { auto: "fit", zero: "from zero", log: "logarithmic", ratio: `% of ${base}` };
   const options = SCALES.map((name) => [name, texts[name]] as const);
   const change = (value: string): void => onChange(value as Scale);

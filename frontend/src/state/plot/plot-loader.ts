@@ -3,6 +3,7 @@
 import { api, toApiError, type ApiError, type Formula, type Trace } from "../../api/client";
 import type { Series } from "../../api/series";
 import type { ChartLine, ChartRange } from "../../charts/chart-data";
+import { lowerBound } from "../../charts/position-axis";
 import { commonParams, commonText, differenceText, formulaText, traceText } from "../../text/trace-names";
 import { CommitCache } from "./commit-cache";
 import { ValueCache } from "./value-cache";
@@ -11,6 +12,9 @@ import { ValueCache } from "./value-cache";
 export const MAX_TRACES = 1000;
 /** The most lines of one formula: their values come as text. */
 export const MAX_FORMULA_LINES = 16;
+
+/** The fewest points that the server represents a trace by: its last value is always among them. */
+const FEWEST_POINTS = 2;
 
 export interface PlotSelection {
   traces: readonly number[];
@@ -51,6 +55,8 @@ export interface PlotRequest {
   repository: string;
   selection: PlotSelection;
   range: ChartRange | undefined;
+  /** The position of the commit that relative values refer to. */
+  base: number | undefined;
   /** Traces that are known, and need no request. */
   known: readonly Trace[];
 }
@@ -75,6 +81,7 @@ export const EMPTY_PLOT: Plot = {
 
 export class PlotLoader {
   private readonly values = new ValueCache();
+  private readonly bases = new ValueCache();
   private readonly formulas = new Map<string, Promise<Formula>>();
   private found: (ChosenTraces & { key: string }) | undefined;
   private shortcut: (PlotSelection & { id: string }) | undefined;
@@ -92,18 +99,21 @@ export class PlotLoader {
     this.shortcut = { id, traces: traces.map((trace) => trace.id), formulas, plotted: undefined };
   }
 
-  async load({ repository, selection, range, known }: PlotRequest, signal: AbortSignal): Promise<Plot> {
+  async load(request: PlotRequest, signal: AbortSignal): Promise<Plot> {
+    const { repository, selection, base } = request;
     const [{ traces, series, total }, results] = await Promise.all([
-      this.loadTraces({ repository, selection, range, known }, signal),
+      this.loadTraces(request, signal),
       Promise.all(selection.formulas.map((formula) => this.calculate(repository, formula))),
     ]);
     const failures = results.filter((result) => "error" in result);
     const answered = results.filter((result) => "answer" in result);
     // Lines of formulas have negative ids, so that they never equal those of traces.
     const formulaLines = answered.flatMap(calculatedLines).map((line, index) => ({ ...line, id: -1 - index }));
+    const lines = formulaLines.map((line) => ({ ...line, base: base === undefined ? base : valueUntil(line, base) }));
+    const bases = await this.loadBases(traces, base, signal);
     const common = commonParams(traces.map((trace) => trace.params));
     return {
-      lines: [...traceLines(traces, series, common), ...formulaLines],
+      lines: [...traceLines(traces, series, common).map((line, at) => ({ ...line, base: bases[at] })), ...lines],
       common: commonText(traces[0]?.params ?? {}, common),
       selected: total,
       omittedResults: answered.reduce((sum, { answer }) => sum + answer.total - answer.traces.length, 0),
@@ -112,8 +122,20 @@ export class PlotLoader {
     };
   }
 
+  /** The values of traces at a commit, or the last ones before it; undefined for a trace that had none by then. */
+  private async loadBases(
+    traces: readonly Trace[],
+    base: number | undefined,
+    signal: AbortSignal,
+  ): Promise<(number | undefined)[]> {
+    if (base === undefined || traces.length === 0) return [];
+    const ids = traces.map(({ id }) => id);
+    const series = await this.bases.fetch(ids, "", { first: 0, last: base }, signal, FEWEST_POINTS);
+    return series.map((each) => valueUntil(each, base));
+  }
+
   private async loadTraces(
-    { repository, selection, range, known }: PlotRequest,
+    { repository, selection, range, known }: Omit<PlotRequest, "base">,
     signal: AbortSignal,
   ): Promise<ChosenTraces & { series: readonly Series[] }> {
     const { plotted } = selection;
@@ -171,6 +193,11 @@ async function loadKnown(ids: readonly number[], known: readonly Trace[], signal
   const missing = ids.filter((id) => !byId.has(id));
   for (const trace of await api.tracesById(missing, signal)) byId.set(trace.id, trace);
   return ids.flatMap((id) => byId.get(id) ?? []);
+}
+
+/** The value at a position, or the last one before it. */
+function valueUntil({ positions, values }: Pick<Series, "positions" | "values">, position: number): number | undefined {
+  return values[lowerBound(positions, position + 1) - 1];
 }
 
 function traceLines(traces: readonly Trace[], series: readonly Series[], common: ReadonlySet<string>): PlottedLine[] {

@@ -24,6 +24,7 @@ export class ValueCache {
     line: string,
     range: ChartRange | undefined,
     signal: AbortSignal,
+    most = MAX_POINTS,
   ): Promise<Series[]> {
     const key = `${traces.join()}@${line}`;
     const { cached } = this;
@@ -32,7 +33,7 @@ export class ValueCache {
       if (isSame(cached.range, range) || !isThinned(cached.series)) return cached.series;
     }
     const compact = traces.length > MAX_FULL_TRACES;
-    const points = compact ? CROWD_POINTS : MAX_POINTS;
+    const points = Math.min(most, compact ? CROWD_POINTS : MAX_POINTS);
     const window = { line, points, compact, first: range?.first, last: range?.last };
     const series = await api.values(traces, window, signal);
     this.cached = { key, range, series };

@@ -28,6 +28,8 @@ export interface ExploreContext {
   removeFormula: (formula: string) => void;
   openCommit: (position: number, line?: number) => void;
   createShortAddress: () => Promise<void>;
+  /** Show values in percent of those at a commit, which its hash or number names; "" for the first value of each line. */
+  findBase: (revision: string) => Promise<void>;
   savePlot: (format: ExportFormat) => Promise<void>;
   clearPlot: () => void;
   /** Plot all traces that the query matches. */

@@ -108,9 +108,9 @@ export class ExploreData {
     });
     this.plotResource = new Resource(host, {
       args: () => {
-        const { traces, formulas, plotted, keys, first, last } = host.route;
+        const { traces, formulas, plotted, keys, first, last, base } = host.route;
         const chosen = plotted === undefined ? traces.join() : `? ${plotted}`;
-        return [host.repository?.name ?? "", keys, chosen, formulas.join("\n"), first, last] as const;
+        return [host.repository?.name ?? "", keys, chosen, formulas.join("\n"), first, last, base] as const;
       },
       load: ([repository, keys], signal) => this.loadPlot(repository, keys, signal),
       keepWhileLoading: () => true,
@@ -240,6 +240,9 @@ export class ExploreData {
       return { ...EMPTY_PLOT, times: plot.times, commits: plot.commits };
     }
     const known = [...plot.lines.flatMap((line) => line.trace ?? []), ...(this.traces?.traces ?? [])];
-    return this.plotLoader.load({ repository, selection, range: this.host.range, known }, signal);
+    return this.plotLoader.load(
+      { repository, selection, range: this.host.range, base: this.host.route.base, known },
+      signal,
+    );
   }
 }

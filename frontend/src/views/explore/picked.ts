@@ -29,6 +29,9 @@ export function renderPicked(context: ExploreContext) {
       <button class="icon tiny" aria-label="Put the line back among the others" @click=${() => context.pick(undefined)}>
         ×
       </button>
+      <button class="link" @click=${() => context.updateRoute({ scale: "ratio", base: position }, "replace")}>
+        % of this commit
+      </button>
     </div>
     ${markTips(context, line.id, position)} ${renderCommit(context, position)}
     ${previous === undefined ? nothing : renderSince(context, previous, position)}

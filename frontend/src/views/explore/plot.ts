@@ -97,8 +97,9 @@ function renderTools(context: ExploreContext) {
     ${
       units.length > MAX_AXES
         ? html`<span class="faint">${units.length} units: % of each first value</span>`
-        : scaleField(scale, "first value", setScale)
+        : scaleField(scale, baseText(context), setScale)
     }
+    ${scale === "ratio" ? renderBaseField(context) : nothing}
     <button
       class="button small"
       ?disabled=${range === undefined}
@@ -117,6 +118,38 @@ function renderTools(context: ExploreContext) {
     </button>
     <button class="button small quiet" title="Clear the plot (Esc)" @click=${() => context.clearPlot()}>Clear</button>
   </div>`;
+}
+
+/** The short hash of the commit that values on a relative scale refer to; "" until it is loaded. */
+function baseHash(context: ExploreContext): string {
+  const { data, route } = context;
+  const { commits } = data.plot;
+  if (route.base === undefined || !commits) return "";
+  const known = commits.peek(route.base)?.short;
+  if (!known)
+    void commits.at(route.base).then(
+      (found) => found && context.refreshPicked(),
+      () => undefined,
+    );
+  return known ?? "";
+}
+
+/** What values on a relative scale are percent of. */
+export function baseText(context: ExploreContext): string {
+  return context.route.base === undefined ? "first value" : `commit ${baseHash(context)}`;
+}
+
+function renderBaseField(context: ExploreContext) {
+  const onChange = (event: Event): void => void context.findBase((event.target as HTMLInputElement).value.trim());
+  return html`<input
+    class="base"
+    type="search"
+    aria-label="Percent of the values at the commit"
+    title="Hash or number of a commit; empty for the first value of each line"
+    placeholder="of commit …"
+    .value=${baseHash(context)}
+    @change=${onChange}
+  />`;
 }
 
 /** "3 lines, an axis for each of 2 units", and what the plot leaves out. */

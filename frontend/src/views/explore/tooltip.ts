@@ -8,12 +8,15 @@ import { ticketTips } from "../../templates/tickets";
 import { changeText } from "../../text/findings";
 import { grouped } from "../../text/numbers";
 import { valueText } from "../../text/units";
+import { baseText } from "./plot";
 import type { ExploreContext } from "./context";
 
 export function renderTooltip(context: ExploreContext, { position, value, line }: Hovered) {
-  const start = line.values[0];
+  const start = line.base ?? line.values[0];
   const relative =
-    start && start > 0 && line.unit !== "" ? `${((value / start) * 100).toFixed(1)} % of the first value` : "";
+    start && start > 0 && line.unit !== ""
+      ? `${((value / start) * 100).toFixed(1)} % of ${line.base === undefined ? "the first value" : baseText(context)}`
+      : "";
   if (Number.isNaN(value))
     return html`${renderCommit(context, position)} ${ticketTips(context.data.tickets, position)}`;
   return html`<div class="tip-value">

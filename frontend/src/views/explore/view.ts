@@ -3,7 +3,7 @@
 import { Task } from "@lit/task";
 import { html, nothing } from "lit";
 import { customElement, property, query, state } from "lit/decorators.js";
-import { api, isAborted, toApiError, type Repository, type Trace } from "../../api/client";
+import { api, ApiError, isAborted, toApiError, type Repository, type Trace } from "../../api/client";
 import "../../charts/chart";
 import type { Chart } from "../../charts/chart";
 import type { ChartRange, Hovered } from "../../charts/chart-data";
@@ -195,6 +195,14 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
   async savePlot(format: ExportFormat): Promise<void> {
     const { chart } = this;
     if (chart) await this.attempt(() => savePlot(format, chart, this.data.plot, this.range));
+  }
+
+  async findBase(revision: string): Promise<void> {
+    await this.attempt(async () => {
+      const base = revision ? (await api.commit(this.repository?.name ?? "", revision)).position : undefined;
+      if (base === null) throw new ApiError("The commit is not on the plotted line.");
+      this.updateRoute({ scale: "ratio", base }, "replace");
+    });
   }
 
   private async attempt(action: () => Promise<void>): Promise<void> {
