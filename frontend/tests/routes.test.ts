@@ -53,6 +53,8 @@ const ROUTES: readonly Route[] = [
     scale: "ratio",
     along: "dates",
     base: 7,
+    rows: "os",
+    columns: "a b",
   },
   { ...exploreRoute, formulas: ['ave(filter("a=b"))', "2 * 3"] },
   { ...exploreRoute, keys: "abcdefghijkl" },

@@ -151,10 +151,23 @@ def test_values_are_shown_in_percent_of_those_at_a_chosen_commit(browse: Callabl
     field.press("Enter")
     page.wait_for_url(f"**base={SLOWER + 1}*")
     expect(page.get_by_label("Scale of the values")).to_contain_text(f"% of commit {commit_hash(SLOWER + 1)[:7]}")
-    before = page.locator(".u-over").bounding_box()
-    assert before
-    page.mouse.move(before["x"] + 0.25 * before["width"], before["y"] + 0.85 * before["height"])
+    drawn = "async (chart) => (await chart.updateComplete) && chart.lines.every(({ base }) => base !== undefined)"
+    page.wait_for_function(f"({drawn})(document.querySelector('kp-chart'))")
+    over = page.locator(".u-over").bounding_box()
+    assert over
+    page.mouse.move(over["x"] + 0.25 * over["width"], over["y"] + 0.85 * over["height"])
     # The level before was 1000 of 1250, and 500 of 610.
     expect(page.locator(".chart-tip .tip-value")).to_contain_text(re.compile(r"8[0-2]\.\d % of commit"))
     page.reload()
     expect(field).to_have_value(re.compile(commit_hash(SLOWER + 1)[:7]))
+
+
+def test_the_lines_stand_in_a_table_by_params(page: Page, many: str) -> None:
+    page.goto(f"{many}/explore?plot=benchmark~%5Eb%5B01%5D%24")
+    page.get_by_text("Table by params").press("Enter")
+    page.locator(".pivot").get_by_label("Rows").select_option("benchmark")
+    page.wait_for_url("**rows=benchmark*")
+    expect(page.locator(".pivot tbody tr")).to_have_count(2)
+    expect(page.locator(".pivot tbody tr").nth(1)).to_contain_text("11 ms")
+    page.reload()
+    expect(page.locator(".pivot tbody td").first).to_contain_text("10 ms")

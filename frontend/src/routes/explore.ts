@@ -32,6 +32,9 @@ export interface ExploreRoute {
   along: Along;
   /** The position of the commit whose values are 100 % on a relative scale; undefined for the first value of each line. */
   base: number | undefined;
+  /** The params of the rows and columns of the table; "" for none. */
+  rows: string;
+  columns: string;
 }
 
 /** How the address of the page writes the query "". */
@@ -55,6 +58,8 @@ export const exploreRoute: ExploreRoute = {
   scale: "auto",
   along: "commits",
   base: undefined,
+  rows: "",
+  columns: "",
 };
 
 function parsePlotted(text: string | null): string | undefined {
@@ -79,6 +84,8 @@ export const exploreFormat: RouteFormat<ExploreRoute> = {
       scale: parseScale(searchParams.get("y")),
       along: parseAlong(searchParams.get("x")),
       base: parseWhole(searchParams.get("base")),
+      rows: searchParams.get("rows") ?? "",
+      columns: searchParams.get("columns") ?? "",
     };
   },
 
@@ -96,6 +103,8 @@ export const exploreFormat: RouteFormat<ExploreRoute> = {
       ["y", route.scale === "auto" ? "" : route.scale],
       ["x", route.along === "commits" ? "" : route.along],
       ["base", route.base],
+      ["rows", route.rows],
+      ["columns", route.columns],
     ]);
   },
 };

@@ -19,6 +19,7 @@ import type { ExploreContext } from "./context";
 import { renderExport } from "./export";
 import { renderLegend } from "./legend";
 import { renderPicked } from "./picked";
+import { renderPivot } from "./pivot";
 import { renderTooltip } from "./tooltip";
 
 /** The scale of the values: percent of the first ones if there are too many units for axes. */
@@ -39,7 +40,7 @@ export function renderPlot(context: ExploreContext) {
 
 function renderDrawn(context: ExploreContext) {
   const open = (position: number): void => context.openCommit(position);
-  return html`${renderChart(context)}${renderPicked(context)}${ticketList(context.data.tickets, open)}${renderExport(context)}`;
+  return html`${renderChart(context)}${renderPicked(context)}${ticketList(context.data.tickets, open)}${renderExport(context)}${renderPivot(context)}`;
 }
 
 function renderEmpty({ data }: ExploreContext) {
