@@ -10,6 +10,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from playwright.sync_api import Page, Response, expect
+from tests.server.story import SLOWER, commit_hash
 
 from knickpoint.instance import Instance
 from knickpoint.publish import Chosen, publish
@@ -68,6 +69,22 @@ def test_a_person_reads_from_the_overview_to_a_commit_without_a_server(
     page.get_by_role("searchbox").or_(page.get_by_label("Query")).first.fill("benchmark=parse")
     page.keyboard.press("Enter")
     expect(page.get_by_text("1 trace", exact=True)).to_be_visible()
+    assert refused == []
+
+
+def test_plotted_lines_have_their_findings_and_a_commit_to_compare_with(
+    page: Page, site: str, refused: list[str]
+) -> None:
+    page.goto(f"{site}#/explore?plot=benchmark%3Dparse&y=ratio")
+    marked = "() => document.querySelector('kp-chart')?.findings.length > 0"
+    page.wait_for_function(marked)
+    field = page.get_by_label("Percent of the values at the commit")
+    field.fill(commit_hash(SLOWER + 1)[:12])
+    field.press("Enter")
+    page.wait_for_url(f"**base={SLOWER + 1}*")
+    field.fill("f00ba4")
+    field.press("Enter")
+    expect(page.get_by_text("The published pages have no commit 'f00ba4'.")).to_be_visible()
     assert refused == []
 
 

@@ -150,7 +150,18 @@ async function find(from: PublishedFiles, path: string, search: URLSearchParams)
     const shown = commits.slice(first, first + Number(search.get("limit") ?? 200));
     return { repository: repository.name, line: repository.lines[0], total: commits.length, first, commits: shown };
   }
+  const revision = /^commits\/([^/]+)$/.exec(path)?.[1];
+  if (revision !== undefined) return oneCommit(await from.json<Commit[]>(`${repository.index}/commits`), revision);
   return undefined;
+}
+
+/** The commit of a hash, a prefix of one, or a number. */
+function oneCommit(commits: readonly Commit[], revision: string): Commit {
+  const found = commits.find(
+    ({ hash, short }) => hash === revision || short === revision || (revision.length >= 7 && hash.startsWith(revision)),
+  );
+  if (found) return found;
+  throw new ApiError(`The published pages have no commit '${revision}'.`, "", "Give its hash or its number.", 404);
 }
 
 /** The repository of a trace, the trace, and its place among the traces of the repository. */
