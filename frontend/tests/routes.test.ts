@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { auditRoute } from "../src/routes/audit";
 import { exploreRoute } from "../src/routes/explore";
 import { overviewRoute } from "../src/routes/overview";
+import { clustersRoute } from "../src/routes/clusters";
 import { compareRoute } from "../src/routes/compare";
 import { parseRoute, routeUrl, type Route } from "../src/routes/routes";
 import { settingsRoute } from "../src/routes/settings";
@@ -81,6 +82,18 @@ const ROUTES: readonly Route[] = [
     values: 5,
     all: true,
   },
+  clustersRoute,
+  {
+    view: "clusters",
+    repository: "owner/project",
+    query: "arch=arm",
+    first: 0,
+    last: 99,
+    commits: 100,
+    k: 0,
+    interesting: "2.5",
+    skia: true,
+  },
   auditRoute,
   { ...auditRoute, kind: "token-created", who: "ada@example.org", before: 40 },
   { view: "unknown", path: "/nowhere" },
@@ -133,6 +146,7 @@ test("the server sends the dashboard for the path of every page", async () => {
       "missing",
       "quality",
       "compare",
+      "clusters",
       "settings",
       "tokens",
       "audit",

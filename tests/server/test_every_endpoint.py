@@ -59,6 +59,7 @@ GET    /status                                200
 GET    /missing                               200
 GET    /quality                               200
 GET    /compare                               200
+GET    /clusters                              200
 GET    /settings                              200
 GET    /tokens                                200
 GET    /audit                                 200
@@ -105,6 +106,7 @@ GET    /api/v1/metrics                        401 200 200 200 200 200 403 200 20
 GET    /api/v1/lines                          401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/commits                        401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/comparison                     401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/clustering                     401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/commits/times                  401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/commits/{revision}             401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/commits/{revision}/report      401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
@@ -320,7 +322,13 @@ class Served:
             "POST /api/v1/arrivals": {"json": {"url": "memory://elsewhere/a.json"}},
         }
         whole = {"GET /api/v1/lines", "GET /api/v1/commits", "GET /api/v1/commits/times", "GET /api/v1/traces"}
-        whole |= {"GET /api/v1/trends", "GET /api/v1/points", "GET /api/v1/facets", "GET /api/v1/never-measured"}
+        whole |= {
+            "GET /api/v1/clustering",
+            "GET /api/v1/trends",
+            "GET /api/v1/points",
+            "GET /api/v1/facets",
+            "GET /api/v1/never-measured",
+        }
         return dict(options.get(endpoint, of_closed if endpoint in whole else {}))
 
 

@@ -19,6 +19,7 @@ export type BisectionDetail = Schemas["BisectionDetailAnswer"];
 export type Probe = Schemas["ProbeAnswer"];
 export type Caller = Schemas["MeAnswer"];
 export type Better = Schemas["Better"];
+export type Clustering = Schemas["ClusteringAnswer"];
 export type Comparison = Schemas["ComparisonAnswer"];
 export type ComparedTrace = Schemas["ComparedTraceAnswer"];
 export type Changes = Schemas["ChangesAnswer"];
@@ -185,6 +186,17 @@ export interface TrendsRequest {
 }
 
 /** Two commits, the traces to compare, and the rows of the list. */
+export interface ClusteringRequest {
+  repository: string;
+  query: string;
+  first: number | undefined;
+  last: number | undefined;
+  commits: number;
+  k: number;
+  interesting: number | undefined;
+  skia: boolean;
+}
+
 export interface ComparisonRequest {
   repository: string;
   base: string;
@@ -236,6 +248,8 @@ export const api = {
   overview: (since: string, repository: string, signal?: AbortSignal) =>
     get<Overview>(apiUrl("overview", { since, repository }), signal),
   trends: (request: TrendsRequest, signal?: AbortSignal) => get<Trends>(apiUrl("trends", { ...request }), signal),
+  clustering: (request: ClusteringRequest, signal?: AbortSignal) =>
+    get<Clustering>(apiUrl("clustering", { ...request }), signal),
   comparison: (request: ComparisonRequest, signal?: AbortSignal) =>
     get<Comparison>(apiUrl("comparison", { ...request }), signal),
   tokens: (signal?: AbortSignal) => get<Token[]>(apiUrl("tokens"), signal),

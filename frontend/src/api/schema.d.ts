@@ -276,6 +276,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/clustering": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Clustering
+         * @description Group the traces of a query by their shape, and fit a step to each group, as an alert with the method `cluster` does.
+         *
+         *     The strongest step comes first. Nothing is stored, and the same values give the same clusters. At most 5,000,000 values,
+         *     traces times commits, are clustered at a time.
+         */
+        get: operations["get_clustering"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/commits": {
         parameters: {
             query?: never;
@@ -2902,6 +2925,50 @@ export interface components {
             trace: number;
         };
         /**
+         * ClusteredTraceAnswer
+         * @description A trace of a cluster.
+         */
+        ClusteredTraceAnswer: {
+            /**
+             * Distance
+             * @description Euclidean distance of its normalised values to the centroid.
+             */
+            distance: number;
+            /** Id */
+            id: number;
+            /** Key */
+            key: string;
+        };
+        /**
+         * ClusteringAnswer
+         * @description The clusters of the traces of a query over a stretch of commits, the strongest step first.
+         */
+        ClusteringAnswer: {
+            /** Clusters */
+            clusters: components["schemas"]["FoundClusterAnswer"][];
+            /**
+             * Left Out
+             * @description Traces with too few values, which belong to no cluster.
+             */
+            left_out: number;
+            /** Line */
+            line: string;
+            /**
+             * Positions
+             * @description Positions of the values of the centroids on the line.
+             */
+            positions: number[];
+            /** Query */
+            query: string;
+            /** Repository */
+            repository: string;
+            /**
+             * Selected
+             * @description Traces of the query.
+             */
+            selected: number;
+        };
+        /**
          * ClustersAnswer
          * @description The clusters that have members in a regression.
          */
@@ -3773,6 +3840,46 @@ export interface components {
             unit: string;
             /** Values */
             values: number[];
+        };
+        /**
+         * FoundClusterAnswer
+         * @description Traces of one shape.
+         */
+        FoundClusterAnswer: {
+            /**
+             * Best
+             * @description The 20 nearest to the centroid, the nearest first.
+             */
+            best: components["schemas"]["ClusteredTraceAnswer"][];
+            /**
+             * Centroid
+             * @description Mean of the normalised traces, in standard deviations.
+             */
+            centroid: (number | null)[];
+            /** @description The first commit at the new level; null without a step. */
+            commit: components["schemas"]["CommitAnswer"] | null;
+            /**
+             * Ids
+             * @description The 1,000 nearest to the centroid, the nearest first.
+             */
+            ids: number[];
+            /**
+             * Interesting
+             * @description Whether the step counts.
+             */
+            interesting: boolean;
+            /**
+             * Params
+             * @description What its traces have in common, against all clustered ones; what says most about them first.
+             */
+            params: components["schemas"]["ParamBreakdownAnswer"][];
+            /**
+             * Regression
+             * @description Step size / error of the fit; above 0 where the level goes up.
+             */
+            regression: number | null;
+            /** Traces */
+            traces: number;
         };
         /**
          * GateAnswer
@@ -5049,7 +5156,7 @@ export interface components {
         };
         /**
          * ParamBreakdownAnswer
-         * @description How often the traces of a regression have each value of a param.
+         * @description How often the traces of a regression or a cluster have each value of a param.
          */
         ParamBreakdownAnswer: {
             /**
@@ -5071,7 +5178,7 @@ export interface components {
             name: string;
             /**
              * Values
-             * @description At most 20, the one that most traces of the regression have first.
+             * @description At most 20, the one that most of its traces have first.
              */
             values: components["schemas"]["ValueShareAnswer"][];
         };
@@ -6449,17 +6556,17 @@ export interface components {
         };
         /**
          * ValueShareAnswer
-         * @description A value of a param among the traces of a regression, and among all traces of its repository.
+         * @description A value of a param among the traces of a regression or a cluster, and among those that they are compared with.
          */
         ValueShareAnswer: {
             /**
              * Members
-             * @description Traces of the regression that have it.
+             * @description Its traces that have it.
              */
             members: number;
             /**
              * Traces
-             * @description Traces of the repository that have it.
+             * @description Traces of the repository, or all clustered ones, that have it.
              */
             traces: number;
             /**
@@ -8111,6 +8218,126 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["BisectionDetailAnswer"];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_clustering: {
+        parameters: {
+            query?: {
+                /** @description Name of the repository; optional where there is only one. */
+                repository?: string;
+                /** @description Name of the line. Default: the default line. */
+                line?: string;
+                /** @description Which traces. Default: all. */
+                query?: string;
+                /** @description First position on the line. */
+                first?: number;
+                /** @description Last position, inclusive. Default: the newest. */
+                last?: number | null;
+                /** @description How many of these commits count: the newest that were measured. */
+                commits?: number;
+                /** @description Clusters to look for. Default: by the number of traces. */
+                k?: number;
+                /** @description Smallest step / error of the fit that counts. Default: 4, with `skia` 50. */
+                interesting?: number | null;
+                /** @description Start, stop and fit as Skia Perf does. */
+                skia?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClusteringAnswer"];
                 };
             };
             /** @description The request cannot be used. */

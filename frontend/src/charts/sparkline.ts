@@ -45,7 +45,7 @@ export function findingSparkline(finding: Finding): TemplateResult {
 const TRACE_WIDTH = 160;
 
 /** All values of a trace. */
-export function traceSparkline({ positions, values }: Series): TemplateResult {
+export function traceSparkline({ positions, values }: Pick<Series, "positions" | "values">): TemplateResult {
   const first = positions[0] ?? 0;
   const width = (positions.at(-1) ?? first) - first || 1;
   const low = Math.min(...values);

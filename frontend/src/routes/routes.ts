@@ -3,6 +3,7 @@
 import { alertsFormat, type AlertsRoute } from "./alerts";
 import { auditFormat, type AuditRoute } from "./audit";
 import { benchmarkFormat, type BenchmarkRoute } from "./benchmark";
+import { clustersFormat, type ClustersRoute } from "./clusters";
 import { commitFormat, type CommitRoute } from "./commit";
 import { compareFormat, type CompareRoute } from "./compare";
 import { exploreFormat, type ExploreRoute } from "./explore";
@@ -30,6 +31,7 @@ export type Route =
   | BenchmarkRoute
   | ExploreRoute
   | CompareRoute
+  | ClustersRoute
   | AlertsRoute
   | StatusRoute
   | MissingRoute
@@ -50,6 +52,7 @@ const FORMATS: { [V in View]: RouteFormat<RouteOf<V>> } = {
   benchmark: benchmarkFormat,
   explore: exploreFormat,
   compare: compareFormat,
+  clusters: clustersFormat,
   alerts: alertsFormat,
   status: statusFormat,
   missing: missingFormat,

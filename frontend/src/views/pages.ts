@@ -47,6 +47,11 @@ export const PAGES: { [V in View]: Page<V> } = {
     load: () => import("./compare/view"),
     render: (route, { repositories }) => html`<kp-compare .route=${route} .repositories=${repositories}></kp-compare>`,
   },
+  clusters: {
+    load: () => import("./clusters/view"),
+    render: (route, { repositories }) =>
+      html`<kp-clusters .route=${route} .repositories=${repositories}></kp-clusters>`,
+  },
   alerts: {
     load: () => import("./alerts/view"),
     render: (route, { repositories, caller }) =>

@@ -27,6 +27,7 @@ _VIEWS: Final = (
     "/missing",
     "/quality",
     "/compare",
+    "/clusters",
     "/settings",
     "/tokens",
     "/audit",

@@ -2,6 +2,9 @@
 
 import { html, nothing } from "lit";
 import { selectField } from "../../templates/select-field";
+import { PUBLISHED } from "../../routes/address";
+import { clustersRoute } from "../../routes/clusters";
+import { routeUrl } from "../../routes/routes";
 import { formatUrl } from "../../routes/url";
 import { MAX_TRACES } from "../../state/plot/plot-loader";
 import { columnError } from "../../templates/column-error";
@@ -16,6 +19,7 @@ export function renderToolbar(context: ExploreContext) {
     <span class="figure faint" role="status">${traces ? countText(traces.total, "trace") : ""}</span>
     ${traces && traces.total > 1 ? renderPlotQuery(context, traces.total) : nothing}
     ${traces && traces.total > 0 && traces.total <= MAX_TRACES ? renderDownload(context) : nothing}
+    ${traces && traces.total > 1 && PUBLISHED === undefined ? renderClustersLink(context) : nothing}
     <div id="query-error" class="formula-error" role="alert" ?hidden=${!queryError}>
       ${queryError ? columnError(context.route.query, queryError) : nothing}
     </div>
@@ -32,6 +36,11 @@ function renderPlotQuery(context: ExploreContext, total: number) {
   >
     ${text}
   </button>`;
+}
+
+function renderClustersLink({ route: { repository, query, first, last } }: ExploreContext) {
+  const url = routeUrl({ ...clustersRoute, repository, query, first, last });
+  return html`<a class="button small quiet" href=${url} title="Group the listed traces by their shape">Clusters</a>`;
 }
 
 /** All values of the traces, in full precision, with a column for each param; the server refuses more traces. */

@@ -9,7 +9,7 @@ from knickpoint.model.query import Query
 from knickpoint.server.schemas.breakdowns import BreakdownAnswer, ParamBreakdownAnswer, ValueShareAnswer
 from knickpoint.server.visible_repositories import VisibleRepositories
 
-__all__ = ["break_regression_down"]
+__all__ = ["break_regression_down", "param_answer"]
 
 _MOST_VALUES: Final = 20
 
@@ -26,11 +26,12 @@ def break_regression_down(visible: VisibleRepositories, regression: int) -> Brea
     traces = store.traces.count(repository)
     found = break_down((trace.key for trace in store.traces.get(ids)), store.traces.facets(repository, Query()), traces)
     return BreakdownAnswer(
-        regression=regression, members=len(ids), traces=traces, params=[_param_answer(each) for each in found]
+        regression=regression, members=len(ids), traces=traces, params=[param_answer(each) for each in found]
     )
 
 
-def _param_answer(found: ParamBreakdown) -> ParamBreakdownAnswer:
+def param_answer(found: ParamBreakdown) -> ParamBreakdownAnswer:
+    """Return the answer about one param, with its most common values."""
     return ParamBreakdownAnswer(
         name=found.name,
         distance=found.distance,

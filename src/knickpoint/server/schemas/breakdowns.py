@@ -10,15 +10,15 @@ __all__ = ["BreakdownAnswer", "ParamBreakdownAnswer", "ValueShareAnswer"]
 
 
 class ValueShareAnswer(Answer):
-    """A value of a param among the traces of a regression, and among all traces of its repository."""
+    """A value of a param among the traces of a regression or a cluster, and among those that they are compared with."""
 
     value: str = Field(description="Empty for traces without the param.")
-    members: int = Field(description="Traces of the regression that have it.")
-    traces: int = Field(description="Traces of the repository that have it.")
+    members: int = Field(description="Its traces that have it.")
+    traces: int = Field(description="Traces of the repository, or all clustered ones, that have it.")
 
 
 class ParamBreakdownAnswer(Answer):
-    """How often the traces of a regression have each value of a param."""
+    """How often the traces of a regression or a cluster have each value of a param."""
 
     name: str
     distance: float = Field(
@@ -26,9 +26,7 @@ class ParamBreakdownAnswer(Answer):
     )
     even: bool = Field(description="Whether the distance is no more than chance explains.")
     distinct: int = Field(description="Number of values, those included that are not listed.")
-    values: list[ValueShareAnswer] = Field(
-        description="At most 20, the one that most traces of the regression have first."
-    )
+    values: list[ValueShareAnswer] = Field(description="At most 20, the one that most of its traces have first.")
 
 
 class BreakdownAnswer(Answer):

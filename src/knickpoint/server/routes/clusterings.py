@@ -1,0 +1,46 @@
+"""The route that clusters the traces of a query."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from knickpoint.server.answers.clusterings import ClusteringRequest, cluster_query
+from knickpoint.server.routes.dependencies import MOST, LineName, RepositoryName, Visible
+from knickpoint.server.schemas.clusterings import ClusteringAnswer
+from knickpoint.watch.trace_clustering import ClusteringRules
+
+__all__ = ["router"]
+
+router = APIRouter(tags=["traces"])
+
+
+@router.get("/clustering")
+def get_clustering(
+    visible: Visible,
+    *,
+    repository: RepositoryName = "",
+    line: LineName = "",
+    query: Annotated[str, Query(max_length=2000, description="Which traces. Default: all.")] = "",
+    first: Annotated[int, Query(ge=0, le=MOST, description="First position on the line.")] = 0,
+    last: Annotated[
+        int | None, Query(ge=0, le=MOST, description="Last position, inclusive. Default: the newest.")
+    ] = None,
+    commits: Annotated[
+        int, Query(ge=2, le=5000, description="How many of these commits count: the newest that were measured.")
+    ] = 250,
+    k: Annotated[int, Query(ge=0, le=1000, description="Clusters to look for. Default: by the number of traces.")] = 0,
+    interesting: Annotated[
+        float | None,
+        Query(ge=0, le=1e6, description="Smallest step / error of the fit that counts. Default: 4, with `skia` 50."),
+    ] = None,
+    skia: Annotated[bool, Query(description="Start, stop and fit as Skia Perf does.")] = False,
+) -> ClusteringAnswer:
+    """Group the traces of a query by their shape, and fit a step to each group, as an alert with the method `cluster` does.
+
+    The strongest step comes first. Nothing is stored, and the same values give the same clusters. At most 5,000,000 values,
+    traces times commits, are clustered at a time.
+    """
+    rules = ClusteringRules(k, interesting, skia)
+    return cluster_query(visible, ClusteringRequest(repository, line, query, first, last, commits, rules))

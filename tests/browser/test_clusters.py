@@ -1,0 +1,39 @@
+"""Clusters of chosen traces in a real browser."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+from tests.browser.conftest import violations
+from tests.server.story import SLOWER, commit_hash
+
+pytestmark = pytest.mark.browser
+
+
+def test_traces_are_clustered_by_form_and_lead_to_their_plot(page: Page, shared_address: str) -> None:
+    page.goto(f"{shared_address}/explore?q=-idlest")
+    page.get_by_role("link", name="Clusters").click()
+    expect(page.get_by_label("Query")).to_have_value("-idlest")
+    page.get_by_label("Clusters", exact=True).fill("3")
+    page.get_by_role("button", name="Cluster", exact=True).press("Enter")
+    rows = page.get_by_role("table", name="Clusters").get_by_role("row")
+    expect(rows.nth(1)).to_contain_text("interesting")
+    slower = rows.filter(has_text=commit_hash(SLOWER)[:7])
+    expect(slower).to_contain_text("2 traces")
+    page.reload()
+    expect(page.get_by_label("Clusters", exact=True)).to_have_value("3")
+    assert violations(page) == []
+    slower.get_by_role("link", name="2 traces").click()
+    page.wait_for_url(re.compile(r"/explore\\?.*traces="))
+    expect(page.get_by_text("2 lines")).to_be_visible()
+
+
+def test_what_cannot_be_clustered_says_why_and_keeps_the_form(
+    page: Page, shared_address: str, expected_errors: list[str]
+) -> None:
+    expected_errors.append("400")
+    page.goto(f"{shared_address}/clusters?first=50&last=20&k=0")
+    expect(page.get_by_role("alert")).to_contain_text("no stretch of the line")
+    expect(page.get_by_label("First commit (position)")).to_have_value("50")
