@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Required, TypedDict
 
 import pytest
 from tests.instance.bisections.bisectable import CULPRIT, Bisectable, QuickPool, profile
 from tests.notify.conftest import serving
-from tests.notify.github_server import GitHubServer
 from tests.notify.mail_servers import MailBox, serving_mail
-from tests.notify.tracker_server import TOKEN
+from tests.notify.tracker_server import TOKEN, TrackerServer
+from tests.notify.tracker_world import KINDS, server_of
 from tests.watch.conftest import QUICK
 
 from knickpoint.history import Git
@@ -26,13 +27,29 @@ from knickpoint.notify.settings import ChannelKind, ChannelSettings
 from knickpoint.watch.triage.decisions import Targets
 
 
+class Address(TypedDict, total=False):
+    """Where a tracker keeps the tickets of a project, and who writes them."""
+
+    kind: Required[ChannelKind]
+    project: Required[str]
+    user: str
+
+
+ADDRESSES: dict[str, Address] = {
+    "github": {"kind": ChannelKind.GITHUB, "project": "ada/textmill"},
+    "gitlab": {"kind": ChannelKind.GITLAB, "project": "tools/textmill"},
+    "jira": {"kind": ChannelKind.JIRA, "project": "PERF", "user": "ada@example.org"},
+    "jira server": {"kind": ChannelKind.JIRA, "project": "PERF"},
+}
+
+
 @dataclass
 class Announced:
     """An instance whose regression was announced by mail and in a ticket, and where both arrive."""
 
     slowed: Bisectable
     box: MailBox
-    tracker: GitHubServer
+    tracker: TrackerServer
     pool: QuickPool
     instance: Instance
 
@@ -60,9 +77,9 @@ class Announced:
 
 
 @contextmanager
-def announcing(slowed: Bisectable, *channels: str) -> Iterator[Announced]:
-    """Announce the regression through ``channels``; a mail server and a tracker listen."""
-    with serving_mail() as box, serving(GitHubServer()) as tracker:
+def announcing(slowed: Bisectable, *channels: str, kind: str = "github") -> Iterator[Announced]:
+    """Announce the regression through ``channels``; a mail server and a tracker of one ``kind`` listen."""
+    with serving_mail() as box, serving(server_of(kind)) as tracker:
         mails = ChannelSettings(
             "mails",
             ChannelKind.MAIL,
@@ -71,7 +88,7 @@ def announcing(slowed: Bisectable, *channels: str) -> Iterator[Announced]:
             to=("list@example.org",),
             authors=False,
         )
-        code = ChannelSettings("code", ChannelKind.GITHUB, server=tracker.url, token=TOKEN, project="ada/textmill")
+        code = ChannelSettings("code", **ADDRESSES[kind], server=tracker.url, token=TOKEN)
         config = replace(slowed.instance.config, channels={"mails": mails, "code": code})
         instance = replace(slowed.instance, config=config)
         store = instance.store
@@ -117,6 +134,17 @@ def test_a_change_that_does_not_show_again_is_one_mail_and_one_comment_with_what
         assert "101 ms" in text
         assert "Look for what else differed when the values changed" in text
     assert kinds(announced) == [AnnouncementKind.REGRESSED, AnnouncementKind.BISECTED]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_outcome_is_a_comment_in_the_tickets_of_every_tracker(slowed: Bisectable, kind: str) -> None:
+    with announcing(slowed, "code", kind=kind) as announced:
+        announced.pool.level = level(100.8)
+        announced.bisect()
+        announced.send()
+        (comment,) = announced.comments()
+    assert "Not reproducible: " in comment
+    assert "The change did not show again: " in " ".join(comment.split())
 
 
 def test_a_search_that_gives_up_says_why_and_what_to_raise(announced: Announced) -> None:
