@@ -9,6 +9,7 @@
     python benchmarks/accuracy.py sizes       # intervals of sizes, on generated noise
     python benchmarks/accuracy.py samples     # several samples of a commit
     python benchmarks/accuracy.py noise       # changes of the noise
+    python benchmarks/accuracy.py siblings    # weak changes that related traces share
     python benchmarks/accuracy.py rates       # false alarms by length of the series, and in other repositories
     python benchmarks/accuracy.py --forests F # labelled series, each by the forest that never saw its repository
 
@@ -49,6 +50,7 @@ from accuracy_score import (
     within,
 )
 from accuracy_series import Labelled, place_of_series, read_labelled
+from accuracy_siblings import sibling_rows
 from accuracy_sizes import size_rows
 from accuracy_spread import spread_rows
 from knickpoint.detect import find_steps
@@ -66,9 +68,9 @@ SERIES: Final = 1000
 PEER_SERIES: Final = 200
 """How many of them a peer gets, which takes a hundred times as long."""
 
-_PARTS: Final = ("generated", "drift", "sizes", "samples", "noise", "rates", "labelled")
+_PARTS: Final = ("generated", "drift", "sizes", "samples", "noise", "siblings", "rates", "labelled")
 
-_ALONE: Final = {"sizes": size_rows, "samples": sample_rows, "noise": spread_rows}
+_ALONE: Final = {"sizes": size_rows, "samples": sample_rows, "noise": spread_rows, "siblings": sibling_rows}
 """Parts that are measured without a peer."""
 
 SCRIPT: Final = Path(__file__).resolve().parent / "accuracy_peers.py"

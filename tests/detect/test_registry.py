@@ -50,8 +50,12 @@ def test_every_built_in_method_has_the_name_that_it_is_found_by() -> None:
 
 
 def test_methods_say_their_kind() -> None:
-    kinds = {method.kind: name for name, method in METHODS.items() if method.kind is not MethodKind.SERIES}
-    assert kinds == {MethodKind.JOINT: "e_divisive_joint", MethodKind.GROUP: "cluster"}
+    kinds = {name: method.kind for name, method in METHODS.items() if method.kind is not MethodKind.SERIES}
+    assert kinds == {
+        "cluster": MethodKind.GROUP,
+        "e_divisive_joint": MethodKind.JOINT,
+        "siblings": MethodKind.JOINT,
+    }
 
 
 def test_a_method_of_another_kind_is_refused_with_those_that_fit() -> None:

@@ -20,8 +20,16 @@ from typing import TYPE_CHECKING, Any, Final
 from knickpoint.detect.batch import find_steps_many
 from knickpoint.detect.local_levels import estimate_sizes
 from knickpoint.detect.method import Method, MethodKind
-from knickpoint.detect.registry import METHODS, judges_groups, load_method, package_of, parameters_of, presets_of
-from knickpoint.detect.several_series import explain_jointly, find_clusters
+from knickpoint.detect.registry import (
+    METHODS,
+    judges_groups,
+    load_method,
+    makes_clusters,
+    package_of,
+    parameters_of,
+    presets_of,
+)
+from knickpoint.detect.several_series import explain_jointly, find_clusters, find_steps_jointly
 from knickpoint.detect.single_series import explain, find_steps
 
 if TYPE_CHECKING:
@@ -40,14 +48,17 @@ __all__ = [
     "explain_jointly",
     "find_clusters",
     "find_steps",
+    "find_steps_jointly",
     "find_steps_many",
     "judge",
     "judges_groups",
     "load_method",
+    "makes_clusters",
     "modes",
     "package_of",
     "parameters_of",
     "presets_of",
+    "siblings",
     "step_fit",
     "t_test",
     "threshold",

@@ -19,13 +19,13 @@ Answer = TypeVar("Answer")
 class MethodKind(Enum):
     """What a method takes, and what it returns.
 
-    ======  =================================  ===================================================
+    ======  =================================  ================================================
     kind    takes                              returns
-    ======  =================================  ===================================================
+    ======  =================================  ================================================
     SERIES  one series, 1-D                    a ``Detection``
-    JOINT   several series, traces x commits   a ``Detection`` for each, all at the same commits
+    JOINT   several series, traces x commits   a ``Detection`` for each
     GROUP   the same, and the trace keys       ``Cluster`` objects, each of traces of one shape
-    ======  =================================  ===================================================
+    ======  =================================  ================================================
 
     In all of them ``nan`` stands for a missing value.
     """
@@ -49,6 +49,8 @@ class Method(Generic[Answer]):
             share the work of many series.
         detect_many: for ``SERIES``: gives the steps of each row of a frame in less time than one by one; with the
             parameters of ``detect``.
+        own_steps: for ``JOINT``: true when the steps of each trace are final; else the method says where the traces step
+            together, and a trace has a step only where its own values moved.
         fewest: for ``SERIES`` and ``JOINT``: gives, from all parameters by name, the number of values below which the method
             finds no step in any series; None where that is not known.
     """
@@ -60,6 +62,7 @@ class Method(Generic[Answer]):
     releases_gil: bool = False
     detect_many: Callable[..., Sequence[Sequence[Step]]] | None = None
     fewest: Callable[[Mapping[str, Any]], int] | None = None
+    own_steps: bool = False
 
     @property
     def parameters(self) -> dict[str, Value]:

@@ -16,7 +16,16 @@ from knickpoint.detect.parameters import Value
 from knickpoint.model.errors import InputError, PluginError
 from knickpoint.plugins import Plugin, find_plugins
 
-__all__ = ["ENTRY_POINTS", "METHODS", "judges_groups", "load_method", "package_of", "parameters_of", "presets_of"]
+__all__ = [
+    "ENTRY_POINTS",
+    "METHODS",
+    "judges_groups",
+    "load_method",
+    "makes_clusters",
+    "package_of",
+    "parameters_of",
+    "presets_of",
+]
 
 ENTRY_POINTS: Final = "knickpoint.methods"
 """The group of entry points under which other packages register methods."""
@@ -28,6 +37,7 @@ _BUILT_IN: Final[Mapping[str, str]] = {
     "e_divisive": "knickpoint.detect.methods.e_divisive.method:METHOD",
     "e_divisive_joint": "knickpoint.detect.methods.e_divisive.joint:METHOD",
     "modes": "knickpoint.detect.methods.modes.method:METHOD",
+    "siblings": "knickpoint.detect.methods.default.siblings.method:METHOD",
     "step_fit": "knickpoint.detect.methods.step_fit.method:METHOD",
     "t_test": "knickpoint.detect.methods.t_test.method:METHOD",
     "threshold": "knickpoint.detect.methods.threshold.method:METHOD",
@@ -112,6 +122,11 @@ def judges_groups(name: str) -> bool:
         return load_method(name).kind is not MethodKind.SERIES
     except (InputError, PluginError):
         return False
+
+
+def makes_clusters(name: str) -> bool:
+    """Return whether the method ``name`` says where traces step together, so that those that did are a cluster."""
+    return judges_groups(name) and not load_method(name).own_steps
 
 
 def package_of(name: str) -> str:

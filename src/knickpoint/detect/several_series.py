@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from knickpoint.detect.method import Method, MethodKind
 from knickpoint.detect.registry import load_method
-from knickpoint.model.step import Detection
+from knickpoint.model.step import Detection, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from knickpoint.model.cluster import Cluster
     from knickpoint.model.frame import Frame
 
-__all__ = ["explain_jointly", "find_clusters"]
+__all__ = ["explain_jointly", "find_clusters", "find_steps_jointly"]
 
 
 def explain_jointly(
@@ -35,6 +35,16 @@ def explain_jointly(
         replace(detection, parameters={**reported, **detection.parameters})
         for detection in chosen.detect(frame, **arguments)
     ]
+
+
+def find_steps_jointly(frame: ArrayLike | Frame, *, method: str, **parameters: object) -> list[tuple[Step, ...]]:
+    """Return the steps of each row of ``frame`` by a ``method`` that looks at several series together.
+
+    The parameters and errors are those of :func:`explain_jointly`, which also says what was rejected.
+    """
+    chosen: Method[list[Detection]] = load_method(method, MethodKind.JOINT)
+    found = chosen.detect(frame, **chosen.arguments(parameters), **chosen.without_candidates)
+    return [detection.steps for detection in found]
 
 
 def find_clusters(

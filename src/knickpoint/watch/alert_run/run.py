@@ -22,7 +22,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.detect import judges_groups
+from knickpoint.detect import makes_clusters
 from knickpoint.model.alert import Alert
 from knickpoint.model.announcement import DEFAULT_ANNOUNCEMENT_RULE, AnnouncementRule
 from knickpoint.model.commit import Repository
@@ -153,10 +153,10 @@ def _run_repository(
 
 
 def _keep_clusters(store: Store, plan: RepositoryPlan, results: Sequence[JobResult], summary: RunSummary) -> None:
-    """Keep the clusters of the alerts that judge traces together."""
+    """Keep the clusters of the alerts whose methods make some."""
     run = next((record.run for record in summary.alerts), 0)
     for result in results:
-        if judges_groups(result.job.alert.method) and not result.failure:
+        if makes_clusters(result.job.alert.method) and not result.failure:
             keep_clusters(store, result.job, result.comparison.groups, plan.lines, run=run)
 
 

@@ -2,7 +2,8 @@
 
 A method of the kind ``GROUP`` finds clusters of one shape in windows (:mod:`.cluster_windows`); one of the kind ``JOINT``
 finds the commits at which the traces step together. Either way a trace has a step only where its own values moved
-(:mod:`.member_checks`). The traces that step at one place the same way are one cluster.
+(:mod:`.member_checks`). The traces that step at one place the same way are one cluster. A method that decides about each
+trace itself, after a look at all of them, makes no clusters.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.detect import MethodKind, explain_jointly, load_method
+from knickpoint.detect import MethodKind, explain_jointly, find_steps_jointly, load_method, makes_clusters
 from knickpoint.detect.steps import build_steps
 from knickpoint.model.alert import Alert
 from knickpoint.model.cluster import FoundCluster, MemberVerdict
@@ -39,8 +40,9 @@ from knickpoint.watch.detection.cluster_windows import (
 )
 from knickpoint.watch.detection.found_clusters import GroupFrame, JudgedTrace, build_cluster
 from knickpoint.watch.detection.member_checks import TracePlace, judge_members, measure_own_steps
+from knickpoint.watch.detection.method_parameters import method_parameters
 
-__all__ = ["GroupClusters", "GroupDetection", "detect_groups"]
+__all__ = ["GroupClusters", "GroupDetection", "PreparedGroup", "detect_groups", "prepare_group"]
 
 Values = NDArray[np.floating[Any]]
 
@@ -63,14 +65,14 @@ class GroupDetection:
     """The steps of each trace of one group; the indices of ``steps[row]`` are columns of ``frame``.
 
     ``window`` is where the window of the alert lies in each row, and ``anchor`` the column of the change point from which
-    detection begins, -1 without one.
+    detection begins, -1 without one. ``found`` is None where the method makes no clusters.
     """
 
     frame: Frame
     steps: tuple[tuple[Step, ...], ...]
     window: WindowColumns
     anchor: int
-    found: GroupClusters
+    found: GroupClusters | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,12 +176,26 @@ def _clusters(frame: GroupFrame, found: _Found, verdicts: _Verdicts) -> tuple[Fo
     return tuple(built)
 
 
-def _detect_group(frame: Frame, alert: Alert, known: Mapping[int, Sequence[int]]) -> GroupDetection:
-    """Judge the traces of ``frame`` together; ``known`` has the columns of known change points by trace."""
+@dataclass(frozen=True, slots=True)
+class PreparedGroup:
+    """The traces of one group as a method gets them: ``values`` are those of the frame, without what the alert does not see.
+
+    ``columns`` are those at which any of the traces has a value. ``window`` and ``anchor`` are as in :class:`GroupDetection`.
+    """
+
+    frame: Frame
+    values: Values
+    columns: NDArray[np.int64]
+    window: WindowColumns
+    anchor: int
+
+
+def prepare_group(store: Store, alert: Alert, line: Line, trace_ids: Sequence[int]) -> PreparedGroup:
+    """Read the traces of one group; its window is that of the commits at which any of them has a value."""
+    frame = store.frames.read(line, trace_ids)
+    known = known_columns(store, alert, line, trace_ids, first=frame.first)
     held = ~np.isnan(frame.values)
     measured: NDArray[np.bool_] = np.any(held, axis=0)
-
-    # Find the window of the group: that of the commits at which any of its traces has a value.
     together = sorted({column for columns in known.values() for column in columns})
     group = window_columns(measured[None, :], alert.window, [together])
     window = window_columns(held, 0)
@@ -187,25 +203,34 @@ def _detect_group(frame: Frame, alert: Alert, known: Mapping[int, Sequence[int]]
         window = WindowColumns(
             *(np.repeat(column, len(held)) for column in (group.reported, group.start, group.anchor))
         )
-    values = blank_before_window(frame.values, window)
     columns = np.flatnonzero(measured)
     columns = columns[columns >= int(group.start[0])]
+    return PreparedGroup(frame, blank_before_window(frame.values, window), columns, window, int(group.anchor[0]))
+
+
+def _detect_group(group: PreparedGroup, alert: Alert) -> GroupDetection:
+    """Judge the traces of ``group`` together."""
+    frame, values = group.frame, group.values
+    if not makes_clusters(alert.method):
+        own = find_steps_jointly(values, method=alert.method, **method_parameters(alert))
+        return GroupDetection(frame, tuple(own), group.window, group.anchor, None)
 
     # Find where the method sees steps, and judge each trace there by its own values.
     find = _jointly if load_method(alert.method).kind is MethodKind.JOINT else _by_clusters
-    found = find(values, columns, alert)
+    found = find(values, group.columns, alert)
     verdicts = {(column, way): _judge(values, found[column, way], way) for column, way in found}
 
     # Traces that belong get their steps; each place and movement with such traces is a cluster.
     steps = _steps(values, found, verdicts, alert.method)
     key = group_key(alert, frame.traces[0])
-    clusters = _clusters(GroupFrame(key, frame.traces, values, frame.slots, columns), found, verdicts)
+    clusters = _clusters(GroupFrame(key, frame.traces, values, frame.slots, group.columns), found, verdicts)
+    measured = np.flatnonzero(np.any(~np.isnan(frame.values), axis=0)) + frame.first
     return GroupDetection(
         frame,
-        tuple(steps.get(row, ()) for row in range(len(held))),
-        window,
-        int(group.anchor[0]),
-        GroupClusters(key, np.flatnonzero(measured) + frame.first, clusters),
+        tuple(steps.get(row, ()) for row in range(len(values))),
+        group.window,
+        group.anchor,
+        GroupClusters(key, measured, clusters),
     )
 
 
@@ -223,6 +248,4 @@ def detect_groups(store: Store, alert: Alert, line: Line, trace_ids: NDArray[np.
     elif len(trace_ids):
         groups[()] = trace_ids.tolist()
     for key in sorted(groups):
-        frame = store.frames.read(line, groups[key])
-        known = known_columns(store, alert, line, groups[key], first=frame.first)
-        yield _detect_group(frame, alert, known)
+        yield _detect_group(prepare_group(store, alert, line, groups[key]), alert)

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.detect import explain, find_steps_many, judges_groups
+from knickpoint.detect import makes_clusters
 from knickpoint.model.alert import Alert
 from knickpoint.model.cluster import KeptCluster, KeptMember, MemberState
 from knickpoint.model.commit import Line, Repository, SlottedCommit
@@ -24,14 +23,13 @@ from knickpoint.model.params import decode_key
 from knickpoint.model.quarantine import QuarantineState
 from knickpoint.model.query import parse_query
 from knickpoint.model.regression import ChangePoint, Sighting
-from knickpoint.model.step import Candidate, Detection, Step
+from knickpoint.model.step import Candidate, Detection
 from knickpoint.store import Store
 from knickpoint.watch.alert_validation import reason_against
-from knickpoint.watch.detection.alert_window import blank_before_window, known_columns, window_columns
 from knickpoint.watch.detection.filters import refusal
-from knickpoint.watch.detection.method_parameters import method_parameters
-from knickpoint.watch.detection.settlement import evidence_of, settle_steps
+from knickpoint.watch.detection.settlement import evidence_of
 from knickpoint.watch.detection.sightings import sightings_of
+from knickpoint.watch.explanation.judged_trace import JudgedTrace, judge_trace
 from knickpoint.watch.explanation.parts import (
     AlertExplanation,
     ExplainedBisection,
@@ -121,15 +119,12 @@ class _Subject:
         line = self.lines.line(alert.line)
         if reason:
             return AlertExplanation(alert, line.name, reason)
-        if judges_groups(alert.method):
+        if makes_clusters(alert.method):
             return self._explain_clusters(alert, line)
 
         # Detect as a run does, and keep the candidates.
-        frame = self.store.frames.read(line, [self.trace.id])
-        known = known_columns(self.store, alert, line, [self.trace.id], first=frame.first)
-        window = window_columns(~np.isnan(frame.values), alert.window, [known.get(self.trace.id, ())])
-        values = np.asarray(blank_before_window(frame.values, window)[0], dtype=np.float64)
-        detection = explain(values, method=alert.method, **method_parameters(alert))
+        judged = judge_trace(self.store, alert, line, self.trace)
+        frame, detection = judged.frame, judged.detection
 
         # Keep what is near the commit that is asked for.
         measured = np.flatnonzero(~np.isnan(frame.values[0]))
@@ -147,9 +142,9 @@ class _Subject:
             "",
             detection,
             tuple(candidates),
-            self._steps(alert, frame, detection, measured, at, values=values, reported=int(window.reported[0])),
+            self._steps(alert, judged, measured, at),
             len(detection.candidates) - len(candidates),
-            self._flipping(detection, frame, values),
+            self._flipping(detection, frame, judged.values),
         )
 
     def _flipping(
@@ -204,30 +199,20 @@ class _Subject:
         return AlertExplanation(alert, line.name, reason, None, tuple(found), (), len(clusters) - len(found))
 
     def _steps(
-        self,
-        alert: Alert,
-        frame: Frame,
-        detection: Detection,
-        measured: NDArray[np.int64],
-        at: int | None,
-        *,
-        values: NDArray[np.float64],
-        reported: int,
+        self, alert: Alert, judged: JudgedTrace, measured: NDArray[np.int64], at: int | None
     ) -> tuple[ExplainedStep, ...]:
         """Return the steps that are asked for, each with what the alert does with it."""
-
-        def detect(views: NDArray[np.floating[Any]]) -> list[list[Step]]:
-            return find_steps_many(views, method=alert.method, threads=1, **method_parameters(alert))
-
-        (settlements,) = settle_steps(values[None, :], [detection.steps], detect, alert.settle_rule)
-        older = {int(frame.slots[step.index]) for step in detection.steps if alert.window and step.index <= reported}
+        frame, detection = judged.frame, judged.detection
+        older = {
+            int(frame.slots[step.index]) for step in detection.steps if alert.window and step.index <= judged.reported
+        }
         steps = [step for step in detection.steps if _near(measured, at, step.previous, step.index)]
         chosen = {step.index for step in steps}
         sightings = [
             sighting
             for step, sighting in zip(
                 detection.steps,
-                sightings_of(alert.name, frame, 0, detection.steps, self.lines, settlements=settlements),
+                sightings_of(alert.name, frame, 0, detection.steps, self.lines, settlements=judged.settlements),
                 strict=True,
             )
             if step.index in chosen
@@ -239,7 +224,7 @@ class _Subject:
                 sighting,
                 commits[sighting.suspect_range.slot],
                 *self._reason_and_point(alert, sighting, older=sighting.suspect_range.slot in older),
-                evidence_of(values, step).checks(),
+                evidence_of(judged.values, step).checks(),
                 self._machine(sighting),
             )
             for step, sighting in zip(steps, sightings, strict=True)

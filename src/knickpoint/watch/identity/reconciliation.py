@@ -12,7 +12,7 @@ import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from knickpoint.detect import judges_groups
+from knickpoint.detect import makes_clusters
 from knickpoint.model.regression import Condition, KnownPoint, PointUpdate, Sighting, SuspectRange, Transition
 from knickpoint.watch.identity.point_matching import Ruler, Spot, match_points
 
@@ -43,7 +43,7 @@ def _by_authority(point: Iterable[Sighting]) -> tuple[Sighting, ...]:
         sorted(
             point,
             key=lambda sighting: (
-                judges_groups(sighting.numbers.method),
+                makes_clusters(sighting.numbers.method),
                 -_evidence(sighting),
                 -(sighting.numbers.before.count + sighting.numbers.after.count),
                 sighting.alert,

@@ -1,0 +1,1 @@
+"""Siblings: what several related traces show together, and none of them by itself."""

@@ -1,0 +1,328 @@
+"""The default method on each of several related traces, and the weak steps that they share.
+
+Each trace has the steps that the default method finds in it. Then the traces are looked at together: around their common
+centre, where only a change that some of them made is left, and as they are, where a change that most of them made shows in
+their mean. A trace has a step there if its own values speak for it, more weakly than they would have to alone. The guide page
+``docs/guide/detect/siblings.md`` describes the method in full.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from knickpoint.detect.measured_series import check_frame, safe_unit
+from knickpoint.detect.method import Method, MethodKind
+from knickpoint.detect.methods.default.method import DRIFT_EFFECT, detect_default
+from knickpoint.detect.methods.default.model import FALSE_ALARMS
+from knickpoint.detect.methods.default.siblings.members import Membership, judge_siblings
+from knickpoint.detect.methods.default.siblings.scan import (
+    LEAST,
+    Reordering,
+    SharedChange,
+    find_shared_changes,
+    separations,
+)
+from knickpoint.detect.methods.default.siblings.views import View, around_centre, common_scale, deviations_of
+from knickpoint.detect.steps import build_steps
+from knickpoint.model.errors import InputError
+from knickpoint.model.frame import Frame
+from knickpoint.model.settlement import FindingKind
+from knickpoint.model.step import Candidate, Check, Detection, Step
+from knickpoint.native.segmentation.constants import SHORTEST
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["METHOD", "detect_siblings"]
+
+_NAME: Final = "siblings"
+_FEWEST: Final = 3
+"""Traces that can speak about each other: of two, none is the odd one out."""
+
+_NEAR: Final = 10
+"""Measured values within which a step of the trace is the shared change."""
+
+
+_OBJECTION: Final = 2.0
+"""Log-likelihood that counts as an objection: where a step lies, and whether it is one and no slope."""
+
+_LEAST_DOUBT: Final = 1e-12
+_OWN: Final = 0.5
+"""Share of what a trace seems to move around the centre that it has to move by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A shared change between ``first`` and ``stop``, and which of the traces moved with it.
+
+    ``score`` and ``share`` are those of the scan, None where the mean of all siblings has the step.
+    """
+
+    column: int
+    members: Membership
+    score: float | None
+    share: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Reason:
+    """Why a trace has a step: its score, the share of reordered histories, and the evidence."""
+
+    score: float
+    p_value: float | None
+    evidence: tuple[Check, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Trace:
+    """One of the traces that are judged together, ``number`` among them.
+
+    ``variance`` is that of values over ``unit`` around their level.
+    """
+
+    values: NDArray[np.float64]
+    number: int
+    unit: float
+    variance: float
+
+    def measured_from(self, column: int) -> int:
+        """Return the first column from ``column`` on with a value, the last such one where there is none."""
+        held = np.flatnonzero(~np.isnan(self.values))
+        return int(held[min(int(np.searchsorted(held, column)), held.size - 1)])
+
+    def are_near(self, one: int, other: int) -> bool:
+        """Return whether fewer than :data:`_NEAR` measured values lie between two columns."""
+        low, high = sorted((one, other))
+        return int(np.count_nonzero(~np.isnan(self.values[low:high]))) < _NEAR
+
+    def may_move(self, step: Step, column: int) -> bool:
+        """Return whether the values do not speak against the step being at ``column``."""
+        low, high = sorted((step.index, column))
+        between = self.values[low:high] / self.unit
+        before, after = step.before.mean / self.unit, step.after.mean / self.unit
+        cost = np.square(between - before) - np.square(between - after)
+        loss = float(np.nansum(cost)) * (1 if column > step.index else -1)
+        return step.before.first < column <= step.after.last and loss <= 2 * _OBJECTION * self.variance
+
+
+def detect_siblings(
+    frame: ArrayLike | Frame,
+    *,
+    false_alarms: float = FALSE_ALARMS,
+    modes: bool = True,
+    drift: bool = True,
+    drift_effect: float = DRIFT_EFFECT,
+    noise: bool = False,
+    p: float = 0.01,
+    permutations: int = 199,
+    seed: int = 0,
+    candidates: bool = True,
+) -> list[Detection]:
+    """Find the steps of each trace by the default method, and weaker ones that several siblings share.
+
+    Returns one detection for each trace. Traces that flip between levels or drift, and exact ones, keep what the default
+    method says and take no part in what is looked at together; neither does a group of fewer than three. The scan takes
+    O(traces x T) time and memory for each reordered history.
+
+    Args:
+        frame: related traces x commits, ``nan`` for missing.
+        false_alarms: As of the default method; so are ``modes``, ``drift``, ``drift_effect`` and ``noise``.
+        modes: Whether flips between the same levels are no steps.
+        drift: Whether a slow change is one finding.
+        drift_effect: Share of the level that a drift moves it by until it is reported.
+        noise: Whether lasting changes of the noise are findings.
+        p: Share of the reordered histories that may show a shared change as strong.
+        permutations: How many histories are reordered at most.
+        seed: Of the orders.
+        candidates: Whether to return the candidates, which takes more time.
+
+    Raises:
+        SeriesError: not a matrix of finite or missing numbers.
+        InputError: a parameter out of its range.
+    """
+    if not 0 < p < 1:
+        raise InputError(f"p is {p}", remedy="Give a probability between 0 and 1, such as 0.01.")
+    if permutations * p < 1 - p:
+        raise InputError(
+            f"{permutations} permutations cannot show p = {p:g}",
+            remedy=f"Give at least {math.ceil(1 / p) - 1} permutations.",
+        )
+    if seed < 0:
+        raise InputError(f"seed is {seed}", remedy="Give 0 or a positive number.")
+    matrix = check_frame(frame.values if isinstance(frame, Frame) else frame)
+    detect = partial(
+        detect_default,
+        false_alarms=false_alarms,
+        modes=modes,
+        drift=drift,
+        drift_effect=drift_effect,
+        noise=noise,
+        candidates=candidates,
+    )
+    alone = [detect(row) for row in matrix]
+
+    # Those that can speak about each other: noisy levels, and nothing else.
+    units = np.array([safe_unit(row[~np.isnan(row)]) for row in matrix])
+    scaled = matrix / units[:, None]
+    deviations = deviations_of(scaled)
+    rows = [row for row, found in enumerate(alone) if deviations[row] > 0 and _has_levels(found)]
+    if len(rows) < _FEWEST or matrix.shape[1] < 2 * LEAST:
+        return [_named(found) for found in alone]
+    view = common_scale(scaled[rows], deviations[rows])
+    places = [*_among_most(view, false_alarms), *_among_some(view, Reordering(permutations, p, seed))]
+
+    # Each of them has the steps of its own, and the shared ones that it moved with.
+    detections = list(alone)
+    for number, row in enumerate(rows):
+        trace = _Trace(matrix[row], number, float(units[row]), float(deviations[row]) ** 2 * view.memory)
+        detections[row] = _with_shared(trace, alone[row], places, keep=candidates)
+    return [_named(found) for found in detections]
+
+
+def _named(found: Detection) -> Detection:
+    """Return ``found`` as what this method found."""
+    return replace(found, method=_NAME, steps=tuple(replace(step, method=_NAME) for step in found.steps))
+
+
+def _has_levels(found: Detection) -> bool:
+    """Return whether a trace is made of levels: it neither drifts nor flips, and is measured often enough."""
+    return not found.flipping and all(step.estimate is None for step in found.steps)
+
+
+def _among_most(view: View, false_alarms: float) -> Iterator[_Place]:
+    """Yield the steps of the mean of the siblings with which at least half of them moved."""
+    steps = detect_default(view.mean, false_alarms=false_alarms, candidates=False).steps
+    columns = [step.index for step in steps if step.kind is FindingKind.STEP]
+    for column, members in zip(columns, _members(view, columns), strict=True):
+        if members.belongs.sum() >= len(members.belongs) / 2:
+            yield _Place(column, members, None, None)
+
+
+def _among_some(view: View, reordering: Reordering) -> Iterator[_Place]:
+    """Yield the changes that show around the centre of the siblings, with those that moved away from it.
+
+    Where most of them moved, the centre moved, and those that stayed seem to move the other way: their own values say that
+    they did not.
+    """
+    rest = around_centre(view)
+    found = find_shared_changes(rest, reordering, partial(_is_step, rest))
+    columns = [change.column for change in found]
+    as_they_are = _separations_at(view, columns)
+    for change, apart, members in zip(found, as_they_are, _members(rest, columns), strict=True):
+        moved = members.belongs
+        seems, is_so = members.separation[moved], members.way * apart[moved]
+        if 1 < moved.sum() <= len(moved) / 2 and is_so.mean() >= _OWN * seems.mean():
+            yield _Place(change.column, members, change.score, change.share)
+
+
+def _is_step(view: View, change: SharedChange) -> bool:
+    """Return whether two levels describe the traces that moved better than a line: a slow drift of several is no step."""
+    part = slice(change.first, change.stop)
+    values, held = view.values[:, part], view.held[:, part]
+    moved = judge_siblings(separations(values, held, view.memory)[:, change.column - change.first - 1]).belongs
+    if not moved.any():
+        return True
+    mean = View(values[moved], held[moved], view.dependence).mean
+    places = np.flatnonzero(~np.isnan(mean))
+    values, later = mean[places], places >= change.column - change.first
+    line = values - np.polyval(np.polyfit(places, values, 1), places)
+    levels = values - np.where(later, values[later].mean(), values[~later].mean())
+    gain = 1 + 2 * _OBJECTION * view.memory / places.size
+    return bool(np.square(levels).sum() * gain <= np.square(line).sum())
+
+
+def _members(view: View, columns: Sequence[int]) -> Iterator[Membership]:
+    """Yield which traces moved at each of the ascending ``columns``."""
+    return map(judge_siblings, _separations_at(view, columns))
+
+
+def _separations_at(view: View, columns: Sequence[int]) -> Iterator[NDArray[np.float64]]:
+    """Yield how far the levels of each trace are apart at each of ``columns``, from the column before to the next one."""
+    bounds = [0, *columns, view.values.shape[1]]
+    for first, column, stop in zip(bounds, bounds[1:], bounds[2:], strict=False):
+        part = slice(first, stop)
+        yield separations(view.values[:, part], view.held[:, part], view.memory)[:, column - first - 1]
+
+
+def _with_shared(trace: _Trace, found: Detection, places: Sequence[_Place], *, keep: bool) -> Detection:
+    """Return the detection of one trace with the shared changes that it moved with, and those that it did not as rejected."""
+    levels = {step.index: step for step in found.steps if step.kind is FindingKind.STEP}
+    added: dict[int, _Reason] = {}
+    examined: list[Candidate] = []
+    for place in places:
+        column = trace.measured_from(place.column)
+        checks = _checks(place, trace.number)
+        moved = bool(place.members.belongs[trace.number])
+        near = [index for index in (*levels, *added) if trace.are_near(index, column)]
+        if near and not moved:
+            continue
+        if near:
+            # A step of its own is the shared change; its place is that of the siblings where its own values do not object.
+            own = levels.pop(near[0], None)
+            if own:
+                moves = near == [own.index] and trace.may_move(own, column)
+                levels[column if moves else near[0]] = replace(own, evidence=(*own.evidence, *checks))
+            continue
+        if moved:
+            chance = float(place.members.chance[trace.number])
+            added[column] = _Reason(math.log(chance / max(1 - chance, _LEAST_DOUBT)), place.share, checks)
+            examined.append(Candidate(column, accepted=True, checks=checks))
+        else:
+            siblings = int(place.members.belongs.sum())
+            reason = f"{siblings} of its siblings moved here, and its own values do not say that it did"
+            examined.append(Candidate(column, accepted=False, checks=checks, reason=reason))
+    if not keep:
+        examined = []
+    candidates = tuple(sorted((*found.candidates, *examined), key=lambda candidate: candidate.index))
+    return replace(found, steps=_joined(trace.values, found.steps, levels, added), candidates=candidates)
+
+
+def _joined(
+    values: NDArray[np.float64], steps: Sequence[Step], levels: Mapping[int, Step], added: Mapping[int, _Reason]
+) -> tuple[Step, ...]:
+    """Return the steps at ``levels`` and the ``added`` ones, each level reaching to the next; other kinds stay as they are."""
+    if not added and all(step in steps for step in levels.values()):
+        return tuple(steps)
+    kept = [_Reason(step.score, step.p_value, step.evidence) for step in levels.values()]
+    described = [*kept, *added.values()]
+    both = build_steps(
+        values,
+        [*levels, *added],
+        method=_NAME,
+        scores=[each.score for each in described],
+        p_values=[each.p_value for each in described],
+        orders=[*(step.order for step in levels.values()), *range(len(steps), len(steps) + len(added))],
+        evidence=[each.evidence for each in described],
+    )
+    others = [step for step in steps if step.kind is not FindingKind.STEP]
+    return tuple(sorted((*both, *others), key=lambda step: step.index))
+
+
+def _checks(place: _Place, number: int) -> tuple[Check, ...]:
+    """Return the numbers that speak for or against a shared change in one trace."""
+    members = place.members
+    shared = (
+        (
+            Check("strength of the shared change", place.score),
+            Check("share of reordered histories as strong", place.share),
+        )
+        if place.score is not None and place.share is not None
+        else (Check("the mean of the siblings has a step here", 1.0),)
+    )
+    return (
+        Check("siblings that moved", float(members.belongs.sum())),
+        Check("siblings judged together", float(len(members.belongs))),
+        *shared,
+        Check("its levels apart the same way (standard errors)", float(members.separation[number])),
+        Check("chance that it moved with them", float(members.chance[number]), passed=bool(members.belongs[number])),
+    )
+
+
+METHOD: Final = Method(_NAME, MethodKind.JOINT, detect_siblings, fewest=lambda _found: 2 * SHORTEST, own_steps=True)
