@@ -98,7 +98,9 @@ def test_small_drifts_add_up_since_the_best_level() -> None:
         found, direction=Direction.REGRESSION, since_best=0.03, numbers=replace(found.numbers, relative_size=0.006)
     )
     alert = Alert("a", minimum_effect=0.01)
-    assert refusal(alert, small).startswith("the effect 0.600% is below")
+    refused = refusal(alert, small)
+    assert refused is not None
+    assert refused.reason.startswith("the effect 0.600% is below")
     assert not refusal(replace(alert, since=DriftReference.BEST), small)
     assert not refusal(Alert("a", since=DriftReference.BEST), small)
 
@@ -108,5 +110,6 @@ def test_a_drift_near_the_best_level_is_refused_with_the_distance() -> None:
     near = replace(
         found, direction=Direction.REGRESSION, since_best=0.002, numbers=replace(found.numbers, relative_size=0.02)
     )
-    reason = refusal(Alert("a", since=DriftReference.BEST), near)
-    assert reason == "the effect 0.200% over the best level before it is below the alert's minimum of 1.000%"
+    refused = refusal(Alert("a", since=DriftReference.BEST), near)
+    assert refused is not None
+    assert refused.reason == "the effect 0.200% over the best level before it is below the alert's minimum of 1.000%"

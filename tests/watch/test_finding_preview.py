@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +19,7 @@ from knickpoint.store import Store
 from knickpoint.watch.alert_config.applied_alerts import AlertChange, apply_alerts, compare_alerts
 from knickpoint.watch.alert_config.finding_preview import Preview, preview_alerts
 from knickpoint.watch.alert_config.work_preview import preview_kinds
+from knickpoint.watch.detection.alert_filter import Filter
 from knickpoint.watch.triage.decisions import Targets, decide
 
 from .conftest import QUICK, World, copied, levels
@@ -47,7 +48,7 @@ def counted(store: Store, alerts: Sequence[Alert], names: Collection[str]) -> di
     """Return the counts of findings; all traces have to be judged."""
     found = preview_alerts(store, alerts, names)
     assert all(each.complete for each in found.values())
-    return {name: replace(each, judged=0, traces=0) for name, each in found.items()}
+    return {name: replace(each, judged=0, traces=0, left_out={}) for name, each in found.items()}
 
 
 def live(world: World) -> int:
@@ -84,6 +85,27 @@ def test_a_changed_alert_loses_what_it_does_not_see_any_more(found: World, chang
     before = live(found)
     found.run(changed, PARSE)
     assert live(found) == before - lost.gone
+
+
+@pytest.mark.parametrize(
+    ("changed", "counts"),
+    [
+        (ALL, {}),
+        (replace(ALL, minimum_effect=0.3), {Filter.MINIMUM_EFFECT: 2}),
+        (replace(ALL, direction=AlertDirection.WORSE), {Filter.DIRECTION: 1}),
+        (
+            replace(ALL, minimum_change=3.0, direction=AlertDirection.WORSE),
+            {Filter.DIRECTION: 1, Filter.MINIMUM_CHANGE: 1},
+        ),
+        (replace(ALL, group_by=("kind",), minimum_traces=2), {Filter.MINIMUM_TRACES: 1}),
+    ],
+    ids=["nothing", "effect", "direction", "two filters", "group"],
+)
+def test_each_filter_says_how_many_steps_it_leaves_out(
+    found: World, changed: Alert, counts: Mapping[Filter, int]
+) -> None:
+    preview = preview_alerts(found.store, [changed, PARSE], ["all"])["all"]
+    assert preview.left_out == counts
 
 
 def test_an_alert_that_ran_and_was_never_applied_is_removed_like_any_other(world: World) -> None:

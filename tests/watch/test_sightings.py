@@ -12,7 +12,8 @@ from knickpoint.model.alert import Alert, AlertDirection
 from knickpoint.model.regression import Direction, Sighting, Status
 from knickpoint.model.settlement import SETTLED, FindingKind
 from knickpoint.model.unit import Better
-from knickpoint.watch.detection.filters import refusal
+from knickpoint.watch.detection.alert_filter import Filter
+from knickpoint.watch.detection.filters import Refusal, refusal
 from knickpoint.watch.detection.sightings import sightings_of
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.triage.decisions import Targets, decide
@@ -47,13 +48,14 @@ def test_the_movement_of_the_identity_stays_the_one_of_the_detector(world: World
 @pytest.mark.parametrize(("direction", "reported"), [("up", True), ("worse", True), ("down", False), ("better", False)])
 def test_an_alert_goes_by_the_local_level(world: World, direction: str, reported: bool) -> None:  # noqa: FBT001
     alert = replace(QUICK, direction=AlertDirection(direction))
-    assert (refusal(alert, seen(world, FALLING, 40)) == "") is reported
+    assert (refusal(alert, seen(world, FALLING, 40)) is None) is reported
 
 
 def test_a_step_that_left_the_local_level_is_reported_by_no_alert(world: World) -> None:
     found = seen(world, [10, 10, 10, 10, 10, 10, 10, 19, 10, 19], 5)
     assert (found.numbers.size, found.direction) == (0, Direction.UNKNOWN)
-    assert refusal(QUICK, found) == "the median of up to 20 values on each side is the same: the level did not change"
+    reason = "the median of up to 20 values on each side is the same: the level did not change"
+    assert refusal(QUICK, found) == Refusal(Filter.LEVEL, reason)
 
 
 def test_a_decision_outlives_that_the_local_level_turns_the_word_round(world: World) -> None:

@@ -5281,6 +5281,13 @@ export interface components {
              * @description Number of traces that were judged.
              */
             judged: number;
+            /**
+             * Left Out
+             * @description Steps that the alert finds and does not report, by the setting that leaves them out; `level` where the level stayed.
+             */
+            left_out: {
+                [key: string]: number;
+            };
             /** Name */
             name: string;
             /**

@@ -239,12 +239,14 @@ export class AlertEditor extends PageElement {
 
 /** "3 findings more, 1 of them history; 2 go, 1 of them decided; 40 of 40 traces were judged." */
 function previewText(preview: AlertPreview): string {
-  const { added, history, gone, decided, staying, judged, traces, complete } = preview;
+  const { added, history, gone, decided, staying, left_out, judged, traces, complete } = preview;
+  const left = Object.entries(left_out).map(([name, count]) => `${grouped(count)} by ${name}`);
   const least = complete ? "" : "at least ";
   const parts = [
     `${least}${countText(added, "finding")} more${history > 0 ? `, ${grouped(history)} of them history` : ""}`,
     `${least}${countText(gone, "finding")} less${decided > 0 ? `, ${grouped(decided)} of them decided about` : ""}`,
     staying > 0 ? `${grouped(staying)} stay because another alert finds them` : "",
+    left.length > 0 ? `found and left out: ${left.join(", ")}` : "",
     `${grouped(judged)} of ${countText(traces, "trace")} judged`,
   ];
   return `${parts.filter(Boolean).join("; ")}.`;

@@ -43,6 +43,12 @@ def _number(count: int) -> str:
     return f"{count:,}" if count else ""
 
 
+def _filters(preview: Preview) -> list[str]:
+    """Return how many steps each filter leaves out, as in "minimum_effect=40", the most first."""
+    counts = {each.value: count for each, count in preview.left_out.items()}
+    return [f"{name}={counts[name]}" for name in sorted(counts, key=lambda name: (-counts[name], name))]
+
+
 _PREVIEW = (
     Column("added", "findings added", text=_number, right=True),
     Column("history", "of them history", text=_number, right=True),
@@ -51,6 +57,7 @@ _PREVIEW = (
     Column("staying", "kept by others", text=_number, right=True),
     Column("off_list", "no more work", text=_number, right=True),
     Column("on_list", "new as work", text=_number, right=True),
+    Column("left_out", "left out by", text=", ".join),
 )
 _JUDGED = (Column("judged", right=True), Column("traces", right=True))
 _DIFFERENCE = (
@@ -198,6 +205,7 @@ def _counts(preview: Preview) -> Row:
         "staying": preview.staying,
         "off_list": preview.off_list,
         "on_list": preview.on_list,
+        "left_out": _filters(preview),
         "judged": preview.judged,
         "traces": preview.traces,
     }

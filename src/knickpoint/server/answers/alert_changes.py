@@ -102,7 +102,12 @@ def preview_alert(instance: Instance, caller: Caller, request: AlertPreviewReque
     removed = {request.name} if request.removed else set()
     found = preview_change(instance, changed, removed, seconds=request.seconds)
     return [
-        PreviewAnswer.of(preview, name=name, examples=_examples(instance.store, caller, preview.examples))
+        PreviewAnswer.of(
+            preview,
+            name=name,
+            left_out={each.value: count for each, count in preview.left_out.items()},
+            examples=_examples(instance.store, caller, preview.examples),
+        )
         for name, preview in found.items()
     ]
 

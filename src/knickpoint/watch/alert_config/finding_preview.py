@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -29,6 +30,7 @@ from knickpoint.watch.alert_run.comparison import (
 )
 from knickpoint.watch.alert_run.persistence import by_trace, point_updates
 from knickpoint.watch.alert_validation import reason_against
+from knickpoint.watch.detection.alert_filter import Filter
 from knickpoint.watch.detection.alert_groups import depends_on_group
 from knickpoint.watch.lines import Lines
 from knickpoint.work import Serial
@@ -51,7 +53,7 @@ class Preview:
     those that the alert no longer finds and that stay because another alert finds them. ``off_list`` and ``on_list`` count
     live findings that leave or join the work list because a kind changes. ``judged`` counts the traces that were looked at,
     of ``traces``; if they differ, the time was up, and all other numbers are "at least". ``examples`` are the largest of
-    those that are added.
+    those that are added. ``left_out`` counts, by filter, the steps in the judged traces that the alert will not report.
     """
 
     added: int = 0
@@ -64,6 +66,7 @@ class Preview:
     judged: int = 0
     traces: int = 0
     examples: tuple[Sighting, ...] = ()
+    left_out: Mapping[Filter, int] = field(default_factory=dict)
 
     def __add__(self, other: Preview) -> Preview:
         """Return the sum of both."""
@@ -78,6 +81,7 @@ class Preview:
             self.judged + other.judged,
             self.traces + other.traces,
             tuple(sorted((*self.examples, *other.examples), key=_falling_size)[:_EXAMPLES]),
+            Counter(self.left_out) + Counter(other.left_out),
         )
 
     @property
@@ -113,7 +117,7 @@ def preview_alerts(
             for name, effect in work.effects(chunk):
                 found[name] += effect
         for name, traces in work.traces.items():
-            found[name] += Preview(traces=traces)
+            found[name] += Preview(traces=traces, left_out=work.left_out.get(name, {}))
     return found
 
 
@@ -121,7 +125,7 @@ class _Work:
     """What the alerts ``names`` have to judge in one repository.
 
     ``traces`` counts, by alert, the traces that it watches, and those in which it found something and which it does not
-    watch any more.
+    watch any more. ``left_out`` has, by alert, what the filters of those refuse that count the traces of a group.
     """
 
     def __init__(self, store: Store, lines: Lines, names: Sequence[str], wanted: Mapping[str, Alert]) -> None:
@@ -130,6 +134,7 @@ class _Work:
         self._names = names
         self._jobs: list[AlertJob] = []
         self._whole: dict[int, list[TraceComparison]] = {}
+        self.left_out: dict[str, Mapping[Filter, int]] = {}
         self._concerned: dict[str, NDArray[np.int64]] = {}
         for name in names:
             alert = wanted.get(name)
@@ -151,7 +156,9 @@ class _Work:
         self._remember(left)
         for job in jobs:
             if depends_on_group(job.alert):
-                self._remember(AlertComparison.joined(list(self._compare(job, job.trace_ids))).changed)
+                compared = AlertComparison.joined(list(self._compare(job, job.trace_ids)))
+                self.left_out[name] = compared.left_out
+                self._remember(compared.changed)
             else:
                 self._jobs.append(job)
 
@@ -182,7 +189,9 @@ class _Work:
         for job in self._jobs:
             ids = np.intersect1d(job.trace_ids, chunk)
             if ids.size:
-                comparisons += AlertComparison.joined(list(self._compare(job, ids))).changed
+                compared = AlertComparison.joined(list(self._compare(job, ids)))
+                comparisons += compared.changed
+                yield job.alert.name, Preview(left_out=compared.left_out)
         yield from self._compared(comparisons)
         for name, concerned in self._concerned.items():
             yield name, Preview(judged=int(np.isin(chunk, concerned).sum()))

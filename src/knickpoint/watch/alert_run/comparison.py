@@ -6,7 +6,7 @@ is kept, so that the next run leaves them out.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -23,6 +23,7 @@ from knickpoint.model.settlement import SETTLED
 from knickpoint.store import Store
 from knickpoint.store.findings.rows import stored_step
 from knickpoint.watch.alert_run.alert_job import AlertJob, failure_of
+from knickpoint.watch.detection.alert_filter import Filter
 from knickpoint.watch.detection.clusters import GroupClusters
 from knickpoint.watch.detection.filters import reported_detections
 from knickpoint.watch.detection.trace_detection import SharedDetection, TraceDetection, detect_traces, detection_key
@@ -67,7 +68,7 @@ class AlertComparison:
     ``changed`` are the traces in which something differs. ``digests`` has, by trace, those of all traces in which the
     alert detected. ``kept``, ``added`` and ``lost`` count sightings. ``unwatched`` are traces that the alert no longer
     matches. ``failure`` says what ended the alert before all traces were compared, "" for nothing. ``groups`` has the
-    clusters of the groups that the alert judged.
+    clusters of the groups that the alert judged. ``left_out`` counts the steps that its filters refused.
     """
 
     changed: tuple[TraceComparison, ...] = ()
@@ -78,6 +79,7 @@ class AlertComparison:
     unwatched: tuple[int, ...] = ()
     failure: str = ""
     groups: tuple[GroupClusters, ...] = ()
+    left_out: Mapping[Filter, int] = field(default_factory=dict)
 
     @classmethod
     def joined(cls, parts: Sequence[AlertComparison]) -> AlertComparison:
@@ -91,6 +93,7 @@ class AlertComparison:
             unwatched=tuple(trace for part in parts for trace in part.unwatched),
             failure=next((part.failure for part in parts if part.failure), ""),
             groups=tuple(group for part in parts for group in part.groups),
+            left_out=sum((Counter(part.left_out) for part in parts), Counter()),
         )
 
 
@@ -206,7 +209,9 @@ class _Comparing:
         still = {each.trace.id: each.digest for each in detections if _is_still(each, stored)}
         return AlertComparison.joined(
             [
-                AlertComparison(digests=still),
+                AlertComparison(
+                    digests=still, left_out=Counter(each for found in detections for each in found.left_out)
+                ),
                 *(
                     _compare_trace(self.job, each, _of_alert(name, stored.get(each.trace.id, ())), self._lines)
                     for each in detections

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -14,6 +14,7 @@ from knickpoint.detect.local_levels import NEAR
 from knickpoint.model.alert import Alert, AlertDirection, DriftReference
 from knickpoint.model.regression import Direction, Sighting
 from knickpoint.model.settlement import FindingKind
+from knickpoint.watch.detection.alert_filter import Filter
 from knickpoint.watch.detection.alert_groups import GroupKey, group_key
 from knickpoint.watch.detection.digests import group_digests
 from knickpoint.watch.detection.method_parameters import least_drift
@@ -21,7 +22,7 @@ from knickpoint.watch.detection.trace_detection import TraceDetection
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.regressions.groups import Member, group_members
 
-__all__ = ["moved_together", "refusal", "reported_detections"]
+__all__ = ["Refusal", "moved_together", "refusal", "reported_detections"]
 
 _REFUSED: Final[Mapping[AlertDirection, Callable[[Sighting], bool]]] = {
     AlertDirection.BOTH: lambda _: False,
@@ -32,31 +33,42 @@ _REFUSED: Final[Mapping[AlertDirection, Callable[[Sighting], bool]]] = {
 }
 
 
-def refusal(alert: Alert, sighting: Sighting) -> str:
-    """Return why ``alert`` does not report ``sighting`` by itself, "" when it does.
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The filter that refuses a step, and why, in words."""
+
+    filter: Filter
+    reason: str
+
+
+def refusal(alert: Alert, sighting: Sighting) -> Refusal | None:
+    """Return why ``alert`` does not report ``sighting`` by itself, None when it does.
 
     A change of unknown direction is neither better nor worse; alerts for either report it. A step that left the local
     level as it was is reported by none.
     """
     numbers = sighting.numbers
     if not numbers.size:
-        return f"the median of up to {NEAR} values on each side is the same: the level did not change"
+        reason = f"the median of up to {NEAR} values on each side is the same: the level did not change"
+        return Refusal(Filter.LEVEL, reason)
     if _REFUSED[alert.direction](sighting):
         way = "up" if numbers.size > 0 else "down"
         what = way if sighting.direction is Direction.UNKNOWN else f"{way} (an {sighting.direction.value})"
         if sighting.direction is Direction.REGRESSION:
             what = f"{way} (a regression)"
-        return f"the alert reports {alert.direction.value} only, this goes {what}"
+        return Refusal(Filter.DIRECTION, f"the alert reports {alert.direction.value} only, this goes {what}")
     effect = _effect(alert, sighting)
     least = (
         max(alert.minimum_effect, least_drift(alert)) if sighting.kind is FindingKind.DRIFT else alert.minimum_effect
     )
     if effect < least:
         over = " over the best level before it" if alert.since is DriftReference.BEST else ""
-        return f"the effect {effect:.3%}{over} is below the alert's minimum of {least:.3%}"
+        reason = f"the effect {effect:.3%}{over} is below the alert's minimum of {least:.3%}"
+        return Refusal(Filter.MINIMUM_EFFECT, reason)
     if abs(numbers.size) < alert.minimum_change:
-        return f"the change by {abs(numbers.size):g} is below the alert's minimum of {alert.minimum_change:g}"
-    return ""
+        reason = f"the change by {abs(numbers.size):g} is below the alert's minimum of {alert.minimum_change:g}"
+        return Refusal(Filter.MINIMUM_CHANGE, reason)
+    return None
 
 
 def _effect(alert: Alert, sighting: Sighting) -> float:
@@ -93,16 +105,11 @@ def moved_together(
 
 
 def reported_detections(alert: Alert, detections: Iterable[TraceDetection], lines: Lines) -> Iterator[TraceDetection]:
-    """Yield ``detections`` with the sightings that ``alert`` reports, in their order.
+    """Yield ``detections`` with the sightings that ``alert`` reports, in their order, and the filters that left others out.
 
     Only a minimum of traces needs all detections at once; then each digest is that of the whole group.
     """
-    accepted = (
-        replace(found, sightings=tuple(sighting for sighting in found.sightings if not refusal(alert, sighting)))
-        if found.sightings
-        else found
-        for found in detections
-    )
+    accepted = (_accepted(alert, found) if found.sightings else found for found in detections)
     if alert.minimum_traces <= 1:
         yield from accepted
         return
@@ -115,4 +122,13 @@ def reported_detections(alert: Alert, detections: Iterable[TraceDetection], line
     for sighting in moved_together(alert, [each for found in held for each in found.sightings], groups, lines):
         kept.setdefault(sighting.trace_id, []).append(sighting)
     for found, digest in zip(held, digests.tolist(), strict=True):
-        yield replace(found, sightings=tuple(kept.get(found.trace.id, ())), digest=digest)
+        reported = tuple(kept.get(found.trace.id, ()))
+        lonely = (Filter.MINIMUM_TRACES,) * (len(found.sightings) - len(reported))
+        yield replace(found, sightings=reported, digest=digest, left_out=(*found.left_out, *lonely))
+
+
+def _accepted(alert: Alert, found: TraceDetection) -> TraceDetection:
+    """Return ``found`` with the sightings that the alert reports by themselves, and the filters that refused the others."""
+    refusals = [refusal(alert, sighting) for sighting in found.sightings]
+    accepted = tuple(each for each, refused in zip(found.sightings, refusals, strict=True) if not refused)
+    return replace(found, sightings=accepted, left_out=tuple(each.filter for each in refusals if each))

@@ -22,6 +22,7 @@ from knickpoint.model.regression import Sighting
 from knickpoint.model.settlement import Settlement, SettleRule
 from knickpoint.model.step import Step
 from knickpoint.store import Store
+from knickpoint.watch.detection.alert_filter import Filter
 from knickpoint.watch.detection.alert_groups import group_key
 from knickpoint.watch.detection.alert_window import (
     WindowColumns,
@@ -59,7 +60,7 @@ class TraceDetection:
     after the position ``reported_after``; those up to there only show which known ones are still found (see
     :mod:`knickpoint.watch.detection.alert_window`). ``digest`` stands for everything that the result depends on (see
     :mod:`knickpoint.watch.detection.digests`). ``group`` has the clusters of the whole group, in its first trace, where the
-    method judges traces together.
+    method judges traces together. ``left_out`` has the filter of the alert for each step that it does not report.
     """
 
     trace: Trace
@@ -68,6 +69,7 @@ class TraceDetection:
     sightings: tuple[Sighting, ...]
     digest: int
     group: GroupClusters | None = None
+    left_out: tuple[Filter, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

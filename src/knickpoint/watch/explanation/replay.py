@@ -237,9 +237,9 @@ class _Subject:
 
     def _reason_and_point(self, alert: Alert, sighting: Sighting, *, older: bool) -> tuple[str, ChangePoint | None]:
         """Return why the alert does not report the sighting, "" where it does, and the change point that it is."""
-        reason = refusal(alert, sighting)
-        if reason:
-            return reason, None
+        refused = refusal(alert, sighting)
+        if refused:
+            return refused.reason, None
         for point in self.points:
             here = (point.suspect_range.slot, point.movement) == (sighting.suspect_range.slot, sighting.movement)
             if here and alert.name in point.alerts:
