@@ -32,6 +32,14 @@ export default defineConfig({
     assetsInlineLimit: 0,
     license: { fileName: "third-party-licenses.md" },
     reportCompressedSize: true,
+    // Modules that several pages share are one file but for the charts: many small files compress worse.
+    rolldownOptions: {
+      output: {
+        codeSplitting: {
+          groups: [{ name: "shared", test: /src\/(api|routes|state|templates|text)\//, minShareCount: 2 }],
+        },
+      },
+    },
   },
   server: { proxy: { "/api": "http://127.0.0.1:8917" } },
   test: { include: ["tests/**/*.test.ts"] },

@@ -16,10 +16,8 @@ import {
   type Repository,
   type Run,
   type TicketMark,
-  type Trace,
   type QuarantinedValue,
   type RemeasuredValue,
-  type WithoutValue,
 } from "../../api/client";
 import type { Series } from "../../api/series";
 import "../../charts/chart";
@@ -37,14 +35,14 @@ import { ValueCache } from "../../state/plot/value-cache";
 import { firstError, Resource } from "../../state/resource";
 import { registerShortcuts } from "../../state/shortcuts";
 import { errorNotice, loadingNotice } from "../../templates/notice";
-import { traceName, traceText } from "../../text/trace-names";
+import { traceName } from "../../text/trace-names";
 import { renderChangeList } from "./change-list";
 import { renderCommitPanel } from "./commit-panel";
-import { changeAt, failureMarks, markOf, type FailureMark, type TraceContext } from "./context";
+import { changeAt, type FailureMark, type TraceContext } from "./context";
 import { renderExplanation } from "./explanation";
-import { missedMarks } from "./missed";
 import { chartPatterns } from "./patterns";
 import { renderPlot } from "./plot";
+import { candidatesOf, failuresOf, findingsOf, linesOf, marksOf } from "./plot-data";
 import { traceShortcuts } from "./shortcuts";
 import { loadSuspects, type SuspectList } from "./suspects";
 import { renderTitle } from "./title";
@@ -138,21 +136,10 @@ export class TraceView extends PageElement implements TraceContext {
       repository === undefined || line === undefined ? undefined : new CommitCache(repository, line),
   );
   private readonly linesOf = memoizeLast(linesOf);
-  private readonly findingsOf = memoizeLast((changes: Changes | undefined, gone: boolean): readonly Finding[] => [
-    ...(changes?.changes ?? []),
-    ...(gone ? (changes?.gone ?? []) : []),
-  ]);
-  private readonly marksOf = memoizeLast((findings: readonly Finding[], missed: readonly MissedChange[]) => [
-    ...findings.flatMap((finding) => markOf(finding) ?? []),
-    ...missedMarks(missed),
-  ]);
-  private readonly failuresOf = memoizeLast((runs: readonly WithoutValue[] | undefined, series: Series | undefined) =>
-    failureMarks(runs ?? [], series?.positions ?? []),
-  );
-  private readonly candidatesOf = memoizeLast(
-    (explanation: Explanation | undefined): readonly ChartCandidate[] => explanation?.candidates ?? [],
-  );
-
+  private readonly findingsOf = memoizeLast(findingsOf);
+  private readonly marksOf = memoizeLast(marksOf);
+  private readonly failuresOf = memoizeLast(failuresOf);
+  private readonly candidatesOf = memoizeLast(candidatesOf);
   private readonly patternsOf = memoizeLast(chartPatterns);
 
   private unregisterShortcuts: (() => void) | undefined;
@@ -350,13 +337,6 @@ export class TraceView extends PageElement implements TraceContext {
 
 function isSameTrace([id, line]: readonly unknown[], [otherId, otherLine]: readonly unknown[]): boolean {
   return id === otherId && line === otherLine;
-}
-
-/** The single line of the plot. */
-function linesOf(trace: Trace | undefined, series: Series | undefined): readonly ChartLine[] {
-  if (!trace || !series) return [];
-  const { id, params, unit } = trace;
-  return [{ id, label: traceText(params), unit, positions: series.positions, values: series.values }];
 }
 
 declare global {
