@@ -42,7 +42,7 @@ def test_a_weak_change_of_all_siblings_is_found_in_nearly_all() -> None:
 
 def test_a_weak_change_of_few_is_found_in_them_and_sweeps_none_of_the_others_along() -> None:
     found = [places(family(seed, 5)) for seed in range(FAMILIES)]
-    assert sum(near(each[:5]) for each in found) >= 0.5 * 5 * FAMILIES
+    assert sum(near(each[:5]) for each in found) >= 0.4 * 5 * FAMILIES
     assert sum(near(each[5:]) for each in found) <= 1
 
 
@@ -131,9 +131,19 @@ def test_a_step_says_what_its_siblings_did() -> None:
     checks = {check.name: check.value for check in step.evidence}
     assert checks["siblings judged together"] == 20
     assert checks["siblings that moved"] >= 18
-    assert checks["chance that it moved with them"] > 0.97
+    assert checks["chance that it moved with its siblings"] > 0.97
     assert step.before.mean == pytest.approx(frame[0, : step.index].mean())
     assert (found.method, step.method, step.kind) == ("siblings", "siblings", FindingKind.STEP)
+
+
+def test_every_step_that_siblings_placed_is_a_candidate_that_says_why() -> None:
+    for found in siblings(family(10, 20)):
+        for step in found.steps:
+            candidate = next(each for each in found.candidates if each.index == step.index)
+            assert candidate.accepted
+            assert any(check.passed and check.bound is not None for check in candidate.checks)
+        accepted = [each.index for each in found.candidates if each.accepted]
+        assert accepted == [step.index for step in found.steps]
 
 
 def test_a_trace_that_did_not_move_says_why_it_was_rejected() -> None:

@@ -70,6 +70,6 @@ def test_the_explanation_says_what_the_siblings_did(siblings: World) -> None:
     (alert,) = explain_trace(siblings.store, siblings.trace(moved), [ALERT]).alerts
     assert alert.detection is not None
     checks = {check.name for step in alert.detection.steps for check in step.evidence}
-    assert {"siblings that moved", "chance that it moved with them"} <= checks
+    assert {"siblings that moved", "chance that it moved with its siblings"} <= checks
     (alert,) = explain_trace(siblings.store, siblings.trace("a14"), [ALERT]).alerts
     assert any("of its siblings moved here" in each.candidate.reason for each in alert.candidates)

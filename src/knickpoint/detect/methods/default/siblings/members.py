@@ -14,12 +14,12 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Membership", "judge_siblings"]
+__all__ = ["SURE", "Membership", "judge_siblings"]
 
 _WRONG: Final = 0.01
 """Share of those that belong that are expected not to have moved."""
 
-_SURE: Final = 0.97
+SURE: Final = 0.97
 """Chance that each of them moved at least; where most moved, the share alone would take some along that did not."""
 
 _LEAST, _MOST = 2.0, 5.0
@@ -58,5 +58,5 @@ def judge_siblings(apart: NDArray[np.float64]) -> Membership:
     surest = np.argsort(-chance, kind="stable")
     wrong = np.cumsum(1 - chance[surest]) / np.arange(1, len(seen) + 1)
     belongs = np.zeros(len(seen), dtype=np.bool_)
-    belongs[surest[(wrong <= _WRONG) & (chance[surest] >= _SURE)]] = True
+    belongs[surest[(wrong <= _WRONG) & (chance[surest] >= SURE)]] = True
     return Membership(way, separation, chance, belongs)

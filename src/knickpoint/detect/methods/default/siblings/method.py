@@ -19,7 +19,7 @@ from knickpoint.detect.measured_series import check_frame, safe_unit
 from knickpoint.detect.method import Method, MethodKind
 from knickpoint.detect.methods.default.method import DRIFT_EFFECT, detect_default
 from knickpoint.detect.methods.default.model import FALSE_ALARMS
-from knickpoint.detect.methods.default.siblings.members import Membership, judge_siblings
+from knickpoint.detect.methods.default.siblings.members import SURE, Membership, judge_siblings
 from knickpoint.detect.methods.default.siblings.scan import (
     LEAST,
     Reordering,
@@ -51,8 +51,14 @@ _NEAR: Final = 10
 
 
 _OBJECTION: Final = 2.0
-"""Log-likelihood that counts as an objection: where a step lies, and whether it is one and no slope."""
+"""Log-likelihood by which two levels have to describe the traces better than a slope."""
 
+_LEFT: Final = 3.0
+"""Standard errors between the values on both sides of a step from which it is a change of its own beside a shared one."""
+
+_ELSEWHERE: Final = (
+    "it is the change that its siblings have at another commit, and its own values do not tell both places apart"
+)
 _LEAST_DOUBT: Final = 1e-12
 _OWN: Final = 0.5
 """Share of what a trace seems to move around the centre that it has to move by itself."""
@@ -102,14 +108,20 @@ class _Trace:
         low, high = sorted((one, other))
         return int(np.count_nonzero(~np.isnan(self.values[low:high]))) < _NEAR
 
-    def may_move(self, step: Step, column: int) -> bool:
-        """Return whether the values do not speak against the step being at ``column``."""
+    def is_shared(self, step: Step, column: int) -> bool:
+        """Return whether nothing is left of ``step`` once the trace has the shared change at ``column``.
+
+        The values between both places are compared with those beyond the step.
+        """
+        if not step.before.first < column <= step.after.last:
+            return False
         low, high = sorted((step.index, column))
-        between = self.values[low:high] / self.unit
-        before, after = step.before.mean / self.unit, step.after.mean / self.unit
-        cost = np.square(between - before) - np.square(between - after)
-        loss = float(np.nansum(cost)) * (1 if column > step.index else -1)
-        return step.before.first < column <= step.after.last and loss <= 2 * _OBJECTION * self.variance
+        beyond = slice(high, step.after.last + 1) if column < step.index else slice(step.before.first, low)
+        inner, outer = (part[~np.isnan(part)] / self.unit for part in (self.values[low:high], self.values[beyond]))
+        if not inner.size or not outer.size:
+            return True
+        error = math.sqrt(self.variance * (1 / inner.size + 1 / outer.size))
+        return abs(float(inner.mean() - outer.mean())) < _LEFT * error
 
 
 def detect_siblings(
@@ -256,19 +268,24 @@ def _with_shared(trace: _Trace, found: Detection, places: Sequence[_Place], *, k
     levels = {step.index: step for step in found.steps if step.kind is FindingKind.STEP}
     added: dict[int, _Reason] = {}
     examined: list[Candidate] = []
+    left: set[int] = set()
     for place in places:
         column = trace.measured_from(place.column)
         checks = _checks(place, trace.number)
         moved = bool(place.members.belongs[trace.number])
-        near = [index for index in (*levels, *added) if trace.are_near(index, column)]
+        near = [index for index in levels if trace.are_near(index, column) or trace.is_shared(levels[index], column)]
+        near += [index for index in added if trace.are_near(index, column)]
         if near and not moved:
             continue
         if near:
             # A step of its own is the shared change; its place is that of the siblings where its own values do not object.
-            own = levels.pop(near[0], None)
-            if own:
-                moves = near == [own.index] and trace.may_move(own, column)
-                levels[column if moves else near[0]] = replace(own, evidence=(*own.evidence, *checks))
+            step = levels.pop(near[0], None)
+            if step:
+                moves = near == [step.index] and trace.is_shared(step, column)
+                levels[column if moves else near[0]] = replace(step, evidence=(*step.evidence, *checks))
+                if moves and column != step.index:
+                    left.add(step.index)
+                    examined.append(Candidate(column, accepted=True, checks=checks))
             continue
         if moved:
             chance = float(place.members.chance[trace.number])
@@ -280,7 +297,11 @@ def _with_shared(trace: _Trace, found: Detection, places: Sequence[_Place], *, k
             examined.append(Candidate(column, accepted=False, checks=checks, reason=reason))
     if not keep:
         examined = []
-    candidates = tuple(sorted((*found.candidates, *examined), key=lambda candidate: candidate.index))
+    own = (
+        replace(each, accepted=False, reason=_ELSEWHERE) if each.accepted and each.index in left else each
+        for each in found.candidates
+    )
+    candidates = tuple(sorted((*own, *examined), key=lambda candidate: candidate.index))
     return replace(found, steps=_joined(trace.values, found.steps, levels, added), candidates=candidates)
 
 
@@ -321,7 +342,13 @@ def _checks(place: _Place, number: int) -> tuple[Check, ...]:
         Check("siblings judged together", float(len(members.belongs))),
         *shared,
         Check("its levels apart the same way (standard errors)", float(members.separation[number])),
-        Check("chance that it moved with them", float(members.chance[number]), passed=bool(members.belongs[number])),
+        Check(
+            "chance that it moved with its siblings",
+            float(members.chance[number]),
+            ">=",
+            SURE,
+            passed=bool(members.belongs[number]),
+        ),
     )
 
 
