@@ -168,6 +168,12 @@ def test_parameters_out_of_range_are_named(given: dict[str, float], says: str) -
         siblings(family(1, 0, rows=3), **given)
 
 
+def test_more_values_than_fit_into_memory_are_refused_with_what_to_do() -> None:
+    with pytest.raises(InputError, match="40,001 traces x 250 commits are too many") as refused:
+        siblings(np.broadcast_to(np.float32(1), (40_001, 250)))
+    assert "group_by" in refused.value.remedy
+
+
 def test_what_is_no_matrix_is_refused() -> None:
     with pytest.raises(SeriesError):
         siblings([1.0, 2.0])

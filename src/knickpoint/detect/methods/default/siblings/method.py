@@ -46,6 +46,9 @@ _NAME: Final = "siblings"
 _FEWEST: Final = 3
 """Traces that can speak about each other: of two, none is the odd one out."""
 
+_MOST_VALUES: Final = 10_000_000
+"""Values of a group: so many take about a gigabyte while histories are reordered."""
+
 _NEAR: Final = 10
 """Measured values within which a step of the trace is the shared change."""
 
@@ -157,7 +160,7 @@ def detect_siblings(
 
     Raises:
         SeriesError: not a matrix of finite or missing numbers.
-        InputError: a parameter out of its range.
+        InputError: a parameter out of its range, or more than 10,000,000 values.
     """
     if not 0 < p < 1:
         raise InputError(f"p is {p}", remedy="Give a probability between 0 and 1, such as 0.01.")
@@ -169,6 +172,11 @@ def detect_siblings(
     if seed < 0:
         raise InputError(f"seed is {seed}", remedy="Give 0 or a positive number.")
     matrix = check_frame(frame.values if isinstance(frame, Frame) else frame)
+    if matrix.size > _MOST_VALUES:
+        raise InputError(
+            f"{matrix.shape[0]:,} traces x {matrix.shape[1]:,} commits are too many values to look at together",
+            remedy=f"Give at most {_MOST_VALUES:,}; in an alert, group_by says which traces are related.",
+        )
     detect = partial(
         detect_default,
         false_alarms=false_alarms,
