@@ -113,16 +113,15 @@ def hold_until_known(
         quarantine_waiting(destination.store, held.id, "and too many files wait")
 
 
-def release_former(store: Store, repository: Repository, source: str) -> None:
-    """Take what was held of ``source`` out of the waiting files and the quarantine: it arrived again."""
-    latest = store.ledger.latest(source)
-    if latest is not None and latest.state is FileState.WAITING:
+def release_former(store: Store, repository: Repository, former: FileEntry | None) -> None:
+    """Take what was held of a file out of the waiting files and the quarantine: it arrived again."""
+    if former is not None and former.state is FileState.WAITING:
         for held in store.ledger.waiting(repository, payloads=False):
-            if held.source == source:
+            if held.source == former.source:
                 store.ledger.release(held.id)
-    if latest is not None and latest.state is FileState.QUARANTINED:
+    if former is not None and former.state is FileState.QUARANTINED:
         for refused in store.ledger.quarantined(payloads=False):
-            if refused.source == source:
+            if refused.source == former.source:
                 store.ledger.discharge(refused.id)
 
 

@@ -131,7 +131,7 @@ class ImportPipeline:
         """
         kept = False
         try:
-            with suppress(_UndoError), self.destination.store.transaction():
+            with suppress(_UndoError), self.destination.store.transaction(whole=True):
                 yield
                 if self.dry_run:
                     raise _UndoError

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from knickpoint.store.access.audit_log import acting_from
+from knickpoint.store.commits.commit_rows import RecordedCommits
 from knickpoint.store.events.outbox import Event, EventCount, Outbox
 from knickpoint.store.events.packed_ids import pack_ids, unpack_ids
 from knickpoint.store.events.payloads import EventKind
@@ -26,6 +27,7 @@ __all__ = [
     "Outbox",
     "Quarantined",
     "Receipt",
+    "RecordedCommits",
     "Run",
     "RunHead",
     "RunKind",

@@ -106,14 +106,14 @@ class Store:
         """The path or the address of the store, without a password."""
         return self.database.where
 
-    def transaction(self, *, wait: bool = True) -> AbstractContextManager[Connection]:
+    def transaction(self, *, wait: bool = True, whole: bool = False) -> AbstractContextManager[Connection]:
         """Group writes of several areas: all take place, or none.
 
         A transaction inside another one joins it; when it fails, only its own writes are undone, and the
-        outer one goes on if it catches the error. ``wait=False`` raises a BusyError at once while another process
-        writes.
+        outer one goes on if it catches the error. Inside a ``whole`` one, which is faster, everything is undone then.
+        ``wait=False`` raises a BusyError at once while another process writes.
         """
-        return self.database.transaction(wait=wait)
+        return self.database.transaction(wait=wait, whole=whole)
 
     def seal(self, *, everything: bool = False) -> Sealed:
         """Seal values of commits that no longer change, so that they are read fast; for the worker, and after an import.

@@ -18,7 +18,7 @@ from knickpoint.ingest.commit_sources.line_update import write_line
 from knickpoint.model.commit import Commit, Line, Repository, SlottedCommit
 
 if TYPE_CHECKING:
-    from knickpoint.store import Store
+    from knickpoint.store import RecordedCommits, Store
 
 __all__ = ["AddedCommits", "ResultLines"]
 
@@ -55,10 +55,8 @@ class ResultLines:
         """
         if not commits:
             return AddedCommits()
-        # The newest commit so far is read before the new ones join it.
-        latest = self.store.commits.latest(self.repository)
-        retimed = self.store.commits.retimed(self.repository, commits)
-        slots = self.store.commits.add(self.repository, commits)
+        recorded = self.store.commits.record(self.repository, commits)
+        slots, retimed = recorded.slots, recorded.retimed
         # The pairs that this file states; the store returns those that are new.
         default = self._default(branch)
         order = list(dict.fromkeys([*(self._end(branch, default) if at_end else ()), *slots.values()]))
@@ -66,7 +64,7 @@ class ResultLines:
         new_pairs = self.store.commits.add_order(self.repository, pairs)
         # The line: the default one, or that of a branch, which a changed time on the default line can move too.
         if branch in _USUAL or branch == default:
-            contradicts = self._extend_default(default, commits, slots, new_pairs, latest, retimed=retimed)
+            contradicts = self._extend_default(default, commits, recorded, new_pairs)
             return AddedCommits(slots, contradicts)
         if retimed:
             self._sort_default(default, ())
@@ -90,19 +88,19 @@ class ResultLines:
         self,
         name: str,
         commits: Sequence[Commit],
-        slots: Mapping[str, int],
+        recorded: RecordedCommits,
         new_pairs: Sequence[tuple[int, int]],
-        latest: SlottedCommit | None,
-        *,
-        retimed: bool,
     ) -> bool:
         """Put ``commits`` onto the default line; return whether pairs contradict each other."""
-        known = self.store.commits.on_line(self.repository, name, list(slots.values()))
+        slots = recorded.slots
+        earlier = [slot for slot in slots.values() if slot not in recorded.new]
+        known = self.store.commits.on_line(self.repository, name, earlier) if earlier else set()
         new = {slots[commit.hash]: order_key(commit) for commit in commits if slots[commit.hash] not in known}
-        if not (new or new_pairs or retimed):
+        if not (new or new_pairs or recorded.retimed):
             return False
-        # Usually all are later than the newest commit: they are appended, and the line is not sorted again.
-        if not retimed and _all_later(new.values(), latest) and all(after in new for _, after in new_pairs):
+        # Usually all are later than the newest commit so far: they are appended, and the line is not sorted again.
+        latest = self.store.commits.latest(self.repository, min(recorded.new, default=None))
+        if not recorded.retimed and _all_later(new.values(), latest) and all(after in new for _, after in new_pairs):
             order, knot = merge_orders(new, [pair for pair in new_pairs if pair[0] in new])
             self.store.commits.append_line(self.repository, name, order)
             self.store.rewrites.announce(self.repository, order)

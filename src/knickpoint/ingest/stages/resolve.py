@@ -23,7 +23,7 @@ from knickpoint.ingest.unmeasured import keys_without_trace, take_apart
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.model.report import Problem, RunReport, Severity
-from knickpoint.store import Store
+from knickpoint.store import FileEntry, Store
 
 __all__ = ["NamedRuns", "ResolvedRun", "ResolvedRuns", "name_runs", "resolve_commit_name", "resolve_runs"]
 
@@ -61,6 +61,7 @@ class ResolvedRuns:
     """The runs of a file, related to the commits of a repository.
 
     ``reports`` are all runs, ``runs`` those whose commit the repository has; ``unknown`` are the commits of the others.
+    ``former`` is the newest entry of the file in the ledger.
     """
 
     read: ReadResults
@@ -68,6 +69,7 @@ class ResolvedRuns:
     reports: tuple[RunReport, ...]
     runs: tuple[ResolvedRun, ...]
     unknown: tuple[str, ...]
+    former: FileEntry | None
     content_hash: str
     warnings: tuple[Problem, ...]
     notes: tuple[str, ...]
@@ -114,7 +116,8 @@ def resolve_runs(named: NamedRuns, source: CommitSource, store: Store, order: Co
     slots = [commits.slots[each.run.revision] for each in placed]
     unknown = dict.fromkeys(each.run.revision for each in runs if each.run.revision not in commits.slots)
     # Identities: as the store knows the runs already, and different for each run of the file.
-    identities = _numbered(_identities(read.file, store, repository, placed, slots))
+    former = store.ledger.latest(read.file.source)
+    identities = _numbered(_identities(read.file, store, repository, placed, slots, arrived=former is not None))
     # Results without a value stay apart where they would make an empty trace.
     apart = keys_without_trace(store, repository, [each.run for each in placed])
     return ResolvedRuns(
@@ -126,6 +129,7 @@ def resolve_runs(named: NamedRuns, source: CommitSource, store: Store, order: Co
             for each, slot, identity in zip(placed, slots, identities, strict=True)
         ),
         tuple(unknown),
+        former,
         named.content_hash,
         (*named.warnings, *commits.warnings),
         (*named.notes, *commits.notes),
@@ -193,15 +197,23 @@ def _identity(file: ResultsFile, completed: CompletedRun, slot: int) -> str:
 
 
 def _identities(
-    file: ResultsFile, store: Store, repository: Repository, runs: Sequence[CompletedRun], slots: Sequence[int]
+    file: ResultsFile,
+    store: Store,
+    repository: Repository,
+    runs: Sequence[CompletedRun],
+    slots: Sequence[int],
+    *,
+    arrived: bool,
 ) -> list[str]:
     """Return the identity of each run; one that the store has keeps the identity that it has there.
+
+    ``arrived`` is whether the file came in before.
 
     A file with one run has no entries, and gets them when the next run is appended to it. Its first run has another
     identity then, but must not be stored a second time.
     """
     identities = [_identity(file, each, slot) for each, slot in zip(runs, slots, strict=True)]
-    if store.ledger.latest(file.source) is None:
+    if not arrived:
         return identities
     former = {
         identity: _identity(file, replace(each, run=replace(each.run, entry="")), slot)

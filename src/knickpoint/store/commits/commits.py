@@ -7,35 +7,34 @@ slot. The order of commits does change, when results of old commits come in or a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Row, bindparam, select, update
+from sqlalchemy import bindparam, select, update
 
-from knickpoint.model.commit import NO_TIME, Commit, Line, Repository, SlottedCommit
+from knickpoint.model.commit import Commit, Line, Repository, SlottedCommit
 from knickpoint.model.errors import HistoryError, InputError
+from knickpoint.store.commits.commit_rows import CommitRows, RecordedCommits
+from knickpoint.store.commits.names import check_name, listed
 from knickpoint.store.commits.packed_line import PackedLine
 from knickpoint.store.database import Database
 from knickpoint.store.tables import commits as tables
-from knickpoint.store.timestamps import moment
 
 __all__ = ["Commits", "SlotOrder"]
 
-_SHORTEST_PREFIX: Final = 7
-_LAST_CHARACTER: Final = "\U0010ffff"
-_MOST_DIGITS: Final = 18
-"""Digits of a number that surely fits into the 64 bits of its column."""
-
-_MOST_LISTED: Final = 20
-"""Names that a message lists."""
-
-_LONGEST_NAME: Final = 1000
-"""Bytes of the name of a repository, a commit or a line; an index of PostgreSQL takes 2,700."""
-
-_LONGEST_FACT: Final = {"author": 500, "email": 500, "subject": 2000, "url": 2000}
-"""Characters that are kept of what a commit says about itself: pages show hundreds of commits at a time."""
+_REPOSITORY: Final = select(tables.repository.c.id, tables.repository.c.location).where(
+    tables.repository.c.name == bindparam("named")
+)
+_LINES: Final = (
+    select(tables.line.c.name, tables.line.c.name == tables.repository.c.default_line)
+    .join(tables.repository, tables.repository.c.id == tables.line.c.repository_id)
+    .where(tables.line.c.repository_id == bindparam("owner"))
+)
+_LINE: Final = select(tables.line.c.length, tables.line.c.slots).where(
+    tables.line.c.repository_id == bindparam("owner"), tables.line.c.name == bindparam("named")
+)
 
 
 class SlotOrder(NamedTuple):
@@ -45,56 +44,12 @@ class SlotOrder(NamedTuple):
     after: int
 
 
-def _commit_of(row: Row[Any]) -> SlottedCommit:
-    time = moment(row.time) if row.time is not None else NO_TIME
-    parents = tuple(row.parents.split())
-    commit = Commit(row.hash, row.author, row.email, time, row.subject, parents, row.url, row.number)
-    return SlottedCommit(row.slot, commit)
-
-
-def _facts(commit: Commit) -> dict[str, object]:
-    known_time = commit.time.timestamp() or None
-    return {
-        "number": commit.number,
-        "time": known_time,
-        "parents": " ".join(commit.parents),
-        **{name: getattr(commit, name)[:longest] for name, longest in _LONGEST_FACT.items()},
-    }
-
-
-def _check_name(what: str, name: str) -> None:
-    """Check that an index takes ``name``. Raises ``InputError`` where it is too long."""
-    size = len(name.encode(errors="surrogatepass"))
-    if size > _LONGEST_NAME:
-        raise InputError(
-            f"the name of a {what} has {size:,} bytes, more than {_LONGEST_NAME:,}",
-            where=f"{name[:40]}…",
-            remedy="Give it a shorter name.",
-        )
-
-
-def _is_better_time(row: Row[Any], commit: Commit) -> bool:
-    """Return whether ``commit`` gives the commit of ``row`` another time, by the rule of :meth:`Commits.retimed`."""
-    time = commit.time.timestamp()
-    if not time or time == row.time:
-        return False
-    is_bare = _commit_of(row).commit.is_bare
-    if row.time is None or is_bare is not commit.is_bare:
-        return row.time is None or is_bare
-    return bool(time < row.time)
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Return the first names for a message."""
-    further = len(names) - _MOST_LISTED
-    return ", ".join(names[:_MOST_LISTED]) + (f" and {further:,} more" if further > 0 else "") or "none yet"
-
-
 class Commits:
     """Hold the commits area of a store."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._rows = CommitRows(database)
 
     def add_repository(self, name: str, location: str = "") -> Repository:
         """Return the repository ``name``, which is made if it is new; a given ``location`` replaces an older one.
@@ -104,18 +59,19 @@ class Commits:
         """
         if not name.strip():
             raise InputError("a repository needs a name", remedy="Name it, as in main or owner/project.")
-        _check_name("repository", name)
+        check_name("repository", name)
         with self._database.transaction() as connection:
-            row = connection.execute(select(tables.repository).where(tables.repository.c.name == name)).first()
+            row = self._database.quick(connection, _REPOSITORY, {"named": name}).fetchone()
             if row is None:
                 values = {"name": name, "location": location, "default_line": "", "next_slot": 0}
                 key = connection.execute(tables.repository.insert().values(values)).inserted_primary_key
                 assert key is not None
                 return Repository(int(key[0]), name, location)
-            if location and location != row.location:
-                where = tables.repository.c.id == row.id
+            number, known_location = row
+            if location and location != known_location:
+                where = tables.repository.c.id == number
                 connection.execute(update(tables.repository).where(where).values(location=location))
-            return Repository(row.id, name, location or row.location)
+            return Repository(number, name, location or known_location)
 
     def repositories(self) -> list[Repository]:
         """Return all repositories, by name."""
@@ -134,50 +90,25 @@ class Commits:
         for repository in known:
             if repository.name == name:
                 return repository
-        names = _listed([repository.name for repository in known])
+        names = listed([repository.name for repository in known])
         raise HistoryError(f"there is no repository {name!r}", remedy=f"Known repositories: {names}.")
 
-    def add(self, repository: Repository, commits: Iterable[Commit]) -> dict[str, int]:
+    def add(self, repository: Repository, commits: Iterable[Commit]) -> Mapping[str, int]:
         """Give each commit a slot and return hash → slot, in the order given.
 
         A known commit keeps its slot. Facts that it lacked (author, time, subject, parents, address, number) are
-        filled in; the others stay as they are, except the time: see :meth:`retimed`. Long ones are cut.
+        filled in; the others stay as they are, except the time. Long ones are cut. The time from a description of the
+        commit takes precedence over the time from results that only name it. Of two times of the same kind the earlier
+        one counts. So the order in which they come in does not matter.
 
         Raises:
             InputError: a hash is too long.
         """
-        wanted = {commit.hash: commit for commit in commits}
-        slots: dict[str, int] = {}
-        with self._database.transaction() as connection:
-            known = {row.hash: row for row in self._by_hash(connection, repository, list(wanted))}
-            next_slot = self._next_slot(connection, repository)
-            added = []
-            for name, commit in wanted.items():
-                row = known.get(name)
-                if row is not None:
-                    slots[name] = row.slot
-                    self._fill(connection, repository, row, commit)
-                    continue
-                _check_name("commit", name)
-                slots[name] = next_slot
-                added.append({"repository_id": repository.id, "slot": next_slot, "hash": name, **_facts(commit)})
-                next_slot += 1
-            if added:
-                connection.execute(tables.commit.insert(), added)
-                where = tables.repository.c.id == repository.id
-                connection.execute(update(tables.repository).where(where).values(next_slot=next_slot))
-        return slots
+        return self.record(repository, commits).slots
 
-    def retimed(self, repository: Repository, commits: Iterable[Commit]) -> bool:
-        """Return whether :meth:`add` would change the time of a known commit, and so its position.
-
-        The time from a description of the commit takes precedence over the time from results that only name it. Of
-        two times of the same kind the earlier one counts. So the order in which they come in does not matter.
-        """
-        wanted = {commit.hash: commit for commit in commits}
-        with self._database.reading() as connection:
-            rows = self._by_hash(connection, repository, list(wanted))
-            return any(_is_better_time(row, wanted[row.hash]) for row in rows)
+    def record(self, repository: Repository, commits: Iterable[Commit]) -> RecordedCommits:
+        """Do as :meth:`add`, and say which commits are new and whether a known one has another time now."""
+        return self._rows.record(repository, commits)
 
     def set_line(
         self, repository: Repository, name: str, slots: Sequence[int], *, base: str = "", merge_base: int = -1
@@ -192,7 +123,7 @@ class Commits:
         """
         if not name:
             raise HistoryError("a line needs a name", where=repository.name, remedy="Name it after its branch.")
-        _check_name("line", name)
+        check_name("line", name)
         order = np.asarray(slots, dtype=np.int64)
         if len(np.unique(order)) != len(order):
             raise HistoryError("a commit is on the line twice", where=f"{repository.name}, line {name}")
@@ -220,23 +151,22 @@ class Commits:
         table = tables.line
         where = (table.c.repository_id == repository.id) & (table.c.name == name)
         with self._database.transaction() as connection:
-            row = connection.execute(select(table.c.length, table.c.slots).where(where)).first()
+            row = self._database.quick(connection, _LINE, {"owner": repository.id, "named": name}).fetchone()
             if row is None:
                 self.set_line(repository, name, slots)
                 return
-            line = PackedLine.of_bytes(row.slots)
+            length, packed = row
+            line = PackedLine.of_bytes(packed)
             if len(set(slots)) < len(slots) or line.among(slots):
                 raise HistoryError("a commit is on the line twice", where=f"{repository.name}, line {name}")
             longer = line.appended(slots).to_bytes()
-            connection.execute(update(table).where(where).values(length=row.length + len(slots), slots=longer))
+            connection.execute(update(table).where(where).values(length=length + len(slots), slots=longer))
 
     def on_line(self, repository: Repository, name: str, slots: Sequence[int]) -> set[int]:
         """Return those of ``slots`` that are on a line, none for a line that does not exist."""
-        table = tables.line
-        query = select(table.c.slots).where(table.c.repository_id == repository.id, table.c.name == name)
         with self._database.reading() as connection:
-            row = connection.execute(query).first()
-        return PackedLine.of_bytes(row.slots).among(slots) if row is not None else set()
+            row = self._database.quick(connection, _LINE, {"owner": repository.id, "named": name}).fetchone()
+        return PackedLine.of_bytes(row[1]).among(slots) if row is not None else set()
 
     def set_default_line(self, repository: Repository, name: str) -> None:
         """Make ``name`` the default line."""
@@ -268,28 +198,19 @@ class Commits:
             raise HistoryError(
                 f"there is no line {wanted!r}",
                 where=repository.name,
-                remedy=f"Known lines: {_listed(self.lines(repository))}.",
+                remedy=f"Known lines: {listed(self.lines(repository))}.",
             )
         return Line(repository, wanted, PackedLine.of_bytes(found.slots).slots(), found.base, found.merge_base)
 
     def lines(self, repository: Repository) -> tuple[str, ...]:
         """Return the names of all lines, the default one first, the others by name."""
-        table = tables.line
         with self._database.reading() as connection:
-            query = select(table.c.name).where(table.c.repository_id == repository.id).order_by(table.c.name)
-            names = list(connection.execute(query).scalars())
-            default = connection.execute(
-                select(tables.repository.c.default_line).where(tables.repository.c.id == repository.id)
-            ).scalar()
-        return tuple(sorted(names, key=lambda name: (name != default, name)))
+            rows = self._database.quick(connection, _LINES, {"owner": repository.id}).fetchall()
+        return tuple(name for name, _ in sorted(rows, key=lambda row: (not row[1], row[0])))
 
     def get(self, repository: Repository, slots: Sequence[int]) -> list[SlottedCommit]:
         """Return the commits at ``slots``, in that order; slots that do not exist are left out."""
-        table = tables.commit
-        query = select(table).where(table.c.repository_id == repository.id, self._database.among(table.c.slot, "slots"))
-        with self._database.reading() as connection:
-            rows = connection.execute(query, {"slots": self._database.listed(slots)}).all()
-        found = {row.slot: _commit_of(row) for row in rows}
+        found = {each.slot: each for each in self._rows.at(repository, slots)}
         return [found[slot] for slot in slots if slot in found]
 
     def times(self, repository: Repository, slots: Sequence[int]) -> NDArray[np.float64]:
@@ -306,33 +227,20 @@ class Commits:
         Raises:
             HistoryError: more than one commit matches.
         """
-        table = tables.commit
-        here = table.c.repository_id == repository.id
-        with self._database.reading() as connection:
-            row = connection.execute(select(table).where(here, table.c.hash == revision)).first()
-            if row is not None:
-                return _commit_of(row)
-            rows: list[Row[Any]] = []
-            if len(revision) >= _SHORTEST_PREFIX:
-                between = (table.c.hash >= revision) & (table.c.hash < revision + _LAST_CHARACTER)
-                rows = list(connection.execute(select(table).where(here, between).limit(3)))
-            if not rows and revision.isdecimal() and len(revision) <= _MOST_DIGITS:
-                rows = list(connection.execute(select(table).where(here, table.c.number == int(revision)).limit(3)))
-        if len(rows) > 1:
-            names = ", ".join(row.hash[:16] for row in rows)
+        found = self._rows.find(repository, revision)
+        if len(found) > 1:
+            names = ", ".join(each.commit.hash[:16] for each in found)
             raise HistoryError(
                 f"{revision!r} fits more than one commit: {names}", where=repository.name, remedy="Give more of it."
             )
-        return _commit_of(rows[0]) if rows else None
+        return found[0] if found else None
 
-    def latest(self, repository: Repository) -> SlottedCommit | None:
-        """Return the commit of the latest time (of equal ones that of the greatest hash), None without any."""
-        table = tables.commit
-        order = (table.c.time.desc().nulls_last(), table.c.hash.desc())
-        query = select(table).where(table.c.repository_id == repository.id).order_by(*order).limit(1)
-        with self._database.reading() as connection:
-            row = connection.execute(query).first()
-        return _commit_of(row) if row is not None else None
+    def latest(self, repository: Repository, below: int | None = None) -> SlottedCommit | None:
+        """Return the commit of the latest time (of equal ones that of the greatest hash), None without any.
+
+        ``below`` leaves out the commits that joined the store later: those from this slot on.
+        """
+        return self._rows.latest(repository, below)
 
     def add_order(self, repository: Repository, pairs: Iterable[tuple[int, int]]) -> list[SlotOrder]:
         """Keep that in each pair of slots the first comes before the second; return the pairs that were new."""
@@ -343,8 +251,8 @@ class Commits:
         with self._database.transaction() as connection:
             query = select(table.c.before, table.c.after).where(self._database.among(table.c.before, "slots"))
             query = query.where(table.c.repository_id == repository.id)
-            listed = self._database.listed(sorted({before for before, _ in wanted}))
-            known = {(row.before, row.after) for row in connection.execute(query, {"slots": listed})}
+            first = self._database.listed(sorted({before for before, _ in wanted}))
+            known = {(row.before, row.after) for row in connection.execute(query, {"slots": first})}
             new = [SlotOrder(*pair) for pair in sorted(wanted - known)]
             if new:
                 rows = [{"repository_id": repository.id, "before": before, "after": after} for before, after in new]
@@ -357,27 +265,3 @@ class Commits:
         query = select(table.c.before, table.c.after).where(table.c.repository_id == repository.id)
         with self._database.reading() as connection:
             return [SlotOrder(row.before, row.after) for row in connection.execute(query)]
-
-    def _next_slot(self, connection: Connection, repository: Repository) -> int:
-        query = select(tables.repository.c.next_slot).where(tables.repository.c.id == repository.id)
-        slot = connection.execute(query).scalar()
-        if slot is None:
-            raise HistoryError(f"there is no repository {repository.name!r}", remedy="Add it first.")
-        return int(slot)
-
-    def _by_hash(self, connection: Connection, repository: Repository, hashes: list[str]) -> Iterable[Row[Any]]:
-        table = tables.commit
-        query = select(table).where(table.c.repository_id == repository.id)
-        query = query.where(table.c.hash.in_(bindparam("hashes", expanding=True)))
-        for begin in range(0, len(hashes), 1000):
-            yield from connection.execute(query, {"hashes": hashes[begin : begin + 1000]})
-
-    def _fill(self, connection: Connection, repository: Repository, row: Row[Any], commit: Commit) -> None:
-        known = row._mapping  # noqa: SLF001  # the documented way to a column by name
-        facts = _facts(commit)
-        missing = {name: value for name, value in facts.items() if value and not known[name]}
-        if _is_better_time(row, commit):
-            missing["time"] = facts["time"]
-        if missing:
-            where = (tables.commit.c.repository_id == repository.id) & (tables.commit.c.slot == row.slot)
-            connection.execute(update(tables.commit).where(where).values(missing))

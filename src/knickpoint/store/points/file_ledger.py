@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import Enum
 from typing import Any, Final
 
-from sqlalchemy import Row, func, literal, select
+from sqlalchemy import Row, Select, bindparam, func, literal, select
 
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import StoreError
@@ -112,11 +112,17 @@ def _quarantined_of(row: Row[Any]) -> Quarantined:
     )
 
 
-def _entry_of(row: Row[Any]) -> FileEntry:
-    state = FileState(row.state)
-    return FileEntry(
-        row.source, row.content_hash, state, row.format, row.detail, row.runs, row.size, moment(row.changed)
-    )
+_FILE: Final = select(*(tables.file.c[field.name] for field in fields(FileEntry)))
+_NEWEST: Final = _FILE.order_by(tables.file.c.changed.desc(), tables.file.c.id.desc()).limit(1)
+_OF_SOURCE: Final = _NEWEST.where(tables.file.c.source == bindparam("named"))
+_OF_CONTENT: Final = _NEWEST.where(tables.file.c.content_hash == bindparam("digest"))
+_OF_BOTH: Final = _OF_CONTENT.where(tables.file.c.source == bindparam("named"))
+
+
+def _entry_of(row: Sequence[Any]) -> FileEntry:
+    """Return the entry of a row of ``_FILE``."""
+    source, content_hash, state, format_, detail, runs, size, changed = row
+    return FileEntry(source, content_hash, FileState(state), format_, detail, runs, size, moment(changed))
 
 
 class Ledger:
@@ -132,21 +138,18 @@ class Ledger:
 
     def seen(self, content_hash: str, source: str | None = None) -> FileEntry | None:
         """Return the newest entry of this content, from ``source`` only if one is given."""
-        table = tables.file
-        query = select(table).where(table.c.content_hash == content_hash)
         if source is not None:
-            query = query.where(table.c.source == source)
-        with self._database.reading() as connection:
-            row = connection.execute(query.order_by(table.c.changed.desc(), table.c.id.desc()).limit(1)).first()
-            return _entry_of(row) if row is not None else None
+            return self._first(_OF_BOTH, {"digest": content_hash, "named": source})
+        return self._first(_OF_CONTENT, {"digest": content_hash})
 
     def latest(self, source: str) -> FileEntry | None:
         """Return the newest entry of ``source``, whatever its content."""
-        table = tables.file
-        query = select(table).where(table.c.source == source).order_by(table.c.changed.desc(), table.c.id.desc())
+        return self._first(_OF_SOURCE, {"named": source})
+
+    def _first(self, query: Select[Any], values: Mapping[str, object]) -> FileEntry | None:
         with self._database.reading() as connection:
-            row = connection.execute(query.limit(1)).first()
-            return _entry_of(row) if row is not None else None
+            row = self._database.quick(connection, query, values).fetchone()
+        return _entry_of(row) if row is not None else None
 
     def record(
         self,
@@ -176,7 +179,7 @@ class Ledger:
     def files(self, state: FileState | None = None, *, limit: int = 100) -> list[FileEntry]:
         """Return the newest entries first."""
         table = tables.file
-        query = select(table)
+        query = _FILE
         if state is not None:
             query = query.where(table.c.state == state.value)
         with self._database.reading() as connection:

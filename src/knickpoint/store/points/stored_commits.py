@@ -107,14 +107,15 @@ class StoredCommits:
         for row in self._parts.at(connection, repository_id, touched.keys(), chunks):
             if row.run_id not in run_ids:
                 others.setdefault(row.slot, []).append(row)
-        withheld = self._withheld.at(connection, repository_id, others.keys()) if others else {}
+        shared = {slot: [row for row in rows if intersects(row.ids, touched[slot])] for slot, rows in others.items()}
+        slots = [slot for slot, rows in shared.items() if rows]
+        withheld = self._withheld.at(connection, repository_id, slots) if slots else {}
         sharing = {
             slot: [
                 replace(self._with_samples(connection, repository_id, row), kept=withheld.get(row.run_id))
                 for row in rows
-                if intersects(row.ids, touched[slot])
             ]
-            for slot, rows in others.items()
+            for slot, rows in shared.items()
         }
         return {
             slot: StoredCommit(

@@ -1,0 +1,219 @@
+"""Keep the row of each commit: give it a slot when the store first hears of it, and find it by hash or number.
+
+Every results file passes here, so the statements are compiled once: see :meth:`~knickpoint.store.database.Database.quick`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import Connection, bindparam, select, update
+
+from knickpoint.model.commit import NO_TIME, Commit, Repository, SlottedCommit
+from knickpoint.model.errors import HistoryError
+from knickpoint.store.commits.names import check_name
+from knickpoint.store.database import Database
+from knickpoint.store.tables import commits as tables
+from knickpoint.store.timestamps import moment
+
+__all__ = ["CommitRow", "CommitRows", "RecordedCommits"]
+
+_SHORTEST_PREFIX: Final = 7
+_LAST_CHARACTER: Final = "\U0010ffff"
+_MOST_DIGITS: Final = 18
+"""Digits of a number that surely fits into the 64 bits of its column."""
+
+_LONGEST_FACT: Final = {"author": 500, "email": 500, "subject": 2000, "url": 2000}
+"""Characters that are kept of what a commit says about itself: pages show hundreds of commits at a time."""
+
+
+class CommitRow(NamedTuple):
+    """The columns of a commit but for its repository, in the order in which the statements of this module select them."""
+
+    slot: int
+    hash: str
+    number: int | None
+    author: str
+    email: str
+    time: float | None
+    subject: str
+    parents: str
+    url: str
+
+    def commit(self) -> SlottedCommit:
+        """Return the commit."""
+        time = moment(self.time) if self.time is not None else NO_TIME
+        parents = tuple(self.parents.split())
+        commit = Commit(self.hash, self.author, self.email, time, self.subject, parents, self.url, self.number)
+        return SlottedCommit(self.slot, commit)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedCommits:
+    """What became of commits that the store was given.
+
+    Attributes:
+        slots: hash → slot, in the order given.
+        new: the slots that the commits had not before.
+        retimed: whether a commit that was known has another time now, and so another place in the order.
+    """
+
+    slots: Mapping[str, int] = field(default_factory=dict)
+    new: frozenset[int] = frozenset()
+    retimed: bool = False
+
+
+_AFTER_ALL: Final = 2**31 - 1
+"""A slot above all others."""
+
+_C: Final = tables.commit.c
+_SELECT: Final = select(*(_C[name] for name in CommitRow._fields)).where(_C.repository_id == bindparam("owner"))
+_WITH_HASH: Final = _SELECT.where(_C.hash == bindparam("named"))
+_WITH_PREFIX: Final = (
+    _SELECT.where(_C.hash >= bindparam("first"), _C.hash < bindparam("last")).order_by(_C.hash).limit(3)
+)
+_WITH_NUMBER: Final = _SELECT.where(_C.number == bindparam("wanted")).limit(3)
+_LATEST: Final = (
+    _SELECT.where(_C.slot < bindparam("below")).order_by(_C.time.desc().nulls_last(), _C.hash.desc()).limit(1)
+)
+_NEXT_SLOT: Final = select(tables.repository.c.next_slot).where(tables.repository.c.id == bindparam("owner"))
+_INSERT: Final = tables.commit.insert()
+_TAKE_SLOTS: Final = (
+    update(tables.repository).where(tables.repository.c.id == bindparam("owner")).values(next_slot=bindparam("next"))
+)
+
+
+class CommitRows:
+    """Hold the rows of commits of a store."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def record(self, repository: Repository, commits: Iterable[Commit]) -> RecordedCommits:
+        """Give each new commit a slot, and complete what is known of the others.
+
+        Raises:
+            InputError: a hash is too long.
+            HistoryError: there is no such repository.
+        """
+        wanted = {commit.hash: commit for commit in commits}
+        slots: dict[str, int] = {}
+        with self._database.transaction() as connection:
+            known = {row.hash: row for row in self._with_hashes(connection, repository, list(wanted))}
+            new = [commit for name, commit in wanted.items() if name not in known]
+            next_slot = self._next_slot(connection, repository) if new or not wanted else 0
+            rows: list[dict[str, object]] = []
+            retimed = False
+            for name, commit in wanted.items():
+                row = known.get(name)
+                if row is not None:
+                    slots[name] = row.slot
+                    retimed |= self._complete(connection, repository, row, commit)
+                    continue
+                check_name("commit", name)
+                slots[name] = next_slot + len(rows)
+                rows.append({"repository_id": repository.id, "slot": slots[name], "hash": name, **_facts(commit)})
+            if rows:
+                self._insert(connection, rows)
+                taken = {"owner": repository.id, "next": next_slot + len(rows)}
+                self._database.quick(connection, _TAKE_SLOTS, taken)
+        return RecordedCommits(slots, frozenset(slots[commit.hash] for commit in new), retimed)
+
+    def at(self, repository: Repository, slots: Sequence[int]) -> list[SlottedCommit]:
+        """Return the commits at ``slots``, in any order."""
+        query = _SELECT.where(self._database.among(_C.slot, "slots"))
+        with self._database.reading() as connection:
+            rows = connection.execute(query, {"owner": repository.id, "slots": self._database.listed(slots)})
+            return [CommitRow(*row).commit() for row in rows]
+
+    def find(self, repository: Repository, revision: str) -> list[SlottedCommit]:
+        """Return the commit with the hash ``revision``; or else up to three that it is a prefix or the number of."""
+        with self._database.reading() as connection:
+            rows = self._with_prefix(connection, repository, revision)
+            if not rows and revision.isdecimal() and len(revision) <= _MOST_DIGITS:
+                rows = self._rows(connection, _WITH_NUMBER, repository, wanted=int(revision))
+        exact = [row for row in rows if row.hash == revision]
+        return [row.commit() for row in exact or rows]
+
+    def latest(self, repository: Repository, below: int | None = None) -> SlottedCommit | None:
+        """Return the commit of the latest time (of equal ones that of the greatest hash), None without any.
+
+        ``below`` leaves out the commits that joined the store later: those from this slot on.
+        """
+        values = {"below": below if below is not None else _AFTER_ALL}
+        with self._database.reading() as connection:
+            rows = self._rows(connection, _LATEST, repository, **values)
+        return rows[0].commit() if rows else None
+
+    def _with_prefix(self, connection: Connection, repository: Repository, revision: str) -> list[CommitRow]:
+        """Return the commit of that hash, first, and where ``revision`` is long enough those that begin with it."""
+        if len(revision) < _SHORTEST_PREFIX:
+            return self._rows(connection, _WITH_HASH, repository, named=revision)
+        return self._rows(connection, _WITH_PREFIX, repository, first=revision, last=revision + _LAST_CHARACTER)
+
+    def _with_hashes(
+        self, connection: Connection, repository: Repository, hashes: Sequence[str]
+    ) -> Iterator[CommitRow]:
+        if len(hashes) == 1:
+            yield from self._rows(connection, _WITH_HASH, repository, named=hashes[0])
+            return
+        several = _SELECT.where(_C.hash.in_(bindparam("hashes", expanding=True)))
+        for begin in range(0, len(hashes), 1000):
+            values = {"owner": repository.id, "hashes": hashes[begin : begin + 1000]}
+            yield from (CommitRow(*row) for row in connection.execute(several, values))
+
+    def _rows(self, connection: Connection, query: Any, repository: Repository, **values: object) -> list[CommitRow]:
+        found = self._database.quick(connection, query, {"owner": repository.id, **values})
+        return [CommitRow._make(row) for row in found.fetchall()]
+
+    def _next_slot(self, connection: Connection, repository: Repository) -> int:
+        row = self._database.quick(connection, _NEXT_SLOT, {"owner": repository.id}).fetchone()
+        if row is None:
+            raise HistoryError(f"there is no repository {repository.name!r}", remedy="Add it first.")
+        return int(row[0])
+
+    def _insert(self, connection: Connection, rows: Sequence[Mapping[str, object]]) -> None:
+        if len(rows) == 1:
+            self._database.quick(connection, _INSERT, rows[0])
+        else:
+            connection.execute(_INSERT, list(rows))
+
+    def _complete(self, connection: Connection, repository: Repository, row: CommitRow, commit: Commit) -> bool:
+        """Fill in what ``row`` lacks; return whether its time changed."""
+        facts = _facts(commit)
+        known = row._asdict()
+        missing = {name: value for name, value in facts.items() if value and not known[name]}
+        retimed = _is_better_time(row, commit)
+        if retimed:
+            missing["time"] = facts["time"]
+        if missing:
+            where = (_C.repository_id == repository.id) & (_C.slot == row.slot)
+            connection.execute(update(tables.commit).where(where).values(missing))
+        return retimed
+
+
+def _facts(commit: Commit) -> dict[str, object]:
+    known_time = commit.time.timestamp() or None
+    return {
+        "number": commit.number,
+        "time": known_time,
+        "parents": " ".join(commit.parents),
+        **{name: getattr(commit, name)[:longest] for name, longest in _LONGEST_FACT.items()},
+    }
+
+
+def _is_better_time(row: CommitRow, commit: Commit) -> bool:
+    """Return whether ``commit`` gives the commit of ``row`` another time.
+
+    The time from a description of the commit takes precedence over the time from results that only name it. Of two times
+    of the same kind the earlier one counts. So the order in which they come in does not matter.
+    """
+    time = commit.time.timestamp()
+    if not time or time == row.time:
+        return False
+    is_bare = row.commit().commit.is_bare
+    if row.time is None or is_bare is not commit.is_bare:
+        return row.time is None or is_bare
+    return bool(time < row.time)
