@@ -53,6 +53,34 @@ def test_what_an_inner_transaction_wrote_is_undone_alone(store: Store) -> None:
     assert [repository.name for repository in store.commits.repositories()] == ["outer"]
 
 
+def test_a_whole_transaction_is_undone_where_an_inner_one_failed_and_the_error_was_caught(store: Store) -> None:
+    with pytest.raises(StoreError, match="nothing of it was written"), store.transaction(whole=True):
+        store.commits.add_repository("outer")
+        with suppress(ZeroDivisionError), store.transaction():
+            store.commits.add_repository("inner")
+            _ = 1 / 0
+    assert store.commits.repositories() == []
+
+
+def test_inner_transactions_of_a_whole_one_are_kept_together(store: Store) -> None:
+    with store.transaction(whole=True):
+        with store.transaction():
+            store.commits.add_repository("first")
+        store.commits.add_repository("second")
+    assert [repository.name for repository in store.commits.repositories()] == ["first", "second"]
+
+
+def test_a_transaction_after_a_whole_one_has_savepoints_again(store: Store) -> None:
+    with store.transaction(whole=True):
+        store.commits.add_repository("whole")
+    with store.transaction():
+        with suppress(ZeroDivisionError), store.transaction():
+            store.commits.add_repository("inner")
+            _ = 1 / 0
+        store.commits.add_repository("outer")
+    assert [repository.name for repository in store.commits.repositories()] == ["outer", "whole"]
+
+
 def test_a_transaction_that_must_not_wait_fails_while_another_one_writes(store: Store, location: str) -> None:
     with open_store(location) as other:
         with other.transaction(), pytest.raises(BusyError), store.transaction(wait=False):

@@ -305,7 +305,7 @@ class Database:
         elif self.embedded:
             _driver(connection).execute("BEGIN IMMEDIATE")
         elif alone and wait:
-            connection.execute(text(f"SELECT pg_advisory_xact_lock({_WRITE_LOCK})"))
+            _driver(connection).execute(f"SELECT pg_advisory_xact_lock({_WRITE_LOCK})")
         elif alone and not connection.execute(text(f"SELECT pg_try_advisory_xact_lock({_WRITE_LOCK})")).scalar():
             raise BusyError("another process writes to the store", where=self.where, remedy="Try again.")
 

@@ -21,11 +21,9 @@ def find_unchanged(destination: Destination, file: ResultsFile) -> FileSummary |
     The same content from another source is stored already too. But a source that returns to its former content is a
     correction.
     """
-    ledger = destination.store.ledger
-    latest = ledger.latest(file.source)
-    for digest in file_digests(file, destination.ingest):
-        entry = latest if latest is not None else ledger.seen(digest)
-        if entry is not None and entry.content_hash == digest and entry.state is FileState.STORED:
+    digests = file_digests(file, destination.ingest)
+    for entry in destination.store.ledger.known_as(file.source, digests):
+        if entry.content_hash in digests and entry.state is FileState.STORED:
             return FileSummary(file.source, ImportState.UNCHANGED, format=entry.format, same=entry.runs)
     return None
 

@@ -146,6 +146,13 @@ class Ledger:
         """Return the newest entry of ``source``, whatever its content."""
         return self._first(_OF_SOURCE, {"named": source})
 
+    def known_as(self, source: str, digests: Sequence[str]) -> list[FileEntry]:
+        """Return the newest entry of ``source``, or where it is new those of the same content, one for each digest."""
+        with self._database.reading():
+            latest = self.latest(source)
+            entries = [latest] if latest is not None else [self.seen(digest) for digest in digests]
+        return [entry for entry in entries if entry is not None]
+
     def _first(self, query: Select[Any], values: Mapping[str, object]) -> FileEntry | None:
         with self._database.reading() as connection:
             row = self._database.quick(connection, query, values).fetchone()

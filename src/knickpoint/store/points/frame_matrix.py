@@ -9,30 +9,19 @@ written last.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.native.points import PointTiles, lay
+from knickpoint.store.points.tile_rows import SealedRow
 from knickpoint.store.traces.trace_chunks import CHUNK
 
-__all__ = ["FrameMatrix", "SealedRow"]
+__all__ = ["FrameMatrix"]
 
 _WORTH_TRACKING: Final = 64
 """Rows a chunk from which on it is cheaper to fill what is missing than all."""
-
-
-class SealedRow(NamedTuple):
-    """A row of the table of sealed tiles."""
-
-    chunk: int
-    first: int
-    span: int
-    width: int
-    sparse: int
-    data: bytes
-    checksum: int | None
 
 
 class FrameMatrix:

@@ -8,7 +8,7 @@ point becomes a Python object. A damaged row hides what lies behind it, and give
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,9 @@ from knickpoint.model.frame import Frame
 from knickpoint.store.database import Database
 from knickpoint.store.points.checksums import RowChecks, hot_name, sealed_name, segment_name
 from knickpoint.store.points.chunk_digests import chunk_digests
-from knickpoint.store.points.frame_matrix import FrameMatrix, SealedRow
+from knickpoint.store.points.frame_matrix import FrameMatrix
 from knickpoint.store.points.tile_codec import dense_values, floats, segment_points
+from knickpoint.store.points.tile_rows import HotRow, SealedRow
 from knickpoint.store.tables.tiles import hot, sealed, segment
 from knickpoint.store.traces.renames import predecessors
 from knickpoint.store.traces.trace_chunks import CHUNK
@@ -37,16 +38,6 @@ _FIRST_WINDOW: Final = 64
 """Commits that a search for measured ones looks at first; each further look takes twice as many."""
 
 Ids = Sequence[int] | NDArray[np.int64]
-
-
-class _HotRow(NamedTuple):
-    """A row of the table of hot tiles."""
-
-    chunk: int
-    slot: int
-    width: int
-    data: bytes
-    checksum: int | None
 
 
 class Frames:
@@ -169,7 +160,7 @@ class Frames:
 
         # Hot tiles, each a whole commit of its chunk.
         hidden: list[tuple[int, int]] = []
-        for hot_row in map(_HotRow._make, self._database.quick(connection, self._hot, values)):
+        for hot_row in map(HotRow._make, self._database.quick(connection, self._hot, values)):
             check_time()
             column = matrix.column_of.get(hot_row.slot)
             if column is None:

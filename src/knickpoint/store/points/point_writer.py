@@ -76,7 +76,7 @@ class PointWriter:
             for slot, low, high in self._tiles.segment_spans(connection, repository_id, slots, first, last):
                 segments.setdefault(slot, []).append((low, high))
         rows: list[dict[str, Any]] = []
-        shared: list[tuple[CommitUpdate, NDArray[np.bool_]]] = []
+        shared: list[tuple[CommitUpdate, NDArray[np.bool_], bool]] = []
         for commit in commits:
             # A tile that is there already, or that a segment hides, is read and changed; others are written as new.
             hidden = commit.slot in segments and _spans(segments[commit.slot], commit.ids)
@@ -86,10 +86,11 @@ class PointWriter:
             known = commit.chunks if hidden else np.intersect1d(commit.chunks, commit.occupied, assume_unique=True)
             free = np.setdiff1d(commit.chunks, known, assume_unique=True)
             rows += hot_rows(commit.slot, commit.ids, commit.values, free)
-            shared.append((commit, np.isin(commit.ids // CHUNK, known)))
+            shared.append((commit, np.isin(commit.ids // CHUNK, known), hidden))
         self._tiles.write_hot(connection, rows)
-        for commit, which in shared:
-            self._tiles.change(connection, repository_id, commit.slot, commit.ids[which], commit.values[which])
+        for commit, which, hidden in shared:
+            ids, values = commit.ids[which], commit.values[which]
+            self._tiles.change(connection, repository_id, commit.slot, ids, values, hidden=hidden)
 
 
 def _spans(segments: Sequence[tuple[int, int]], ids: NDArray[np.int64]) -> bool:

@@ -125,7 +125,7 @@ def _forget(
         if len(ids):
             points = int(np.count_nonzero(~np.isnan(tiles.points(connection, repository_id, ids, slot))))
             if not dry_run:
-                tiles.change(connection, repository_id, slot, ids, np.full(len(ids), np.nan))
+                tiles.change(connection, repository_id, slot, ids, np.full(len(ids), np.nan), hidden=True)
     return Forgotten(samples, points)
 
 

@@ -17,10 +17,11 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, bindparam, func, select
 
 from knickpoint.model.bisection import PROBE_RUN
 from knickpoint.model.commit import Repository
@@ -49,6 +50,8 @@ from knickpoint.store.timestamps import moment
 from knickpoint.store.traces.traces import Traces
 
 __all__ = ["Runs"]
+
+_ANY: Final = select(table.c.id).where(table.c.repository_id == bindparam("owner")).limit(1)
 
 
 class Runs:
@@ -224,9 +227,8 @@ class Runs:
 
     def has_any(self, repository: Repository) -> bool:
         """Say whether ``repository`` has results."""
-        query = select(table.c.id).where(table.c.repository_id == repository.id).limit(1)
         with self._database.reading() as connection:
-            return connection.execute(query).first() is not None
+            return self._database.quick(connection, _ANY, {"owner": repository.id}).fetchone() is not None
 
     def get(self, repository: Repository, identity: str) -> Run | None:
         """Return a run by its identity."""

@@ -33,6 +33,7 @@ from knickpoint.store.points.tile_codec import (
     segment_points,
     sparse_points,
 )
+from knickpoint.store.points.tile_rows import HotRow, SealedRow, SegmentRow
 from knickpoint.store.tables.tiles import hot, sealed, segment
 from knickpoint.store.traces.trace_chunks import CHUNK
 
@@ -58,6 +59,9 @@ class Tiles:
         self._write_hot = insert.on_conflict_do_update(index_elements=["chunk", "slot"], set_=replaced)
         columns = select(segment.c.slot, segment.c.lowest, segment.c.highest)
         self._spans = columns.where(_OVER, database.among(segment.c.slot, "slots"))
+        holding = (sealed.c.first <= bindparam("at")) & (sealed.c.first + sealed.c.span > bindparam("at"))
+        self._sealed_at = select(sealed).where(database.among(sealed.c.chunk), holding)
+        self._hot_at = select(hot).where(database.among(hot.c.chunk), hot.c.slot == bindparam("at"))
 
     def columns(self, connection: Connection, chunks: NDArray[np.int64], slot: int) -> NDArray[np.float64]:
         """Return the values of ``chunks`` at ``slot``, shape (chunks, 1024), NaN for missing, segments left out.
@@ -67,11 +71,9 @@ class Tiles:
         """
         columns = np.full((len(chunks), CHUNK), np.nan)
         number = {chunk: place for place, chunk in enumerate(chunks.tolist())}
-        listed = {"numbers": self._database.listed(chunks)}
+        values = {"numbers": self._database.listed(chunks), "at": slot}
         # Sealed tiles first; then hot ones, each of which replaces the whole commit of its chunk.
-        query = select(sealed).where(self._database.among(sealed.c.chunk))
-        query = query.where(sealed.c.first <= slot, sealed.c.first + sealed.c.span > slot)
-        for row in connection.execute(query, listed):
+        for row in map(SealedRow._make, self._database.quick(connection, self._sealed_at, values)):
             require_intact(sealed_name(row), row.checksum, row.data)
             column = columns[number[row.chunk]]
             if row.sparse:
@@ -81,13 +83,12 @@ class Tiles:
             else:
                 tile = dense_values(row)
                 column[: len(tile)] = tile[:, slot - row.first]
-        query = select(hot).where(self._database.among(hot.c.chunk))
-        for row in connection.execute(query.where(hot.c.slot == slot), listed):
-            require_intact(hot_name(row), row.checksum, row.data)
-            values = floats(row)
-            column = columns[number[row.chunk]]
+        for above in map(HotRow._make, self._database.quick(connection, self._hot_at, values)):
+            require_intact(hot_name(above), above.checksum, above.data)
+            held = floats(above)
+            column = columns[number[above.chunk]]
             column[:] = np.nan
-            column[: len(values)] = values
+            column[: len(held)] = held
         return columns
 
     def points(
@@ -101,8 +102,7 @@ class Tiles:
         chunks, numbers = np.unique(ids // CHUNK, return_inverse=True)
         values = self.columns(connection, chunks, slot)[numbers, ids % CHUNK]
         if len(ids):
-            for row in connection.execute(_SEGMENTS_AT, _span(repository_id, slot, ids)):
-                require_intact(segment_name(row), row.checksum, row.ids, row.data)
+            for row in self._segments(connection, repository_id, slot, ids):
                 held, stored = segment_points(row)
                 place = np.minimum(np.searchsorted(held, ids), len(held) - 1)
                 here = held[place] == ids
@@ -123,8 +123,12 @@ class Tiles:
         slot: int,
         ids: NDArray[np.int64],
         values: NDArray[np.float64],
+        *,
+        hidden: bool,
     ) -> None:
         """Set points of some traces (sorted) at ``slot``; NaN takes a point away, the others stay.
+
+        ``hidden`` is whether a segment may stand before them, as :meth:`segment_spans` says.
 
         Raises:
             DamagedRowError: a row that holds such points is not what was written.
@@ -140,13 +144,24 @@ class Tiles:
             held = np.flatnonzero(~np.isnan(column))
             rows.append(hot_row(chunk, slot, held, column[held]))
         self.write_hot(connection, rows)
+        if not hidden:
+            return
         # Where a segment stands before the tile, the tile would not be seen: a later segment says the same.
-        hidden = np.zeros(len(ids), dtype=np.bool_)
-        for row in connection.execute(_SEGMENTS_AT, _span(repository_id, slot, ids)):
+        behind = np.zeros(len(ids), dtype=np.bool_)
+        for row in self._segments(connection, repository_id, slot, ids):
+            behind |= np.isin(ids, segment_points(row)[0], assume_unique=True)
+        if behind.any():
+            self.write_segment(connection, repository_id, slot, ids[behind], values[behind])
+
+    def _segments(
+        self, connection: Connection, repository_id: int, slot: int, ids: NDArray[np.int64]
+    ) -> list[SegmentRow]:
+        """Return the segments at ``slot`` that span some of sorted ``ids``, oldest first."""
+        values = {"owner": repository_id, "at": slot, "first": int(ids[0]), "last": int(ids[-1])}
+        rows = [SegmentRow._make(row) for row in self._database.quick(connection, _SEGMENTS_AT, values)]
+        for row in rows:
             require_intact(segment_name(row), row.checksum, row.ids, row.data)
-            hidden |= np.isin(ids, segment_points(row)[0], assume_unique=True)
-        if hidden.any():
-            self.write_segment(connection, repository_id, slot, ids[hidden], values[hidden])
+        return rows
 
     def write_hot(self, connection: Connection, rows: list[dict[str, Any]]) -> None:
         """Store hot tiles as rows of their table; each replaces the tile of its chunk and slot."""
@@ -173,8 +188,3 @@ class Tiles:
         row = dict(zip(_SEGMENT_NUMBERS, numbers, strict=True))
         checksum = row_checksum(RowName("segment", numbers), listed, data)
         self._database.quick(connection, _INSERT_SEGMENT, row | {"ids": listed, "data": data, "checksum": checksum})
-
-
-def _span(repository_id: int, slot: int, ids: NDArray[np.int64]) -> dict[str, int]:
-    """Return the parameters that name the segments at ``slot`` over sorted ``ids``."""
-    return {"owner": repository_id, "at": slot, "first": int(ids[0]), "last": int(ids[-1])}
