@@ -86,6 +86,25 @@ def test_numbers_need_no_time_and_have_none(lab: Lab) -> None:
     assert times(lab) == {"7": None, "12": None}
 
 
+@pytest.mark.parametrize("arrival", [["7", "12", "103"], ["103", "7", "12"], ["12", "103", "7"], ["7", "103", "12"]])
+def test_numbers_stand_in_their_order_whatever_order_they_arrive_in(lab: Lab, arrival: list[str]) -> None:
+    for name in arrival:
+        lab.take(untimed(lab, name))
+    assert lab.line() == ["7", "12", "103"]
+
+
+def test_a_number_behind_an_order_that_a_file_states_keeps_that_order(lab: Lab) -> None:
+    lab.take(untimed(lab, "12"), untimed(lab, "7"), order=CommitOrder.GIVEN)
+    lab.take(untimed(lab, "9"))
+    assert lab.line() == ["9", "12", "7"]
+
+
+def test_a_number_comes_before_commits_with_times(lab: Lab) -> None:
+    lab.take(timed(lab, "a.json", A, 1), repository="main")
+    lab.take(untimed(lab, "12"), repository="main")
+    assert lab.line("main") == ["12", A]
+
+
 def test_the_order_given_is_that_of_the_paths(lab: Lab) -> None:
     lab.take(untimed(lab, C), untimed(lab, A), untimed(lab, B), order=CommitOrder.GIVEN)
     assert times(lab) == {C: None, A: None, B: None}

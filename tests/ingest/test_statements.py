@@ -51,6 +51,15 @@ def test_a_file_with_known_traces_takes_at_most_30_statements(used: Lab, results
     assert _count(used, "3", results, "3" * 40) <= 30
 
 
+def test_the_next_numbered_commit_is_appended_without_reading_the_others(lab: Lab) -> None:
+    for number in range(1001, 1004):
+        _count(lab, "earlier", 5, f"CP:{number}")
+    path = lab.skia("next", "CP:1004", bench_1=1.0)
+    with _statements(lab) as sent:
+        lab.take(path)
+    assert not [text for text in sent if text.startswith("SELECT commit_order.before, commit_order.after")]
+
+
 def test_an_import_has_no_savepoints(used: Lab) -> None:
     path = used.skia("3", "3" * 40, bench_1=1.0)
     with _statements(used) as sent:

@@ -54,11 +54,15 @@ def test_what_an_inner_transaction_wrote_is_undone_alone(store: Store) -> None:
 
 
 def test_a_whole_transaction_is_undone_where_an_inner_one_failed_and_the_error_was_caught(store: Store) -> None:
-    with pytest.raises(StoreError, match="nothing of it was written"), store.transaction(whole=True):
-        store.commits.add_repository("outer")
-        with suppress(ZeroDivisionError), store.transaction():
-            store.commits.add_repository("inner")
-            _ = 1 / 0
+    def write() -> None:
+        with store.transaction(whole=True):
+            store.commits.add_repository("outer")
+            with suppress(ZeroDivisionError), store.transaction():
+                store.commits.add_repository("inner")
+                _ = 1 / 0
+
+    with pytest.raises(StoreError, match="nothing of it was written"):
+        write()
     assert store.commits.repositories() == []
 
 

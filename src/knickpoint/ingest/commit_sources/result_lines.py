@@ -8,14 +8,14 @@ order in which files arrive. Pairs that contradict each other are set aside for 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from knickpoint.history import OrderKey, merge_orders, order_key
 from knickpoint.ingest.commit_sources.line_update import write_line
-from knickpoint.model.commit import Commit, Line, Repository, SlottedCommit
+from knickpoint.model.commit import Commit, Line, Repository
 
 if TYPE_CHECKING:
     from knickpoint.store import RecordedCommits, Store
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["AddedCommits", "ResultLines"]
 
 _DEFAULT: Final = "main"
+_NUMBERED: Final = 0
+"""How the key of a commit begins whose name is a number; such commits come before all others."""
 _UNTIMED: Final = (1, 0.0)
 """How the key of a commit without a time begins; such a commit does not say where its branch begins."""
 _USUAL: Final = frozenset({"", "HEAD", "main", "master", "trunk"})
@@ -98,14 +100,33 @@ class ResultLines:
         new = {slots[commit.hash]: order_key(commit) for commit in commits if slots[commit.hash] not in known}
         if not (new or new_pairs or recorded.retimed):
             return False
-        # Usually all are later than the newest commit so far: they are appended, and the line is not sorted again.
-        latest = self.store.commits.latest(self.repository, min(recorded.new, default=None))
-        if not recorded.retimed and _all_later(new.values(), latest) and all(after in new for _, after in new_pairs):
+        # Usually all come after what is there: they are appended, and the line is not sorted again.
+        if (
+            not recorded.retimed
+            and all(after in new for _, after in new_pairs)
+            and self._follow(name, new.values(), min(recorded.new, default=None))
+        ):
             order, knot = merge_orders(new, [pair for pair in new_pairs if pair[0] in new])
             self.store.commits.append_line(self.repository, name, order)
             self.store.rewrites.announce(self.repository, order)
             return bool(knot)
         return self._sort_default(name, new)
+
+    def _follow(self, name: str, keys: Collection[OrderKey], below: int | None) -> bool:
+        """Return whether commits with ``keys`` come after all others; those from the slot ``below`` on are new.
+
+        The newest commit by time is found by an index. Of numbers the greatest one is not, but it ends the line, as long
+        as no file states an order.
+        """
+        first = min(keys, default=None)
+        if first is None:
+            return False
+        if first[0] == _NUMBERED:
+            ordered = self.store.commits.has_order(self.repository)
+            last = None if ordered else self.store.commits.line_end(self.repository, name)
+            return last is not None and order_key(last.commit) < first
+        latest = self.store.commits.latest(self.repository, below)
+        return latest is None or (order_key(latest.commit)[0] > _NUMBERED and order_key(latest.commit) < first)
 
     def _sort_default(self, name: str, new: Iterable[int]) -> bool:
         """Sort the default line with ``new`` slots, then the branches that this moves; return as :meth:`_extend_default`."""
@@ -159,12 +180,3 @@ class ResultLines:
         """Return ``slots`` in the order of all pairs among them, and those whose pairs contradict each other."""
         pairs = [pair for pair in self.store.commits.order(self.repository) if slots.issuperset(pair)]
         return merge_orders(self._keys(slots), pairs)
-
-
-def _all_later(keys: Iterable[OrderKey], latest: SlottedCommit | None) -> bool:
-    """Return whether commits with ``keys`` come after all others; not for numbers, which time does not order."""
-    if latest is None:
-        return True
-    last = order_key(latest.commit)
-    first = min(keys, default=None)
-    return first is not None and last[0] == 1 and first > last

@@ -75,9 +75,9 @@ _WITH_PREFIX: Final = (
     _SELECT.where(_C.hash >= bindparam("first"), _C.hash < bindparam("last")).order_by(_C.hash).limit(3)
 )
 _WITH_NUMBER: Final = _SELECT.where(_C.number == bindparam("wanted")).limit(3)
-_LATEST: Final = (
-    _SELECT.where(_C.slot < bindparam("below")).order_by(_C.time.desc().nulls_last(), _C.hash.desc()).limit(1)
-)
+_BELOW: Final = _SELECT.where(_C.slot < bindparam("below")).limit(1)
+_LATEST_TIMED: Final = _BELOW.where(_C.time.is_not(None)).order_by(_C.time.desc(), _C.hash.desc())
+_LATEST_UNTIMED: Final = _BELOW.order_by(_C.hash.desc())
 _NEXT_SLOT: Final = select(tables.repository.c.next_slot).where(tables.repository.c.id == bindparam("owner"))
 _INSERT: Final = tables.commit.insert()
 _TAKE_SLOTS: Final = (
@@ -144,7 +144,8 @@ class CommitRows:
         """
         values = {"below": below if below is not None else _AFTER_ALL}
         with self._database.reading() as connection:
-            rows = self._rows(connection, _LATEST, repository, **values)
+            rows = self._rows(connection, _LATEST_TIMED, repository, **values)
+            rows = rows or self._rows(connection, _LATEST_UNTIMED, repository, **values)
         return rows[0].commit() if rows else None
 
     def _with_prefix(self, connection: Connection, repository: Repository, revision: str) -> list[CommitRow]:

@@ -32,6 +32,7 @@ _LINES: Final = (
     .join(tables.repository, tables.repository.c.id == tables.line.c.repository_id)
     .where(tables.line.c.repository_id == bindparam("owner"))
 )
+_ANY_PAIR: Final = select(tables.order.c.before).where(tables.order.c.repository_id == bindparam("owner")).limit(1)
 _LINE: Final = select(tables.line.c.length, tables.line.c.slots).where(
     tables.line.c.repository_id == bindparam("owner"), tables.line.c.name == bindparam("named")
 )
@@ -168,6 +169,13 @@ class Commits:
             row = self._database.quick(connection, _LINE, {"owner": repository.id, "named": name}).fetchone()
         return PackedLine.of_bytes(row[1]).among(slots) if row is not None else set()
 
+    def line_end(self, repository: Repository, name: str) -> SlottedCommit | None:
+        """Return the last commit of a line, None for an empty line and one that does not exist."""
+        with self._database.reading() as connection:
+            row = self._database.quick(connection, _LINE, {"owner": repository.id, "named": name}).fetchone()
+        end = PackedLine.of_bytes(row[1]).end() if row is not None else None
+        return next(iter(self.get(repository, [end])), None) if end is not None else None
+
     def set_default_line(self, repository: Repository, name: str) -> None:
         """Make ``name`` the default line."""
         self.line(repository, name)
@@ -258,6 +266,11 @@ class Commits:
                 rows = [{"repository_id": repository.id, "before": before, "after": after} for before, after in new]
                 connection.execute(table.insert(), rows)
         return new
+
+    def has_order(self, repository: Repository) -> bool:
+        """Say whether :meth:`add_order` kept any pair."""
+        with self._database.reading() as connection:
+            return self._database.quick(connection, _ANY_PAIR, {"owner": repository.id}).fetchone() is not None
 
     def order(self, repository: Repository) -> list[SlotOrder]:
         """Return all pairs of slots that :meth:`add_order` kept."""

@@ -50,6 +50,10 @@ class PackedLine:
         offsets = np.repeat(self.begins - ends + self.lengths, self.lengths)
         return tuple((offsets + np.arange(len(offsets))).tolist())
 
+    def end(self) -> int | None:
+        """Return the last slot, None without any."""
+        return int(self.begins[-1] + self.lengths[-1]) - 1 if len(self.begins) else None
+
     def among(self, slots: Sequence[int]) -> set[int]:
         """Return those of ``slots`` that are on the line."""
         if not len(self.begins) or not len(slots):
