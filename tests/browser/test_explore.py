@@ -169,5 +169,6 @@ def test_the_lines_stand_in_a_table_by_params(page: Page, many: str) -> None:
     page.wait_for_url("**rows=benchmark*")
     expect(page.locator(".pivot tbody tr")).to_have_count(2)
     expect(page.locator(".pivot tbody tr").nth(1)).to_contain_text("11 ms")
+    expect(page.locator(".param-chart circle title")).to_have_text([re.compile(r"b0: 10.ms"), re.compile(r"b1: 11.ms")])
     page.reload()
     expect(page.locator(".pivot tbody td").first).to_contain_text("10 ms")

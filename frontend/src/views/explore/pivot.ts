@@ -1,8 +1,10 @@
 /** The plotted lines as a table: rows by one param, columns by another, a geometric mean and its change in each cell. */
 
 import { html, nothing } from "lit";
+import { paramChart } from "../../charts/param-chart";
 import { selectField } from "../../templates/select-field";
 import { countText, signedPercentText } from "../../text/numbers";
+import { paramPlotOf } from "../../text/param-plot";
 import { pivotOf, pivotParams, type Pivot, type PivotCell } from "../../text/pivot";
 import { valueText } from "../../text/units";
 import type { ExploreContext } from "./context";
@@ -10,6 +12,8 @@ import { baseText } from "./plot";
 
 /** Tables of more rows or columns are cut, and say so. */
 const MOST = 200;
+/** Lines of a drawing; colours repeat after eight. */
+const MOST_LINES = 24;
 
 export function renderPivot(context: ExploreContext) {
   const { rows, columns } = context.route;
@@ -25,8 +29,16 @@ export function renderPivot(context: ExploreContext) {
       ${selectField("Columns", columns, options, (name) => context.updateRoute({ columns: name }, "replace"), "Columns")}
       <span>geometric mean of the newest values, and its change since the ${baseText(context)}</span>
     </p>
-    ${rows + columns ? renderTable(pivotOf(lines, rows, columns, last), rows, columns) : nothing}
+    ${rows + columns ? renderPivoted(pivotOf(lines, rows, columns, last), rows, columns) : nothing}
   </details>`;
+}
+
+function renderPivoted(pivot: Pivot, row: string, column: string) {
+  const plot = row ? paramPlotOf(pivot, pivot.columns.slice(0, MOST_LINES)) : undefined;
+  const left = plot ? pivot.columns.length - MOST_LINES : 0;
+  return html`${plot ? paramChart(plot, row, column) : nothing}
+  ${left > 0 ? html`<p class="faint">${countText(left, "column is", "columns are")} not drawn: the table has them.</p>` : nothing}
+  ${renderTable(pivot, row, column)}`;
 }
 
 function renderTable(pivot: Pivot, row: string, column: string) {
