@@ -14,6 +14,7 @@ import "./styles/overview.css";
 import "./styles/status.css";
 import "./styles/settings.css";
 import "./styles/compare.css";
+import "./styles/print.css";
 import "uplot/dist/uPlot.min.css";
 
 import { applyTimeZone } from "./state/appearance";

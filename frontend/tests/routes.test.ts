@@ -106,6 +106,10 @@ test.each(ROUTES.map((route) => [routeUrl(route), route] as const))(
   },
 );
 
+test.each(["/explore", "/"])("links to %s that call their query `q` still work", (path) => {
+  expect(routeUrl(parse(`${path}?q=os%3Dlinux`))).toBe(`${path}?query=os%3Dlinux`);
+});
+
 test("defaults are not in the URL", () => {
   expect(routeUrl(triageRoute)).toBe("/triage");
   expect(routeUrl(exploreRoute)).toBe("/explore");

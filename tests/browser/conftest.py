@@ -124,7 +124,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
 def page(window: Page, page_errors: list[str], expected_errors: list[str]) -> Iterator[Page]:
     """Return a window without stored state; the test fails on an unexpected error or a request to another machine."""
     window.set_viewport_size({"width": 1400, "height": 900})
-    window.emulate_media(color_scheme="light")
+    window.emulate_media(media="screen", color_scheme="light")
 
     def on_error(error: Error) -> None:
         page_errors.append(str(error))

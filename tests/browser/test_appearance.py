@@ -34,6 +34,41 @@ def paper(page: Page) -> str:
     return str(page.evaluate("() => getComputedStyle(document.body).backgroundColor"))
 
 
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_paper_is_light_and_has_nothing_to_press(page: Page, shared_address: str, theme: str) -> None:
+    page.goto(f"{shared_address}/trace/0")
+    page.evaluate(f"() => localStorage.setItem('knickpoint-theme', '{theme}')")
+    page.reload()
+    expect(page.locator("kp-chart canvas")).to_be_visible()
+    page.emulate_media(media="print")
+    assert paper(page) == "rgb(255, 255, 255)"
+    expect(page.locator("kp-chart canvas")).to_be_visible()
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    for name in ("header.top", ".button", "select"):
+        expect(page.locator(f"{name}:visible")).to_have_count(0)
+
+
+_INK = """() => {
+  const canvas = document.querySelector("kp-chart canvas");
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  let darkest = 255;
+  for (let i = 0; i < data.length; i += 4) if (data[i + 3] > 250) darkest = Math.min(darkest, data[i] + data[i + 1] + data[i + 2]);
+  return darkest;
+}"""
+
+
+def test_a_plot_in_the_dark_theme_is_printed_in_the_colours_of_the_light_one(page: Page, shared_address: str) -> None:
+    page.emulate_media(color_scheme="light")
+    page.goto(f"{shared_address}/trace/0")
+    expect(page.locator("kp-chart canvas")).to_be_visible()
+    page.emulate_media(media="print", color_scheme="light")
+    light = page.evaluate(_INK)
+    page.emulate_media(media="screen", color_scheme="dark")
+    page.wait_for_function(f"light => ({_INK})() !== light", arg=light)
+    page.emulate_media(media="print", color_scheme="dark")
+    page.wait_for_function(f"light => ({_INK})() === light", arg=light)
+
+
 @pytest.mark.parametrize(("scheme", "colour"), [("light", "rgb(255, 255, 255)"), ("dark", "rgb(21, 24, 29)")])
 def test_the_page_is_as_light_as_the_system(
     page: Page, shared_address: str, scheme: Literal["light", "dark"], colour: str

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.browser
 
 
 def test_traces_are_clustered_by_form_and_lead_to_their_plot(page: Page, shared_address: str) -> None:
-    page.goto(f"{shared_address}/explore?q=-idlest")
+    page.goto(f"{shared_address}/explore?query=-idlest")
     page.get_by_role("link", name="Clusters").click()
     expect(page.get_by_label("Query")).to_have_value("-idlest")
     page.get_by_label("Clusters", exact=True).fill("3")

@@ -44,7 +44,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def test_a_plot_of_too_many_traces_says_how_many_it_draws_and_keeps_its_query(page: Page, many: str) -> None:
-    page.goto(f"{many}/explore?q=suite%3Dfew%7Crest")
+    page.goto(f"{many}/explore?query=suite%3Dfew%7Crest")
     page.get_by_role("button", name="Plot 1,000 of them").click()
     expect(page.get_by_text("1,000 of 2,000 traces drawn; narrow the query")).to_be_visible()
     page.wait_for_url("**plot=suite%3Dfew%7Crest*")
@@ -78,7 +78,7 @@ def test_the_line_under_the_pointer_has_its_name_and_a_click_keeps_it(page: Page
 
 
 def test_a_trace_that_is_taken_out_of_a_query_leaves_the_others_plotted(page: Page, many: str) -> None:
-    page.goto(f"{many}/explore?q=suite%3Dfew&plot=suite%3Dfew")
+    page.goto(f"{many}/explore?query=suite%3Dfew&plot=suite%3Dfew")
     expect(page.get_by_text("40 lines", exact=True)).to_be_visible()
     page.locator("table.traces input[type=checkbox]").nth(3).click()
     expect(page.get_by_text("39 lines", exact=True)).to_be_visible()

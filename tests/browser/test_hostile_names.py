@@ -21,7 +21,7 @@ VIEWS = (
     "/trace/1?commit=30&why=1",
     "/trace/9?commit=22",
     "/explore?traces=1,2,3,4,5,6,7,8",
-    "/explore?q=benchmark%3D*",
+    "/explore?query=benchmark%3D*",
     "/tokens",
     "/audit",
     "/trace/%3Cimg%20src=x%20onerror=document.title='pwned'%3E",

@@ -86,18 +86,19 @@ export class Chart extends PageElement implements ChartView {
   private crowd: Crowd | undefined;
   private pressedAt = { x: 0, y: 0 };
   private readonly resizeObserver = new ResizeObserver(() => this.resize());
-  private readonly darkScheme = matchMedia("(prefers-color-scheme: dark)");
+  /** What changes the colours: the scheme, and paper, which is light in any theme. */
+  private readonly media = [matchMedia("(prefers-color-scheme: dark)"), matchMedia("print")];
   private readonly rebuild = (): void => this.build();
 
   override connectedCallback(): void {
     super.connectedCallback();
     window.addEventListener("kp-theme", this.rebuild);
-    this.darkScheme.addEventListener("change", this.rebuild);
+    for (const query of this.media) query.addEventListener("change", this.rebuild);
   }
 
   override disconnectedCallback(): void {
     window.removeEventListener("kp-theme", this.rebuild);
-    this.darkScheme.removeEventListener("change", this.rebuild);
+    for (const query of this.media) query.removeEventListener("change", this.rebuild);
     this.resizeObserver.disconnect();
     this.destroyPlot();
     super.disconnectedCallback();

@@ -74,7 +74,7 @@ export const exploreFormat: RouteFormat<ExploreRoute> = {
     return {
       view: "explore",
       repository: searchParams.get("repository") ?? "",
-      query: searchParams.get("q") ?? "",
+      query: searchParams.get("query") ?? searchParams.get("q") ?? "", // links of before have `q`
       traces: parseList(searchParams.get("traces")).flatMap((text) => parseWhole(text) ?? []),
       formulas: searchParams.getAll("f"),
       plotted: parsePlotted(searchParams.get("plot")),
@@ -92,7 +92,7 @@ export const exploreFormat: RouteFormat<ExploreRoute> = {
   format(route) {
     return formatUrl("/explore", [
       ["repository", route.repository],
-      ["q", route.query],
+      ["query", route.query],
       ["traces", route.traces.join(",")],
       ...route.formulas.map((formula) => ["f", formula] as const),
       ["plot", route.plotted === "" ? ALL_TRACES : route.plotted],

@@ -36,7 +36,7 @@ export const overviewFormat: RouteFormat<OverviewRoute> = {
       view: "overview",
       repository: searchParams.get("repository") ?? "",
       days: parseWhole(searchParams.get("days")),
-      query: searchParams.get("q") ?? "",
+      query: searchParams.get("query") ?? searchParams.get("q") ?? "", // links of before have `q`
       by: searchParams.get("by") ?? "",
       commits: parseWhole(searchParams.get("commits")),
     };
@@ -45,7 +45,7 @@ export const overviewFormat: RouteFormat<OverviewRoute> = {
     formatUrl("/", [
       ["repository", repository],
       ["days", days],
-      ["q", query],
+      ["query", query],
       ["by", by],
       ["commits", commits],
     ]),

@@ -131,8 +131,10 @@ function renderHeading(context: TriageContext, column: Column) {
 
 function renderFoot({ route, freshness, decides }: TriageContext, data: RegressionList) {
   return html`<p class="foot">
-    ${key("j")} ${key("k")} move · ${decides || route.tab === "gone" ? TAB_KEYS[route.tab] : nothing} ${key("Enter")}
-    open · ${key("w")} why · ${key("?")} all keys
+    <span class="hint"
+      >${key("j")} ${key("k")} move · ${decides || route.tab === "gone" ? TAB_KEYS[route.tab] : nothing} ${key("Enter")}
+      open · ${key("w")} why · ${key("?")} all keys</span
+    >
     <span class="spring"></span>
     ${freshness ? html`<span>${freshnessText(freshness.alerts)}</span>` : nothing}
     <span>${countText(data.groups_total, "commit")}</span>
