@@ -154,8 +154,8 @@ export class TriageList {
   apply({ answer, filter, order, written }: DecisionResult): void {
     const { known } = this;
     const { tab, size } = this.route();
-    if (!known) return;
-    if (JSON.stringify(filter) !== JSON.stringify(this.filter)) {
+    if (!known || JSON.stringify(filter) !== JSON.stringify(this.filter)) {
+      // Also a list that is on its way: the server may have read it before the decision.
       this.reload();
       return;
     }
