@@ -35,6 +35,25 @@ def _missing(what: str) -> None:
     pytest.skip(what)
 
 
+def plot_box(page: Page) -> tuple[float, float, float, float]:
+    """Return left, top, width and height of where the plot draws its values, once it has a place.
+
+    What arrives late builds the plot anew, and a part of it that is asked for its place just then has none.
+    """
+    script = """() => {
+        const box = document.querySelector(".u-over")?.getBoundingClientRect();
+        return box?.width ? [box.x, box.y, box.width, box.height] : undefined;
+    }"""
+    left, top, width, height = page.wait_for_function(script).json_value()
+    return left, top, width, height
+
+
+def point_at(page: Page, across: float, down: float = 0.5) -> None:
+    """Point at the plot, ``across`` of its width from the left and ``down`` of its height from the top."""
+    left, top, width, height = plot_box(page)
+    page.mouse.move(left + width * across, top + height * down)
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Start Chromium once a module: its driver keeps an event loop running, which breaks tests of other modules."""

@@ -12,6 +12,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from playwright.sync_api import Page, expect
+from tests.browser.conftest import plot_box, point_at
 from tests.server.story import REPOSITORY, SLOWER, commit_hash, make_instance
 
 from knickpoint.ingest.context.sidecar import Sidecar
@@ -64,13 +65,12 @@ def test_the_line_under_the_pointer_has_its_name_and_a_click_keeps_it(page: Page
     page.goto(f"{many}/explore?plot=suite%3Dfew")
     expect(page.locator(".crowd-layer")).to_have_count(2)
     expect(page.locator(".legend-common").first).to_contain_text("suite=few")
-    box = page.locator(".u-over").bounding_box()
-    assert box
-    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    left, top, width, height = plot_box(page)
+    x, y = left + width / 2, top + height / 2
     page.mouse.move(x, y)
     name = page.locator(".chart-tip .tip-subject").inner_text()
     page.mouse.click(x, y)
-    page.mouse.move(x, box["y"] - 200)
+    page.mouse.move(x, top - 200)
     expect(page.locator(".picked")).to_contain_text(name)
     expect(page.locator(".picked")).to_contain_text("1 commit since the value before")
     page.locator(".picked a").click()
@@ -138,9 +138,8 @@ def test_a_finding_stands_on_its_line_and_the_tooltip_says_what_it_is(browse: Ca
     svg = ET.fromstring(saved_plot(page, "Save the plot as SVG"))
     first, second = svg.findall("{http://www.w3.org/2000/svg}g/{http://www.w3.org/2000/svg}circle")
     assert first.get("cx") == second.get("cx")
-    over = page.locator(".u-over").bounding_box()
-    assert over
-    page.mouse.move(over["x"] + float(first.get("cx", "")), over["y"] + float(first.get("cy", "")))
+    left, top, _, _ = plot_box(page)
+    page.mouse.move(left + float(first.get("cx", "")), top + float(first.get("cy", "")))
     expect(page.locator(".chart-tip .tip-note")).to_contain_text(re.compile(r"2\d %"))
 
 
@@ -153,9 +152,7 @@ def test_values_are_shown_in_percent_of_those_at_a_chosen_commit(browse: Callabl
     expect(page.get_by_label("Scale of the values")).to_contain_text(f"% of commit {commit_hash(SLOWER + 1)[:7]}")
     drawn = "async (chart) => (await chart.updateComplete) && chart.lines.every(({ base }) => base !== undefined)"
     page.wait_for_function(f"({drawn})(document.querySelector('kp-chart'))")
-    over = page.locator(".u-over").bounding_box()
-    assert over
-    page.mouse.move(over["x"] + 0.25 * over["width"], over["y"] + 0.85 * over["height"])
+    point_at(page, 0.25, 0.85)
     # The level before was 1000 of 1250, and 500 of 610.
     expect(page.locator(".chart-tip .tip-value")).to_contain_text(re.compile(r"8[0-2]\.\d % of commit"))
     page.reload()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 from playwright.sync_api import Page, expect
-from tests.browser.conftest import violations
+from tests.browser.conftest import point_at, violations
 
 from knickpoint.instance import Instance
 from knickpoint.model.ticket import TrackerTicket
@@ -51,7 +51,5 @@ def test_the_tooltip_of_its_commit_names_a_ticket(page: Page, shared_address: st
     page.goto(f"{shared_address}/trace/{idle}?first=0&last=20")
     expect(page.get_by_role("list", name="Tickets")).to_be_visible()
     page.wait_for_load_state("networkidle")  # what arrives late draws the plot anew
-    box = page.locator(".u-over").bounding_box()
-    assert box is not None
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    point_at(page, 0.5)
     expect(page.locator(".chart-tip")).to_contain_text("ada/textmill#7")

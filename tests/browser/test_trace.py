@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 from playwright.sync_api import Page, expect
-from tests.browser.conftest import violations
+from tests.browser.conftest import point_at, violations
 from tests.server.story import COMMITS, FAILED, FASTER, SLOWER, UNMEASURED, make_instance
 
 from knickpoint.instance import open_instance
@@ -30,16 +30,6 @@ def trace(shared_address: str) -> Callable[[str], int]:
         return int(answer.json()["traces"][0]["id"])
 
     return find
-
-
-def hover(page: Page, across: float) -> None:
-    """Point at the plot, ``across`` of its width from the left."""
-    script = """() => {
-        const box = document.querySelector(".u-over")?.getBoundingClientRect();
-        return box?.width ? [box.x, box.y, box.width, box.height] : undefined;
-    }"""
-    left, top, width, height = page.wait_for_function(script).json_value()
-    page.mouse.move(left + width * across, top + height / 2)
 
 
 def painted(page: Page) -> int:
@@ -65,7 +55,7 @@ def test_a_trace_shows_its_values_levels_and_changes(browse: Visit, trace: Calla
 
 def test_hovering_shows_value_unit_commit_author_and_subject(browse: Visit, trace: Callable[[str], int]) -> None:
     page = browse(f"/trace/{trace('parse')}")
-    hover(page, 0.1)
+    point_at(page, 0.1)
     tip = page.locator(".chart-tip")
     expect(tip).to_contain_text("µs/iter")
     expect(tip).to_contain_text("Change number")
@@ -73,9 +63,23 @@ def test_hovering_shows_value_unit_commit_author_and_subject(browse: Visit, trac
     expect(tip.get_by_text("Ada Lovelace").or_(tip.get_by_text("Grace Hopper"))).to_be_visible()
 
 
+def test_the_tooltip_stays_while_the_plot_is_built_anew(browse: Visit, trace: Callable[[str], int]) -> None:
+    page = browse(f"/trace/{trace('parse')}")
+    point_at(page, 0.1)
+    tip = page.locator(".chart-tip")
+    expect(tip).to_be_visible()
+    before = tip.inner_text()
+    page.evaluate("""() => {
+        document.querySelector(".chart-tip").hidden = true;
+        window.dispatchEvent(new Event("kp-theme"));
+    }""")
+    expect(tip).to_be_visible()
+    assert tip.inner_text() == before
+
+
 def test_clicking_a_value_pins_its_commit_in_the_address(browse: Visit, trace: Callable[[str], int]) -> None:
     page = browse(f"/trace/{trace('parse')}")
-    hover(page, 0.9)
+    point_at(page, 0.9)
     page.mouse.down()
     page.mouse.up()
     page.wait_for_url("**commit=5*")
@@ -135,7 +139,7 @@ def test_a_run_without_a_value_is_marked_and_can_be_pinned(browse: Visit, trace:
 def test_another_machine_is_marked_and_shown(browse: Visit, trace: Callable[[str], int]) -> None:
     page = browse(f"/trace/{trace('idle')}")
     expect(page.get_by_text("environment changed")).to_be_visible()
-    hover(page, 0.99)
+    point_at(page, 0.99)
     expect(page.locator(".chart-tip")).to_contain_text("one → two")
     page.keyboard.press("e")
     page.wait_for_url(f"**commit={COMMITS - 1}")
@@ -218,9 +222,9 @@ def test_a_rejected_candidate_is_shown_on_the_plot(browse: Visit, trace: Callabl
 def test_dragging_zooms_and_back_zooms_out(browse: Visit, trace: Callable[[str], int]) -> None:
     page = browse(f"/trace/{trace('parse')}")
     page.wait_for_load_state("networkidle")  # what arrives late draws the plot anew
-    hover(page, 0.25)
+    point_at(page, 0.25)
     page.mouse.down()
-    hover(page, 0.5)
+    point_at(page, 0.5)
     page.mouse.up()
     page.wait_for_url("**first=*&last=*")
     expect(page.get_by_role("button", name="Whole line")).to_be_enabled()

@@ -116,7 +116,7 @@ export class Chart extends PageElement implements ChartView {
   }
 
   override updated(changed: PropertyValues<Chart>): void {
-    // A plot that is built again loses the pointer: lists that stay empty are no reason.
+    // Building the plot is costly: lists that stay empty are no reason.
     const isChanged = (name: (typeof BUILT)[number]): boolean =>
       changed.has(name) && !(isEmpty(changed.get(name)) && isEmpty(this[name]));
     if (!this.plot || BUILT.some(isChanged)) this.build();
@@ -147,6 +147,7 @@ export class Chart extends PageElement implements ChartView {
 
   private build(): void {
     if (!this.isConnected || !this.hasUpdated) return;
+    const pointer = this.plot && { left: this.plot.cursor.left ?? -1, top: this.plot.cursor.top ?? -1 };
     this.destroyPlot();
     const colours = palette(this);
     this.plot = new uPlot(uplotOptions(this, colours, this.box, this.hooks(colours)), alignedData(this), this.box);
@@ -156,6 +157,8 @@ export class Chart extends PageElement implements ChartView {
     over.addEventListener("mouseup", (event) => this.onMouseup(event));
     over.addEventListener("dblclick", () => this.send("kp-range", undefined));
     over.addEventListener("mouseleave", () => this.hideTooltip());
+    // Values that arrive while somebody reads the tooltip do not take it away. uPlot is ready a microtask later.
+    if (pointer && pointer.left >= 0) queueMicrotask(() => this.plot?.setCursor(pointer));
   }
 
   private drawCrowd(crowd: Crowd): void {
