@@ -214,7 +214,7 @@ def test_tickets_are_put_listed_and_removed(knick: Knick) -> None:
     Path("tickets.csv").write_text("name,commit,url\nPERF-1,73106d259b,https://t.example/1\n", encoding="utf-8")
     before = knick("regressions").output
     ran = knick("tickets", "put", "tickets.csv")
-    assert (ran.code, ran.output.startswith("1 ticket; ")) == (0, True)
+    assert (ran.code, ran.output.startswith("Imported 1 ticket; ")) == (0, True)
     assert "73106d259b" not in knick("regressions").output
     (row,) = json.loads(knick("tickets", "list", "--format", "json").output)
     assert (row["name"], row["commit"][:10], row["url"]) == ("PERF-1", "73106d259b", "https://t.example/1")

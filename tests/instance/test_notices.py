@@ -138,4 +138,4 @@ def test_a_file_of_tickets_that_cannot_be_used_is_told_and_stops_nothing(place: 
         measure(place, number, sort=20.0 if number < 15 else 30.0)
     announced = work(place)
     assert any(line.startswith("tickets: ") and "cannot be read" in line for line in announced)
-    assert any("1 new regressions" in line for line in announced)
+    assert any("1 new regression" in line for line in announced)

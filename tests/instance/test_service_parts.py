@@ -42,7 +42,7 @@ def test_one_process_imports_and_another_finds(instance: Instance) -> None:
         [],
     )
     worker.step()
-    assert any("1 new regressions" in line for line in announced)
+    assert any("1 new regression" in line for line in announced)
     assert {each.name: each.parts for each in instance.store.workers.all()} == {"w": WORKER, "i": INGEST}
 
 

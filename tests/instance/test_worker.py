@@ -84,7 +84,7 @@ def test_a_round_takes_in_what_arrived_and_finds_what_changed(instance: Instance
     worker = Worker(instance, announced.append, clock=Clock())
     assert worker.step()
     assert points(instance) == 30
-    assert any("1 new regressions" in line for line in announced)
+    assert any("1 new regression" in line for line in announced)
     assert EventKind.TRACES_CHANGED not in pending(instance)
 
 
@@ -129,7 +129,7 @@ def test_an_alert_that_cannot_run_is_told_once_and_the_others_run(instance: Inst
         worker.step()
     (line,) = [line for line in announced if "magic" in line]
     assert line.startswith("alert 'a' could not run: there is no method 'magic'. The methods are: catapult, cluster")
-    assert any("1 new regressions" in line for line in announced)
+    assert any("1 new regression" in line for line in announced)
 
 
 def test_a_mended_alert_catches_up_with_the_next_run_over_everything(instance: Instance) -> None:
@@ -141,7 +141,7 @@ def test_a_mended_alert_catches_up_with_the_next_run_over_everything(instance: I
     announced: list[str] = []
     with open_instance(instance.directory) as opened:
         Worker(opened, announced.append, clock=Clock()).step()
-    assert any("1 new regressions" in line for line in announced)
+    assert any("1 new regression" in line for line in announced)
 
 
 class Broken:
@@ -166,7 +166,7 @@ def test_an_unexpected_error_is_logged_told_and_does_not_stop_the_rest(
     monkeypatch.setattr(Worker, "_follow_history", lambda _worker: 1 / 0)
     announced: list[str] = []
     Worker(instance, announced.append, clock=Clock()).step()
-    assert any("1 new regressions" in line for line in announced)
+    assert any("1 new regression" in line for line in announced)
     assert any(line.startswith("history: it failed unexpectedly") for line in announced)
     assert "ZeroDivisionError" in caplog.text
     (state,) = instance.store.workers.all()
@@ -202,7 +202,7 @@ def test_events_that_cannot_be_read_do_not_hold_up_the_others(instance: Instance
     with_a_step(instance)
     announced: list[str] = []
     Worker(instance, announced.append, clock=Clock()).step()
-    assert any("1 new regressions" in line for line in announced)
+    assert any("1 new regression" in line for line in announced)
     assert pending(instance)[EventKind.TRACES_CHANGED] == 1
 
 
@@ -222,7 +222,7 @@ def test_events_outlive_a_store_that_is_busy(instance: Instance, monkeypatch: py
     assert instance.store.outbox.dead() == []
     announced: list[str] = []
     Worker(instance, announced.append, clock=Clock()).step()
-    assert any("1 new regressions" in line for line in announced)
+    assert any("1 new regression" in line for line in announced)
 
 
 def test_a_worker_is_seen_while_it_works_and_not_when_it_ended(instance: Instance) -> None:
@@ -304,7 +304,7 @@ def test_old_values_are_forgotten_by_rule(instance: Instance) -> None:
         announced: list[str] = []
         Worker(again, announced.append, clock=Clock()).step()
         assert points(again) == 10
-    assert any("retention: 0 samples and 20 points of main are deleted" in line for line in announced)
+    assert any("retention: deleted 0 samples and 20 points of main" in line for line in announced)
 
 
 def test_the_evidence_of_what_somebody_decided_is_kept(instance: Instance) -> None:

@@ -68,7 +68,7 @@ def test_a_request_that_works_too_long_is_stopped_and_the_next_one_is_answered(w
 def test_a_formula_over_too_many_values_is_refused(wide: Instance, formula: str) -> None:
     answer = limited(wide, request_values=TRACES - 1).get("/api/v1/formulas", params={"formula": formula})
     assert answer.status_code == 400
-    assert answer.json()["error"] == "8,000 traces of 1 commits are too many for one formula."
+    assert answer.json()["error"] == "8,000 traces of 1 commit are too many for one formula."
 
 
 def test_a_formula_counts_all_that_it_reads(wide: Instance) -> None:

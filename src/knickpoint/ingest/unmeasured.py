@@ -17,6 +17,7 @@ import numpy as np
 
 from knickpoint.model.commit import Repository
 from knickpoint.model.params import decode_key, encode_key
+from knickpoint.model.plain_text import counted
 from knickpoint.model.report import Outcome, Problem, Result, RunReport, Severity
 from knickpoint.store import Run, Store
 
@@ -132,8 +133,7 @@ def failure_warning(runs: Sequence[RunReport], failed: int, where: str) -> Probl
     )
     shown = "; ".join(islice(names, _SHOWN))
     more = f"; and {failed - _SHOWN:,} more" if failed > _SHOWN else ""
-    noun = "1 result" if failed == 1 else f"{failed:,} results"
-    return Problem(f"{noun} failed: {shown}{more}", where=where, severity=Severity.WARNING)
+    return Problem(f"{counted(failed, 'result')} failed: {shown}{more}", where=where, severity=Severity.WARNING)
 
 
 def _failure(run: RunReport, place: int) -> str:

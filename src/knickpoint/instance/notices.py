@@ -12,6 +12,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 from knickpoint.model.bisection import PROBE_FACT
+from knickpoint.model.plain_text import counted
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -122,13 +123,13 @@ def _silences(instance: Instance, repository: Repository) -> Iterator[Notice]:
     if found.job:
         commit = hashes.get(found.job.last_slot, "")
         usual = "at every commit" if found.job.usual == 1 else f"every {found.job.usual:,} commits or more often"
-        text = f"nothing was measured at the last {found.job.silent:,} commits, since {commit[:10]}; it was {usual}"
+        text = f"nothing was measured at the last {counted(found.job.silent, 'commit')}, since {commit[:10]}; it was {usual}"
         yield Notice(NoticeKind.SILENCE, repository.name, "", found.job.last_slot, commit, text)
     for slot, stopped in groups.items():
         commit = hashes.get(slot, "")
         key = stopped[0].trace.key if len(stopped) == 1 else ""
         what = f"{key} has" if key else f"{len(stopped):,} traces{_in_common(instance, repository, stopped)} have"
-        text = f"{what} no results at the last {stopped[0].silent:,} measured commits, since {commit[:10]}"
+        text = f"{what} no results at the last {counted(stopped[0].silent, 'measured commit')}, since {commit[:10]}"
         yield Notice(NoticeKind.SILENCE, repository.name, key, slot, commit, text)
 
 

@@ -13,6 +13,7 @@ from knickpoint.budget import check_time, largest_read
 from knickpoint.calc import FORMULA_SIGN, Traces, evaluate, parse, unit_of
 from knickpoint.model.commit import Line
 from knickpoint.model.errors import AbsentError, InputError, QueryError
+from knickpoint.model.plain_text import counted
 from knickpoint.model.query import parse_query
 from knickpoint.store import Store
 
@@ -84,7 +85,7 @@ class _Reader:
         self.values += len(ids) * len(self.line.slots)
         if self.traces > _MOST_TRACES or self.values > (largest_read() or _MOST_VALUES):
             raise QueryError(
-                f"{len(ids):,} traces of {len(self.line.slots):,} commits are too many for one formula",
+                f"{counted(len(ids), 'trace')} of {counted(len(self.line.slots), 'commit')} are too many for one formula",
                 remedy="Narrow the query.",
             )
         traces = self.store.traces.get(ids)

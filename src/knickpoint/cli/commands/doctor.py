@@ -50,7 +50,8 @@ def _data(instance: Instance) -> Iterator[Row]:
         line = store.commits.line(repository)
         traces = store.traces.count(repository)
         yield _row(
-            f"repository {repository.name}", f"{traces:,} traces over {len(line.slots):,} commits of {line.name!r}"
+            f"repository {repository.name}",
+            f"{counted(traces, 'trace')} over {counted(len(line.slots), 'commit')} of {line.name!r}",
         )
 
 
@@ -74,11 +75,11 @@ def _held_files(instance: Instance) -> Iterator[Row]:
     if status.waiting:
         yield _row(
             "ingest",
-            f"{len(status.waiting):,} files wait for commits that their repository does not have",
+            f"{counted(len(status.waiting), 'file')} waiting for commits that their repository does not have",
             "Bring the repository up to date, then knick ingest retry; see knick ingest status.",
         )
     if status.refused:
-        yield _row("ingest", f"{len(status.refused):,} files were refused", "See knick ingest quarantine.")
+        yield _row("ingest", f"{counted(len(status.refused), 'file')} refused", "See knick ingest quarantine.")
     if not (status.waiting or status.refused):
         yield _row("ingest", "nothing waits, nothing was refused")
 

@@ -13,6 +13,7 @@ from knickpoint.cli.options import instance_option, open_chosen_instance, requir
 from knickpoint.cli.trace_suggestions import no_trace_remedy
 from knickpoint.cli.verbosity import note
 from knickpoint.model.errors import InputError, StoreError
+from knickpoint.model.plain_text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -116,4 +117,4 @@ def command(
         _check_matches(opened.store, repositories or opened.store.commits.repositories(), query, query_text)
         count = _write(opened.store, _Points(repositories, query, line, params), output, path)
     if path is not None:
-        note(f"Wrote {count:,} points to {path}.")
+        note(f"Wrote {counted(count, 'point')} to {path}.")

@@ -9,6 +9,7 @@ from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
 from knickpoint.cli.progress import Progress
 from knickpoint.cli.verbosity import note
+from knickpoint.model.plain_text import counted
 
 __all__ = ["command"]
 
@@ -66,7 +67,7 @@ def status(instance: str | None, output: OutputFormat) -> None:
             "source": entry.source,
             "repository": "",
             "since": entry.changed.isoformat(timespec="seconds"),
-            "detail": entry.detail or f"{entry.runs} runs, {entry.format}",
+            "detail": entry.detail or f"{counted(entry.runs, 'run')}, {entry.format}",
         }
         for entry in found.recent
         if entry.state.value != "waiting"

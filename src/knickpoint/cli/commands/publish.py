@@ -10,6 +10,7 @@ import click
 from knickpoint.cli.options import instance_option, open_chosen_instance, require_results
 from knickpoint.cli.verbosity import note
 from knickpoint.model.errors import InputError
+from knickpoint.model.plain_text import counted
 
 __all__ = ["command"]
 
@@ -37,7 +38,8 @@ def command(directory: Path, *, names: tuple[str, ...], everything: bool, badges
         chosen = Chosen(_choose(known, names, everything=everything), datetime.now(UTC), badges)
         done = publish(opened, directory, chosen)
     note(
-        f"Wrote {directory}: {done.traces} traces, {done.commits} commits, {done.files} files, "
+        f"Wrote {directory}: {counted(done.traces, 'trace')}, {counted(done.commits, 'commit')}, "
+        f"{counted(done.files, 'file')}, "
         f"{done.size / 1e6:.2f} MB ({done.compressed / 1e6:.2f} MB compressed)."
     )
 

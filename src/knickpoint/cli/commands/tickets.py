@@ -88,8 +88,8 @@ def put(file: str, *, repository: str, replace: bool, instance: str | None) -> N
         rows = read_tickets(sys.stdin.buffer.read(), "standard input") if piped else read_ticket_file(Path(file))
         who = local_caller().name
         done = import_tickets(opened.store, rows, repository=repository, replace=replace, who=who)
-    plural = "" if done.tickets == 1 else "s"
-    note(f"{done.tickets:,} ticket{plural}; {done.changed:,} findings have another matching ticket than before.")
+    changed = counted(done.changed, "finding")
+    note(f"Imported {counted(done.tickets, 'ticket')}; {changed} changed to another matching ticket.")
 
 
 @command.command("remove")
@@ -120,7 +120,7 @@ def remove(names: tuple[str, ...], instance: str | None) -> None:
             changed = sum(match_tickets(store, each) for each in repositories)
             removed = f"removed {', '.join(sorted(set(names))[:20])}"
             store.audit.append(AuditKind.TICKETS_CHANGED, local_caller().name, removed)
-    note(f"{len(names):,} removed; {changed:,} findings changed.")
+    note(f"Removed {counted(len(names), 'ticket')}; {counted(changed, 'finding')} changed.")
 
 
 @command.command("sync")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from knickpoint.history import Authorship, changed_order, match_rewritten
 from knickpoint.model.commit import Line, Repository, SlottedCommit
+from knickpoint.model.plain_text import counted
 
 if TYPE_CHECKING:
     from knickpoint.store import Store
@@ -58,7 +59,8 @@ def write_line(
             successors = _successors(store, repository, left, joined, author_times)
             store.rewrites.record(repository, line.name, successors, joined=joined)
             note = (
-                f"history of {repository.name}, branch {line.name}, was rewritten: {_commits(len(left))} left it,"
+                f"history of {repository.name}, branch {line.name}, was rewritten:"
+                f" {counted(len(left), 'commit')} left it,"
                 f" {len(successors):,} of them recognised under new hashes; findings there moved along"
             )
         # The history boundary follows its commits, and alerts run again over what changed place.
@@ -86,7 +88,3 @@ def _successors(
 def _authorship(slotted: SlottedCommit, times: dict[str, int]) -> Authorship:
     commit = slotted.commit
     return Authorship(commit.author, commit.email, commit.subject, times.get(commit.hash))
-
-
-def _commits(count: int) -> str:
-    return "1 commit" if count == 1 else f"{count:,} commits"

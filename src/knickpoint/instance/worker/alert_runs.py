@@ -19,6 +19,7 @@ from knickpoint.instance.worker.measures import NoMeasures, WorkMeasures
 from knickpoint.instance.worker.task_runner import Announce
 from knickpoint.model.alert import Alert
 from knickpoint.model.errors import ServiceError, StoreError
+from knickpoint.model.plain_text import counted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -166,7 +167,8 @@ class AlertRuns:
             return False
         found = len(summary.new_regressions)
         self.announce(
-            f"looked at {summary.traces:,} traces: {summary.new:,} new change points, {found:,} new regressions"
+            f"looked at {counted(summary.traces, 'trace')}: {counted(summary.new, 'new change point')}, "
+            + counted(found, "new regression")
             + (f", and {summary.history_regressions:,} that are history" if summary.history_regressions else "")
         )
         return True

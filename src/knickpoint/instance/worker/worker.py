@@ -266,7 +266,9 @@ class Worker:
         rows = read_ticket_file(self.instance.directory / Path(settings.file).expanduser())
         imported = import_tickets(self.instance.store, rows, replace=True)
         if imported.changed:
-            self.announce(f"tickets: {imported.tickets:,} of them, which changed {imported.changed:,} findings")
+            self.announce(
+                f"imported {counted(imported.tickets, 'ticket')}, which changed {counted(imported.changed, 'finding')}"
+            )
         return False
 
     def _sync_trackers(self) -> bool:
@@ -315,7 +317,8 @@ class Worker:
             self.instance.store.sessions.forget(datetime.now(UTC))
         if self._tasks.is_due("retention", self.instance.config.retention.every_hours * _HOUR_SECONDS):
             for name, lost in forget_values(self.instance).items():
-                self.announce(f"retention: {lost.samples:,} samples and {lost.points:,} points of {name} are deleted")
+                deleted = f"{counted(lost.samples, 'sample')} and {counted(lost.points, 'point')}"
+                self.announce(f"retention: deleted {deleted} of {name}")
         return False
 
     def _beat(self) -> bool:

@@ -16,6 +16,7 @@ from typing import Final
 
 import numpy as np
 
+from knickpoint.model.plain_text import counted
 from knickpoint.model.quarantine import CanaryMove, FactChange, QuarantineState
 from knickpoint.watch.quarantine.canary_levels import FEWEST, canary_move, noise_of, usual_reach
 from knickpoint.watch.quarantine.rules import QuarantineRule
@@ -337,7 +338,7 @@ class _Machine:
         by_canary = any(each.by_canary for each in self.waiting)
         if self.sessions_waiting < (self.rule.stays if by_canary else self.rule.facts_stay):
             return
-        outcome = f"the machine stayed like this for {self.sessions_waiting} commits"
+        outcome = f"the machine stayed like this for {counted(self.sessions_waiting, 'commit')}"
         values: dict[int, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
         for each in self.waiting:
             self._decide(each, QuarantineState.ENVIRONMENT_CHANGED, outcome)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from knickpoint.model.frame import Trace
 from knickpoint.model.judgement import Judgement
+from knickpoint.model.plain_text import counted
 from knickpoint.model.step import Verdict
 from knickpoint.model.unit import Better, convert, read_unit
 from knickpoint.watch.results_check.report import CheckedTrace
@@ -100,7 +101,7 @@ def _verdict_without_value(key: str, new: NewResults, history: History | None, n
     """Return verdict and reason; ``newest`` is the last position at which the benchmark was measured, -1 for never."""
     if not new.failed:
         return Verdict.NO_DATA, _with_message("skipped", new.skipped)
-    extent = f"failed in {len(new.failed)} of {new.runs} runs" if new.measured else "failed"
+    extent = f"failed in {len(new.failed)} of {counted(new.runs, 'run')}" if new.measured else "failed"
     reason = _with_message(extent, new.failed)
     broken = history.failures.get(key, -1) if history else -1
     if history and broken > newest:

@@ -183,7 +183,8 @@ def _of_candidate(explanation: Explanation, explained: AlertExplanation, best: E
         yield f"Single values stray by {value_text(noise, explanation.trace.unit)} (one standard deviation)."
     considered = len(explained.detection.candidates)
     yield (
-        f"The method {explained.alert.method} considered {counted(considered, 'place')} among {explanation.measured:,} values"
+        f"The method {explained.alert.method} considered {counted(considered, 'place')} among"
+        f" {counted(explanation.measured, 'value')}"
         f" on the line {explained.line}."
     )
     yield f"It rejected this one: {best.candidate.reason}."
@@ -204,7 +205,8 @@ def _of_nothing(explanation: Explanation, explained: AlertExplanation) -> Iterat
         return
     near = " near this commit" if explanation.at is not None else ""
     yield (
-        f"The method {explained.alert.method} considered no place{near} among {explanation.measured:,} values on the line"
+        f"The method {explained.alert.method} considered no place{near} among"
+        f" {counted(explanation.measured, 'value')} on the line"
         f" {explained.line}: nowhere do the values before and after differ enough to be looked at."
     )
 
