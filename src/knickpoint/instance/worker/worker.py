@@ -317,8 +317,8 @@ class Worker:
             self.instance.store.sessions.forget(datetime.now(UTC))
         if self._tasks.is_due("retention", self.instance.config.retention.every_hours * _HOUR_SECONDS):
             for name, lost in forget_values(self.instance).items():
-                deleted = f"{counted(lost.samples, 'sample')} and {counted(lost.points, 'point')}"
-                self.announce(f"retention: deleted {deleted} of {name}")
+                lost_values = f"{counted(lost.samples, 'sample')} and {counted(lost.points, 'point')}"
+                self.announce(f"retention: deleted {lost_values} of {name}")
         return False
 
     def _beat(self) -> bool:
