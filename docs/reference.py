@@ -54,6 +54,7 @@ _AREAS: Final = {
     "029": "Promised rates, samples and siblings",
     "030": "Comparison, publishing and embedding",
     "031": "Operation on many machines",
+    "034": "Faults, versions and growth",
 }
 
 

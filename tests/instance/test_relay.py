@@ -194,14 +194,16 @@ def test_a_server_that_is_killed_and_comes_back_gets_every_event_in_order(
     instance = new_instance(server.url)
     told_by(instance)
     heard = Heard()
-    with Relay(instance, "one", heard.put, first_pause_seconds=0.02):
+    with Relay(instance, "one", heard.put, first_pause_seconds=0.02) as relay:
         publish(instance, 1)
         assert relayed(server, instance, 1) == [1]
         server.kill()
         publish(instance, 2, 3)
         heard.until("NATS does not answer")
+        assert "NATS does not answer" in relay.trouble
         server.start()
         heard.until("part again")
+        assert relay.trouble == ""
         assert relayed(server, instance, 3) == [1, 2, 3]
     assert instance.store.outbox.dead() == []
     assert waiting(instance) == 0

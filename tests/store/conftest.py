@@ -8,7 +8,8 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
@@ -51,6 +52,17 @@ class Cluster:
     def stop(self) -> None:
         self.run("pg_ctl", "-D", str(self.data), "-m", "immediate", "stop")
 
+    def standby(self, data: Path) -> Cluster:
+        """Copy this server, and start the copy as a standby that follows it."""
+        copy = replace(self, data=data, port=_free_port())
+        source = ("-h", "127.0.0.1", "-p", str(self.port), "-U", "postgres")
+        self.run("pg_basebackup", *source, "-D", str(data), "-R", "-c", "fast", "--no-sync")
+        copy.start()
+        return copy
+
+    def promote(self) -> None:
+        self.run("pg_ctl", "-D", str(self.data), "-w", "promote")
+
     def execute(self, statement: str) -> None:
         import psycopg
 
@@ -67,9 +79,9 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-@pytest.fixture(scope="session")
-def cluster() -> Iterator[Cluster]:
-    """Start a temporary PostgreSQL; skip where it is not installed, fail where CI promises it."""
+@contextmanager
+def temporary_cluster() -> Iterator[Cluster]:
+    """Start a PostgreSQL; skip where it is not installed, fail where CI promises it."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda place: int(place.parts[4]))
     on_path = shutil.which("initdb")
     programs = found[-1].parent if found else Path(on_path).parent if on_path else None
@@ -86,9 +98,24 @@ def cluster() -> Iterator[Cluster]:
         made.run("initdb", "-D", str(made.data), "-A", "trust", "-U", "postgres", "-N", "-E", "UTF8")
         made.start()
         yield made
-        made.stop()
     finally:
+        for server in place.glob("*/postmaster.pid"):
+            replace(made, data=server.parent).stop()
         shutil.rmtree(place, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    """Start the PostgreSQL that tests share."""
+    with temporary_cluster() as made:
+        yield made
+
+
+@pytest.fixture
+def own_cluster() -> Iterator[Cluster]:
+    """Start a PostgreSQL for one test alone, which may copy it beside itself, and kill it."""
+    with temporary_cluster() as made:
+        yield made
 
 
 @pytest.fixture(scope="session")

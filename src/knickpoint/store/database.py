@@ -38,7 +38,8 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from knickpoint.budget import check_time, remaining_seconds
 from knickpoint.model.errors import BusyError, InputError, StoreError
-from knickpoint.store.database_engine import BUSY_TIMEOUT, engine_of, location_url, shown
+from knickpoint.store.database_address import location_url, shown
+from knickpoint.store.database_engine import BUSY_TIMEOUT, engine_of
 from knickpoint.store.database_errors import explained
 
 if TYPE_CHECKING:

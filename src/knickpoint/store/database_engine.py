@@ -1,18 +1,16 @@
-"""Find the database that an address names, and make the engine that speaks to it."""
+"""Make the engine that speaks to the database of a store."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any, Final
 
 from sqlalchemy import Engine, create_engine, event
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.engine import URL
 
 from knickpoint.model.errors import StoreError
-from knickpoint.model.secrets import without_secrets
 
-__all__ = ["BUSY_SECONDS", "BUSY_TIMEOUT", "engine_of", "location_url", "shown"]
+__all__ = ["BUSY_SECONDS", "BUSY_TIMEOUT", "engine_of"]
 
 BUSY_SECONDS: Final = 60
 """How long a writer waits for another one."""
@@ -26,38 +24,29 @@ _MAPPED_BYTES: Final = 2**31 - 2**16
 _LOG_BYTES: Final = 2**26
 """Bytes to which the write-ahead log of an SQLite file is cut back after a large transaction."""
 
+_LIMITS: Final[Mapping[str, str]] = {
+    "connect_timeout": "5",
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "25000",
+}
+"""When this program gives up a PostgreSQL server that is cut off: seconds, and milliseconds in the last.
 
-def location_url(location: str | Path) -> URL:
-    """Return the address of a store, which may be the path of a file.
+They are parameters of libpq, and the address of the store may have others. Without them, the program waits for a quarter of
+an hour, and for an address that does not answer without an end.
+"""
 
-    Raises:
-        StoreError: it cannot be read, or names another kind of database.
-    """
-    plain = str(location)
-    if "://" not in plain:
-        return URL.create("sqlite", database=plain)
-    try:
-        url = make_url(plain)
-    except (ArgumentError, ValueError):
-        raise StoreError(
-            "the address of the store cannot be read",
-            where=without_secrets(plain),
-            remedy="Write it as postgresql://user:password@host:port/name, special characters percent-encoded.",
-        ) from None  # the error shows the whole address
-    if url.get_backend_name() == "postgresql":
-        return url.set(drivername="postgresql+psycopg")
-    if url.get_backend_name() == "sqlite":
-        return url
-    raise StoreError(
-        f"{url.get_backend_name()!r} is not a database that can hold a store",
-        remedy="Give the path of a file, or an address that begins with postgresql://.",
-    )
+_LIMITS_OF_SERVER: Final[Mapping[str, str]] = {
+    "keepalives_idle": "tcp_keepalives_idle",
+    "keepalives_interval": "tcp_keepalives_interval",
+    "keepalives_count": "tcp_keepalives_count",
+    "tcp_user_timeout": "tcp_user_timeout",
+}
+"""The settings with which the server gives up this program after the same time.
 
-
-def shown(url: URL) -> str:
-    """Return the address of a store for messages: with the user, without password and options, which may hold another."""
-    kept = URL.create(url.get_backend_name(), url.username, None, url.host, url.port, url.database)
-    return kept.render_as_string()
+By default that takes two hours, and a writer that is cut off in its transaction keeps all others waiting as long.
+"""
 
 
 def engine_of(url: URL, where: str) -> Engine:
@@ -104,6 +93,16 @@ def _postgres_engine(url: URL, where: str) -> Engine:
             super().__init__(*arguments, **keywords)
             self.format = psycopg.pq.Format.BINARY
 
-    return create_engine(
-        url, connect_args={"cursor_factory": BinaryCursor}, pool_size=5, max_overflow=20, hide_parameters=True
+    limits = {name: value for name, value in _LIMITS.items() if name not in url.query}
+    engine = create_engine(
+        url, connect_args={"cursor_factory": BinaryCursor, **limits}, pool_size=5, max_overflow=20, hide_parameters=True
     )
+    given = {name: str(url.query.get(name, value)) for name, value in _LIMITS.items()}
+
+    def set_limits(connection: Any, _record: object) -> None:
+        for name, setting in _LIMITS_OF_SERVER.items():
+            connection.execute("SELECT set_config(%s, %s, false)", [setting, given[name]])
+        connection.commit()
+
+    event.listen(engine, "connect", set_limits)
+    return engine

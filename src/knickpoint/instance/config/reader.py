@@ -25,6 +25,7 @@ __all__ = ["CONFIG_FILE", "read_config", "read_store_settings", "read_table"]
 CONFIG_FILE: Final = "knickpoint.toml"
 _MOST_DAYS: Final = 36_500
 _MOST_HOURS: Final = 8_760
+_MOST_REPLICAS: Final = 5
 
 
 def read_config(path: Path) -> Config:
@@ -193,6 +194,9 @@ def _check_numbers(config: Config, path: Path) -> None:
     if not config.findings.late_minutes >= 0:
         minutes = config.findings.late_minutes
         raise ConfigError(f"late_minutes is {minutes:g}", where=f"{path}, [findings]", remedy="Give 0 or more.")
+    if not 1 <= config.nats.replicas <= _MOST_REPLICAS:
+        given = config.nats.replicas
+        raise ConfigError(f"replicas is {given}", where=f"{path}, [nats]", remedy=f"Give 1 to {_MOST_REPLICAS}.")
     lease = config.worker.lease_seconds
     if not lease >= 0:
         raise ConfigError(f"lease_seconds is {lease:g}", where=f"{path}, [worker]", remedy="Give 0 or more.")

@@ -47,7 +47,8 @@ class StoreSettings:
     """Say where values and findings are kept; ``[store]``.
 
     Attributes:
-        location: path of an SQLite file, relative to the instance, or `postgresql://…`.
+        location: path of an SQLite file, relative to the instance, or `postgresql://…`. Of several servers, as in
+            `postgresql://db-1,db-2/knickpoint`, the primary is used.
     """
 
     location: str = address_with_secret("knickpoint.db")
@@ -92,6 +93,7 @@ class NatsSettings:
         credentials: path of a file of credentials (`.creds`) or of the seed of an nkey, relative to the instance.
         authorities: path of a file (PEM), relative to the instance, with the certificates of the authorities to trust.
             Default: those of the system.
+        replicas: on how many nodes of a cluster of NATS the stream is kept, where it is made anew: with 3, one may be lost.
         publish: whether events are published.
         files: whether announced files are imported.
     """
@@ -100,6 +102,7 @@ class NatsSettings:
     stream: str = ""
     credentials: str = ""
     authorities: str = ""
+    replicas: int = 1
     publish: bool = True
     files: bool = True
 

@@ -52,7 +52,7 @@ async def connected(
         client = await _connect(settings, directory, lost)
         try:
             jetstream = client.jetstream()
-            accepted = await prepare_stream(jetstream, subjects)
+            accepted = await prepare_stream(jetstream, subjects, settings.replicas)
             sizes = [size for size in (accepted, client.max_payload) if size > 0]
             session = Session(client, jetstream, publisher, receiver, announce, poll_seconds, lost)
             session.largest = min(LARGEST_BYTES, *(size - _HEADER_BYTES for size in sizes))

@@ -85,6 +85,7 @@ class Relay:
     receives: bool = True
     first_pause_seconds: float = _FIRST_PAUSE_SECONDS
     _announced: set[str] = field(default_factory=set, init=False)
+    _trouble: str = field(default="", init=False)
     _halt: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _loop: asyncio.AbstractEventLoop | None = field(default=None, init=False)
     _threads: ThreadPoolExecutor | None = field(default=None, init=False)
@@ -111,6 +112,11 @@ class Relay:
         """Raise the error that ended the relay, if there is one."""
         if self._running is not None and self._running.done():
             self._running.result()
+
+    @property
+    def trouble(self) -> str:
+        """The newest failure of NATS, empty while it works."""
+        return self._trouble
 
     def once(self) -> None:
         """Import what is announced now, publish the events of the outbox, and end."""
@@ -161,6 +167,7 @@ class Relay:
         )
 
     def _announce_once(self, error: KnickpointError) -> None:
+        self._trouble = str(error)
         if str(error) not in self._announced:
             self.announce(str(error))
         self._announced.add(str(error))
@@ -169,3 +176,4 @@ class Relay:
         if self._announced:
             self.announce(f"{servers_shown(self.instance.config.nats.url)}: NATS does its part again")
         self._announced.clear()
+        self._trouble = ""

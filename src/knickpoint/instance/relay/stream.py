@@ -20,8 +20,8 @@ _DUPLICATES_SECONDS: Final = 3600
 _EVERYTHING: Final = frozenset({"*", ">"})
 
 
-async def prepare_stream(jetstream: JetStreamContext, subjects: Subjects) -> int:
-    """Create the stream where it is missing, and add subjects that it lacks; other settings are never changed.
+async def prepare_stream(jetstream: JetStreamContext, subjects: Subjects, replicas: int = 1) -> int:
+    """Create the stream where it is missing, on ``replicas`` nodes of a cluster, and add subjects that it lacks; other settings are never changed.
 
     Returns:
         the size in bytes of the largest message that it accepts, -1 for no limit.
@@ -43,6 +43,7 @@ async def prepare_stream(jetstream: JetStreamContext, subjects: Subjects) -> int
                 max_msgs=_KEPT_MESSAGES,
                 duplicate_window=_DUPLICATES_SECONDS,
                 storage=StorageType.FILE,
+                num_replicas=replicas,
             )
         )
     known = info.config.subjects or []

@@ -11,7 +11,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -33,7 +33,7 @@ from knickpoint.instance.worker.gating import Gating
 from knickpoint.instance.worker.heartbeat import Heartbeat
 from knickpoint.instance.worker.measures import NoMeasures, WorkMeasures
 from knickpoint.instance.worker.sending import Sending
-from knickpoint.instance.worker.task_runner import Announce, Task, TaskRunner
+from knickpoint.instance.worker.task_runner import Announce, Failures, Task, TaskRunner
 from knickpoint.model.plain_text import counted
 from knickpoint.model.service_part import WORKER_PARTS, ServicePart
 
@@ -80,6 +80,7 @@ class Worker:
     _gating: Gating = field(init=False)
     _bisecting: Bisecting = field(init=False)
     _uses_nats: bool = field(default=False, init=False)
+    _nats_failures: Mapping[str, Failures] = field(default_factory=dict, init=False)
     _sources: dict[str, WatchedSource] = field(default_factory=dict, init=False)
     _announced_notices: frozenset[object] = field(default=frozenset(), init=False)
 
@@ -123,6 +124,7 @@ class Worker:
             while not stop.is_set():
                 if relay is not None:
                     relay.check()
+                    self._note_nats(relay.trouble)
                 busy = self.step(stop)
                 self._tasks.recover("connection")
                 if not busy:
@@ -321,11 +323,15 @@ class Worker:
                 self.announce(f"retention: deleted {lost_values} of {name}")
         return False
 
+    def _note_nats(self, trouble: str) -> None:
+        """Report a failure of NATS as long as it lasts; the connection itself tries again, and the rounds go on."""
+        before = self._nats_failures.get("NATS")
+        self._nats_failures = {"NATS": before or Failures(1, trouble, self.clock())} if trouble else {}
+
     def _beat(self) -> bool:
         beside = (self._sending, self._gating, self._bisecting)
-        self._heartbeat.beat(
-            dict(self._tasks.failures) | {name: f for each in beside for name, f in each.failures.items()}
-        )
+        failures = dict(self._tasks.failures) | dict(self._nats_failures)
+        self._heartbeat.beat(failures | {name: f for each in beside for name, f in each.failures.items()})
         return False
 
     def _end_heartbeat(self) -> bool:

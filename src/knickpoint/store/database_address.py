@@ -1,0 +1,86 @@
+"""Read the address of a store: the path of a file, or one or more PostgreSQL servers."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from knickpoint.model.errors import StoreError
+from knickpoint.model.secrets import without_secrets
+
+__all__ = ["location_url", "shown"]
+
+_SEVERAL_HOSTS: Final = re.compile(
+    r"(?P<before>postgresql[^:/]*://(?:[^/?]*@)?)(?P<hosts>[^@/?]*,[^@/?]*)(?P<after>(?:[/?].*)?)", re.DOTALL
+)
+_HOST: Final = re.compile(r"(\[(?P<literal>[^\]]+)\]|(?P<name>[^:\[\]]+))(:(?P<port>\d+))?")
+
+
+def location_url(location: str | Path) -> URL:
+    """Return the address of a store, which may be the path of a file.
+
+    Several servers stand as libpq has them, ``postgresql://one:5432,two:5432/name``. Of these, the primary is used unless
+    the address says otherwise in ``target_session_attrs``.
+
+    Raises:
+        StoreError: it cannot be read, or names another kind of database.
+    """
+    plain = str(location)
+    if "://" not in plain:
+        return URL.create("sqlite", database=plain)
+    try:
+        url = _address(plain)
+    except (ArgumentError, ValueError):
+        raise StoreError(
+            "the address of the store cannot be read",
+            where=without_secrets(plain),
+            remedy="Write it as postgresql://user:password@host:port/name, special characters percent-encoded.",
+        ) from None  # the error shows the whole address
+    if url.get_backend_name() == "postgresql":
+        return url.set(drivername="postgresql+psycopg")
+    if url.get_backend_name() == "sqlite":
+        return url
+    raise StoreError(
+        f"{url.get_backend_name()!r} is not a database that can hold a store",
+        remedy="Give the path of a file, or an address that begins with postgresql://.",
+    )
+
+
+def shown(url: URL) -> str:
+    """Return the address of a store for messages: with the user, without password and options, which may hold another."""
+    kept = URL.create(url.get_backend_name(), url.username, None, url.host, url.port, url.database)
+    hosts = url.query.get("host", "")
+    names = hosts.split(",") if isinstance(hosts, str) else list(hosts)
+    if url.host or len(names) < 2:
+        return kept.render_as_string()
+    ports = str(url.query.get("port", "")).split(",")
+    if len(ports) == len(names):
+        names = [_joined(name, port) for name, port in zip(names, ports, strict=True)]
+    user, at, rest = kept.render_as_string().partition("://")[2].rpartition("@")
+    return f"{url.get_backend_name()}://{user}{at}{','.join(names)}{rest}"
+
+
+def _address(plain: str) -> URL:
+    """Return the address ``plain``, with several servers in the form of SQLAlchemy."""
+    several = _SEVERAL_HOSTS.fullmatch(plain)
+    if several is None:
+        return make_url(plain)
+    hosts = [_HOST.fullmatch(part.strip()) for part in several["hosts"].split(",")]
+    found = [host for host in hosts if host is not None]
+    if len(found) < len(hosts):
+        raise ValueError("one of several servers cannot be read")
+    names = ",".join(host["literal"] or host["name"] for host in found)
+    servers = {"host": names, "port": ",".join(host["port"] or "5432" for host in found)}
+    url = make_url(several["before"] + several["after"])
+    if url.host:  # a password with a plain @
+        raise ValueError("the servers cannot be told from the password")
+    return url.set(query={"target_session_attrs": "read-write", **url.query, **servers})
+
+
+def _joined(name: str, port: str) -> str:
+    host = f"[{name}]" if ":" in name else name
+    return f"{host}:{port}" if port else host

@@ -1,0 +1,91 @@
+"""A store on several PostgreSQL servers, of which one is the primary."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import text
+from tests.store.conftest import Cluster
+
+from knickpoint.model.errors import StoreError
+from knickpoint.store import create_store, open_store
+from knickpoint.store.database import Database
+from knickpoint.store.database_address import location_url, shown
+
+
+@pytest.mark.parametrize(
+    ("address", "hosts", "ports"),
+    [
+        ("postgresql://u:p@one:5432,two:5433/db", "one,two", "5432,5433"),
+        ("postgresql://u:p@one,two/db", "one,two", "5432,5432"),
+        ("postgresql://u:p@[::1]:7,[fe80::2]/db", "::1,fe80::2", "7,5432"),
+        ("postgresql://u:p,q@one,two/db", "one,two", "5432,5432"),
+    ],
+)
+def test_several_servers_are_named_as_libpq_names_them(address: str, hosts: str, ports: str) -> None:
+    url = location_url(address)
+    assert (url.query["host"], url.query["port"], url.database) == (hosts, ports, "db")
+
+
+def test_of_several_servers_the_primary_is_used_unless_the_address_says_otherwise() -> None:
+    assert location_url("postgresql://one,two/db").query["target_session_attrs"] == "read-write"
+    assert location_url("postgresql://one,two/db?target_session_attrs=any").query["target_session_attrs"] == "any"
+
+
+def test_messages_name_all_servers_and_no_secret() -> None:
+    assert (
+        shown(location_url("postgresql://u:p@one:1,[::1]/db?sslmode=require")) == "postgresql://u@one:1,[::1]:5432/db"
+    )
+    assert shown(location_url("postgresql://u@/db?host=one:1&host=two:2")) == "postgresql://u@one:1,two:2/db"
+
+
+@pytest.mark.parametrize(
+    "address", ["postgresql://one,two:x/db", "postgresql://one,/db", "postgresql://u:a@b@one,two/d"]
+)
+def test_servers_that_cannot_be_read_are_refused(address: str) -> None:
+    with pytest.raises(StoreError, match="the address of the store cannot be read"):
+        location_url(address)
+
+
+@pytest.mark.postgres
+def test_a_server_and_this_program_give_up_each_other_after_the_time_of_the_address(cluster: Cluster) -> None:
+    limits = "tcp_keepalives_idle", "tcp_keepalives_interval", "tcp_keepalives_count", "tcp_user_timeout"
+    for parameters, expected in (
+        ("", ["10", "5", "3", "25000"]),
+        ("?keepalives_idle=2&tcp_user_timeout=4000", ["2", "5", "3", "4000"]),
+    ):
+        database = Database(cluster.url() + parameters)
+        with database.reading() as connection:
+            assert [connection.execute(text(f"SHOW {limit}")).scalar_one() for limit in limits] == expected
+        database.close()
+
+
+@pytest.mark.postgres
+def test_after_a_standby_was_promoted_an_open_store_writes_there(own_cluster: Cluster) -> None:
+    own_cluster.execute("CREATE DATABASE moved")
+    create_store(own_cluster.url("moved")).close()
+    standby = own_cluster.standby(own_cluster.data.with_name("standby"))
+    with open_store(f"postgresql://postgres@127.0.0.1:{standby.port},127.0.0.1:{own_cluster.port}/moved") as store:
+        store.commits.add_repository("before")
+        with open_store(standby.url("moved")) as copy:
+            while not copy.commits.repositories():
+                pass  # it follows within milliseconds
+        own_cluster.stop()
+        with pytest.raises(StoreError):
+            store.commits.add_repository("meanwhile")
+        with pytest.raises(StoreError, match="None of the database servers is a primary"):
+            store.commits.add_repository("meanwhile")
+        standby.promote()
+        store.commits.add_repository("after")
+        assert {each.name for each in store.commits.repositories()} == {"before", "after"}
+
+
+@pytest.mark.postgres
+def test_a_write_to_a_standby_says_how_the_primary_is_found(own_cluster: Cluster) -> None:
+    own_cluster.execute("CREATE DATABASE copied")
+    create_store(own_cluster.url("copied")).close()
+    standby = own_cluster.standby(own_cluster.data.with_name("standby"))
+    with (
+        open_store(standby.url("copied")) as store,
+        pytest.raises(StoreError, match="is a standby, which cannot be written"),
+    ):
+        store.commits.add_repository("main")
