@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from datetime import UTC, datetime
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from fastapi import APIRouter, Depends, FastAPI
 from fastapi.dependencies.models import Dependant
 from fastapi.middleware.gzip import GZipMiddleware
 from fastapi.routing import APIRoute
+from starlette.routing import BaseRoute
 
 from knickpoint.instance import Config, Instance
 from knickpoint.model.access import Permission
@@ -53,7 +55,7 @@ def _operation_id(route: APIRoute) -> str:
     return route.name
 
 
-def _build(routers: Sequence[APIRouter]) -> FastAPI:
+def _build(*, whole: bool = True) -> FastAPI:
     app = FastAPI(
         title="Knickpoint",
         version="1",  # of the API; the description stays the same where only the program changed,
@@ -61,18 +63,9 @@ def _build(routers: Sequence[APIRouter]) -> FastAPI:
         openapi_url="/api/v1/openapi.json",
         docs_url=None,
         redoc_url=None,
-        generate_unique_id_function=_operation_id,
     )
     add_error_handlers(app)
-    for router in routers:
-        undeclared = routes_without_caller(router)
-        assert not undeclared, f"these routes take no caller, see knickpoint.server.callers: {', '.join(undeclared)}"
-        app.include_router(
-            router,
-            prefix=_PREFIX,
-            responses=ERRORS,
-            dependencies=[Depends(check_texts), Depends(check_parameters), Depends(limit_request, scope="function")],
-        )
+    app.router.routes.extend(_routes(whole=whole))
     describe = app.openapi
     permissions = {(method, path): permission for method, path, permission in _permissions()}
     app.openapi = lambda: (  # type: ignore[method-assign]
@@ -80,6 +73,26 @@ def _build(routers: Sequence[APIRouter]) -> FastAPI:
     )
     add_api_page(app)
     return app
+
+
+@cache
+def _routes(*, whole: bool) -> tuple[BaseRoute, ...]:
+    """Return the routes of the API, or only those of a process without the part `api`.
+
+    FastAPI prepares included routes at the first request, which takes a tenth of a second. All applications of a process
+    share them, so that each of them does not prepare its own.
+    """
+    holder = FastAPI(openapi_url=None, generate_unique_id_function=_operation_id)
+    for router in routers() if whole else [state.router]:
+        undeclared = routes_without_caller(router)
+        assert not undeclared, f"these routes take no caller, see knickpoint.server.callers: {', '.join(undeclared)}"
+        holder.include_router(
+            router,
+            prefix=_PREFIX,
+            responses=ERRORS,
+            dependencies=[Depends(check_texts), Depends(check_parameters), Depends(limit_request, scope="function")],
+        )
+    return tuple(holder.router.routes)
 
 
 def _permissions() -> Iterator[tuple[str, str, str]]:
@@ -137,7 +150,7 @@ def create_app(
     """
     config = instance.config
     whole = ServicePart.API in parts
-    app = _build(routers() if whole else [state.router])
+    app = _build(whole=whole)
     app.state.instance = instance
     app.state.parts = parts
     app.state.open_port = open_port
@@ -183,4 +196,4 @@ def _ci_job_keys(config: Config) -> KeySource | None:
 
 def describe_api() -> dict[str, object]:
     """Return the OpenAPI description of the API; it needs no instance."""
-    return _build(routers()).openapi()
+    return _build().openapi()
