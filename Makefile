@@ -116,10 +116,11 @@ test-long: setup-dev ## Kills, fuzzing, load and many random examples: minutes, 
 
 # --- measuring it -----------------------------------------------------------------------------------
 
-test-kills: setup-dev ## 100 kills of the sender of notifications, 50 of the programs of a pool and of an instance: most of an hour
+test-kills: setup-dev ## 100 kills of the sender of notifications, 50 of the programs of a pool, of an instance and of its machines: over an hour
 	@KNICKPOINT_KILLS=100 $(BIN)/python -m pytest -q -m long --timeout 1800 tests/notify/test_kills.py
 	@KNICKPOINT_KILLS=50 $(BIN)/python -m pytest -q -m long --timeout 1800 tests/bisect/pool/test_kills.py
 	@KNICKPOINT_KILLS=50 $(BIN)/python -m pytest -q -m long --timeout 1800 tests/instance/test_service_kills.py
+	@KNICKPOINT_KILLS=50 $(BIN)/python -m pytest -q -m long --timeout 3600 tests/instance/test_lost_machines.py
 
 bench-detect: setup-dev ## Speed of detection beside its peers
 	@$(BIN)/python benchmarks/detect.py

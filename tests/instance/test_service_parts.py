@@ -77,6 +77,20 @@ def test_a_container_or_a_machine_that_began_anew_is_the_same_machine(instance: 
     check_machine(instance)
 
 
+def test_a_worker_that_was_killed_is_forgotten_once_another_one_of_its_machine_replaced_it(instance: Instance) -> None:
+    workers = instance.store.workers
+    now = datetime.now(UTC).timestamp()
+    workers.report("killed", started=now - 100, failures=3, reason="the database is away", machine="here 1")
+    workers.report("beside", started=now - 50, machine="here 1")
+    assert [each.name for each in workers.all()] == ["beside", "killed"]
+    workers.report("elsewhere", started=now + 60, machine="there 2")
+    workers.report("importer", started=now + 60, parts=INGEST, machine="here 1")
+    assert "killed" in {each.name for each in workers.all()}
+    workers.report("next", started=now + 60, machine="here 1")
+    workers.report("beside", started=now - 50, machine="here 1")
+    assert "killed" not in {each.name for each in workers.all()}
+
+
 def test_events_of_a_worker_that_ends_early_are_given_back(instance: Instance) -> None:
     with_a_step(instance)
     Worker(instance, clock=Clock(), parts=INGEST).step()

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import count
@@ -100,7 +100,8 @@ def temporary_cluster() -> Iterator[Cluster]:
         yield made
     finally:
         for server in place.glob("*/postmaster.pid"):
-            replace(made, data=server.parent).stop()
+            with suppress(subprocess.CalledProcessError):  # it was killed, and only its file is left
+                replace(made, data=server.parent).stop()
         shutil.rmtree(place, ignore_errors=True)
 
 

@@ -80,10 +80,14 @@ class WorkerTable:
             connection.execute(table.delete().where(table.c.name == name))
 
     def all(self) -> list[WorkerState]:
-        """Return the workers by name."""
+        """Return the workers by name, without those that were killed and replaced.
+
+        A worker was replaced where its machine started one with the same parts after it was last seen. Where several
+        of them run on one machine, one that just started may hide another one until that reports again.
+        """
         with self._database.reading() as connection:
             rows = connection.execute(select(table).order_by(table.c.name)).all()
-        return [
+        workers = [
             WorkerState(
                 name=row.name,
                 started=moment(row.started),
@@ -96,3 +100,9 @@ class WorkerTable:
             )
             for row in rows
         ]
+        return [worker for worker in workers if not any(_replaces(other, worker) for other in workers)]
+
+
+def _replaces(other: WorkerState, worker: WorkerState) -> bool:
+    is_here = bool(worker.machine) and other.machine == worker.machine and other.parts >= worker.parts
+    return is_here and other.started > worker.seen

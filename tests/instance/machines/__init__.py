@@ -1,0 +1,1 @@
+"""Machines of a network, each a network namespace of Linux, whose cables are pulled and whose power is cut."""
