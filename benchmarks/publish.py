@@ -43,7 +43,8 @@ def _history() -> bytes:
     person = {"name": "Ada Lovelace", "email": "ada@example.org", "username": "ada"}
     entries = []
     for position in range(_COMMITS):
-        moment, name = begin + timedelta(hours=7 * position), f"{position:040x}"
+        # Forty zeros are no commit, so the first one is 1.
+        moment, name = begin + timedelta(hours=7 * position), f"{position + 1:040x}"
         commit = {
             "author": person,
             "committer": person,

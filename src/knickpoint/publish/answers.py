@@ -197,14 +197,17 @@ class _Reader:
     def details(self, key: int, *, failing: bool) -> dict[str, Any]:
         """Return what the page of a trace asks for, by the end of the path; ``failing``: a run gave it no value."""
         without = runs.list_without_value(self.visible, key, "") if failing else []
+        changed = environments.list_environments(self.visible, key, "")
+        found = marks.list_marks(self.visible, [key], "", environments=False)
+        found += (marks.mark_environment(key, change) for change in changed)
         return {
             "changes": _plain(changes.read_changes(self.visible, key, "")),
-            "environments": [_plain(each) for each in environments.list_environments(self.visible, key, "")],
+            "environments": [_plain(each) for each in changed],
             "patterns": _plain(patterns.read_patterns(self._instance, self.visible, key, "")),
             "without-value": [_plain(each) for each in without],
             "quarantined": [_plain(each) for each in quarantines.list_quarantined_values(self.visible, key, "")],
             "remeasured": [_plain(each) for each in bisections.list_remeasured(self.visible, key, "")],
-            "marks": [_plain(each) for each in marks.list_marks(self.visible, [key], "", environments=True)],
+            "marks": [_plain(each) for each in sorted(found, key=lambda mark: mark.position)],
             "tickets": [_plain(each) for each in tickets.list_ticket_marks(self.visible, [key], "")],
         }
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-from knickpoint.model.commit import Line
 from knickpoint.model.errors import InputError
 from knickpoint.model.regression import ChangePoint
+from knickpoint.server.answers.environments import list_environments
 from knickpoint.server.schemas.marks import FindingMarkAnswer, MarkAnswer
-from knickpoint.server.schemas.runs import FactAnswer
+from knickpoint.server.schemas.runs import EnvironmentAnswer
 from knickpoint.server.visible_repositories import VisibleRepositories
-from knickpoint.store import Store
-from knickpoint.store.points.environments import environment_changes
 
-__all__ = ["list_marks"]
+__all__ = ["list_marks", "mark_environment"]
 
 _MOST_WITH_ENVIRONMENTS: Final = 16
 """Traces whose environments one request may ask for: each costs a pass over its runs."""
@@ -44,8 +42,17 @@ def list_marks(
         for point in points
         if point.suspect_range.slot in line.positions
     ]
-    changes = (mark for key in keys for mark in _environments(store, line, key)) if environments else ()
+    changes = (
+        (mark_environment(key, change) for key in keys for change in list_environments(visible, key, line_name))
+        if environments
+        else ()
+    )
     return sorted([*found, *changes], key=lambda mark: (mark.trace, mark.position))
+
+
+def mark_environment(key: int, change: EnvironmentAnswer) -> MarkAnswer:
+    """Return the mark of a change of environment on the trace ``key``."""
+    return MarkAnswer(trace=key, position=change.position, finding=None, facts=change.facts)
 
 
 def _finding(point: ChangePoint, position: int) -> MarkAnswer:
@@ -57,11 +64,3 @@ def _finding(point: ChangePoint, position: int) -> MarkAnswer:
         relative_size=point.numbers.relative_size,
     )
     return MarkAnswer(trace=point.trace_id, position=position, finding=found, facts=[])
-
-
-def _environments(store: Store, line: Line, key: int) -> Iterator[MarkAnswer]:
-    for change in environment_changes(store.frames, store.runs, line, key):
-        facts = [
-            FactAnswer(name=name, before=before, after=after) for name, (before, after) in sorted(change.facts.items())
-        ]
-        yield MarkAnswer(trace=key, position=line.positions[change.slot], finding=None, facts=facts)

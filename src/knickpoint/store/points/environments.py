@@ -85,12 +85,23 @@ def environments_at(runs: Runs, line: Line, trace_id: int, slots: Sequence[int])
     for slot, environment in runs.environments_at(line.repository, slots):
         environments.setdefault(slot, []).append(environment)
     found: dict[int, dict[str, str]] = {}
+    alone: dict[int, dict[str, str]] = {}  # by the identity of the mapping, of which there is one for each environment
     for slot, known in environments.items():
-        # Only where the runs of a commit differ does it matter which of them measured this trace
-        measured = known if len(known) == 1 else [point.run.environment for point in runs.points(trace_id, slot)]
-        joined: dict[str, set[str]] = {}
-        for facts in measured:
-            for name in facts.keys() - _REQUESTERS:
-                joined.setdefault(name, set()).add(facts[name])
-        found[slot] = {name: _SEVERAL.join(sorted(values)) for name, values in joined.items()}
+        if len(known) > 1:
+            # Only where the runs of a commit differ does it matter which of them measured this trace
+            found[slot] = _joined([point.run.environment for point in runs.points(trace_id, slot)])
+            continue
+        (facts,) = known
+        if id(facts) not in alone:
+            alone[id(facts)] = _joined([facts])
+        found[slot] = alone[id(facts)]
     return found
+
+
+def _joined(environments: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Return the facts of several environments; the text of a fact joins their values."""
+    values: dict[str, set[str]] = {}
+    for facts in environments:
+        for name in facts.keys() - _REQUESTERS:
+            values.setdefault(name, set()).add(facts[name])
+    return {name: _SEVERAL.join(sorted(each)) for name, each in values.items()}
