@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from knickpoint.detect import judge
+from knickpoint.detect.judgement import may_be_change
 from knickpoint.detect.outliers import find_outliers, may_be_outlier, student_quantile
 from knickpoint.model.errors import InputError, SeriesError
 from knickpoint.model.step import Verdict
@@ -312,3 +313,17 @@ def test_a_value_that_is_ruled_out_is_no_outlier(seed: int, count: int, value: f
     assume(not may_be_outlier(values, value))
     found = find_outliers(np.append(values, value), most=(count + 1) // 10 + 1, robust=True)
     assert count not in found.indices[: found.count]
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(5, 120), st.floats(-8, 8), st.sampled_from(["normal", "rounded", "step"]))
+def test_what_may_be_no_change_is_judged_to_be_none(seed: int, count: int, value: float, kind: str) -> None:
+    noise = np.random.default_rng(seed).normal(0, 1, count)
+    stepped = noise + 6 * (np.arange(count) >= count // 2)
+    history = {"rounded": np.round(noise), "step": stepped}.get(kind, noise)
+    assume(not may_be_change(history, value))
+    assert judge(history, value).verdict not in {Verdict.REGRESSED, Verdict.IMPROVED}
+
+
+def test_a_value_off_a_flat_level_may_be_a_change() -> None:
+    assert may_be_change(np.full(20, 10.0), 10.5)
+    assert not may_be_change(np.full(4, 10.0), 10.5)

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from knickpoint.detect.measured_series import check_series, safe_unit
 from knickpoint.detect.methods.default.method import detect_default
 from knickpoint.detect.methods.default.model import FALSE_ALARMS
-from knickpoint.detect.outliers import critical_value, find_outliers, student_quantile
+from knickpoint.detect.outliers import Outliers, critical_value, find_outliers, student_quantile
 from knickpoint.detect.region_noise import RegionNoise, estimate_noise, rare_share
 from knickpoint.detect.steps import stable_region
 from knickpoint.model.errors import InputError
@@ -28,7 +28,7 @@ from knickpoint.model.step import Check, StableRegion, Verdict
 from knickpoint.model.unit import Better
 from knickpoint.native.student import student_p_value
 
-__all__ = ["judge"]
+__all__ = ["judge", "may_be_change"]
 
 FEWEST: Final = 5
 """Values that the region must have; fewer give no verdict."""
@@ -59,6 +59,13 @@ def _current_region(
     if last.index < later < history.size and np.count_nonzero(~np.isnan(history[later:])) >= FEWEST:
         return stable_region(history, later, history.size - 1), 0.0  # the drift is over
     return last.after, last.estimate.slope if last.estimate else 0.0
+
+
+def _measured_level(past: NDArray[np.float64], region: StableRegion, slope: float) -> NDArray[np.float64]:
+    """Return the newest measured values of ``region``, as high as its drift has led by now."""
+    part = past[region.first : region.last + 1]
+    measured: NDArray[np.float64] = part[~np.isnan(part)][-NEWEST:]
+    return measured + slope * np.arange(measured.size, 0, -1) if slope else measured
 
 
 def _measured_samples(new: ArrayLike) -> NDArray[np.float64]:
@@ -153,10 +160,19 @@ def _compare_levels(noise: RegionNoise, level: float, samples: int, alpha: float
     return _Comparison(noise, samples, level, error, reach, quantile * error, detectable)
 
 
+def _outliers_beside(region: NDArray[np.float64], value: float) -> tuple[NDArray[np.float64], Outliers]:
+    """Return the values of ``region`` with ``value`` behind them, and the outliers among all of these."""
+    values = np.append(region, value)
+    return values, find_outliers(values, most=_most_outliers(values.size), robust=True)
+
+
+def _most_outliers(count: int) -> int:
+    return max(1, count // 10) + 1
+
+
 def _outlier_check(noise: RegionNoise, level: float) -> Check:
     """Test whether the single new sample is an outlier among the values of the region."""
-    values = np.append(noise.values, level)
-    found = find_outliers(values, most=max(1, values.size // 10) + 1, robust=True)
+    values, found = _outliers_beside(noise.values, level)
     if values.size - 1 in found.indices:
         rank = found.indices.index(values.size - 1)
         is_outlier = rank < found.count
@@ -244,10 +260,7 @@ def judge(
             Verdict.NO_DATA, reason, region=region, samples=int(new_samples.size), evidence=enough
         )
     # Its noise, in units near 1 so that no square overflows, and the difference of the new samples from its level.
-    part = past[region.first : region.last + 1]
-    measured = part[~np.isnan(part)][-NEWEST:]
-    if slope:
-        measured = measured + slope * np.arange(measured.size, 0, -1)  # where the drift has led by now
+    measured = _measured_level(past, region, slope)
     unit = safe_unit(measured)
     noise = estimate_noise(measured / unit, ordered=ordered)
     with np.errstate(over="ignore"):
@@ -280,6 +293,22 @@ def judge(
         p_value=comparison.p_value,
         evidence=checks,
     )
+
+
+def may_be_change(history: NDArray[np.float64], value: float) -> bool:
+    """Return whether :func:`judge` may call the single ``value`` a change of an ordered ``history`` (1-D, finite).
+
+    False is certain, and takes a third of the time: the value is no outlier of the current region.
+    """
+    region, slope = _current_region(history, FALSE_ALARMS, ordered=True)
+    if region is None or region.count < FEWEST:
+        return False
+    measured = _measured_level(history, region, slope)
+    unit = safe_unit(measured)
+    with np.errstate(over="ignore"):
+        values, found = _outliers_beside(measured / unit, value / unit)
+    stopped = len(found.indices) < min(_most_outliers(values.size), values.size - 2)  # most values are equal
+    return stopped or values.size - 1 in found.indices[: found.count]
 
 
 def _checked_direction(better: Better | str, alpha: float, minimum_effect: float, largest_effect: float) -> Better:

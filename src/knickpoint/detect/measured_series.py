@@ -22,7 +22,7 @@ from knickpoint.model.errors import SeriesError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["MeasuredSeries", "check_frame", "check_series", "drop_missing", "safe_unit"]
+__all__ = ["MeasuredSeries", "check_frame", "check_series", "drop_missing", "safe_unit", "unit_of_largest"]
 
 _SQUARABLE: Final = 1e100
 """Where the largest value lies between this and its inverse, sums of squares stay within the range of floats."""
@@ -99,7 +99,11 @@ def safe_unit(values: NDArray[np.float64]) -> float:
     It is 1 for nearly every series, and otherwise the power of two just below the largest value, so that division
     changes no digit. Such values occur: some tools write 1.8e308 for a missing number.
     """
-    largest = float(np.abs(values).max(initial=0.0))
+    return unit_of_largest(float(np.abs(values).max(initial=0.0)))
+
+
+def unit_of_largest(largest: float) -> float:
+    """Return :func:`safe_unit` of values of which ``largest`` is the largest magnitude."""
     if largest == 0 or 1 / _SQUARABLE < largest < _SQUARABLE:
         return 1.0
     return math.ldexp(1.0, math.frexp(largest)[1] - 1)

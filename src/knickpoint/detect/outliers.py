@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.detect.measured_series import safe_unit
+from knickpoint.detect.sorted_sample import SortedSample
 from knickpoint.native.student import student_p_value
 
 __all__ = ["Outliers", "critical_value", "find_outliers", "may_be_outlier", "student_quantile"]
@@ -75,39 +75,44 @@ def find_outliers(
     indices: list[int] = []
     statistics: list[float] = []
     critical: list[float] = []
-    measure = _distances_from_median if robust else _distances_from_mean
-    # Sorted, the median is in the middle and the most extreme value at one end.
-    rows = np.argsort(values, kind="stable") if robust else np.arange(values.size)
-    rest = values[rows]
+    rest = SortedSample(values) if robust else _SampleAroundMean(values)
     count = 0
     # Remove the most extreme value, again and again. All values removed up to the last one beyond its critical value are
     # outliers, so that several of them cannot hide one another.
     for _ in range(min(most, values.size - 2)):
-        distance, deviation = measure(rest / safe_unit(rest))
-        if not deviation > 0:
+        size = len(rest)
+        removed = rest.remove_extreme()
+        if removed is None:
             break
-        furthest = np.flatnonzero(distance == distance.max())
-        extreme = int(furthest[rows[furthest].argmin()])
-        indices.append(int(rows[extreme]))
-        statistics.append(float(distance[extreme]) / deviation)
-        critical.append(critical_value(rest.size, alpha))
-        if statistics[-1] > critical[-1]:
+        index, distance = removed
+        indices.append(index)
+        statistics.append(distance)
+        critical.append(critical_value(size, alpha))
+        if distance > critical[-1]:
             count = len(indices)
-        rest, rows = _without(rest, extreme), _without(rows, extreme)
     return Outliers(count, tuple(indices), tuple(statistics), tuple(critical))
 
 
-def _distances_from_mean(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """Return the distance of each value from the mean, and the standard deviation."""
-    return np.abs(values - values.mean()), float(values.std(ddof=1))
+class _SampleAroundMean:
+    """Hold the values that are left, in their order, with the place that each had at the start."""
 
+    def __init__(self, values: NDArray[np.float64]) -> None:
+        self._values = values
+        self._places = np.arange(values.size)
 
-def _distances_from_median(ascending: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """Return the distance of each value from the median, and their median on the scale of a standard deviation."""
-    low, high = (ascending.size - 1) // 2, ascending.size // 2
-    distance = np.abs(ascending - (ascending[low] + ascending[high]) / 2)
-    middle = np.partition(distance, (low, high))
-    return distance, _MAD * float((middle[low] + middle[high]) / 2)
+    def __len__(self) -> int:
+        return self._values.size
+
+    def remove_extreme(self) -> tuple[int, float] | None:
+        """Remove the value furthest from the mean, and return its place and distance in standard deviations; None where nothing varies."""
+        values = self._values / safe_unit(self._values)
+        distance, deviation = np.abs(values - values.mean()), float(values.std(ddof=1))
+        if not deviation > 0:
+            return None
+        extreme = int(distance.argmax())
+        place = int(self._places[extreme])
+        self._values, self._places = np.delete(self._values, extreme), np.delete(self._places, extreme)
+        return place, float(distance[extreme]) / deviation
 
 
 def may_be_outlier(values: NDArray[np.float64], value: float, *, alpha: float = 0.05) -> bool:
@@ -128,15 +133,3 @@ def may_be_outlier(values: NDArray[np.float64], value: float, *, alpha: float = 
     low, high = ascending[(count - removed - 1) // 2], ascending[min((count + removed) // 2, count - 1)]
     furthest = max(abs(value - low), abs(value - high))
     return bool(furthest >= critical_value(count - removed, alpha) * least - (high - low))
-
-
-_Kept = TypeVar("_Kept", bound=np.generic)
-
-
-def _without(array: NDArray[_Kept], place: int) -> NDArray[_Kept]:
-    """Return ``array`` without the element at ``place``, as a view where that is at an end."""
-    if place == 0:
-        return array[1:]
-    if place == array.size - 1:
-        return array[:-1]
-    return np.delete(array, place)

@@ -3,8 +3,8 @@
 A step needs values after it; the newest value has none. So it is judged against the stable region that it should belong to
 (:func:`knickpoint.detect.judge`), each time that results arrive. Most values are unremarkable: a single value is judged to
 be a change only if at most 2 % of the region's values stray as far (:func:`~knickpoint.detect.region_noise.rare_share`)
-and if it is an outlier among them. Counting decides the first, and sorting nearly all of the second. Only what is left, one
-value in a hundred of normal noise, is judged in full.
+and if it is an outlier among them. Counting decides the first, and sorting nearly all of the second. The test of outliers
+itself decides about what is left, and what that calls an outlier is judged in full.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.detect import judge
+from knickpoint.detect.judgement import may_be_change
 from knickpoint.detect.outliers import may_be_outlier
 from knickpoint.detect.region_noise import rare_share
 from knickpoint.model.commit import Line
-from knickpoint.model.frame import Frame, Trace
+from knickpoint.model.frame import Trace
 from knickpoint.model.judgement import NewestVerdict
 from knickpoint.model.regression import ChangePoint
 from knickpoint.model.step import Verdict
@@ -41,6 +42,8 @@ def judge_newest(values: NDArray[np.float64], trace: Trace, slot: int) -> Newest
     """
     region, newest = values[-NEAREST - 1 : -1], float(values[-1])
     if region.size == 0 or not _is_rare(region, newest) or not may_be_outlier(region, newest):
+        return None
+    if not may_be_change(region, newest):
         return None
     verdict = judge(region, newest, better=trace.better)
     if verdict.verdict not in _SIGNS:
@@ -84,20 +87,20 @@ def _may_be_changes(values: NDArray[np.floating[Any]], starts: NDArray[np.int64]
 def judge_newest_values(store: Store, line: Line, trace_ids: NDArray[np.int64]) -> list[NewestVerdict]:
     """Return the verdicts on the newest values of ``trace_ids`` on ``line``, without those that are unremarkable."""
     found: list[NewestVerdict] = []
-    for frame in store.frames.blocks(line, trace_ids, memory=_BLOCK_BYTES):
-        points = store.findings.of_traces([trace.id for trace in frame.traces])
-        starts = np.array(
-            [_level_start(line, frame, points.get(trace.id, ())) for trace in frame.traces], dtype=np.int64
-        )
-        for row in _may_be_changes(frame.values, starts).tolist():
-            values = np.asarray(frame.values[row, starts[row] :], dtype=np.float64)
-            measured = np.flatnonzero(~np.isnan(values))
-            slot = int(frame.slots[starts[row] + int(measured[-1])])
-            verdict = judge_newest(values[measured], frame.traces[row], slot)
+    for ids in store.frames.parts(line, trace_ids, memory=_BLOCK_BYTES):
+        values = store.frames.values(line, ids)
+        points = store.findings.of_traces(ids.tolist())
+        starts = np.array([_level_start(line, points.get(key, ())) for key in ids.tolist()], dtype=np.int64)
+        rows = _may_be_changes(values, starts)
+        for row, trace in zip(rows.tolist(), store.traces.get(ids[rows]), strict=True):
+            level = np.asarray(values[row, starts[row] :], dtype=np.float64)
+            measured = np.flatnonzero(~np.isnan(level))
+            slot = line.slots[int(starts[row]) + int(measured[-1])]
+            verdict = judge_newest(level[measured], trace, slot)
             found += [verdict] if verdict else []
     return found
 
 
-def _level_start(line: Line, frame: Frame, points: Iterable[ChangePoint]) -> int:
-    """Return the column of ``frame`` at which the current level of a trace begins."""
-    return max([0, *(line.positions.get(point.suspect_range.slot, 0) - frame.first for point in points)])
+def _level_start(line: Line, points: Iterable[ChangePoint]) -> int:
+    """Return the position on ``line`` at which the current level of a trace begins."""
+    return max((line.positions.get(point.suspect_range.slot, 0) for point in points), default=0)

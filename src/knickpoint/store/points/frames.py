@@ -92,13 +92,20 @@ class Frames:
 
         For a request, a frame has at most as many values as it may read at a time.
         """
+        for ids in self.parts(line, trace_ids, first=first, last=last, memory=memory):
+            yield self.read(line, ids, first=first, last=last)
+
+    def parts(
+        self, line: Line, trace_ids: Ids, *, first: int = 0, last: int | None = None, memory: int = _BLOCK_BYTES
+    ) -> Iterator[NDArray[np.int64]]:
+        """Cut ``trace_ids`` into parts, each of as many traces as :meth:`blocks` reads at a time."""
         allowed = largest_read()
         memory = memory if allowed is None else min(memory, 8 * allowed)
         ids = np.asarray(trace_ids, dtype=np.int64)
         positions = self._range(line, first, last)
         rows = max(1, memory // max(1, 8 * len(positions)))
         for begin in range(0, len(ids), rows):
-            yield self.read(line, ids[begin : begin + rows], first=first, last=last)
+            yield ids[begin : begin + rows]
 
     def chunk_digests(self, line: Line, trace_ids: Ids) -> dict[int, int]:
         """Return, by chunk of ``trace_ids``, a digest of all that the traces of the chunk hold on ``line``.

@@ -42,14 +42,22 @@ def content_digests(
 ) -> NDArray[np.uint64]:
     """Return the digest of what each row of ``values`` (traces x slots) holds, whichever alert looks at it."""
     found = np.empty(len(traces), dtype=np.uint64)
-    held = ~np.isnan(values)
+    wide = np.ascontiguousarray(values, dtype=np.float64)
+    held = ~np.isnan(wide)
+    complete = np.all(held, axis=1)
+    everywhere = _commits_digest(slots)
     for row, trace in enumerate(traces):
-        mask = held[row]
-        digest = blake2b(trace.better.value.encode(), digest_size=_BYTES)
-        digest.update(slots[mask].tobytes())
-        digest.update(values[row][mask].astype(np.float64).tobytes())
+        if complete[row]:
+            commits, measured = everywhere, wide[row]
+        else:
+            commits, measured = _commits_digest(slots[held[row]]), wide[row][held[row]]
+        digest = blake2b(b"".join((trace.better.value.encode(), commits, measured.data)), digest_size=_BYTES)
         found[row] = int.from_bytes(digest.digest(), "little")
     return found
+
+
+def _commits_digest(slots: NDArray[np.int64]) -> bytes:
+    return blake2b(slots.tobytes(), digest_size=_BYTES).digest()
 
 
 class Digester:
