@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from .conftest import Knick
@@ -44,6 +45,20 @@ def test_a_step_that_the_alert_refuses_is_no_finding(knick: Knick, judged: Path)
     found = sentences(knick("explain", "benchmark=parse_csv").output)
     assert found[3].startswith("It is no finding, because the alert refused it: ")
     assert found[4].startswith("Other settings of the alert would report it: minimum_effect is 0.5,")
+
+
+def test_a_drift_is_explained_by_its_slope(knick: Knick, instance: Path) -> None:
+    values = 100 * 1.001 ** np.arange(200) * (1 + 0.005 * np.random.default_rng(4).standard_normal(200))
+    rows = (f"{number + 16:040x},parse,{value:.3f},ms\n" for number, value in enumerate(values))
+    (instance / "slow.csv").write_text("commit,benchmark,value,unit\n" + "".join(rows))
+    assert knick("import", "slow.csv", "--order", "given").code == 0
+    assert knick("run").code == 0
+    what, _, compared, why, _ = sentences(knick("explain", "benchmark=parse").output)
+    assert "parse has drifted and is 2" in what
+    assert re.search(
+        r"fitted a slope to the \d+ values from there on, .*: they rise by 1\d\d\.\d µs from one to the next", compared
+    )
+    assert "because twice the log-odds of a slope against steps alone is" in why
 
 
 def test_too_few_values_are_counted(knick: Knick, instance: Path) -> None:

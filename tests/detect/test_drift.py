@@ -124,7 +124,7 @@ def test_the_steps_that_a_drift_explains_are_rejected_for_that_reason() -> None:
 def test_the_evidence_of_a_drift_has_its_slope_and_what_it_is_better_by() -> None:
     (found,) = find_steps(ramp(0.001, 0.005, 1005))
     names = {check.name: check for check in found.evidence}
-    assert names["better than steps alone, twice the log-odds"].passed
+    assert names["twice the log-odds of a slope against steps alone"].passed
     assert names["slope a commit"].value == pytest.approx(0.1, rel=0.05)
     assert "interval of location" in names
 

@@ -19,9 +19,11 @@ from knickpoint.model.quantity_text import (
     trace_name,
     value_text,
 )
+from knickpoint.model.settlement import FindingKind
 
 if TYPE_CHECKING:
     from knickpoint.model.commit import SlottedCommit
+    from knickpoint.model.regression import StepNumbers
     from knickpoint.model.step import Check
     from knickpoint.watch.explanation import AlertExplanation, ExplainedCandidate, ExplainedStep, Explanation
     from knickpoint.watch.mode_causes import ModeCause
@@ -101,7 +103,9 @@ def _of_step(explanation: Explanation, explained: AlertExplanation, step: Explai
     numbers, unit = step.sighting.numbers, explanation.trace.unit
     moved = change_text(numbers.size, numbers.relative_size, unit)
     levels = levels_text(numbers.before_level, numbers.after_level, unit)
-    yield f"{_name(explanation)} is {moved} since {_commit(step.commit)}: {levels} ({percent(numbers.relative_size)})."
+    drifts = step.sighting.kind is FindingKind.DRIFT
+    verb = "has drifted and is" if drifts else "is"
+    yield f"{_name(explanation)} {verb} {moved} since {_commit(step.commit)}: {levels} ({percent(numbers.relative_size)})."
     if numbers.deviation > 0:
         ratio = number_text(abs(numbers.size) / numbers.deviation, 2)
         between = interval_text(numbers.before_level, numbers.low, numbers.high, unit)
@@ -113,15 +117,27 @@ def _of_step(explanation: Explanation, explained: AlertExplanation, step: Explai
         )
     else:
         yield "Most values lie exactly on these levels, so there is no noise to compare the change with."
-    before, after = counted(numbers.before.count, "value"), counted(numbers.after.count, "value")
-    yield (
-        f"The method {explained.alert.method} compared the {before} before, back to the previous change, with the {after}"
-        f" from there on, up to the next one, on the line {explained.line}."
-    )
+    yield _of_slope(explained, numbers, unit) if drifts else _of_regions(explained, numbers)
     yield _why(explained, step)
     if step.machine:
         yield step.machine
     yield _what_if(explained, step, value_text(numbers.before_level, unit))
+
+
+def _of_regions(explained: AlertExplanation, numbers: StepNumbers) -> str:
+    before, after = counted(numbers.before.count, "value"), counted(numbers.after.count, "value")
+    return (
+        f"The method {explained.alert.method} compared the {before} before, back to the previous change, with the {after}"
+        f" from there on, up to the next one, on the line {explained.line}."
+    )
+
+
+def _of_slope(explained: AlertExplanation, numbers: StepNumbers, unit: str) -> str:
+    rate = value_text(abs(numbers.size) / max(numbers.after.count, 1), unit)
+    return (
+        f"The method {explained.alert.method} fitted a slope to the {counted(numbers.after.count, 'value')} from there on,"
+        f" on the line {explained.line}: they {'rise' if numbers.size > 0 else 'fall'} by {rate} from one to the next."
+    )
 
 
 def _why(explained: AlertExplanation, step: ExplainedStep) -> str:

@@ -130,7 +130,7 @@ def _pattern(
     steps = [_step_beside(trend, number, step, unit) for number, step in enumerate(beside, start=1)]
     rows = subject.series.rows
     facts = {
-        "drift: better than steps alone, twice the log-odds": better,
+        "drift: twice the log-odds of a slope against steps alone": better,
         "drift: noise around it": trend.noise * unit,
         "drift: variance of means by neighbours alike": trend.inflation,
     }
@@ -158,7 +158,7 @@ def _drift(subject: Subject, searched: SearchedTrend, rise: Rise, *, unit: float
     )
     commits = int(subject.series.rows[rise.end] - subject.series.rows[rise.start])
     evidence = (
-        Check("better than steps alone, twice the log-odds", better, ">=", BETTER, better >= BETTER),
+        Check("twice the log-odds of a slope against steps alone", better, ">=", BETTER, better >= BETTER),
         Check("drift over the level before it", relative, ">=", effect, passed=True),
         Check("commits from its start to its end", commits),
         Check("slope a commit", rise.size * unit / commits),
