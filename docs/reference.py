@@ -55,6 +55,7 @@ _AREAS: Final = {
     "030": "Comparison, publishing and embedding",
     "031": "Operation on many machines",
     "034": "Faults, versions and growth",
+    "036": "Time of runs and messages",
 }
 
 

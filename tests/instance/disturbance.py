@@ -16,7 +16,7 @@ from knickpoint.instance import Instance
 from knickpoint.model.query import Query
 from knickpoint.model.regression import Status
 
-__all__ = ["PAUSE", "Visitors", "assert_decided", "live", "results", "values"]
+__all__ = ["PAUSE", "Visitors", "assert_decided", "assert_logged", "live", "results", "values"]
 
 PAUSE = threading.Event()
 """Is never set: what waits for it lets time pass."""
@@ -57,11 +57,16 @@ def values(instance: Instance) -> list[list[float]]:
     return [row for _, row in rows]
 
 
+def assert_logged(instance: Instance, visitors: Visitors) -> None:
+    """Assert that each answered decision is in the log, once."""
+    notes = Counter(entry.note for entry in instance.store.findings.triage.entries())
+    decided = [note for note, _, _ in visitors.decided]
+    assert {note: notes[note] for note in decided} == dict.fromkeys(decided, 1)
+
+
 def assert_decided(instance: Instance, visitors: Visitors) -> None:
     """Assert that each answered decision is in the log, once, and that the last one about each finding counts."""
-    entries = instance.store.findings.triage.entries()
-    notes = Counter(entry.note for entry in entries)
-    assert {note: notes[note] for note, _, _ in visitors.decided} == {note: 1 for note, _, _ in visitors.decided}
+    assert_logged(instance, visitors)
     last = {point: status for _, point, status in visitors.decided}
     assert {point.id: point.status for point in instance.store.findings.points(sorted(last))} == last
 
@@ -75,6 +80,7 @@ class Visitors:
         files: how many files are sent.
         pause_seconds: after each file, and after each decision.
         headers: of each request.
+        name: stands in the note of each decision.
         stored: the files that were answered as stored.
         decided: the decisions that were answered, in order: note, change point, status.
     """
@@ -83,6 +89,7 @@ class Visitors:
     files: int
     pause_seconds: float = 0.1
     headers: Mapping[str, str] = field(default_factory=dict)
+    name: str = "decision"
     stored: list[int] = field(default_factory=list)
     decided: list[tuple[str, int, Status]] = field(default_factory=list)
     _stop: threading.Event = field(default_factory=threading.Event)
@@ -115,14 +122,16 @@ class Visitors:
     def _decide(self) -> None:
         ids: list[int] = []
         while not self._stop.wait(self.pause_seconds):
-            if (answer := self._ask("GET", "/regressions")) is not None:
+            for path in ("/regressions", "/regressions?processed=true"):
+                if (answer := self._ask("GET", path)) is None:
+                    continue
                 found = [member["id"] for group in answer.json()["groups"] for member in group["members"]]
                 ids += [each for each in found if each not in ids]
             if not ids:
                 continue
             number = len(self.decided)
             status = (Status.ACKNOWLEDGED, Status.HIDDEN)[number // len(ids) % 2]
-            note, point = f"decision {number}", ids[number % len(ids)]
+            note, point = f"{self.name} {number}", ids[number % len(ids)]
             body = {"ids": [point], "status": status.value, "note": note}
             while self._ask("POST", "/triage", json=body) is None:
                 PAUSE.wait(0.2)

@@ -20,10 +20,14 @@ from knickpoint.model.errors import StoreError
 from knickpoint.store import schema
 from knickpoint.store.database import Database
 from knickpoint.store.tables import metadata
+from knickpoint.store.tables.support import schema_support
 
 __all__ = ["backup", "restore"]
 
 _ROWS_AT_ONCE: Final = 500
+
+_COPIED: Final = tuple(table for table in metadata.sorted_tables if table is not schema_support)
+"""All tables but the one that each migration fills."""
 
 _ACTIVE_PARTS: Final = """
     SELECT type, name, sql FROM sqlite_schema WHERE type NOT IN ('table', 'index')
@@ -161,7 +165,8 @@ def _copy_from_postgres(database: Database, target: Path) -> None:
     try:
         schema.create(other)
         with database.reading() as source, other.transaction() as sink:
-            for table in metadata.sorted_tables:
+            schema.refuse_unknown(database, source)
+            for table in _COPIED:
                 _copy_rows(source, sink, table)
         with other.engine.connect() as connection:
             connection.exec_driver_sql("PRAGMA journal_mode = DELETE")
@@ -176,7 +181,7 @@ def _copy_to_postgres(path: Path, database: Database) -> None:
         schema.ensure(other)
         schema.create(database)
         with other.reading() as source, database.transaction() as sink:
-            for table in metadata.sorted_tables:
+            for table in _COPIED:
                 _copy_rows(source, sink, table)
                 _advance_ids(sink, table)
     finally:

@@ -1,17 +1,36 @@
-"""Make the tables, and bring an older store up to date."""
+"""Make the tables, bring an older store up to date, and say which programs may use a newer one.
+
+A migration that only adds what an older program need not know says ``OLDER_PROGRAMS_GO_ON = True``. So versions of
+Knickpoint that are one such migration apart work side by side. All others stop older programs.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import Connection, inspect, select, text
 
 from knickpoint.model.errors import StoreError
 from knickpoint.store.database import Database
 from knickpoint.store.tables import metadata
+from knickpoint.store.tables.support import schema_support
 
-__all__ = ["HEAD", "create", "current_revision", "differences", "ensure", "migrate", "refuse_newer", "triggers"]
+if TYPE_CHECKING:
+    from alembic.script import Script
+
+__all__ = [
+    "HEAD",
+    "create",
+    "current_revision",
+    "differences",
+    "ensure",
+    "migrate",
+    "refuse_newer",
+    "refuse_unknown",
+    "triggers",
+]
 
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"
 
@@ -43,43 +62,61 @@ def ensure(database: Database) -> None:
     """Check that there is a store, and migrate an older one to the newest schema.
 
     Raises:
-        StoreError: there is no store, or a newer version of Knickpoint wrote it.
+        StoreError: there is no store, or a newer version of Knickpoint migrated it to what this one cannot use.
     """
     with database.reading() as connection:
         revision = current_revision(connection)
-    if not revision:
-        raise StoreError("there is no store here", where=database.where, remedy="Make one with knick init.")
-    _refuse_newer(database, revision)
+        if not revision:
+            raise StoreError("there is no store here", where=database.where, remedy="Make one with knick init.")
+        _refuse_newer(database, connection, revision)
     if revision < HEAD:
         migrate(database)
 
 
 def refuse_newer(database: Database) -> None:
-    """Check that no newer version has migrated the store since it was opened; for processes that run for long.
+    """Check that this version may still use the store, which a newer one may have migrated; for processes that run long.
 
     Raises:
-        StoreError: a newer version of Knickpoint wrote it, or it cannot be read.
+        StoreError: a newer version of Knickpoint migrated it to what this one cannot use, or it cannot be read.
     """
     with database.reading() as connection:
-        revision = str(connection.execute(text("SELECT version_num FROM alembic_version")).scalar() or "")
-    _refuse_newer(database, revision)
+        _refuse_newer(database, connection, _stated_revision(connection))
 
 
-def _refuse_newer(database: Database, revision: str) -> None:
+def refuse_unknown(database: Database, connection: Connection) -> None:
+    """Check that this version knows all tables and columns of the store, as it must to copy them.
+
+    Raises:
+        StoreError: a newer version of Knickpoint has added some.
+    """
+    revision = _stated_revision(connection)
     if revision > HEAD:
-        raise StoreError(
-            f"the store has schema {revision}, this version of Knickpoint knows up to {HEAD}",
-            where=database.where,
-            remedy="Upgrade Knickpoint: pip install --upgrade knickpoint.",
-        )
+        raise _too_new(database, revision)
+
+
+def _stated_revision(connection: Connection) -> str:
+    return str(connection.execute(text("SELECT version_num FROM alembic_version")).scalar() or "")
+
+
+def _refuse_newer(database: Database, connection: Connection, revision: str) -> None:
+    if revision <= HEAD:
+        return
+    since = connection.execute(select(schema_support.c.since).where(schema_support.c.revision == revision)).scalar()
+    if since is None or since > HEAD:
+        raise _too_new(database, revision)
+
+
+def _too_new(database: Database, revision: str) -> StoreError:
+    return StoreError(
+        f"the store has schema {revision}, this version of Knickpoint knows up to {HEAD}",
+        where=database.where,
+        remedy="Upgrade Knickpoint: pip install --upgrade knickpoint.",
+    )
 
 
 def triggers() -> frozenset[str]:
     """Return the statements, with single spaces, that make the triggers of an SQLite store; migrations list them."""
-    from alembic.script import ScriptDirectory
-
-    revisions = ScriptDirectory(str(_MIGRATIONS)).walk_revisions()
-    statements = (text for revision in revisions for text in getattr(revision.module, "SQLITE_TRIGGERS", ()))
+    statements = (text for revision in _revisions() for text in getattr(revision.module, "SQLITE_TRIGGERS", ()))
     return frozenset(" ".join(statement.split()) for statement in statements)
 
 
@@ -103,7 +140,7 @@ def migrate(database: Database, to: str = "head") -> None:
     did.
 
     Raises:
-        StoreError: meanwhile, a newer version of Knickpoint migrated it.
+        StoreError: meanwhile, a newer version of Knickpoint migrated it to what this one cannot use.
     """
     from alembic import command
     from alembic.config import Config
@@ -111,6 +148,28 @@ def migrate(database: Database, to: str = "head") -> None:
     config = Config()
     config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
     with database.transaction() as connection:
-        _refuse_newer(database, current_revision(connection))
+        _refuse_newer(database, connection, current_revision(connection))
+        if current_revision(connection) > HEAD:
+            return
         config.attributes["connection"] = connection
         command.upgrade(config, to)
+        if inspect(connection).has_table(schema_support.name):
+            _state_support(connection)
+
+
+def _state_support(connection: Connection) -> None:
+    """Write which programs may use the store: those that know the last migration that stops older ones, or more."""
+    revision = current_revision(connection)
+    strict = [
+        script.revision
+        for script in _revisions()
+        if script.revision <= revision and not getattr(script.module, "OLDER_PROGRAMS_GO_ON", False)
+    ]
+    connection.execute(schema_support.delete())
+    connection.execute(schema_support.insert().values(revision=revision, since=max(strict)))
+
+
+def _revisions() -> Iterator[Script]:
+    from alembic.script import ScriptDirectory
+
+    return ScriptDirectory(str(_MIGRATIONS)).walk_revisions()

@@ -1,0 +1,188 @@
+"""Two versions of Knickpoint side by side over one store, while the newer one replaces the older one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+import pytest
+from sqlalchemy import text
+from tests.instance.disturbance import PAUSE, Visitors, assert_logged, live, results, values
+from tests.instance.test_worker import Clock
+from tests.store.conftest import Cluster
+from tests.store.conftest import cluster as cluster  # noqa: PLC0414  # a fixture
+
+import knickpoint
+from knickpoint.ingest.context.sidecar import Sidecar
+from knickpoint.ingest.file_import import import_data
+from knickpoint.instance import CONFIG_FILE, Instance, Worker, create_instance, open_instance
+from knickpoint.store import EventKind
+from knickpoint.store.schema import HEAD
+
+_FILES = 60
+_CODE = "from knickpoint.cli import main; main()"
+_SECONDS = 60.0
+_NEXT = f"{int(HEAD) + 1:04d}"
+
+_MIGRATION = """
+import sqlalchemy as sa
+from alembic import op
+
+revision = "{revision}"
+down_revision = "{before}"
+branch_labels = None
+depends_on = None
+OLDER_PROGRAMS_GO_ON = {gentle}
+
+
+def upgrade() -> None:
+    op.create_table("region", sa.Column("id", sa.Integer, primary_key=True))
+    for table in ("run", "change_point", "decision", "worker", "outbox_event"):
+        op.add_column(table, sa.Column("region", sa.Text, nullable=False, server_default="north"))
+    op.create_index("ix_worker_region", "worker", ["region"])
+"""
+
+
+def wait_until(what: str, is_so: Callable[[], bool]) -> None:
+    for _ in range(int(_SECONDS / 0.1)):
+        if is_so():
+            return
+        PAUSE.wait(0.1)
+    raise AssertionError(f"after {_SECONDS:.0f} s, it is not so: {what}")
+
+
+def next_version(folder: Path, *, gentle: bool) -> Path:
+    """Copy the package, and give the copy one more migration, of whose column its table of workers knows."""
+    package = Path(knickpoint.__path__[0])
+    copy = folder / ("gentle" if gentle else "strict") / "knickpoint"
+    shutil.copytree(package, copy, ignore=shutil.ignore_patterns("__pycache__", "static"))
+    migration = copy / "store" / "migrations" / "versions" / f"{_NEXT}_region.py"
+    migration.write_text(_MIGRATION.format(revision=_NEXT, before=HEAD, gentle=gentle))
+    table = copy / "store" / "tables" / "workers.py"
+    before = 'Column("machine", exact_text, nullable=False, server_default=""),\n'
+    known = table.read_text()
+    assert before in known
+    table.write_text(known.replace(before, before + '    Column("region", exact_text, server_default="north"),\n'))
+    return copy.parent
+
+
+@dataclass
+class Deployment:
+    """Processes of one or of two versions over one store."""
+
+    directory: Path
+    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    ports: dict[str, int] = field(default_factory=dict)
+
+    def start(self, name: str, version: Path | None = None) -> None:
+        """Start API, worker and imports of a version, by default of the one under test."""
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.ports[name] = probe.getsockname()[1]
+        command = [sys.executable, "-c", _CODE, "serve", "--port", str(self.ports[name])]
+        variables = {**os.environ, "PYTHONPATH": str(version or "")}
+        with (self.directory / f"{name}.log").open("ab") as log:
+            self.processes[name] = subprocess.Popen(command, cwd=self.directory, env=variables, stdout=log, stderr=log)
+
+    def api(self, name: str) -> str:
+        return f"http://127.0.0.1:{self.ports[name]}/api/v1"
+
+    def ready(self, name: str) -> httpx.Response | None:
+        with suppress(httpx.HTTPError):
+            return httpx.get(f"{self.api(name)}/ready", timeout=10)
+        return None
+
+    def is_ready(self, name: str) -> bool:
+        answer = self.ready(name)
+        return answer is not None and answer.status_code == 200
+
+    def end(self, name: str) -> int:
+        self.processes[name].terminate()
+        return self.processes.pop(name).wait(_SECONDS)
+
+
+@pytest.fixture
+def deployment(tmp_path: Path, cluster: Cluster) -> Iterator[Deployment]:
+    cluster.execute("CREATE DATABASE versions")
+    directory = tmp_path / "instance"
+    create_instance(directory, store=cluster.url("versions"), repositories={"main": ""}, as_work=True).close()
+    with (directory / CONFIG_FILE).open("a", encoding="utf-8") as config:
+        config.write("[worker]\nlease_seconds = 5\npoll_seconds = 0.1\n")
+    made = Deployment(directory)
+    yield made
+    for process in made.processes.values():
+        process.kill()
+        process.wait()
+    cluster.execute("DROP DATABASE versions WITH (FORCE)")
+
+
+@pytest.fixture
+def undisturbed(tmp_path: Path) -> Iterator[Instance]:
+    """Import the same files with one version, and judge them."""
+    with create_instance(tmp_path / "calm", repositories={"main": ""}, as_work=True) as instance:
+        for number in range(_FILES):
+            import_data(instance, results(number), source=f"upload:{number}", stated=Sidecar(repository="main"))
+        Worker(instance, clock=Clock()).step()
+        yield instance
+
+
+@pytest.mark.long
+@pytest.mark.postgres
+@pytest.mark.timeout(300)
+def test_two_versions_take_results_and_decisions_side_by_side(
+    deployment: Deployment, undisturbed: Instance, tmp_path: Path
+) -> None:
+    deployment.start("old")
+    wait_until("the old version is ready", lambda: deployment.is_ready("old"))
+    old = Visitors(deployment.api("old"), _FILES, 0.2, name="old")
+    old.start()
+    wait_until("the old version stored results", lambda: len(old.stored) >= 5)
+    deployment.start("new", next_version(tmp_path, gentle=True))
+    wait_until("the new version is ready", lambda: deployment.is_ready("new"))
+    with open_instance(deployment.directory) as instance, instance.store.database.reading() as connection:
+        assert connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one() == _NEXT
+    new = Visitors(deployment.api("new"), _FILES, 0.2, name="new")
+    new.start()
+    wait_until("both stored everything", lambda: old.wait(0) and new.wait(0))
+    with open_instance(deployment.directory) as instance:
+        outbox = instance.store.outbox
+        wait_until(
+            "all results are judged",
+            lambda: all(each.kind is not EventKind.TRACES_CHANGED for each in outbox.pending()),
+        )
+        wait_until("people decided", lambda: min(len(old.decided), len(new.decided)) >= 3)
+        old.stop()
+        new.stop()
+        assert [deployment.is_ready(name) for name in ("old", "new")] == [True, True]
+        assert [deployment.end(name) for name in ("old", "new")] == [0, 0]
+        assert (values(instance), live(instance)) == (values(undisturbed), live(undisturbed))
+        for visitors in (old, new):
+            assert_logged(instance, visitors)
+        assert outbox.dead() == []
+
+
+@pytest.mark.long
+@pytest.mark.postgres
+@pytest.mark.timeout(300)
+def test_a_migration_that_older_programs_do_not_survive_stops_them_and_says_so(
+    deployment: Deployment, tmp_path: Path
+) -> None:
+    deployment.start("old")
+    wait_until("the old version is ready", lambda: deployment.is_ready("old"))
+    deployment.start("new", next_version(tmp_path, gentle=False))
+    wait_until("the new version is ready", lambda: deployment.is_ready("new"))
+    answer = deployment.ready("old")
+    assert answer is not None
+    assert answer.status_code == 503
+    assert f"has schema {_NEXT}, this version of Knickpoint knows up to {HEAD}" in answer.json()["error"]
+    deployment.start("again")
+    assert deployment.processes.pop("again").wait(_SECONDS) == 2
+    assert f"this version of Knickpoint knows up to {HEAD}" in (deployment.directory / "again.log").read_text()
