@@ -54,7 +54,7 @@ class Cluster:
 
     def standby(self, data: Path) -> Cluster:
         """Copy this server, and start the copy as a standby that follows it."""
-        copy = replace(self, data=data, port=_free_port())
+        copy = replace(self, data=data, port=free_port())
         source = ("-h", "127.0.0.1", "-p", str(self.port), "-U", "postgres")
         self.run("pg_basebackup", *source, "-D", str(data), "-R", "-c", "fast", "--no-sync")
         copy.start()
@@ -63,17 +63,18 @@ class Cluster:
     def promote(self) -> None:
         self.run("pg_ctl", "-D", str(self.data), "-w", "promote")
 
-    def execute(self, statement: str) -> None:
+    def execute(self, statement: str, database: str = "postgres") -> None:
         import psycopg
 
-        with psycopg.connect(self.url(), autocommit=True) as connection:
+        with psycopg.connect(self.url(database), autocommit=True) as connection:
             connection.execute(statement.encode())
 
     def url(self, database: str = "postgres") -> str:
         return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port of loopback that nobody listens at."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -93,7 +94,7 @@ def temporary_cluster() -> Iterator[Cluster]:
     place = Path(tempfile.mkdtemp(prefix="knickpoint-postgres-"))
     if os.getuid() == 0:
         shutil.chown(place, "postgres", "postgres")
-    made = Cluster(programs, place / "data", _free_port())
+    made = Cluster(programs, place / "data", free_port())
     try:
         made.run("initdb", "-D", str(made.data), "-A", "trust", "-U", "postgres", "-N", "-E", "UTF8")
         made.start()
