@@ -25,6 +25,10 @@ class MovedClock:
         """Return seconds that only grow, as of a machine that never had its clock set."""
         return (self.now - self._begin).total_seconds()
 
+    def seconds(self) -> float:
+        """Return the time in seconds since 1970."""
+        return self.now.timestamp()
+
     def advance(self, hours: float) -> None:
         self.now += timedelta(hours=hours)
 
@@ -43,7 +47,7 @@ class MovedClock:
                 moved = clock.now.astimezone(tz or UTC)
                 return cls.fromtimestamp(moved.timestamp(), tz or UTC)
 
-        patch.setattr(time, "time", lambda: self.now.timestamp())
+        patch.setattr(time, "time", self.seconds)
         for name, module in list(sys.modules.items()):
             if name.startswith("knickpoint.") and getattr(module, "datetime", None) is datetime:
                 patch.setattr(module, "datetime", Moved)
