@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { rangeAround, pan, zoom } from "../src/state/plot/zoom";
+import { dragRange, rangeAround, pan, zoom } from "../src/state/plot/zoom";
 
 test("zooming in halves the range around its middle", () => {
   expect(zoom({ first: 0, last: 100 }, 0.5, 101)).toEqual({ first: 25, last: 75 });
@@ -21,4 +21,22 @@ test("a range around a position has the same number of values on each side, howe
   expect(rangeAround(positions, 60, 2, 100)).toEqual({ first: 40, last: 60 });
   expect(rangeAround(positions, 25, 1, 100)).toEqual({ first: 20, last: 40 });
   expect(rangeAround([5], 5, 2, 100)).toBeUndefined();
+});
+
+const WHOLE = { first: 10, last: 110 };
+
+test("a dragged range keeps its width and stays within the whole", () => {
+  expect(dragRange({ first: 20, last: 40 }, "both", 15, WHOLE)).toEqual({ first: 35, last: 55 });
+  expect(dragRange({ first: 20, last: 40 }, "both", -50, WHOLE)).toEqual({ first: 10, last: 30 });
+  expect(dragRange({ first: 20, last: 40 }, "both", Infinity, WHOLE)).toEqual({ first: 90, last: 110 });
+});
+
+test("a dragged end moves alone, within the whole", () => {
+  expect(dragRange({ first: 20, last: 40 }, "first", 5, WHOLE)).toEqual({ first: 25, last: 40 });
+  expect(dragRange({ first: 20, last: 40 }, "last", 500, WHOLE)).toEqual({ first: 20, last: 110 });
+});
+
+test("a dragged end stops before the other one", () => {
+  expect(dragRange({ first: 20, last: 40 }, "first", 500, WHOLE)).toEqual({ first: 36, last: 40 });
+  expect(dragRange({ first: 20, last: 40 }, "last", -500, WHOLE)).toEqual({ first: 20, last: 24 });
 });

@@ -143,6 +143,15 @@ def test_a_finding_stands_on_its_line_and_the_tooltip_says_what_it_is(browse: Ca
     expect(page.locator(".chart-tip .tip-note")).to_contain_text(re.compile(r"2\d %"))
 
 
+def test_the_strip_below_a_plot_draws_each_of_its_lines(browse: Callable[[str], Page]) -> None:
+    page = browse("/explore?plot=benchmark%3Dparse%7Cprint")
+    expect(page.locator(".strip path")).to_have_count(2)
+    page.goto(f"{page.url}&first=20&last=40")
+    page.get_by_role("slider", name="Shown commits").press("End")
+    page.wait_for_url("**first=39&last=59*")
+    expect(page.locator(".strip path")).to_have_count(2)
+
+
 def test_values_are_shown_in_percent_of_those_at_a_chosen_commit(browse: Callable[[str], Page]) -> None:
     page = browse("/explore?plot=benchmark%3Dparse%7Cprint&y=ratio")
     field = page.get_by_label("Percent of the values at the commit")

@@ -77,6 +77,42 @@ def test_the_tooltip_stays_while_the_plot_is_built_anew(browse: Visit, trace: Ca
     expect(tip).to_have_text(before, use_inner_text=True)
 
 
+def drag(page: Page, start: tuple[float, float], end: tuple[float, float]) -> None:
+    page.mouse.move(*start)
+    page.mouse.down()
+    page.mouse.move(*end, steps=4)
+    page.mouse.up()
+
+
+def test_the_strip_below_the_plot_moves_and_resizes_what_it_shows(browse: Visit, trace: Callable[[str], int]) -> None:
+    page = browse(f"/trace/{trace('parse')}")
+    window = page.get_by_role("slider", name="Shown commits")
+    expect(window).to_have_attribute("aria-valuetext", "commits 1 to 60")
+    expect(page.locator(".strip path")).to_have_count(1)
+    strip = page.locator(".strip").bounding_box()
+    assert strip is not None
+    left, width, middle = strip["x"], strip["width"], strip["y"] + strip["height"] / 2
+    places = [left + width * (position - 1) / 59 for position in range(1, 61)]
+    drag(page, (places[20], middle), (places[40], middle))
+    page.wait_for_url("**first=20&last=40*")
+    drag(page, (places[30], middle), (places[35], middle))
+    page.wait_for_url("**first=25&last=45*")
+    drag(page, (places[45], middle), (places[59], middle))
+    page.wait_for_url("**first=25&last=59*")
+    expect(window).to_have_attribute("aria-valuetext", "commits 26 to 60")
+
+
+def test_the_window_of_the_strip_moves_by_keys(browse: Visit, trace: Callable[[str], int]) -> None:
+    page = browse(f"/trace/{trace('parse')}?first=20&last=40")
+    window = page.get_by_role("slider", name="Shown commits")
+    window.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url("**first=25&last=45")
+    page.keyboard.press("Home")
+    page.wait_for_url("**first=0&last=20")
+    expect(window).to_be_focused()
+
+
 def test_clicking_a_value_pins_its_commit_in_the_address(browse: Visit, trace: Callable[[str], int]) -> None:
     page = browse(f"/trace/{trace('parse')}")
     point_at(page, 0.9)

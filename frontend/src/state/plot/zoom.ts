@@ -43,6 +43,19 @@ export function rangeAround(
   return last - first < MIN_WIDTH ? undefined : clip({ first, last }, total);
 }
 
+/** What of a range a drag moves: one of its ends, or both. */
+export type Grip = "first" | "last" | "both";
+
+/** The range with its ends moved by some positions within `whole`; a single end stops before the other one. */
+export function dragRange(range: ChartRange, grip: Grip, by: number, whole: ChartRange): ChartRange {
+  const { first, last } = range;
+  const clamp = (value: number, least: number, most: number): number => Math.max(least, Math.min(value, most));
+  if (grip === "first") return { first: clamp(first + by, whole.first, Math.max(last - MIN_WIDTH, whole.first)), last };
+  if (grip === "last") return { first, last: clamp(last + by, Math.min(first + MIN_WIDTH, whole.last), whole.last) };
+  const moved = clamp(by, whole.first - first, whole.last - last);
+  return { first: first + moved, last: last + moved };
+}
+
 function clip(range: ChartRange, total: number): ChartRange | undefined {
   const first = Math.max(range.first, 0);
   const last = Math.min(range.last, total - 1);

@@ -9,6 +9,7 @@ import {
   type ChartRange,
   type Hovered,
 } from "../../charts/chart-data";
+import "../../charts/overview-strip";
 import type { Scale } from "../../routes/url";
 import { MAX_TRACES } from "../../state/plot/plot-loader";
 import { loadingNotice } from "../../templates/notice";
@@ -61,21 +62,29 @@ function renderChart(context: ExploreContext) {
   const onPoint = ({ detail }: CustomEvent<Hovered>): void =>
     crowd ? context.pick(detail) : context.openCommit(detail.position, detail.line.id);
   return html`<kp-chart
-    .lines=${lines}
-    .times=${times}
-    .tickets=${context.data.tickets}
-    .findings=${context.data.marks.findings}
-    .notes=${context.data.marks.notes}
-    .total=${times.length}
-    .range=${context.range}
-    .scale=${scaleOf(context)}
-    .along=${route.along}
-    .label=${`Values of ${countText(lines.length, "trace")} over commits${titles}`}
-    .selected=${context.picked?.line.id}
-    .describe=${(hovered: Hovered) => renderTooltip(context, hovered)}
-    @kp-range=${(event: CustomEvent<ChartRange | undefined>) => context.zoomTo(event.detail, "push")}
-    @kp-point=${onPoint}
-  ></kp-chart>`;
+      .lines=${lines}
+      .times=${times}
+      .tickets=${context.data.tickets}
+      .findings=${context.data.marks.findings}
+      .notes=${context.data.marks.notes}
+      .total=${times.length}
+      .range=${context.range}
+      .scale=${scaleOf(context)}
+      .along=${route.along}
+      .label=${`Values of ${countText(lines.length, "trace")} over commits${titles}`}
+      .selected=${context.picked?.line.id}
+      .describe=${(hovered: Hovered) => renderTooltip(context, hovered)}
+      @kp-range=${(event: CustomEvent<ChartRange | undefined>) => context.zoomTo(event.detail, "push")}
+      @kp-point=${onPoint}
+    ></kp-chart>
+    <kp-overview-strip
+      .traces=${lines.flatMap((line) => line.trace?.id ?? [])}
+      .whole=${{ first: 0, last: times.length - 1 }}
+      .range=${context.range}
+      .times=${times}
+      .along=${route.along}
+      @kp-range=${(event: CustomEvent<ChartRange | undefined>) => context.zoomTo(event.detail, "push")}
+    ></kp-overview-strip>`;
 }
 
 function renderTools(context: ExploreContext) {

@@ -3,6 +3,7 @@
 import { html, nothing } from "lit";
 import type { Changes } from "../../api/client";
 import type { ChartRange, Hovered } from "../../charts/chart-data";
+import "../../charts/overview-strip";
 import { pan, zoom } from "../../state/plot/zoom";
 import { statusLabel } from "../../templates/finding";
 import { loadingNotice } from "../../templates/notice";
@@ -34,27 +35,36 @@ export function renderPlot(context: TraceContext, changes: Changes) {
 function renderChart(context: TraceContext, changes: Changes) {
   const { route } = context;
   return html`<kp-chart
-    .lines=${context.lines}
-    .levels=${changes.regions}
-    .patterns=${context.patterns}
-    .marks=${context.marks}
-    .notes=${context.environments}
-    .candidates=${context.candidates}
-    .failures=${context.failures}
-    .quarantined=${context.quarantined}
-    .remeasured=${context.remeasured}
-    .tickets=${context.tickets}
-    .times=${context.times}
-    .total=${changes.commits}
-    .range=${context.range}
-    .scale=${route.scale}
-    .along=${route.along}
-    .pinned=${route.commit}
-    .label=${plotText(context, changes)}
-    .describe=${(hovered: Hovered) => renderTooltip(context, changes, hovered)}
-    @kp-range=${(event: CustomEvent<ChartRange | undefined>) => context.zoomTo(event.detail, "push")}
-    @kp-pick=${(event: CustomEvent<number>) => context.updateRoute({ commit: event.detail })}
-  ></kp-chart>`;
+      .lines=${context.lines}
+      .levels=${changes.regions}
+      .patterns=${context.patterns}
+      .marks=${context.marks}
+      .notes=${context.environments}
+      .candidates=${context.candidates}
+      .failures=${context.failures}
+      .quarantined=${context.quarantined}
+      .remeasured=${context.remeasured}
+      .tickets=${context.tickets}
+      .times=${context.times}
+      .total=${changes.commits}
+      .range=${context.range}
+      .scale=${route.scale}
+      .along=${route.along}
+      .pinned=${route.commit}
+      .label=${plotText(context, changes)}
+      .describe=${(hovered: Hovered) => renderTooltip(context, changes, hovered)}
+      @kp-range=${(event: CustomEvent<ChartRange | undefined>) => context.zoomTo(event.detail, "push")}
+      @kp-pick=${(event: CustomEvent<number>) => context.updateRoute({ commit: event.detail })}
+    ></kp-chart>
+    <kp-overview-strip
+      .traces=${[changes.trace.id]}
+      .line=${route.line}
+      .whole=${context.wholeRange}
+      .range=${context.range}
+      .times=${context.times}
+      .along=${route.along}
+      @kp-range=${(event: CustomEvent<ChartRange | undefined>) => context.zoomTo(event.detail, "push")}
+    ></kp-overview-strip>`;
 }
 
 function renderTools(context: TraceContext, { commits: total }: Changes) {
