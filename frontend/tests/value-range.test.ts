@@ -27,6 +27,7 @@ function viewOf(lines: readonly ChartLine[], part: Partial<ChartView> = {}): Cha
     scale: "auto",
     along: "commits",
     pinned: undefined,
+    cursorGroup: "",
     ...part,
   };
 }

@@ -178,3 +178,30 @@ def test_the_lines_stand_in_a_table_by_params(page: Page, many: str) -> None:
     expect(page.locator(".param-chart circle title")).to_have_text([re.compile(r"b0: 10.ms"), re.compile(r"b1: 11.ms")])
     page.reload()
     expect(page.locator(".pivot tbody td").first).to_contain_text("10 ms")
+
+
+def test_small_multiples_have_a_plot_for_each_line_with_a_common_range(browse: Callable[[str], Page]) -> None:
+    page = browse("/explore?plot=benchmark%3Dparse%7Cprint")
+    page.get_by_role("button", name="Small multiples").click()
+    page.wait_for_url("**multiples=1*")
+    expect(page.locator("kp-chart")).to_have_count(2)
+    left, top, width, _ = plot_box(page)
+    page.mouse.move(left + width * 0.25, top + 40)
+    page.mouse.down()
+    page.mouse.move(left + width * 0.75, top + 40, steps=4)
+    page.mouse.up()
+    page.wait_for_url("**first=*")
+    page.keyboard.press("m")
+    expect(page.locator("kp-chart")).to_have_count(1)
+
+
+def test_the_cursors_of_small_multiples_stand_at_the_same_commit(browse: Callable[[str], Page]) -> None:
+    page = browse("/explore?plot=benchmark%3Dparse%7Cprint&multiples=1")
+    expect(page.locator("kp-chart canvas")).to_have_count(2)
+    left, top, width, _ = plot_box(page)
+    page.mouse.move(left + width * 0.5, top + 40)
+    expect(page.locator(".chart-tip:visible")).to_have_count(1)
+    expect(page.locator(".u-cursor-x").nth(1)).to_be_visible()
+    script = "() => Array.from(document.querySelectorAll('.u-cursor-x'), (each) => each.style.transform)"
+    first, second = page.evaluate(script)
+    assert first == second

@@ -126,6 +126,7 @@ export interface ChartView {
   /** Whether commits stand evenly or at their dates. */
   along: Along;
   pinned: number | undefined;
+  cursorGroup: string;
 }
 
 /** The most axes; with more of them there is no room for the plot. */

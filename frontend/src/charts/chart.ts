@@ -70,12 +70,14 @@ export class Chart extends PageElement implements ChartView {
   @property({ attribute: false }) tickets: readonly ChartTicket[] = [];
   @property({ attribute: false }) times = new Float64Array();
   @property({ type: Number }) total = 0;
-  @property({ attribute: false }) range: ChartRange | undefined;
+  @property({ attribute: false, hasChanged: areOtherRanges }) range: ChartRange | undefined;
   @property() scale: Scale = "auto";
   @property() along: Along = "commits";
   @property({ type: Number }) pinned: number | undefined;
   /** The line of a crowd that stands out where the pointer is on none. */
   @property({ type: Number }) selected: number | undefined;
+  /** Charts of one group show their cursors at the same commit; "" for none. */
+  @property({ attribute: false }) cursorGroup = "";
   @property() label = "";
   @property({ attribute: false }) describe = (hovered: Hovered): TemplateResult => html`${numberText(hovered.value)}`;
 
@@ -217,8 +219,10 @@ export class Chart extends PageElement implements ChartView {
 
   private updateTooltip(): void {
     const { plot, tooltip } = this;
-    const hovered = plot && findHovered(this, plot);
-    if (!tooltip || !hovered) {
+    // The cursor of another chart of the group has its tooltip there.
+    const isOwn = !this.cursorGroup || plot?.over.matches(":hover");
+    const hovered = isOwn && plot ? findHovered(this, plot) : undefined;
+    if (!plot || !tooltip || !hovered) {
       this.hideTooltip();
       return;
     }
@@ -240,6 +244,11 @@ export class Chart extends PageElement implements ChartView {
     tooltip.style.left = `${roomOnRight ? x + 14 : Math.max(0, x - 14 - tooltip.offsetWidth)}px`;
     tooltip.style.top = `${Math.max(4, Math.min(y - tooltip.offsetHeight / 2, lowest))}px`;
   }
+}
+
+/** The range of a route is a new object at each rendering. */
+function areOtherRanges(a: ChartRange | undefined, b: ChartRange | undefined): boolean {
+  return a?.first !== b?.first || a?.last !== b?.last;
 }
 
 function isEmpty(value: unknown): boolean {

@@ -92,6 +92,7 @@ export function uplotOptions(
       drag: { x: true, y: false, setScale: false },
       points: { size: 8, width: 2 },
       focus: { prox: 30 },
+      ...(view.cursorGroup ? { sync: { key: view.cursorGroup, filters: { pub: isMovement } } } : {}),
     },
     focus: { alpha: single ? 1 : 0.25 },
     scales: {
@@ -109,6 +110,11 @@ export function uplotOptions(
     ],
     hooks,
   };
+}
+
+/** Charts of one group share movements of the pointer; a drag is that of one chart. */
+function isMovement(type: string): boolean {
+  return type === "mousemove" || type === "mouseleave";
 }
 
 function linesOfAxis(view: ChartView, units: readonly string[], index: number): ChartLine[] {

@@ -30,6 +30,8 @@ export interface ExploreRoute {
   last: number | undefined;
   scale: Scale;
   along: Along;
+  /** Whether each line has a small plot of its own. */
+  multiples: boolean;
   /** The position of the commit whose values are 100 % on a relative scale; undefined for the first value of each line. */
   base: number | undefined;
   /** The params of the rows and columns of the table; "" for none. */
@@ -57,6 +59,7 @@ export const exploreRoute: ExploreRoute = {
   last: undefined,
   scale: "auto",
   along: "commits",
+  multiples: false,
   base: undefined,
   rows: "",
   columns: "",
@@ -83,6 +86,7 @@ export const exploreFormat: RouteFormat<ExploreRoute> = {
       ...parseRange(searchParams),
       scale: parseScale(searchParams.get("y")),
       along: parseAlong(searchParams.get("x")),
+      multiples: searchParams.get("multiples") !== null,
       base: parseWhole(searchParams.get("base")),
       rows: searchParams.get("rows") ?? "",
       columns: searchParams.get("columns") ?? "",
@@ -102,6 +106,7 @@ export const exploreFormat: RouteFormat<ExploreRoute> = {
       ["last", route.last],
       ["y", route.scale === "auto" ? "" : route.scale],
       ["x", route.along === "commits" ? "" : route.along],
+      ["multiples", route.multiples ? 1 : ""],
       ["base", route.base],
       ["rows", route.rows],
       ["columns", route.columns],

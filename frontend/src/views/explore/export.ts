@@ -1,6 +1,6 @@
 /** Take the plot elsewhere: its values as CSV, its picture, its address. */
 
-import { html } from "lit";
+import { html, nothing } from "lit";
 import type { Commit } from "../../api/client";
 import type { Chart } from "../../charts/chart";
 import type { ChartRange } from "../../charts/chart-data";
@@ -21,7 +21,8 @@ export function renderExport(context: ExploreContext) {
       ${format.toUpperCase()}
     </button>`;
   return html`<p class="second export">
-    <span>Save the plot:</span>${save("csv", "the values shown")}${save("png", "the plot")}${save("svg", "the plot")}
+    <span>Save the plot:</span>${save("csv", "the values shown")}
+    ${context.route.multiples ? nothing : html`${save("png", "the plot")}${save("svg", "the plot")}`}
     <button class="link" @click=${() => void copyText(location.href, "Copied the address of this page.")}>
       Copy link
     </button>

@@ -15,9 +15,9 @@ export function renderLegend(context: ExploreContext, scale: Scale) {
   const isEmpty = (formula: string): boolean => lines.length > 0 && !lines.some((line) => line.formula === formula);
   const emptyFormulas = context.data.plotSelection.formulas.filter(isEmpty);
   // Lines of traces, which are too many to be listed, come before those of formulas.
-  const listed = isCrowd(lines) ? lines.filter((line) => !line.trace) : lines;
+  const listed = context.route.multiples ? [] : isCrowd(lines) ? lines.filter((line) => !line.trace) : lines;
   return html`${common ? html`<p class="legend-common"><span class="faint">All lines:</span> ${longName(common)}</p>` : nothing}
-    ${isCrowd(lines) ? html`<p class="legend-common faint">Point at a line to see its name; click to keep it in front.</p>` : nothing}
+    ${isCrowd(lines) && !context.route.multiples ? html`<p class="legend-common faint">Point at a line to see its name; click to keep it in front.</p>` : nothing}
     <ul class="legend series" @mouseleave=${() => context.highlightLine(undefined)}>
       ${listed.map((line) =>
         renderLegendEntry(context, line, { colour: (lines.indexOf(line) % SERIES_COLOURS) + 1, units }),
@@ -54,6 +54,6 @@ function renderLegendEntry(
   </li>`;
 }
 
-function renderRemove(name: string, remove: () => void) {
+export function renderRemove(name: string, remove: () => void) {
   return html`<button class="icon tiny" aria-label="Remove ${name} from the plot" @click=${remove}>×</button>`;
 }

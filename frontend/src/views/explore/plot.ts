@@ -19,6 +19,7 @@ import { countText, grouped } from "../../text/numbers";
 import type { ExploreContext } from "./context";
 import { renderExport } from "./export";
 import { renderLegend } from "./legend";
+import { renderMultiples } from "./multiples";
 import { renderPicked } from "./picked";
 import { renderPivot } from "./pivot";
 import { renderTooltip } from "./tooltip";
@@ -41,7 +42,7 @@ export function renderPlot(context: ExploreContext) {
 
 function renderDrawn(context: ExploreContext) {
   const open = (position: number): void => context.openCommit(position);
-  return html`${renderChart(context)}${renderPicked(context)}${ticketList(context.data.tickets, open)}${renderExport(context)}${renderPivot(context)}`;
+  return html`${context.route.multiples ? renderMultiples(context, scaleOf(context)) : renderChart(context)}${renderStrip(context)}${renderPicked(context)}${ticketList(context.data.tickets, open)}${renderExport(context)}${renderPivot(context)}`;
 }
 
 function renderEmpty({ data }: ExploreContext) {
@@ -62,29 +63,33 @@ function renderChart(context: ExploreContext) {
   const onPoint = ({ detail }: CustomEvent<Hovered>): void =>
     crowd ? context.pick(detail) : context.openCommit(detail.position, detail.line.id);
   return html`<kp-chart
-      .lines=${lines}
-      .times=${times}
-      .tickets=${context.data.tickets}
-      .findings=${context.data.marks.findings}
-      .notes=${context.data.marks.notes}
-      .total=${times.length}
-      .range=${context.range}
-      .scale=${scaleOf(context)}
-      .along=${route.along}
-      .label=${`Values of ${countText(lines.length, "trace")} over commits${titles}`}
-      .selected=${context.picked?.line.id}
-      .describe=${(hovered: Hovered) => renderTooltip(context, hovered)}
-      @kp-range=${(event: CustomEvent<ChartRange | undefined>) => context.zoomTo(event.detail, "push")}
-      @kp-point=${onPoint}
-    ></kp-chart>
-    <kp-overview-strip
-      .traces=${lines.flatMap((line) => line.trace?.id ?? [])}
-      .whole=${{ first: 0, last: times.length - 1 }}
-      .range=${context.range}
-      .times=${times}
-      .along=${route.along}
-      @kp-range=${(event: CustomEvent<ChartRange | undefined>) => context.zoomTo(event.detail, "push")}
-    ></kp-overview-strip>`;
+    .lines=${lines}
+    .times=${times}
+    .tickets=${context.data.tickets}
+    .findings=${context.data.marks.findings}
+    .notes=${context.data.marks.notes}
+    .total=${times.length}
+    .range=${context.range}
+    .scale=${scaleOf(context)}
+    .along=${route.along}
+    .label=${`Values of ${countText(lines.length, "trace")} over commits${titles}`}
+    .selected=${context.picked?.line.id}
+    .describe=${(hovered: Hovered) => renderTooltip(context, hovered)}
+    @kp-range=${(event: CustomEvent<ChartRange | undefined>) => context.zoomTo(event.detail, "push")}
+    @kp-point=${onPoint}
+  ></kp-chart>`;
+}
+
+function renderStrip(context: ExploreContext) {
+  const { lines, times } = context.data.plot;
+  return html`<kp-overview-strip
+    .traces=${lines.flatMap((line) => line.trace?.id ?? [])}
+    .whole=${{ first: 0, last: times.length - 1 }}
+    .range=${context.range}
+    .times=${times}
+    .along=${context.route.along}
+    @kp-range=${(event: CustomEvent<ChartRange | undefined>) => context.zoomTo(event.detail, "push")}
+  ></kp-overview-strip>`;
 }
 
 function renderTools(context: ExploreContext) {
@@ -110,6 +115,15 @@ function renderTools(context: ExploreContext) {
         : scaleField(scale, baseText(context), setScale)
     }
     ${scale === "ratio" ? renderBaseField(context) : nothing}
+    <button
+      class="button small"
+      aria-pressed=${route.multiples ? "true" : "false"}
+      ?disabled=${lines.length < 2}
+      title="A small plot for each line, or one for all (m)"
+      @click=${() => context.updateRoute({ multiples: !route.multiples }, "replace")}
+    >
+      Small multiples
+    </button>
     <button
       class="button small"
       ?disabled=${range === undefined}

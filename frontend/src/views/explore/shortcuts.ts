@@ -47,6 +47,11 @@ export function exploreShortcuts(page: KeyboardActions): ShortcutGroup[] {
           description: "by date, by commit",
           run: () => page.updateRoute({ along: otherAlong(page.route.along) }, "replace"),
         },
+        {
+          keys: ["m"],
+          description: "a small plot for each line, or one for all",
+          run: () => page.updateRoute({ multiples: !page.route.multiples }, "replace"),
+        },
         { keys: ["+", "="], description: "zoom in", run: () => zoomBy(0.5) },
         { keys: ["-"], description: "zoom out", run: () => zoomBy(2) },
         { keys: [">", "."], description: "move right", run: () => panBy(0.25) },
