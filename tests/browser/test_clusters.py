@@ -30,6 +30,14 @@ def test_traces_are_clustered_by_form_and_lead_to_their_plot(page: Page, shared_
     expect(page.get_by_text("2 lines")).to_be_visible()
 
 
+def test_the_step_of_a_cluster_leads_to_its_findings_in_triage(page: Page, shared_address: str) -> None:
+    page.goto(f"{shared_address}/clusters?query=-idlest&k=3")
+    slower = page.get_by_role("table", name="Clusters").get_by_role("row").filter(has_text=commit_hash(SLOWER)[:7])
+    slower.get_by_role("link", name="Findings in triage").click()
+    page.wait_for_url(re.compile(rf"/triage\?.*q={commit_hash(SLOWER)[:7]}"))
+    expect(page.locator("tr.regression-row")).to_have_count(1)
+
+
 def test_what_cannot_be_clustered_says_why_and_keeps_the_form(
     page: Page, shared_address: str, expected_errors: list[str]
 ) -> None:

@@ -9,6 +9,7 @@ import { clustersRoute, type ClustersRoute } from "../../routes/clusters";
 import { exploreRoute } from "../../routes/explore";
 import { navigate } from "../../routes/navigation";
 import { routeUrl } from "../../routes/routes";
+import { triageRoute } from "../../routes/triage";
 import { Resource } from "../../state/resource";
 import { commitHash, date } from "../../templates/commit";
 import { errorNotice, loadingNotice } from "../../templates/notice";
@@ -185,7 +186,10 @@ export class ClustersView extends PageElement {
         ${
           commit
             ? html`${commitHash(commit, repository)} <bdi>${commit.subject}</bdi>
-                <div class="second">${date(commit.time)}</div>`
+                <div class="second">
+                  ${date(commit.time)}
+                  <a href=${routeUrl({ ...triageRoute, repository, filter: commit.short })}>Findings in triage</a>
+                </div>`
             : "no step"
         }
       </td>
