@@ -134,8 +134,8 @@ bench-store: setup-dev ## Speed of the store beside its peers
 bench-service: setup-dev ## A running instance: answers, findings, uploads, beside its peers (SERVICE_ARGS="--full" or PARTS)
 	@$(BIN)/python benchmarks/service.py $(SERVICE_ARGS)
 
-bench-dashboard: setup-dev ## Speed of the triage page of a large instance
-	@$(BIN)/python benchmarks/dashboard_page.py
+bench-dashboard: setup-dev ## Speed of the pages of a large instance (DASHBOARD_ARGS=views: one part)
+	@$(BIN)/python benchmarks/dashboard_page.py $(DASHBOARD_ARGS)
 
 bench-publish: setup-dev ## Time and size of published pages
 	@$(BIN)/python benchmarks/publish.py

@@ -1,7 +1,8 @@
-"""Time the triage page of a large instance, and print and write the table (``make bench-dashboard``).
+"""Time the pages of a large instance, the triage page most closely, and print and write the table (``make bench-dashboard``).
 
     python benchmarks/dashboard_page.py             # 40,000 traces × 250 commits, 2,000 regressions; two minutes
     python benchmarks/dashboard_page.py requests    # without the browser
+    python benchmarks/dashboard_page.py views       # each page: first paint with data, answers, longest task, axe
 
 The server runs in this process and is asked over HTTP, answers compressed as a browser gets them. How long the page stands
 still is the longest task of a real Chromium between a key press and the moment its row has left, with 1,000 members of the
@@ -21,14 +22,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from dashboard_instance import LARGEST, make_instance
+from dashboard_views import javascript, views
 from knickpoint.instance import open_instance
 from knickpoint.server import serving
 from table import Reach, Row, finish
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 _ROUNDS: Final = 20
 _PAGES: Final = 5
@@ -127,19 +132,30 @@ def requests(client: Client) -> list[Row]:
     ]
 
 
-def page(client: Client) -> list[Row]:
-    """Measure how long the page stands still; not measured without Chromium and Playwright."""
-    measure = "page stands still after a decision, 1,000 members shown"
+@contextmanager
+def _chromium() -> Iterator[Browser | None]:
+    """Start Chromium; None where it or Playwright is missing."""
+    executable = next((found for name in _CHROMIUM if (found := shutil.which(name))), None)
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
-        return [Row(measure, "ms", None, reach=Reach.AT_MOST, bound=200)]
-    executable = next((found for name in _CHROMIUM if (found := shutil.which(name))), None)
+        executable = None
     if executable is None:
-        return [Row(measure, "ms", None, reach=Reach.AT_MOST, bound=200)]
-    (largest,) = client.ask("regressions?sort=-traces&size=1").content["groups"]
+        yield None
+        return
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()
+
+
+def page(client: Client) -> list[Row]:
+    """Measure how long the page stands still; not measured without Chromium and Playwright."""
+    measure = "page stands still after a decision, 1,000 members shown"
+    (largest,) = client.ask("regressions?sort=-traces&size=1").content["groups"]
+    with _chromium() as browser:
+        if browser is None:
+            return [Row(measure, "ms", None, reach=Reach.AT_MOST, bound=200)]
         window = browser.new_page(viewport={"width": 1440, "height": 900})
         start = time.perf_counter()
         window.goto(f"{client.address}triage?sort=-traces&open=c{largest['id']}")
@@ -153,12 +169,22 @@ def page(client: Client) -> list[Row]:
         window.evaluate(_WATCH)
         trips = [_decide(window) for _ in range(_PAGES)]
         longest = float(window.evaluate("() => window.longest"))
-        browser.close()
     return [
         Row(f"page with {_LARGE} opened", "ms", opened),
         Row("key press until the row has left", "ms", float(np.median(trips))),
         Row(measure, "ms", longest, reach=Reach.AT_MOST, bound=200),
     ]
+
+
+def all_views(client: Client) -> list[Row]:
+    """Measure every page; only the JavaScript without Chromium and Playwright."""
+    (largest,) = client.ask("regressions?sort=-traces&size=1").content["groups"]
+    member = largest["members"][0]
+    with _chromium() as browser:
+        if browser is None:
+            return [javascript()]
+        commit, trace = largest["commit"]["hash"], member["trace"]["id"]
+        return views(browser, client.address, largest=largest["id"], commit=commit, trace=trace)
 
 
 def _decide(window: Any) -> float:
@@ -173,7 +199,7 @@ def _decide(window: Any) -> float:
     return left
 
 
-_PARTS: Final[dict[str, Callable[[Client], list[Row]]]] = {"requests": requests, "page": page}
+_PARTS: Final[dict[str, Callable[[Client], list[Row]]]] = {"requests": requests, "page": page, "views": all_views}
 
 
 @contextmanager

@@ -1,0 +1,157 @@
+"""Open every page of the dashboard in a real Chromium: how soon it shows data, what it asks for, how long it stands still."""
+
+from __future__ import annotations
+
+import gzip
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from knickpoint.server.dashboard import STATIC
+from table import Reach, Row
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page, Response
+
+__all__ = ["javascript", "views"]
+
+_VISITS: Final = 3
+_AXE: Final = Path(__file__).resolve().parent.parent / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
+
+_WATCH: Final = """
+window.longest = 0;
+new PerformanceObserver((list) => {
+    for (const task of list.getEntries()) window.longest = Math.max(window.longest, task.duration);
+}).observe({ type: "longtask", buffered: true });
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A page, and an element that it has once it shows data; ``still`` says whether its longest task has a bound."""
+
+    name: str
+    path: str
+    shows: str
+    still: bool = False
+
+
+@dataclass(slots=True)
+class Visit:
+    """What one visit took: milliseconds until data, of the longest task; bytes of each answer on the wire."""
+
+    shown: float
+    longest: float = 0.0
+    answers: list[int] = field(default_factory=list)
+
+
+def views(browser: Browser, address: str, *, largest: int, commit: str, trace: int) -> list[Row]:
+    """Return the rows of all pages of the server at ``address``.
+
+    Args:
+        browser: a Chromium that is running.
+        address: where the dashboard is, with a slash at its end.
+        largest: the regression with most members.
+        commit: the hash of a commit with findings.
+        trace: a trace with a finding.
+    """
+    visits: dict[View, Sequence[Visit]] = {}
+    broken: list[str] = []
+    for view in _views(largest, commit, trace):
+        visits[view] = [_visit(browser, address, view, broken if number == 0 else None) for number in range(_VISITS)]
+    return [
+        *(
+            Row(
+                f"first paint with data: {view.name}",
+                "ms",
+                statistics.median(visit.shown for visit in made),
+                reach=Reach.AT_MOST,
+                bound=1000,
+            )
+            for view, made in visits.items()
+        ),
+        *(
+            Row(
+                f"longest task while it opens: {view.name}",
+                "ms",
+                statistics.median(visit.longest for visit in made),
+                reach=Reach.AT_MOST,
+                bound=100,
+            )
+            for view, made in visits.items()
+            if view.still
+        ),
+        *_answers(visits),
+        Row(
+            f"rules of axe that pages break{': ' if broken else ''}{', '.join(sorted(set(broken)))}",
+            "",
+            len(set(broken)),
+            reach=Reach.AT_MOST,
+            bound=0,
+        ),
+        javascript(),
+    ]
+
+
+def javascript() -> Row:
+    """Return the size of the JavaScript of all pages together, each file compressed with gzip."""
+    size = sum(len(gzip.compress(path.read_bytes(), 9)) for path in STATIC.rglob("*.js"))
+    return Row("JavaScript of all pages, compressed", "kB", size / 1e3, reach=Reach.AT_MOST, bound=150)
+
+
+def _views(largest: int, commit: str, trace: int) -> Iterator[View]:
+    yield View("overview", "", ".trend-total")
+    yield View("triage", "triage", "tr.regression-row", still=True)
+    yield View("triage, largest open", f"triage?sort=-traces&open=c{largest}", "tr.finding-row", still=True)
+    yield View("trace", f"trace/{trace}", "kp-chart canvas", still=True)
+    yield View("explore", "explore", "tr[data-trace]", still=True)
+    yield View("explore, 1,000 lines", "explore?plot=*", ".crowd-layer", still=True)
+    yield View("commit", f"commit/{commit}", "main table tbody tr")
+    yield View("benchmark", "benchmark?param=benchmark&name=draw_rect_7", "main table tbody tr")
+    yield View("alerts", "alerts", "main table tbody tr")
+    yield View("status", "status", "main h2")
+    yield View("missing", "missing", "main h2")
+    yield View("quality", "quality", "main h2")
+
+
+def _visit(browser: Browser, address: str, view: View, broken: list[str] | None) -> Visit:
+    """Open a page as a browser does that has seen none; add what breaks a rule of axe to ``broken``."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page = context.new_page()
+    page.add_init_script(_WATCH)
+    answers: list[Response] = []
+    page.on("response", lambda answer: answers.append(answer) if "/api/" in answer.url else None)
+    page.goto(address + view.path, wait_until="commit")
+    page.wait_for_selector(view.shows, timeout=60_000)
+    # The clock of the page began when it was asked for
+    visit = Visit(float(page.evaluate("() => performance.now()")))
+    page.wait_for_load_state("networkidle")
+    visit.longest = float(page.evaluate("() => window.longest"))
+    visit.answers = [answer.request.sizes()["responseBodySize"] for answer in answers]
+    if broken is not None:
+        broken += [f"{rule} ({view.name})" for rule in _violations(page)]
+    context.close()
+    return visit
+
+
+def _answers(visits: dict[View, Sequence[Visit]]) -> Iterator[Row]:
+    """Yield the largest answers: a plot of 1,000 lines may have more than the others."""
+    for crowd, bound in ((False, 100), (True, 1200)):
+        sizes = [
+            size
+            for view, made in visits.items()
+            if ("1,000 lines" in view.name) is crowd
+            for visit in made
+            for size in visit.answers
+        ]
+        measure = "largest answer, a plot of 1,000 lines" if crowd else "largest answer, all other pages"
+        yield Row(measure, "kB", max(sizes) / 1e3, reach=Reach.AT_MOST, bound=bound)
+
+
+def _violations(page: Page) -> list[str]:
+    if not _AXE.is_file():
+        return ["axe is missing: run npm ci in frontend"]
+    page.evaluate(_AXE.read_text(encoding="utf-8"))
+    return [str(rule) for rule in page.evaluate("async () => (await axe.run()).violations.map((each) => each.id)")]
