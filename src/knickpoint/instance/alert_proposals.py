@@ -16,12 +16,11 @@ from knickpoint.instance.alert_sources import AlertSource, sourced_alerts
 from knickpoint.instance.instance import Instance
 from knickpoint.model.alert import Alert
 from knickpoint.model.audit import AuditKind
-from knickpoint.model.commit import Repository
 from knickpoint.model.errors import ConfigError, InputError
 from knickpoint.model.plain_text import plain_line
 from knickpoint.model.proposal import ProposalDecision
+from knickpoint.model.quality import FindingRecord
 from knickpoint.watch.quality.proposals import Proposal, propose
-from knickpoint.watch.quality.report import Period, read_records
 
 __all__ = [
     "accept_proposal",
@@ -38,12 +37,8 @@ _AGAIN: Final = 1.5
 _LONGEST_ABOUT: Final = 2000
 
 
-def open_proposals(
-    instance: Instance, alerts: Sequence[Alert], repositories: Sequence[Repository], period: Period
-) -> list[Proposal]:
-    """Return the proposals for ``alerts`` by the decisions in ``repositories``, without those that a person rejected."""
-    by_repository = read_records(instance.store, repositories, period)
-    records = [record for several in by_repository.values() for record in several]
+def open_proposals(instance: Instance, alerts: Sequence[Alert], records: Sequence[FindingRecord]) -> list[Proposal]:
+    """Return the proposals for ``alerts`` by the decisions about ``records``, without those that a person rejected."""
     rejected = {each.name: each.hidden for each in instance.store.findings.proposals.all() if not each.accepted}
     return [
         proposal

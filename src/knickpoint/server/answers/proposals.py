@@ -21,7 +21,7 @@ from knickpoint.server.errors import UnknownError
 from knickpoint.server.permissions import require, require_everywhere
 from knickpoint.server.schemas.quality import ProposalDecisionAnswer, ProposalRequest
 from knickpoint.server.visible_repositories import VisibleRepositories
-from knickpoint.watch.quality.report import Period
+from knickpoint.watch.quality.report import Period, list_records
 
 __all__ = ["decide_proposal", "list_proposal_decisions", "undo_proposal"]
 
@@ -43,7 +43,8 @@ def decide_proposal(
     """
     alerts = [alert for alert in instance.alerts if alert.name == request.name.rpartition(":")[0]]
     _require_admin(visible, alerts)
-    proposals = open_proposals(instance, alerts, visible.all(), Period(request.since, request.until))
+    records = list_records(visible.store, visible.all(), Period(request.since, request.until))
+    proposals = open_proposals(instance, alerts, records)
     proposal = find_proposal(proposals, request.name)
     decide = accept_proposal if request.accept else reject_proposal
     try:

@@ -54,7 +54,7 @@ def measure(instance: Instance, visible: VisibleRepositories, period: Period) ->
         total=_row(report.total),
         doubts=[_doubt(each) for each in report.audit],
         noisiest=[_noisy(each, smallest.get(each.trace_id)) for each in noisiest],
-        proposals=[ProposalAnswer.of(each) for each in open_proposals(instance, alerts, repositories, period)],
+        proposals=[ProposalAnswer.of(each) for each in open_proposals(instance, alerts, report.records)],
         decisions=list_proposal_decisions(instance, {alert.name for alert in alerts}),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Final
 
 from sqlalchemy import RowMapping, func, select
 
@@ -19,6 +20,14 @@ from knickpoint.store.tables.findings import change_point, decision, regression,
 from knickpoint.store.timestamps import moment
 
 __all__ = ["FindingRecords"]
+
+
+_COLUMNS: Final = (
+    *("id", "trace_id", "trace_key", "unit", "line", "previous", "slot", "movement", "interval", "direction"),
+    *("kind", "condition", "alerts", "method", "before_level", "after_level", "deviation", "size", "relative_size"),
+    *("score", "status", "ticket", "matched_ticket", "regression_id", "found"),
+)
+"""Columns of change points that records need: a point has twice as many."""
 
 
 class FindingRecords:
@@ -37,7 +46,8 @@ class FindingRecords:
         point = change_point.c
         of_commit = (commit.c.repository_id == point.repository_id) & (commit.c.slot == point.slot)
         joined = change_point.outerjoin(regression, point.regression_id == regression.c.id)
-        query = select(change_point, commit.c.time.label("committed")).select_from(joined.outerjoin(commit, of_commit))
+        columns = (point[name] for name in _COLUMNS)
+        query = select(*columns, commit.c.time.label("committed")).select_from(joined.outerjoin(commit, of_commit))
         query = query.where(point.repository_id == repository.id, func.coalesce(regression.c.history, 0) == 0)
         if since is not None:
             query = query.where(point.found >= since.timestamp())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from knickpoint.model.alert import AlertKind, AlertSeverity
@@ -172,6 +173,7 @@ def text_of_names(names: Sequence[str]) -> str:
     return json.dumps(list(names), ensure_ascii=False, separators=(",", ":"))
 
 
+@lru_cache(maxsize=1024)
 def names_of(text: str) -> tuple[str, ...]:
     """Read what :func:`text_of_names` wrote."""
     return tuple(json.loads(text))

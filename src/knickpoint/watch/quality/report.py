@@ -17,7 +17,7 @@ from knickpoint.watch.quality.alert_table import AlertRow, MissedMark, alert_row
 from knickpoint.watch.quality.label_audit import AuditedList, audit_labels
 from knickpoint.watch.quality.noisy_traces import NoisyTrace, noisiest_traces
 
-__all__ = ["Period", "QualityReport", "measure_quality", "read_records"]
+__all__ = ["Period", "QualityReport", "list_records", "measure_quality", "read_records"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,11 @@ class QualityReport:
     """The measures of all alerts in a period.
 
     ``total`` counts each finding once, however many alerts found it; its missed changes are those that no alert finds.
+    ``records`` are the findings that were measured.
     """
 
     period: Period
+    records: tuple[FindingRecord, ...]
     rows: tuple[AlertRow, ...]
     total: AlertRow
     audit: tuple[AuditedList, ...]
@@ -47,6 +49,11 @@ def read_records(
 ) -> dict[int, list[FindingRecord]]:
     """Return the findings of ``repositories`` in ``period``, by id of the repository."""
     return {each.id: store.findings.records.all(each, since=period.since, until=period.until) for each in repositories}
+
+
+def list_records(store: Store, repositories: Iterable[Repository], period: Period = Period()) -> list[FindingRecord]:
+    """Return the findings of ``repositories`` in ``period``, one repository after the other."""
+    return [record for several in read_records(store, repositories, period).values() for record in several]
 
 
 def measure_quality(
@@ -61,6 +68,7 @@ def measure_quality(
     open_marks = sum(not mark.found_by for mark in marks)
     return QualityReport(
         period=period,
+        records=tuple(records),
         rows=tuple(alert_rows(records, marks, [(alert.name, alert.method) for alert in alerts])),
         total=row_of("", "", records, open_marks),
         audit=tuple(audit_labels(records)),

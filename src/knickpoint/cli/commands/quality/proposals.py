@@ -36,8 +36,10 @@ _REPLAYED: Final = tuple(
 
 def _proposals(opened: Instance, period: Period) -> list[Proposal]:
     from knickpoint.instance.alert_proposals import open_proposals
+    from knickpoint.watch.quality.report import list_records
 
-    return open_proposals(opened, opened.alerts, opened.store.commits.repositories(), period)
+    records = list_records(opened.store, opened.store.commits.repositories(), period)
+    return open_proposals(opened, opened.alerts, records)
 
 
 @command.command("proposals")
