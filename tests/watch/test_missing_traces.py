@@ -2,10 +2,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from knickpoint.watch.absence.missing_traces import StoppedJob, absences, silences
@@ -123,3 +126,30 @@ def test_a_job_that_is_silent_for_very_long_was_taken_away(tmp_path: Path) -> No
         assert stopped(world) is None
         ends_at(world, 230)
         assert stopped(world) is not None
+
+
+def plainly(rows: list[list[bool]]) -> list[tuple[int, int, int]]:
+    """Find the silences by the rule as it is written, trace by trace."""
+    measured = [position for position, column in enumerate(zip(*rows, strict=True)) if any(column)]
+    found = []
+    for number, row in enumerate(rows):
+        ranks = [rank for rank, position in enumerate(measured) if row[position]]
+        if len(ranks) < 5:
+            continue
+        newest = ranks[-21:]
+        usual = max(after - before for before, after in pairwise(newest))
+        silent = len(measured) - 1 - newest[-1]
+        if 3 <= silent <= 200 and silent > 2 * usual:
+            found.append((number, silent, usual))
+    return found
+
+
+@given(
+    st.integers(0, 40).flatmap(
+        lambda width: st.lists(st.lists(st.booleans(), min_size=width, max_size=width), max_size=6)
+    )
+)
+@example([[True] * 30, [True] * 20 + [False] * 10])
+def test_silences_of_many_traces_follow_the_rule_for_each(rows: list[list[bool]]) -> None:
+    held = np.array(rows, dtype=np.bool_).reshape(len(rows), len(rows[0]) if rows else 0)
+    assert [tuple(silence) for silence in silences(held)] == plainly(rows)

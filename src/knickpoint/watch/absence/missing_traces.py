@@ -98,52 +98,54 @@ class Silence(NamedTuple):
 class _Habits:
     """How often traces are measured: what is kept of them while blocks of values are read.
 
-    ``active`` is true at the positions with any value; ``counts`` has the number of values of each trace, ``newest``
-    the positions of its newest ones, and ``first`` that of its oldest one.
+    ``active`` is true at the positions with any value. Of each trace, ``counts`` has the number of values and ``first``
+    the position of the oldest one, -1 without any. ``newest`` (traces x 21) has the positions of the newest ones, oldest
+    first; a trace with fewer has -1 in front of them.
     """
 
     active: NDArray[np.bool_]
-    counts: tuple[int, ...] = ()
-    newest: tuple[NDArray[np.int64], ...] = ()
-    first: tuple[int, ...] = ()
+    counts: NDArray[np.int64]
+    newest: NDArray[np.int64]
+    first: NDArray[np.int64]
 
     @classmethod
     def of(cls, held: NDArray[np.bool_]) -> _Habits:
         """Return the habits of the rows of ``held``."""
-        positions = [np.flatnonzero(row) for row in held]
-        return cls(
-            np.asarray(held.any(axis=0), dtype=np.bool_),
-            tuple(int(row.size) for row in positions),
-            tuple(row[-(_RECENT + 1) :].copy() for row in positions),
-            tuple(int(row[0]) if row.size else -1 for row in positions),
-        )
+        counts = held.sum(axis=1, dtype=np.int64)
+        from_end = held[:, ::-1].cumsum(axis=1, dtype=np.int32)[:, ::-1]
+        # Positions of the newest values of all traces, trace by trace, and the column of each in ``newest``
+        rows, positions = np.nonzero(held & (from_end <= _RECENT + 1))
+        newest = np.full((len(held), _RECENT + 1), -1, dtype=np.int64)
+        newest[rows, _RECENT + 1 - from_end[rows, positions]] = positions
+        first = np.where(counts > 0, held.argmax(axis=1), -1) if held.size else np.full(len(held), -1)
+        return cls(np.asarray(held.any(axis=0), dtype=np.bool_), counts, newest, first.astype(np.int64))
 
     @classmethod
     def joined(cls, parts: Sequence[_Habits], columns: int) -> _Habits:
         """Join the habits of several blocks of traces at the same ``columns``."""
-        active: NDArray[np.bool_] = np.zeros((len(parts) + 1, columns), dtype=np.bool_)
-        for row, part in enumerate(parts):
-            active[row] = part.active
+        everything = [cls.of(np.zeros((0, columns), dtype=np.bool_)), *parts]
         return cls(
-            np.asarray(active.any(axis=0), dtype=np.bool_),
-            tuple(count for part in parts for count in part.counts),
-            tuple(positions for part in parts for positions in part.newest),
-            tuple(position for part in parts for position in part.first),
+            np.logical_or.reduce([part.active for part in everything]),
+            np.concatenate([part.counts for part in everything]),
+            np.concatenate([part.newest for part in everything]),
+            np.concatenate([part.first for part in everything]),
         )
 
     def silences(self) -> list[Silence]:
         """Return the traces whose silence at the end is no habit, by row."""
+        rows = np.flatnonzero(self.counts >= _HABIT)
+        if rows.size == 0:
+            return []
+        newest = self.newest[rows]
         ranks = np.cumsum(self.active) - 1
-        end = int(self.active.sum()) - 1
-        found = []
-        for row, (count, positions) in enumerate(zip(self.counts, self.newest, strict=True)):
-            if count < _HABIT:
-                continue
-            measured = ranks[positions]
-            silent, usual = end - int(measured[-1]), int(np.diff(measured).max())
-            if _SHORTEST <= silent <= _LONGEST and silent > _PATIENCE * usual:
-                found.append(Silence(row, silent, usual))
-        return found
+        measured = ranks[newest]
+        silent = int(ranks[-1]) - measured[:, -1]
+        usual = np.where(newest[:, :-1] >= 0, np.diff(measured, axis=1), 0).max(axis=1)
+        missing = (silent >= _SHORTEST) & (silent <= _LONGEST) & (silent > _PATIENCE * usual)
+        return [
+            Silence(int(row), int(pause), int(gap))
+            for row, pause, gap in zip(rows[missing], silent[missing], usual[missing], strict=True)
+        ]
 
 
 def silences(held: NDArray[np.bool_]) -> list[Silence]:
@@ -175,7 +177,7 @@ def absences(
     silent = habits.silences()
     traces = store.traces.get(ids[[silence.row for silence in silent]]) if silent else []
     missing = [
-        MissingTrace(trace, chosen.slots[int(habits.newest[silence.row][-1])], silence.silent, silence.usual)
+        MissingTrace(trace, chosen.slots[int(habits.newest[silence.row, -1])], silence.silent, silence.usual)
         for trace, silence in zip(traces, silent, strict=True)
     ]
     return Absences(
@@ -183,8 +185,8 @@ def absences(
         _stopped_job(store, chosen, np.flatnonzero(habits.active), newer),
         MeasuredTraces(
             ids,
-            np.array(habits.first, dtype=np.int64),
-            np.array([row[-1] if row.size else -1 for row in habits.newest], dtype=np.int64),
+            habits.first,
+            habits.newest[:, -1],
             np.flatnonzero(habits.active),
         ),
     )
