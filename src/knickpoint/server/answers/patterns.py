@@ -6,6 +6,8 @@ from dataclasses import replace
 
 from knickpoint.instance import Instance
 from knickpoint.model.commit import Line
+from knickpoint.model.params import decode_key
+from knickpoint.model.query import parse_query
 from knickpoint.model.regression import ChangePoint, Condition
 from knickpoint.server.answers.alerts import visible_alerts
 from knickpoint.server.answers.explanations import flipping_answer
@@ -25,15 +27,25 @@ def read_patterns(instance: Instance, visible: VisibleRepositories, key: int, li
         HistoryError: there is no such line.
     """
     store = instance.store
-    repository, _ = visible.trace(key)
+    repository, trace = visible.trace(key)
     line = store.commits.line(repository, line_name)
     lines = Lines(store, repository)
     points = [
         replace(point, suspect_range=lines.current(point.suspect_range)) for point in store.findings.change_points(key)
     ]
     drifts = [drift for point in points if (drift := _drift(point, line)) is not None]
-    alerts = [replace(alert, line=line_name or alert.line) for alert in visible_alerts(instance, visible)]
-    explained = next((each for each in explain_trace(store, key, alerts).alerts if not each.reason), None)
+    params = decode_key(trace.key)
+    # One alert after the other: each detects by itself, and the first one that does is enough.
+    explained = next(
+        (
+            each
+            for alert in sorted(visible_alerts(instance, visible), key=lambda alert: alert.name)
+            if parse_query(alert.query).matches(params)
+            for each in explain_trace(store, key, [replace(alert, line=line_name or alert.line)]).alerts
+            if not each.reason
+        ),
+        None,
+    )
     return PatternsAnswer(
         drifts=sorted(drifts, key=lambda drift: drift.first),
         flipping=[flipping_answer(each, line) for each in explained.flipping] if explained else [],
