@@ -51,6 +51,7 @@ class Lloyd:
         self.near = np.empty(count, np.float32)
         self.sums = np.zeros((k, columns))
         self.counts = np.zeros(k, np.int64)
+        self.blocks = range(0, count, BLOCK)
 
     def _assign_block(self, first: int, centroids: NDArray[np.float32], fresh: NDArray[np.int32]) -> tuple[int, _Part]:
         """Assign the rows of a block; return how many moved, and what that adds to sums and counts."""
@@ -75,9 +76,7 @@ class Lloyd:
         """
         fresh = np.empty_like(self.labels)
         total = 0
-        for moved, part in share(
-            lambda first: self._assign_block(first, centroids, fresh), range(0, len(self.rows), BLOCK)
-        ):
+        for moved, part in share(lambda first: self._assign_block(first, centroids, fresh), self.blocks):
             total += moved
             if part is not None:
                 self.sums += part[0]
@@ -95,7 +94,7 @@ class Lloyd:
     def distances(self) -> NDArray[np.float64]:
         """Return the Euclidean distance of each row to the centroid last assigned."""
         norms = np.empty(len(self.rows))
-        for first in range(0, len(self.rows), BLOCK):
+        for first in self.blocks:
             norms[first : first + BLOCK] = np.square(self.rows[first : first + BLOCK], dtype=np.float64).sum(axis=1)
         distances: NDArray[np.float64] = np.sqrt(np.maximum(norms + 2.0 * self.near, 0.0))
         return distances
@@ -117,7 +116,7 @@ def lloyd(
     centroids = np.ascontiguousarray(start, dtype=np.float32)
     state = Lloyd(rows, len(centroids))
     done, moved, least = 0, len(state.labels), int(least_moving * len(state.labels))
-    with sharing(threads) as share:
+    with sharing(threads, state.blocks) as share:
         while moved > least and done < iterations:
             moved = state.assign(centroids, share)
             done += 1

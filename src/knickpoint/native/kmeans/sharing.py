@@ -13,9 +13,12 @@ Share = Callable[[Callable[[int], Any], range], Iterator[Any]]
 
 
 @contextmanager
-def sharing(threads: int) -> Iterator[Share]:
-    """Give ``map``, or for several threads the ``map`` of a pool that lives as long as the context."""
-    if threads <= 1:
+def sharing(threads: int, blocks: range) -> Iterator[Share]:
+    """Give ``map``, or the ``map`` of a pool of threads that lives as long as the context.
+
+    A single block is work for the calling thread: handing it over takes longer than the work.
+    """
+    if min(threads, len(blocks)) <= 1:
         yield map
         return
     from concurrent.futures import ThreadPoolExecutor

@@ -32,9 +32,10 @@ def choose_start(
         stop = min(first + BLOCK, count)
         _approach(packed.form, packed.rows.shape, first, stop, packed.rows[chosen[-1]], near)
 
-    with sharing(threads) as share:
+    blocks = range(0, count, BLOCK)
+    with sharing(threads, blocks) as share:
         while len(chosen) < k:
-            for _ in share(approach, range(0, count, BLOCK)):
+            for _ in share(approach, blocks):
                 pass
             weights = np.cumsum(near, dtype=np.float64)
             if not weights[-1] > 0:

@@ -113,7 +113,8 @@ def normalise(
         if block.shape[1]:
             shapes[first : first + _BLOCK] = _scale(block, floor, compatible=compatible)
 
-    with sharing(threads) as share:
-        for _ in share(scale, range(0, len(given), _BLOCK)):
+    blocks = range(0, len(given), _BLOCK)
+    with sharing(threads, blocks) as share:
+        for _ in share(scale, blocks):
             pass
     return shapes
