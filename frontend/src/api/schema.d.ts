@@ -1928,6 +1928,8 @@ export interface components {
             query: string;
             /** Repository */
             repository: string;
+            /** Samples */
+            samples: boolean;
             /**
              * Seconds
              * @description Duration of the last run.
@@ -2098,6 +2100,12 @@ export interface components {
              */
             repository: string;
             /**
+             * Samples
+             * @description Whether a commit is judged by all samples of its runs, where several are kept.
+             * @default false
+             */
+            samples: boolean;
+            /**
              * Seconds
              * @description How long to judge traces.
              * @default 10
@@ -2248,6 +2256,12 @@ export interface components {
              * @default
              */
             repository: string;
+            /**
+             * Samples
+             * @description Whether a commit is judged by all samples of its runs, where several are kept.
+             * @default false
+             */
+            samples: boolean;
             /**
              * Settle Least
              * @description Default: that of the program.
@@ -4890,6 +4904,12 @@ export interface components {
              * @default
              */
             repository: string;
+            /**
+             * Samples
+             * @description Whether a commit is judged by all samples of its runs, where several are kept.
+             * @default false
+             */
+            samples: boolean;
             /**
              * Settle Least
              * @description Default: that of the program.

@@ -16,6 +16,7 @@ export const DEFAULTS = {
   minimum_effect: 0,
   minimum_change: 0,
   since: "start",
+  samples: false,
   minimum_traces: 1,
   window: 0,
   settle_share: 0.35,

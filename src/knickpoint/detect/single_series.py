@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from knickpoint.detect.measured_series import check_series
 from knickpoint.detect.method import Method, MethodKind
 from knickpoint.detect.registry import load_method
-from knickpoint.detect.samples import combine_samples, with_sample_evidence
+from knickpoint.detect.samples import combine_samples, with_sample_evidence, with_sample_facts
 from knickpoint.model.errors import SeriesError
 from knickpoint.model.step import Detection, Step
 
@@ -42,12 +42,7 @@ def explain(
         return replace(detection, parameters={**reported, **detection.parameters})
     commits = combine_samples(samples, values)
     detection = chosen.detect(commits.values, **arguments)
-    return replace(
-        detection,
-        parameters={**reported, **detection.parameters},
-        steps=tuple(with_sample_evidence(step, commits) for step in detection.steps),
-        facts={**detection.facts, **commits.facts},
-    )
+    return with_sample_facts(replace(detection, parameters={**reported, **detection.parameters}), commits)
 
 
 def find_steps(

@@ -74,6 +74,7 @@ class Alert:
         minimum_effect: smallest |relative size| to report (0.02 is 2 %).
         minimum_change: smallest |size| to report, in the unit of the trace; a step must pass `minimum_effect` as well.
         since: what a drift is compared with: `start`, where it begins, or `best`, the best level before it.
+        samples: whether a commit is judged by all samples of its runs, where several are kept, and not by their median alone.
         minimum_traces: smallest number of traces that must move together.
         window: number of last measured commits of each trace in which steps are reported, 0 for all.
         settle_share: share of the values since a change with which, in a row up to the newest, it must be found to be
@@ -98,6 +99,7 @@ class Alert:
     minimum_effect: float = 0.0
     minimum_change: float = 0.0
     since: DriftReference = DriftReference.START
+    samples: bool = False
     minimum_traces: int = 1
     window: int = 0
     settle_share: float = DEFAULT_RULE.share

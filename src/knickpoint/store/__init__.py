@@ -12,6 +12,7 @@ from knickpoint.store.points.integrity import DamagedRow, IntegrityReport
 from knickpoint.store.points.retention import Forgotten
 from knickpoint.store.points.run_records import Receipt, Run, RunHead, RunKind, RunPoint, RunWrite, ValueChanges
 from knickpoint.store.points.runs import Runs
+from knickpoint.store.points.stored_samples import PointSamples
 from knickpoint.store.store import Store, create_store, open_store, restore
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "IntegrityReport",
     "Ledger",
     "Outbox",
+    "PointSamples",
     "Quarantined",
     "Receipt",
     "RecordedCommits",

@@ -41,6 +41,7 @@ from knickpoint.store.points.integrity import IntegrityReport, check_integrity
 from knickpoint.store.points.retention import Forgotten, retain
 from knickpoint.store.points.runs import Runs
 from knickpoint.store.points.sealer import Sealed, Sealer
+from knickpoint.store.points.stored_samples import StoredSamples
 from knickpoint.store.quarantines import Quarantines
 from knickpoint.store.traces.shortcuts import Shortcuts
 from knickpoint.store.traces.traces import Traces
@@ -56,6 +57,7 @@ class Store:
         traces: names and units of traces, and queries over them.
         runs: the runs that measured, each written once.
         frames: the values.
+        samples: what runs measured behind the values.
         ledger: files that were seen, wait or were refused.
         outbox: events for workers.
         shortcuts: sets of keys and formulas under a short id.
@@ -83,6 +85,7 @@ class Store:
         self.outbox = Outbox(database)
         self.runs = Runs(database, self.traces, self.outbox)
         self.frames = Frames(database, self.traces)
+        self.samples = StoredSamples(database)
         self.ledger = Ledger(database)
         self.shortcuts = Shortcuts(database)
         self.findings = Findings(database)

@@ -53,6 +53,7 @@ def check_alert(alert: Alert) -> None:
         raise ConfigError(f"the query cannot be read: {error.message}", where=where, remedy=error.remedy) from error
     try:
         _check_method(alert, where)
+        _check_samples(alert, where)
         _check_bounds(alert, where)
         method, parameters = alert.method.replace("-", "_"), json.dumps(dict(alert.parameters), sort_keys=True)
         reason, remedy = _probe(method, parameters, alert.window)
@@ -113,6 +114,16 @@ def _check_method(alert: Alert, where: str) -> None:
             f"the method {alert.method} has no parameter {unknown[0]!r}",
             where=where,
             remedy=f"Its parameters are: {', '.join(sorted(known))}.",
+        )
+
+
+def _check_samples(alert: Alert, where: str) -> None:
+    """Raise when the alert wants samples, and its method judges traces together, by one value a commit."""
+    if alert.samples and METHODS[alert.method.replace("-", "_")].kind is not MethodKind.SERIES:
+        raise ConfigError(
+            f"samples is true, and the method {alert.method} judges traces together, by the points alone",
+            where=where,
+            remedy="Remove samples, or use a method that judges each trace by itself.",
         )
 
 

@@ -4,7 +4,23 @@
 samples into one value a commit. The record is ``docs/decisions/0294-one-value-from-the-samples-of-a-commit.md``.
 """
 
-from knickpoint.detect.samples.commit_values import CommitValues, combine_samples, with_sample_evidence
-from knickpoint.detect.samples.sample_sets import Samples
+from knickpoint.detect.samples.commit_values import (
+    CommitValues,
+    combine_runs,
+    combine_samples,
+    sample_evidence,
+    with_sample_evidence,
+    with_sample_facts,
+)
+from knickpoint.detect.samples.sample_sets import RunTable, Samples
 
-__all__ = ["CommitValues", "Samples", "combine_samples", "with_sample_evidence"]
+__all__ = [
+    "CommitValues",
+    "RunTable",
+    "Samples",
+    "combine_runs",
+    "combine_samples",
+    "sample_evidence",
+    "with_sample_evidence",
+    "with_sample_facts",
+]

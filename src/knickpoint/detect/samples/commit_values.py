@@ -8,14 +8,22 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 
 from knickpoint.detect.measured_series import safe_unit
-from knickpoint.detect.samples.noise_components import NoiseComponents, estimate_components, robust_level
-from knickpoint.detect.samples.sample_sets import Samples, check_samples
-from knickpoint.model.step import Check, StableRegion, Step
+from knickpoint.detect.samples.noise_components import NoiseComponents, measure_commits
+from knickpoint.detect.samples.sample_sets import RunTable, Samples, check_samples
+from knickpoint.model.step import Check, Detection, StableRegion, Step
 
-__all__ = ["CommitValues", "combine_samples", "with_sample_evidence"]
+__all__ = [
+    "CommitValues",
+    "combine_runs",
+    "combine_samples",
+    "sample_evidence",
+    "with_sample_evidence",
+    "with_sample_facts",
+]
 
 _NEIGHBOURS: Final = 10
 """Measured commits on either side with which a commit's precision is compared."""
@@ -54,32 +62,32 @@ class CommitValues:
 
 
 def combine_samples(samples: Samples, values: ArrayLike | None = None) -> CommitValues:
-    """Return one value for each commit from its samples.
-
-    The level of a run is the median of the means of all pairs of its samples, and the value of a commit is the mean of its
-    runs: however many samples a run has, it is one measurement of the commit. A value whose variance is so large
-    that the mean of its neighbourhood is more precise without it is set aside.
+    """Return one value for each commit from its samples, as :func:`combine_runs` does.
 
     Raises:
         SeriesError: as :func:`~knickpoint.detect.samples.sample_sets.check_samples`.
     """
-    runs_of = check_samples(samples, values)
-    rows = np.array([row for row, runs in enumerate(runs_of) if runs], dtype=np.int64)
-    found = np.full(len(runs_of), np.nan)
-    errors, counts = found.copy(), np.zeros(len(runs_of), dtype=np.int64)
-    if not rows.size:
+    return combine_runs(check_samples(samples, values))
+
+
+def combine_runs(table: RunTable) -> CommitValues:
+    """Return one value for each commit from its runs.
+
+    The level of a run is the median of the means of all pairs of its samples, and the value of a commit is the mean of its
+    runs: however many samples a run has, it is one measurement of the commit. A value whose variance is so large
+    that the mean of its neighbourhood is more precise without it is set aside.
+    """
+    found = np.full(table.length, np.nan)
+    errors, counts = found.copy(), np.zeros(table.length, dtype=np.int64)
+    if not table.commits.size:
         return CommitValues(found, counts, errors, NoiseComponents(0.0, 0.0, 0.0), 1.0, 0)
-    measured = [runs_of[row] for row in rows]
-    unit = safe_unit(np.concatenate([run for runs in measured for run in runs]))
-    scaled = [[run / unit for run in runs] for runs in measured]
-    noise = estimate_components(scaled)
-    counts[rows] = [sum(run.size for run in runs) for runs in scaled]
-    level = np.array([float(np.mean([robust_level(run) for run in runs])) for runs in scaled])
-    variance = np.array([noise.commits + noise.of_samples([run.size for run in runs]) for runs in scaled])
-    aside = _imprecise(variance)
-    found[rows], errors[rows] = level * unit, np.sqrt(variance) * unit
-    found[rows[aside]] = np.nan
-    return CommitValues(found, counts, errors, noise, unit, int(aside.sum()))
+    unit = safe_unit(table.samples)
+    measured = measure_commits(replace(table, samples=table.samples / unit))
+    np.add.at(counts, table.commits, table.sizes)
+    aside = _imprecise(measured.variances)
+    found[measured.rows], errors[measured.rows] = measured.levels * unit, np.sqrt(measured.variances) * unit
+    found[measured.rows[aside]] = np.nan
+    return CommitValues(found, counts, errors, measured.noise, unit, int(aside.sum()))
 
 
 def _imprecise(variances: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -87,27 +95,29 @@ def _imprecise(variances: NDArray[np.float64]) -> NDArray[np.bool_]:
 
     So the newest values are never set aside, nor are stretches in which all values are alike.
     """
-    none = np.zeros(variances.size, dtype=np.bool_)
     if not variances.min() < variances.max():
-        return none
-    for at in range(variances.size):
-        before = variances[max(0, at - _NEIGHBOURS) : at + 1]
-        after = variances[at : at + _NEIGHBOURS + 1]
-        none[at] = all(variances[at] > _largest_useful(part) for part in (before, after))
-    return none
+        return np.zeros(variances.size, dtype=np.bool_)
+    beyond = np.full(_NEIGHBOURS, np.inf)
+    around = sliding_window_view(np.concatenate([beyond, variances, beyond]), _NEIGHBOURS + 1)
+    before, after = around[: variances.size], around[_NEIGHBOURS:]
+    return (variances > _largest_useful(before)) & (variances > _largest_useful(after))
 
 
-def _largest_useful(variances: NDArray[np.float64]) -> float:
-    """Return the largest variance of those values whose mean is the most precise; of equal ones, the one with most values."""
-    ascending = np.sort(variances)
-    sums = np.cumsum(ascending)
-    precision = np.square(np.arange(1, ascending.size + 1)) / np.where(sums > 0, sums, 1.0)
-    best = precision.max(initial=0.0) * (1 - 1e-9)
-    return float(ascending[np.flatnonzero(precision >= best)[-1]])
+def _largest_useful(variances: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return, for each row, the largest variance of those values whose mean is the most precise; infinite ones stand for none.
+
+    Of means that are equally precise it is the one of most values.
+    """
+    ascending = np.sort(variances, axis=1)
+    sums = np.cumsum(ascending, axis=1)
+    precision = np.square(np.arange(1, ascending.shape[1] + 1)) / np.where(sums > 0, sums, 1.0)
+    best = precision.max(axis=1, keepdims=True) * (1 - 1e-9)
+    last = precision.shape[1] - 1 - (precision >= best)[:, ::-1].argmax(axis=1)
+    return np.take_along_axis(ascending, last[:, None], axis=1)[:, 0]
 
 
-def with_sample_evidence(step: Step, commits: CommitValues) -> Step:
-    """Return ``step`` with how many samples its levels rest on, and how precisely these know its size."""
+def sample_evidence(step: Step, commits: CommitValues) -> tuple[Check, ...]:
+    """Return how many samples the levels of ``step`` rest on, and how precisely these know its size."""
 
     def rests_on(region: StableRegion) -> tuple[float, float]:
         part = slice(region.first, region.last + 1)
@@ -116,13 +126,22 @@ def with_sample_evidence(step: Step, commits: CommitValues) -> Step:
         return float(commits.counts[part][used].sum()), error
 
     (before, before_error), (after, after_error) = rests_on(step.before), rests_on(step.after)
-    error = math.hypot(before_error, after_error)
+    return (
+        Check("samples of the level before", before),
+        Check("samples of the level after", after),
+        Check("standard error of the size by the samples", math.hypot(before_error, after_error)),
+    )
+
+
+def with_sample_evidence(step: Step, commits: CommitValues) -> Step:
+    """Return ``step`` with its :func:`sample_evidence`."""
+    return replace(step, evidence=(*step.evidence, *sample_evidence(step, commits)))
+
+
+def with_sample_facts(detection: Detection, commits: CommitValues) -> Detection:
+    """Return ``detection`` with what the samples say about the series, and about the levels of each of its steps."""
     return replace(
-        step,
-        evidence=(
-            *step.evidence,
-            Check("samples of the level before", before),
-            Check("samples of the level after", after),
-            Check("standard error of the size by the samples", error),
-        ),
+        detection,
+        steps=tuple(with_sample_evidence(step, commits) for step in detection.steps),
+        facts={**detection.facts, **commits.facts},
     )

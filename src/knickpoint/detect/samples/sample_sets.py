@@ -1,8 +1,9 @@
-"""Check the samples that a caller gives: one set a commit, of one run or of several."""
+"""Check the samples that a caller gives, one set a commit, of one run or of several, and put them in a row."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from knickpoint.detect.measured_series import check_series
 from knickpoint.model.errors import SeriesError
 
-__all__ = ["Samples", "check_samples"]
+__all__ = ["RunTable", "Samples", "check_samples"]
 
 Samples = Sequence[Any] | NDArray[np.float64]
 """An entry for each commit: the samples of its run, 1-D, or a list of such arrays, one for each run."""
@@ -19,7 +20,24 @@ Samples = Sequence[Any] | NDArray[np.float64]
 Runs = list[NDArray[np.float64]]
 
 
-def check_samples(samples: Samples, values: ArrayLike | None) -> list[Runs]:
+@dataclass(frozen=True, slots=True)
+class RunTable:
+    """The runs of one series of ``length`` commits, those without samples left out.
+
+    Attributes:
+        length: number of commits.
+        commits: the commit of each run, ascending.
+        sizes: number of samples of each run, at least 1.
+        samples: all samples in a row, run by run; finite.
+    """
+
+    length: int
+    commits: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    samples: NDArray[np.float64]
+
+
+def check_samples(samples: Samples, values: ArrayLike | None) -> RunTable:
     """Return the runs of each commit, without missing samples and without runs that have none.
 
     A commit without samples has its value in ``values`` as its only sample.
@@ -29,7 +47,7 @@ def check_samples(samples: Samples, values: ArrayLike | None) -> list[Runs]:
     """
     found = [_runs(item, number) for number, item in enumerate(samples)]
     if values is None:
-        return found
+        return _in_a_row(found)
     series = check_series(values)
     if series.size != len(found):
         raise SeriesError(
@@ -37,7 +55,14 @@ def check_samples(samples: Samples, values: ArrayLike | None) -> list[Runs]:
             remedy="Give one array of samples for each value, an empty one where there are none.",
         )
     alone = [[] if np.isnan(value) else [np.array([value])] for value in series]
-    return [runs or single for runs, single in zip(found, alone, strict=True)]
+    return _in_a_row([runs or single for runs, single in zip(found, alone, strict=True)])
+
+
+def _in_a_row(runs_of: Sequence[Runs]) -> RunTable:
+    commits = np.repeat(np.arange(len(runs_of), dtype=np.int64), [len(runs) for runs in runs_of])
+    every = [run for runs in runs_of for run in runs]
+    sizes = np.array([run.size for run in every], dtype=np.int64)
+    return RunTable(len(runs_of), commits, sizes, np.concatenate([np.empty(0), *every]))
 
 
 def _runs(item: Any, commit: int) -> Runs:

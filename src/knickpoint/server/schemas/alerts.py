@@ -39,6 +39,10 @@ class AlertRequest(Answer):
         default=DriftReference.START,
         description="What a drift is compared with: its start, or the best level before it.",
     )
+    samples: bool = Field(
+        default=False,
+        description="Whether a commit is judged by all samples of its runs, where several are kept.",
+    )
     minimum_traces: int = Field(default=1, le=2**31 - 1)
     window: int = Field(default=0, le=2**31 - 1)
     settle_share: float | None = Field(default=None, description="Default: that of the program.")

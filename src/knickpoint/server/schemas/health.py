@@ -76,6 +76,7 @@ class AlertAnswer(Answer):
     minimum_effect: float
     minimum_change: float
     since: DriftReference
+    samples: bool
     minimum_traces: int
     window: int
     settle_share: float

@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, or_, select
 
 from knickpoint.model.commit import Line
 from knickpoint.store.database import Database
 from knickpoint.store.points.tile_codec import segment_points
+from knickpoint.store.tables.runs import part as run_part
 from knickpoint.store.tables.tiles import hot, sealed, segment
 from knickpoint.store.tables.traces import chunk as chunk_table
 from knickpoint.store.traces.trace_chunks import CHUNK
@@ -27,6 +28,8 @@ from knickpoint.store.traces.trace_chunks import CHUNK
 __all__ = ["chunk_digests"]
 
 _BYTES = 8
+_OF_A_RUN = -1
+"""Stands before the number of a run, in the place in which tiles have their width."""
 
 
 @dataclass(slots=True)
@@ -43,14 +46,19 @@ class _Rows:
         self.sure = self.sure and checksum is not None
 
 
-def chunk_digests(database: Database, line: Line, chunks: NDArray[np.int64]) -> dict[int, int]:
+def chunk_digests(
+    database: Database, line: Line, chunks: NDArray[np.int64], *, samples: bool = False
+) -> dict[int, int]:
     """Return for each of ``chunks`` (ascending) a digest of what its traces hold on ``line``, and of their directions.
 
+    ``samples`` adds what runs measured behind the values.
     A chunk of which an older version wrote a row without a checksum is left out.
     """
     rows: dict[int, _Rows] = defaultdict(_Rows)
     with database.reading() as connection:
         versions = _read_rows(database, connection, line, chunks, rows)
+        if samples:
+            _read_parts(database, connection, line, chunks, rows)
     slots = np.asarray(line.slots, dtype=np.int64)
     known: dict[tuple[tuple[int, int], ...], bytes] = {}
     found = {}
@@ -86,6 +94,17 @@ def _read_rows(
     table = chunk_table.c
     versions = connection.execute(select(table.id, table.version).where(database.among(table.id)), listed)
     return {row.id: row.version for row in versions}
+
+
+def _read_parts(
+    database: Database, connection: Connection, line: Line, chunks: NDArray[np.int64], rows: dict[int, _Rows]
+) -> None:
+    """Add the parts of runs to ``rows``; those of runs over scattered traces count for every chunk."""
+    columns = (run_part.c.chunk, run_part.c.slot, run_part.c.run_id, run_part.c.checksum)
+    of_chunks = or_(database.among(run_part.c.chunk), run_part.c.chunk == -line.repository.id)
+    for part in connection.execute(select(*columns).where(of_chunks), {"numbers": database.listed(chunks)}):
+        for chunk in chunks.tolist() if part.chunk < 0 else (part.chunk,):
+            rows[chunk].add(part.slot, 1, part.checksum, _OF_A_RUN, part.run_id)
 
 
 def _chunks_of(row: Any) -> Iterable[int]:

@@ -107,14 +107,14 @@ class Frames:
         for begin in range(0, len(ids), rows):
             yield ids[begin : begin + rows]
 
-    def chunk_digests(self, line: Line, trace_ids: Ids) -> dict[int, int]:
+    def chunk_digests(self, line: Line, trace_ids: Ids, *, samples: bool = False) -> dict[int, int]:
         """Return, by chunk of ``trace_ids``, a digest of all that the traces of the chunk hold on ``line``.
 
         Equal digests mean equal values, directions and order of commits, but for a probability of 2⁻³² for each row that
-        changed. A chunk with rows of an older version, which have no checksums, is left out. No value is read.
+        changed. ``samples`` adds what runs measured behind the values. A chunk with rows of an older version, which have no checksums, is left out. No value is read.
         """
         chunks = np.unique(np.asarray(trace_ids, dtype=np.int64) // CHUNK)
-        return chunk_digests(self._database, line, chunks)
+        return chunk_digests(self._database, line, chunks, samples=samples)
 
     def _range(self, line: Line, first: int, last: int | None) -> range:
         stop = len(line.slots) if last is None else last + 1

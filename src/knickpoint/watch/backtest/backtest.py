@@ -116,7 +116,7 @@ def backtest(
     chosen = sample_traces({label.trace_id for label in labels}, stepping, bounds.traces)
 
     # Replay them.
-    history = read_history(store, line, list(chosen.traces), start)
+    history = read_history(store, line, list(chosen.traces), start, samples=alert.samples)
     every = -(-(len(line.slots) - 1 - start) // bounds.rounds)
     replayed = replay(history, alert, every=every, progress=report("replaying commits") if report else None)
     return Backtest(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from knickpoint.model.commit import Commit, Line
 from knickpoint.model.frame import Trace
-from knickpoint.store import Store
+from knickpoint.store import PointSamples, Store
 
 __all__ = ["ReplayHistory", "read_history"]
 
@@ -20,7 +20,7 @@ class ReplayHistory:
     """Values of ``traces`` at ``commits``, shape (traces, commits), nan for missing.
 
     The replay begins behind the position ``start``: what is there up to it is known before, and is history; -1 begins with
-    nothing.
+    nothing. ``samples`` are what runs measured behind the values, None where the replay judges values alone.
     """
 
     repository: str
@@ -28,10 +28,13 @@ class ReplayHistory:
     traces: Sequence[Trace]
     values: NDArray[np.float64]
     start: int = -1
+    samples: PointSamples | None = None
 
 
-def read_history(store: Store, line: Line, trace_ids: Sequence[int], start: int) -> ReplayHistory:
-    """Read what is to be replayed of ``trace_ids`` on ``line``."""
+def read_history(
+    store: Store, line: Line, trace_ids: Sequence[int], start: int, *, samples: bool = False
+) -> ReplayHistory:
+    """Read what is to be replayed of ``trace_ids`` on ``line``, with the ``samples`` of runs where these count."""
     slotted = {each.slot: each.commit for each in store.commits.get(line.repository, list(line.slots))}
     values = np.asarray(store.frames.values(line, trace_ids), dtype=np.float64)
     return ReplayHistory(
@@ -40,4 +43,5 @@ def read_history(store: Store, line: Line, trace_ids: Sequence[int], start: int)
         traces=store.traces.get(trace_ids),
         values=values,
         start=start,
+        samples=store.samples.read(line, np.array(trace_ids, dtype=np.int64)) if samples else None,
     )

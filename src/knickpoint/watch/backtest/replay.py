@@ -8,8 +8,8 @@ the value of a commit with re-runs is its final median. Decisions take no part: 
 from __future__ import annotations
 
 import tempfile
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -71,6 +71,17 @@ def replay(history: ReplayHistory, alert: Alert, *, every: int = 1, progress: Pr
         return _Replayer(store, history, alert).run(every, progress)
 
 
+def _samples_by_position(history: ReplayHistory) -> Mapping[int, Mapping[int, list[tuple[float, ...]]]]:
+    """Return, by position and row, the samples of each run; points that are one sample are left out."""
+    found: dict[int, dict[int, list[tuple[float, ...]]]] = defaultdict(lambda: defaultdict(list))
+    if history.samples is not None:
+        entries = history.samples
+        runs = np.split(entries.samples, np.cumsum(entries.sizes)[:-1])
+        for row, column, run in zip(entries.rows.tolist(), entries.columns.tolist(), runs, strict=False):
+            found[column][row].append(tuple(run.tolist()))
+    return found
+
+
 class _Replayer:
     """The state of a replay: its store, and what was announced so far."""
 
@@ -84,6 +95,7 @@ class _Replayer:
         self._slots = [slots[commit.hash] for commit in history.commits]
         self._positions = {slot: position for position, slot in enumerate(self._slots)}
         self._params = [decode_key(trace.key) for trace in history.traces]
+        self._runs = _samples_by_position(history)
         self._runner = PrefixRunner(remembered=alert.settle_rule.most + 2)
         self._rows: dict[int, int] = {}
         self._known: dict[int, int] = {}
@@ -108,7 +120,7 @@ class _Replayer:
 
     def _feed(self, batch: range) -> str:
         """Write the results of some commits and run the alert; return why it could not run, ""."""
-        writes = [write for position in batch if (write := self._write(position)) is not None]
+        writes = [write for position in batch for write in self._writes(position)]
         if not writes:
             return ""
         self._store.runs.write(self._repository, writes)
@@ -125,22 +137,21 @@ class _Replayer:
         )
         return summary.failures.get(self._alert.name, "")
 
-    def _write(self, position: int) -> RunWrite | None:
-        """Return the results at one commit as a run, None where there are none."""
-        rows = np.flatnonzero(~np.isnan(self._history.values[:, position]))
-        if not rows.size:
-            return None
-        table = ResultTable.of(
-            Result(
-                self._params[row],
-                (float(self._history.values[row, position]),),
-                self._history.traces[row].unit,
-                self._history.traces[row].better,
+    def _writes(self, position: int) -> Iterator[RunWrite]:
+        """Yield the results at one commit as runs: one, or as many as a trace has with samples of their own."""
+        rows = np.flatnonzero(~np.isnan(self._history.values[:, position])).tolist()
+        runs = self._runs[position]
+        samples = {row: runs.get(row) or [(float(self._history.values[row, position]),)] for row in rows}
+        for number in range(max(map(len, samples.values()), default=0)):
+            table = ResultTable.of(
+                Result(
+                    self._params[row], several[number], self._history.traces[row].unit, self._history.traces[row].better
+                )
+                for row, several in samples.items()
+                if number < len(several)
             )
-            for row in rows.tolist()
-        )
-        name = str(position)
-        return RunWrite(self._slots[position], RunReport(table, identity=name), name, name, "backtest")
+            name = f"{position}.{number}"
+            yield RunWrite(self._slots[position], RunReport(table, identity=name), name, name, "backtest")
 
     def _ids(self, rows: Sequence[int]) -> list[int]:
         """Return the ids that the traces in ``rows`` of the history have in the store of the replay, ascending."""

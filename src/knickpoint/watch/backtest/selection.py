@@ -21,6 +21,7 @@ from knickpoint.model.commit import Line
 from knickpoint.store import Store
 from knickpoint.watch.alert_run.run import Progress
 from knickpoint.watch.detection.alert_window import blank_before_window, window_columns
+from knickpoint.watch.detection.commit_values import block_bytes, read_commit_values, with_commit_values
 from knickpoint.watch.detection.method_parameters import method_parameters
 
 __all__ = ["MOST_JUDGED", "Checkpoints", "Selection", "plan_checkpoints", "sample_traces", "traces_with_steps"]
@@ -94,8 +95,9 @@ def traces_with_steps(
         return list(map(int, trace_ids))
     found: list[int] = []
     done = 0
-    for frame in store.frames.blocks(line, trace_ids, memory=_BLOCK_BYTES):
-        rows = _rows_with_steps(alert, frame.values, checkpoints.positions, start)
+    for frame in store.frames.blocks(line, trace_ids, memory=block_bytes(alert, _BLOCK_BYTES)):
+        values = with_commit_values(frame, read_commit_values(store, alert, frame))
+        rows = _rows_with_steps(alert, values, checkpoints.positions, start)
         found += [frame.traces[row].id for row in rows]
         done += len(frame.traces)
         if progress:

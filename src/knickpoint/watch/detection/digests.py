@@ -24,6 +24,7 @@ from knickpoint.store import Store
 from knickpoint.version import __version__
 from knickpoint.watch.detection.alert_groups import GroupKey, depends_on_group, group_key
 from knickpoint.watch.detection.alert_window import known_columns, window_columns
+from knickpoint.watch.detection.commit_values import block_bytes, read_commit_values, sample_digests
 from knickpoint.watch.lines import Lines
 
 __all__ = ["Digester", "changed_traces", "content_digests", "group_digests"]
@@ -170,7 +171,7 @@ def changed_traces(
     # Each trace by itself, block by block.
     blocks: list[NDArray[np.uint64]] = []
     traces: list[Trace] = []
-    for frame in store.frames.blocks(line, ids, memory=_BLOCK_BYTES):
+    for frame in store.frames.blocks(line, ids, memory=block_bytes(alert, _BLOCK_BYTES)):
         columns = known_columns(store, alert, line, [trace.id for trace in frame.traces], first=frame.first)
         anchors = None
         if windows:
@@ -178,7 +179,8 @@ def changed_traces(
         elif alert.window:
             rows = [columns.get(trace.id, ()) for trace in frame.traces]
             anchors = window_columns(~np.isnan(frame.values), alert.window, rows).anchor
-        contents = content_digests(frame.traces, frame.slots, frame.values)
+        commits = read_commit_values(store, alert, frame)
+        contents = sample_digests(content_digests(frame.traces, frame.slots, frame.values), commits)
         blocks.append(digester.digests(contents, frame.slots, anchors))
         if depends_on_group(alert):
             traces += frame.traces

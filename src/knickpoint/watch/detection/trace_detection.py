@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.detect import find_steps_many, judges_groups
+from knickpoint.detect.samples import CommitValues
 from knickpoint.model.alert import Alert
 from knickpoint.model.commit import Line
 from knickpoint.model.frame import Frame, Trace
@@ -31,6 +32,12 @@ from knickpoint.watch.detection.alert_window import (
     window_columns,
 )
 from knickpoint.watch.detection.clusters import GroupClusters, GroupDetection, detect_groups
+from knickpoint.watch.detection.commit_values import (
+    block_bytes,
+    read_commit_values,
+    sample_digests,
+    with_commit_values,
+)
 from knickpoint.watch.detection.digests import Digester, content_digests, group_digests
 from knickpoint.watch.detection.method_parameters import method_parameters
 from knickpoint.watch.detection.settlement import settle_by_count, settle_steps
@@ -47,6 +54,8 @@ __all__ = [
     "detect_traces",
     "detection_key",
 ]
+
+_BLOCK_BYTES: Final = 256 * 2**20
 
 _SHARD: Final = 256
 """Traces sent to another process or machine at a time."""
@@ -124,16 +133,25 @@ def detect_shard(shard: Shard) -> list[SettledSteps]:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Rows of a frame, from ``first`` on, with the window of the alert in them."""
+    """Rows of a frame, from ``first`` on, with the window of the alert in them.
+
+    The values of ``frame`` are those that the alert judges; ``points`` are the stored ones of these rows, and ``commits`` has
+    what the samples of rows say, by their number from ``first``.
+    """
 
     frame: Frame
     first: int
-    values: NDArray[np.floating[Any]]
+    points: NDArray[np.floating[Any]]
     window: WindowColumns
+    commits: Mapping[int, CommitValues]
+
+    @property
+    def values(self) -> NDArray[np.floating[Any]]:
+        return self.frame.values[self.first : self.first + len(self.points)]
 
     @property
     def traces(self) -> Sequence[Trace]:
-        return self.frame.traces[self.first : self.first + len(self.values)]
+        return self.frame.traces[self.first : self.first + len(self.points)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +176,7 @@ def detection_key(alert: Alert) -> Hashable:
     """
     if judges_groups(alert.method) or alert.window:
         return alert.name
-    return (alert.method, tuple(sorted(method_parameters(alert).items())), alert.settle_rule)
+    return (alert.method, tuple(sorted(method_parameters(alert).items())), alert.settle_rule, alert.samples)
 
 
 def detect_traces(
@@ -174,7 +192,7 @@ def detect_traces(
     alert = context.alert
     if judges_groups(alert.method):
         for group in detect_groups(store, alert, line, trace_ids):
-            rows = _Rows(group.frame, 0, group.frame.values, group.window)
+            rows = _Rows(group.frame, 0, group.frame.values, group.window, {})
             settled = [
                 SettledSteps(steps, settle_by_count(values, steps, alert.settle_rule))
                 for values, steps in zip(group.frame.values, group.steps, strict=True)
@@ -187,7 +205,7 @@ def detect_traces(
     under_way: deque[_Rows] = deque()
 
     def shards() -> Iterator[Shard]:
-        for frame in store.frames.blocks(line, trace_ids):
+        for frame in store.frames.blocks(line, trace_ids, memory=block_bytes(alert, _BLOCK_BYTES)):
             for rows in _cut(context, frame, runner):
                 under_way.append(rows)
                 values = blank_before_window(rows.values, rows.window)
@@ -198,7 +216,7 @@ def detect_traces(
     # The runner takes shards ahead of the results that it gives back, and keeps their order.
     for detected in runner.map(detect_shard, shards()):
         rows = under_way.popleft()
-        contents = content_digests(rows.traces, rows.frame.slots, rows.values)
+        contents = sample_digests(content_digests(rows.traces, rows.frame.slots, rows.points), rows.commits)
         digests = [each.digests(contents, rows.frame.slots, rows.window.anchor) for each in context.digesters]
         yield from _described(context, rows, detected, digests)
 
@@ -206,13 +224,16 @@ def detect_traces(
 def _cut(context: _Context, frame: Frame, runner: Runner) -> Iterator[_Rows]:
     """Cut ``frame`` into what is sent to the runner at a time: everything, where it works in this process."""
     alert = context.alert
+    commits = read_commit_values(context.store, alert, frame)
+    judged = replace(frame, values=with_commit_values(frame, commits))
     count = max(1, len(frame.traces) if runner.cores == 0 else _SHARD)
     for first in range(0, len(frame.traces), count):
-        values = frame.values[first : first + count]
-        ids = [trace.id for trace in frame.traces[first : first + len(values)]]
+        points = frame.values[first : first + count]
+        ids = [trace.id for trace in frame.traces[first : first + len(points)]]
         known = known_columns(context.store, alert, context.line, ids, first=frame.first)
-        window = window_columns(~np.isnan(values), alert.window, [known.get(key, ()) for key in ids])
-        yield _Rows(frame, first, values, window)
+        window = window_columns(~np.isnan(points), alert.window, [known.get(key, ()) for key in ids])
+        of_rows = {row - first: found for row, found in commits.items() if first <= row < first + len(points)}
+        yield _Rows(judged, first, points, window, of_rows)
 
 
 def _digests_of_group(context: _Context, group: GroupDetection) -> NDArray[np.uint64]:
@@ -227,7 +248,7 @@ def _described(
 ) -> Iterator[SharedDetection]:
     """Yield what the steps ``detected`` in each row mean on the line, for each alert with its ``digests``."""
     frame = rows.frame
-    held = ~np.isnan(rows.values)
+    held = ~np.isnan(rows.points)
     everywhere = np.arange(frame.first, frame.first + held.shape[1])
     complete = held.all(axis=1).tolist()
     reported = (rows.window.reported + frame.first).tolist()

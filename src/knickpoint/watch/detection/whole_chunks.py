@@ -40,7 +40,7 @@ class WholeChunks:
         self.renames = renames
         self._store = store
         self._lines = lines
-        self._of_line: dict[str, dict[int, int]] = {}
+        self._of_line: dict[tuple[str, bool], dict[int, int]] = {}
         self._outside: bytes | None = None
 
     def digests(self, alert: Alert, line: Line, ids: NDArray[np.int64]) -> dict[int, int]:
@@ -50,11 +50,12 @@ class WholeChunks:
         """
         if alert.window:
             return {}
-        if line.name not in self._of_line:
+        looked_at = (line.name, alert.samples)
+        if looked_at not in self._of_line:
             everything = self._store.traces.select(self._lines.repository, _ALL)
-            self._of_line[line.name] = self._store.frames.chunk_digests(line, everything)
+            self._of_line[looked_at] = self._store.frames.chunk_digests(line, everything, samples=alert.samples)
         seed = Digester(alert, line, self._lines).seed.tobytes() + self._settings()
-        stored = self._of_line[line.name]
+        stored = self._of_line[looked_at]
         continued = self._of_old_traces(stored)
         successors = {new // CHUNK for new in self.renames.values()}
         return {

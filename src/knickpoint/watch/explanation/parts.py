@@ -43,7 +43,8 @@ class ExplainedStep:
 
     ``reason`` says why the alert did not report it, "" where it did. ``point`` is its change point, None without one
     (refused, or the alert has not run since the data changed). ``evidence`` weighs the values since the step against those
-    before it, which settles it while few values follow. ``machine`` says what changed about the machine there, "" if nothing did.
+    before it, which settles it while few values follow, and says what samples its levels rest on, where the alert judges them.
+    ``machine`` says what changed about the machine there, "" if nothing did.
     """
 
     sighting: Sighting

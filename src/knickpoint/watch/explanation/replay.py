@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.detect import makes_clusters
+from knickpoint.detect.samples import sample_evidence
 from knickpoint.model.alert import Alert
 from knickpoint.model.cluster import KeptCluster, KeptMember, MemberState
 from knickpoint.model.commit import Line, Repository, SlottedCommit
@@ -127,7 +128,7 @@ class _Subject:
         frame, detection = judged.frame, judged.detection
 
         # Keep what is near the commit that is asked for.
-        measured = np.flatnonzero(~np.isnan(frame.values[0]))
+        measured = np.flatnonzero(~np.isnan(judged.points))
         at = None if self.at is None else line.positions.get(self.at, -1)
         near = [found for found in detection.candidates if _near(measured, at, found.index, found.index)]
         commits = self.commits([int(frame.slots[found.index]) for found in near])
@@ -224,7 +225,10 @@ class _Subject:
                 sighting,
                 commits[sighting.suspect_range.slot],
                 *self._reason_and_point(alert, sighting, older=sighting.suspect_range.slot in older),
-                evidence_of(judged.values, step).checks(),
+                (
+                    *evidence_of(judged.values, step).checks(),
+                    *(sample_evidence(step, judged.commits) if judged.commits else ()),
+                ),
                 self._machine(sighting),
             )
             for step, sighting in zip(steps, sightings, strict=True)
