@@ -3,6 +3,7 @@
     python benchmarks/service.py                     # 40,000 traces × 250, 10 readers for a minute: five minutes on two cores
     python benchmarks/service.py --full              # 400,000 traces, 50 readers for ten minutes, 100 uploads a second for ten
     python benchmarks/service.py readers uploads     # some parts only
+    python benchmarks/service.py --full --seconds 120 readers    # 50 readers at 400,000 traces for two minutes
 
 API and workers are processes of their own, on a PostgreSQL of this run, with NATS and 50 alerts. Everything shares the cores of this
 machine, readers and uploads included. The load of the machine is a row of the table, as figures of wall time depend on it.
@@ -17,19 +18,19 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from service_peers import dask_rows, narrow_rows
-from service_readers import reading
+from service_readers import processor_milliseconds, reading
 from service_uploads import arriving, large_file, upload_at_rate
 from service_waiting import waiting_rows
 from service_world import COMMITS, Process, World, world
 from table import Reach, Row, finish, one_line
 
-_PARTS: Final = ("start", "readers", "uploads", "waiting", "narrow", "dask")
+_PARTS: Final = ("start", "answers", "readers", "uploads", "waiting", "narrow", "dask")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,9 @@ class Size:
     waiting: int
 
 
+_ANSWERS: Final = 100
+"""Answers of each kind whose processor time is measured; the clock of processes ticks every 10 ms."""
+
 _USUAL: Final = Size(40_000, 10, 60.0, 100.0, 10.0, 200_000, 1_000)
 _FULL: Final = Size(400_000, 50, 600.0, 100.0, 600.0, 1_000_000, 10_000)
 
@@ -58,6 +62,15 @@ def _start_rows(place: World, _size: Size) -> list[Row]:
         seconds.append(time.perf_counter() - start)
     measure = f"start of a server at {place.traces:,} traces to ready (median of 3)"
     return [Row(measure, "s", float(np.median(seconds)), reach=Reach.AT_MOST, bound=2.0)]
+
+
+def _answer_rows(place: World, _size: Size) -> list[Row]:
+    """Ask for one answer after the other: as two cores serve all readers, what counts is what an answer takes of one."""
+    api = place.serve("--only", "api")
+    return [
+        Row(f"processor time of the API for an answer at {place.traces:,} × {COMMITS}: {name}", "ms", taken)
+        for name, taken in processor_milliseconds(api, place.traces, _ANSWERS).items()
+    ]
 
 
 def _reader_rows(place: World, size: Size) -> list[Row]:
@@ -161,6 +174,7 @@ def _large_rows(api: Process, size: Size) -> list[Row]:
 
 _MEASURES: Final[dict[str, Callable[[World, Size], list[Row]]]] = {
     "start": _start_rows,
+    "answers": _answer_rows,
     "readers": _reader_rows,
     "uploads": _upload_rows,
     "waiting": lambda place, size: waiting_rows(place, size.waiting),
@@ -177,10 +191,13 @@ def main() -> None:
         "--full", action="store_true", help="the size of a large instance: an hour, and 12 GB of memory"
     )
     parser.add_argument("--traces", type=int, default=0, help="another number of traces")
+    parser.add_argument("--seconds", type=float, default=0.0, help="how long readers read and files are uploaded")
     asked = parser.parse_args()
     if unknown := set(asked.parts) - set(_PARTS):
         parser.error(f"there is no part {', '.join(sorted(unknown))}")
     size = _FULL if asked.full else _USUAL
+    if asked.seconds:
+        size = replace(size, read_seconds=asked.seconds, upload_seconds=asked.seconds)
     rows = [Row("load of the machine before", "", os.getloadavg()[0])]
     begun = time.perf_counter()
     with world(asked.traces or size.traces) as place:

@@ -11,9 +11,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from urllib.parse import quote, urlsplit
 
-from service_world import BOTS, REPOSITORY
+from service_world import BOTS, REPOSITORY, Process
 
-__all__ = ["Readings", "reading"]
+__all__ = ["Readings", "processor_milliseconds", "reading"]
+
+_ASKED_BEFORE = 10
+"""Answers that fill caches before those that are measured."""
 
 _PAUSE_SECONDS = 1.0
 """How long a reader looks at an answer before the next one."""
@@ -56,6 +59,27 @@ def reading(address: str, traces: int, readers: int) -> Iterator[Readings]:
         stop.set()
         for thread in threads:
             thread.join()
+
+
+def processor_milliseconds(api: Process, traces: int, answers: int) -> dict[str, float]:
+    """Return what each kind of answer takes of the processor in the process of the API, by name: the mean of ``answers``."""
+    chance = random.Random(16)
+    asked = [_requests(chance, traces) for _ in range(_ASKED_BEFORE + answers)]
+    parts = urlsplit(api.address)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=120)
+    taken = {}
+    for kind in zip(*asked, strict=True):
+        begun = 0.0
+        for number, (name, path) in enumerate(kind):
+            if number == _ASKED_BEFORE:
+                begun = api.processor_seconds
+            connection.request("GET", f"/api/v1/{path}")
+            answer = connection.getresponse()
+            answer.read()
+            assert answer.status == 200, f"{name}: {answer.status}"
+        taken[kind[0][0]] = 1000 * (api.processor_seconds - begun) / answers
+    connection.close()
+    return taken
 
 
 def _requests(chance: random.Random, traces: int) -> Sequence[tuple[str, str]]:

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
+from sqlalchemy import Engine, event
 from tests.server.client import Client
 from tests.server.story import COMMITS, FASTER, SLOWER
+
+from knickpoint.instance import Instance
+from knickpoint.model.alert import Alert
+from knickpoint.server import create_app
 
 LONG_AGO = "1970-01-01T00:00:00Z"
 
@@ -28,6 +35,28 @@ def test_what_was_announced_since_a_time_is_news(reader: Client) -> None:
     assert {item["commit"]["subject"] for item in found["news"]} == {"Check every bracket", "Read files ahead"}
     later = reader.get("/api/v1/overview", params={"since": "2100-01-01T00:00:00Z"}).json()
     assert (later["announced"], later["news"]) == ({}, [])
+
+
+def statements_of_overview(instance: Instance, alerts: int) -> int:
+    """Count the statements of one overview of an instance with so many alerts."""
+    named = {f"alert-{number}": Alert(f"alert-{number}") for number in range(alerts)}
+    reader = Client(create_app(replace(instance, config=replace(instance.config, alerts=named))))
+    sent: list[str] = []
+
+    def listen(*call: object) -> None:
+        sent.append(str(call[2]))
+
+    event.listen(Engine, "before_cursor_execute", listen)
+    try:
+        assert reader.get("/api/v1/overview", params={"since": LONG_AGO}).status_code == 200
+    finally:
+        event.remove(Engine, "before_cursor_execute", listen)
+    return len(sent)
+
+
+def test_the_overview_of_many_alerts_takes_as_many_statements_as_that_of_one(instance: Instance) -> None:
+    statements_of_overview(instance, 1)  # the first answer fills caches
+    assert statements_of_overview(instance, 50) == statements_of_overview(instance, 1)
 
 
 def test_what_is_assigned_to_the_caller_is_counted(client: Client) -> None:

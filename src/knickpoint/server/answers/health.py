@@ -38,15 +38,18 @@ def list_alerts(instance: Instance, visible: VisibleRepositories) -> list[AlertA
 
     A run over repositories that the caller may not read gives neither its reason nor its size.
     """
-    repositories = [repository.name for repository in visible.all()]
+    known = visible.all()
+    repositories = [repository.name for repository in known]
     answers = []
     sources = {each.alert.name: each for each in sourced_alerts(instance.config, instance.store) if not each.shadowed}
-    for alert in sorted(visible_alerts(instance, visible), key=lambda alert: alert.name):
-        runs = instance.store.findings.alerts.newest(alert.name)
+    alerts = sorted(visible_alerts(instance, visible), key=lambda alert: alert.name)
+    newest = instance.store.findings.alerts.newest_of([alert.name for alert in alerts])
+    for alert in alerts:
+        runs = newest[alert.name]
         run = runs[0] if runs else None
         whole = run if alert.repository or visible.is_everything else None
         # A later run over another repository does not make good the one that failed.
-        failed = next((each for each in newest_runs(alert, runs, visible.all()) if each.failure), None)
+        failed = next((each for each in newest_runs(alert, runs, known) if each.failure), None)
         failure = (failed.failure if whole else _HIDDEN_REASON) if failed else ""
         answers.append(
             AlertAnswer.of(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -131,11 +131,18 @@ class AlertTable:
 
         Runs of older versions, which do not name their repository, count where no run names one.
         """
-        newest = select(func.max(alert_run.c.id)).where(alert_run.c.alert == alert).group_by(alert_run.c.repository_id)
+        return self.newest_of([alert])[alert]
+
+    def newest_of(self, alerts: Collection[str]) -> dict[str, list[AlertRun]]:
+        """Return what :meth:`newest` returns for each of ``alerts``, read by one statement for all of them."""
+        newest = select(func.max(alert_run.c.id)).where(alert_run.c.alert.in_(alerts))
+        newest = newest.group_by(alert_run.c.alert, alert_run.c.repository_id)
         query = select(alert_run).where(alert_run.c.id.in_(newest)).order_by(alert_run.c.id.desc())
+        found: dict[str, list[AlertRun]] = {alert: [] for alert in alerts}
         with self._database.reading() as connection:
-            found = [_run_of(row) for row in connection.execute(query)]
-        return [run for run in found if run.repository_id] or found
+            for row in connection.execute(query):
+                found[row.alert].append(_run_of(row))
+        return {alert: [run for run in runs if run.repository_id] or runs for alert, runs in found.items()}
 
 
 def _run_of(row: Row[Any]) -> AlertRun:
