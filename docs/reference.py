@@ -54,6 +54,7 @@ _AREAS: Final = {
     "029": "Promised rates, samples and siblings",
     "030": "Comparison, publishing and embedding",
     "031": "Operation on many machines",
+    "032": "What detection promises",
     "033": "Samples, shapes and references as evidence",
     "034": "Faults, versions and growth",
     "036": "Time of runs and messages",
