@@ -1,7 +1,7 @@
 """Read the samples behind the points of many traces: what each run measured, where it measured more than the point says.
 
-A point that one sample of one run made is the sample, and its run keeps none (:mod:`knickpoint.store.points.parts`). So only
-points of several samples or several runs have an entry here. Runs that are withheld have none, and what is damaged is left out.
+A run that measured each of its traces once keeps no samples: the points are the samples (:mod:`knickpoint.store.points.parts`),
+and have no entry here. Runs that are withheld have none either, and what is damaged is left out.
 """
 
 from __future__ import annotations
