@@ -61,3 +61,9 @@ def test_a_trace_has_the_samples_of_the_one_that_it_continues_where_it_has_none(
         ("new", 1): [[5.0, 6.0]],
         ("new", 2): [[7.0, 8.0]],
     }
+
+
+def test_runs_of_one_sample_at_one_commit_have_an_entry_each(bench: Bench) -> None:
+    bench.put(0, report({"a": 1.0}), "first")
+    bench.put(0, report({"a": 4.0}), "second")
+    assert samples(bench, "a") == {("a", 0): [[1.0], [4.0]]}
