@@ -67,6 +67,12 @@ test.each([
   ["!os", [2]],
   ["-test~^j", [2]],
   ['test=print|"json"', [1, 2]],
+  ["test=json*", [0, 1]],
+  ["test=*_parse|pr*t", [0, 2]],
+  ['test="json"*', [0, 1]],
+  ['test="json*"', []],
+  ["test=j.*", []],
+  ["-test=j*", [2]],
 ])("published pages select with %j what a server selects", (query, ids) => {
   expect(selectTraces(TRACES, query).map(({ id }) => id)).toEqual(ids);
 });

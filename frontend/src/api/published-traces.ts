@@ -29,9 +29,17 @@ function valueTest(operator: string, wanted: string): (value: string) => boolean
     const expression = pattern(wanted);
     return (value) => expression.test(value);
   }
-  if (wanted === "*") return () => true;
-  const values = split(wanted, (character) => character === "|").map(unquote);
-  return (value) => values.includes(value);
+  const choices = split(wanted, (character) => character === "|").map(choice);
+  return (value) => choices.some((expression) => expression.test(value));
+}
+
+/** What a value has to be; an asterisk outside of quotes stands for any text. */
+function choice(text: string): RegExp {
+  const escape = (part: string): string => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  const parts = text
+    .split(/("(?:[^"\\]|\\.)*")/s)
+    .map((part) => (part.startsWith('"') ? escape(unquote(part)) : part.split("*").map(escape).join(".*")));
+  return new RegExp(`^${parts.join("")}$`, "s");
 }
 
 function parseTerm(text: string): Term {
@@ -40,7 +48,7 @@ function parseTerm(text: string): Term {
   const signs = [minus, absent, operator?.startsWith("!")].filter(Boolean).length;
   if (!name || signs > 1 || (absent && operator)) {
     const remedy =
-      "Published pages know words, name=value|value, name~pattern, name=*, !name, and a minus sign before them.";
+      "Published pages know words, name=value|value, name=*part*, name~pattern, !name, and a minus sign before them.";
     throw new ApiError(`The term ${text} cannot be read.`, "query", remedy, 422);
   }
   if (absent) return { name, accepts: (params) => !(name in params) };
