@@ -212,7 +212,9 @@ def _numbers(table: _Table, column: int, rows: Sequence[int], *, named: bool = F
     if np.isfinite(found).all():
         return found
     which = f", column {_shown(table.header[column])}" if named else ""
-    otherwise = "the field empty for missing" + (", or leave the column out if it is not a series" if named else "")
+    otherwise = "the field empty for missing" + (
+        ", or leave the column out if it is not a series (results of commits are for knick import)" if named else ""
+    )
     return np.array(
         [_number(text, table.location(row) + which, otherwise) for text, row in zip(texts, rows, strict=True)]
     )
