@@ -111,9 +111,11 @@ def _views(largest: int, commit: str, trace: int) -> Iterator[View]:
     yield View("commit", f"commit/{commit}", "main table tbody tr")
     yield View("benchmark", "benchmark?param=benchmark&name=draw_rect_7", "main table tbody tr")
     yield View("alerts", "alerts", "main table tbody tr")
-    yield View("status", "status", "main h2")
-    yield View("missing", "missing", "main h2")
-    yield View("quality", "quality", "main h2")
+    yield View("status", "status", "h2:text('Results files')")
+    yield View("missing", "missing", "h2:text('Nothing is missing'), main section[aria-label]")
+    yield View("quality", "quality", "table.quality")
+    yield View("compare", f"compare?base={commit}&query=benchmark%3Ddraw_rect_7", "main .compare-summary")
+    yield View("settings", "settings", "main h2")
 
 
 def _visit(browser: Browser, address: str, view: View, broken: list[str] | None) -> Visit:
