@@ -21,6 +21,8 @@ import { commonParams, traceText } from "../../text/trace-names";
 import { drawSides } from "./sides";
 
 const PAGE = 100;
+/** The server compares no more at a time. */
+const MOST_TRACES = 2000;
 const VALUE_CHOICES = [1, 2, 3, 5];
 
 @customElement("kp-compare")
@@ -38,6 +40,11 @@ export class CompareView extends PageElement {
   private get repository(): string {
     const measured = this.repositories.find(({ traces }) => traces > 0);
     return this.route.repository || (measured?.name ?? "");
+  }
+
+  /** Whether a comparison of all traces would be refused. */
+  private get isTooLarge(): boolean {
+    return this.repositories.some(({ name, traces }) => name === this.repository && traces > MOST_TRACES);
   }
 
   private load(route: CompareRoute, repository: string, first: number, signal?: AbortSignal): Promise<Comparison> {
@@ -94,7 +101,7 @@ export class CompareView extends PageElement {
       ${field("Base", "base", base, "hash, tag, day or newest", true)} ${field("New commit", "head", head, "newest")}
       ${field("Line of the base", "line", line, "default")}
       ${field("Line of the new commit", "head_line", headLine, "the same")}
-      ${field("Query", "query", query, "all traces")}
+      ${field("Query", "query", query, this.isTooLarge ? `at most ${grouped(MOST_TRACES)} traces` : "all traces", this.isTooLarge)}
       <label class="field"
         >New values
         <select name="values">
