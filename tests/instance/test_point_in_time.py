@@ -35,9 +35,13 @@ def ask(cluster: Cluster, question: str, database: str = "lab") -> str:
 
 
 def archive(cluster: Cluster) -> Path:
-    """Have the server keep its log of transactions in a folder beside its data."""
+    """Have the server keep its log of transactions in a folder beside its data.
+
+    A file is there only when it is whole: a server that is stopped leaves a copy under way behind.
+    """
     folder = cluster.data.with_name("archive")
-    for setting, value in (("archive_mode", "on"), ("archive_command", f"mkdir -p {folder} && cp %p {folder}/%f")):
+    command = f"mkdir -p {folder} && cp %p {folder}/%f.part && mv {folder}/%f.part {folder}/%f"
+    for setting, value in (("archive_mode", "on"), ("archive_command", command)):
         cluster.execute(f"ALTER SYSTEM SET {setting} = '{value}'")
     cluster.stop()
     cluster.start()

@@ -47,7 +47,12 @@ class Cluster:
         settings = ("fsync=off", "full_page_writes=off", "autovacuum=off")
         options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= "
         options += " ".join(f"-c {setting}" for setting in settings)
-        self.run("pg_ctl", "-D", str(self.data), "-w", "-l", str(self.data / "log"), "-o", options, "start")
+        log = self.data / "log"
+        try:
+            self.run("pg_ctl", "-D", str(self.data), "-w", "-l", str(log), "-o", options, "start")
+        except subprocess.CalledProcessError as error:
+            said = log.read_text(encoding="utf-8", errors="replace") if log.exists() else error.stderr.decode()
+            pytest.fail(f"PostgreSQL does not start: {said[-4000:]}")
 
     def stop(self) -> None:
         self.run("pg_ctl", "-D", str(self.data), "-m", "immediate", "stop")
