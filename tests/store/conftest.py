@@ -52,7 +52,8 @@ class Cluster:
             self.run("pg_ctl", "-D", str(self.data), "-w", "-l", str(log), "-o", options, "start")
         except subprocess.CalledProcessError as error:
             said = log.read_text(encoding="utf-8", errors="replace") if log.exists() else error.stderr.decode()
-            pytest.fail(f"PostgreSQL does not start: {said[-4000:]}")
+            error.add_note(f"PostgreSQL does not start: {said[-4000:]}")
+            raise
 
     def stop(self) -> None:
         self.run("pg_ctl", "-D", str(self.data), "-m", "immediate", "stop")
