@@ -77,7 +77,7 @@ def _address(plain: str) -> URL:
     servers = {"host": names, "port": ",".join(host["port"] or "5432" for host in found)}
     url = make_url(several["before"] + several["after"])
     if url.host:  # a password with a plain @
-        raise ValueError("the servers cannot be told from the password")
+        raise ValueError("the servers and the password cannot be separated")
     return url.set(query={"target_session_attrs": "read-write", **url.query, **servers})
 
 
