@@ -182,7 +182,7 @@ def all_views(client: Client) -> list[Row]:
     member = largest["members"][0]
     with _chromium() as browser:
         if browser is None:
-            return [javascript()]
+            return javascript()
         commit, trace = largest["commit"]["hash"], member["trace"]["id"]
         return views(browser, client.address, largest=largest["id"], commit=commit, trace=trace)
 

@@ -58,6 +58,7 @@ _AREAS: Final = {
     "033": "Samples, shapes and references as evidence",
     "034": "Faults, versions and growth",
     "036": "Time of runs and messages",
+    "037": "Explore, and what browsers load",
 }
 
 

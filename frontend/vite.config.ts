@@ -1,3 +1,4 @@
+import { brotliCompressSync } from "node:zlib";
 import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
 
@@ -16,9 +17,25 @@ const withoutIndentation: Plugin = {
   },
 };
 
+/** Add each module and style sheet as Brotli, with which the server answers browsers that accept it. */
+const compressed: Plugin = {
+  name: "compressed",
+  apply: "build",
+  generateBundle: {
+    order: "post",
+    handler(_, bundle) {
+      for (const [fileName, file] of Object.entries(bundle)) {
+        if (!/\.(?:js|css)$/.test(fileName)) continue;
+        const source = brotliCompressSync(file.type === "chunk" ? file.code : file.source);
+        this.emitFile({ type: "asset", fileName: `${fileName}.br`, source });
+      }
+    },
+  },
+};
+
 export default defineConfig({
   base: "/",
-  plugins: [withoutIndentation],
+  plugins: [withoutIndentation, compressed],
   // Modules load each other by relative addresses: published pages lie in any directory. Pages of a server have any path.
   experimental: {
     renderBuiltUrl: (filename, { hostType }) => (hostType === "html" ? `/${filename}` : { relative: true }),
@@ -32,11 +49,16 @@ export default defineConfig({
     assetsInlineLimit: 0,
     license: { fileName: "third-party-licenses.md" },
     reportCompressedSize: true,
-    // Modules that several pages share are one file but for the charts: many small files compress worse.
+    // Modules that several pages share are one file but for the charts, and so are small pages: many small files compress
+    // worse.
     rolldownOptions: {
       output: {
         codeSplitting: {
-          groups: [{ name: "shared", test: /src\/(api|routes|state|templates|text)\//, minShareCount: 2 }],
+          groups: [
+            { name: "shared", test: /src\/(api|routes|state|templates|text)\//, minShareCount: 2 },
+            { name: "operation", test: /src\/views\/(alerts|audit|missing|quality|settings|status|tokens)\// },
+            { name: "reports", test: /src\/views\/(benchmark|clusters|commit|compare)\// },
+          ],
         },
       },
     },

@@ -35,6 +35,7 @@ def static(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (directory / "index.html").write_text('<head><script src="/assets/index.js"></script></head>')
     (directory / "assets").mkdir()
     (directory / "assets" / "index.js").write_text("run()")
+    (directory / "assets" / "index.js.br").write_bytes(b"compressed")
     return directory
 
 
@@ -58,6 +59,10 @@ def test_the_page_loads_its_files_from_the_directory_it_lies_in(published: Path)
     page = (published / "index.html").read_text()
     assert 'src="./assets/index.js"' in page
     assert '<meta name="knickpoint-published" content="data/" />' in page
+
+
+def test_files_that_only_the_server_sends_are_not_published(published: Path) -> None:
+    assert [path.name for path in (published / "assets").iterdir()] == ["index.js"]
 
 
 def test_packed_values_come_back_to_the_last_bit() -> None:

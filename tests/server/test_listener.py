@@ -109,6 +109,31 @@ def test_files_named_by_their_content_are_kept_by_browsers(pages: Client) -> Non
     assert pages.get("/triage").headers["cache-control"] == "no-cache"
 
 
+@pytest.mark.parametrize(
+    ("accepted", "encoding"),
+    [
+        ("gzip, deflate, br, zstd", "br"),
+        ("BR; q=0.5", "br"),
+        ("gzip, br;q=0", None),
+        ("gzip, br;q=0.0", None),
+        ("*", None),
+    ],
+)
+def test_browsers_that_accept_brotli_get_what_the_build_compressed(
+    pages: Client, tmp_path: Path, accepted: str, encoding: str | None
+) -> None:
+    (tmp_path / "assets" / "index-1.js.br").write_bytes(brotli_of_the_digit_one())
+    answer = pages.get("/assets/index-1.js", headers={"accept-encoding": accepted})
+    assert answer.headers.get("content-encoding") == encoding
+    assert answer.headers["content-type"].startswith("text/javascript")
+    assert "accept-encoding" in answer.headers["vary"].lower()
+
+
+def brotli_of_the_digit_one() -> bytes:
+    """Return a stream of Brotli with one uncompressed block."""
+    return bytes([0x0B, 0x00, 0x80]) + b"1" + bytes([0x03])
+
+
 def test_without_the_built_dashboard_the_server_says_how_to_build_it(tmp_path: Path) -> None:
     app = FastAPI()
     add_pages(app, tmp_path)

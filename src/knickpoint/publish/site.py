@@ -108,7 +108,7 @@ def _files(answers: SiteAnswers, chosen: Chosen, static: Path) -> dict[str, byte
     files = {
         path.relative_to(static).as_posix(): path.read_bytes()
         for path in sorted(static.rglob("*"))
-        if path.is_file() and path.suffix != ".map"
+        if path.is_file() and path.suffix not in {".map", ".br"}  # few servers of files would find the latter
     }
     files["index.html"] = _published_page(files["index.html"].decode()).encode()
     # GitHub Pages then serves the files as they are.
