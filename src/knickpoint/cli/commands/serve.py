@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance
+from knickpoint.cli.process_start import collecting_later
 from knickpoint.cli.verbosity import note
 from knickpoint.model.service_part import ALL_PARTS, ServicePart, joined_parts, parse_parts
 
@@ -69,13 +70,25 @@ def serve_instance(
             a worker of another machine uses the embedded store.
         ServiceError: the address or the port cannot be used.
     """
+    with collecting_later() as started:
+        _serve(directory, host, port, frozenset(parts), started)
+
+
+def _serve(
+    directory: str | None,
+    host: str | None,
+    port: int | None,
+    parts: frozenset[ServicePart],
+    started: Callable[[], None],
+) -> None:
+    """Run ``parts`` as :func:`serve_instance` does, and call ``started`` when everything is loaded."""
     from knickpoint.cli.log_lines import begin_log
     from knickpoint.instance.machine import check_machine
     from knickpoint.server import serve
     from knickpoint.server.graphite import sending_to_graphite
     from knickpoint.server.process_metrics import ProcessMetrics
 
-    work = frozenset(parts) - {ServicePart.API}
+    work = parts - {ServicePart.API}
     with open_chosen_instance(directory) as instance, ExitStack() as stack:
         check_machine(instance)
         announce = begin_log(instance.config.monitoring)
@@ -92,8 +105,9 @@ def serve_instance(
         def begin() -> None:
             if work:
                 stops.append(stack.enter_context(_working(directory, work, announce, counted.work)))
-            if frozenset(parts) != ALL_PARTS:
+            if parts != ALL_PARTS:
                 announce(f"This process runs: {joined_parts(parts)}")
+            started()
 
         def stop() -> None:
             for each in stops:
