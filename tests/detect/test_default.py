@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -158,6 +159,44 @@ def test_many_series_give_the_answers_of_each() -> None:
     frame = np.array([series(seed, 100, ((50, 3),)) for seed in range(30)])
     together = find_steps_many(frame, threads=3)
     assert [[step.index for step in steps] for steps in together] == [places(row) for row in frame]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from([1e-130, 1.0, 1e130, 1e305]),
+    st.fixed_dictionaries({}, optional={"noise": st.booleans(), "drift": st.booleans(), "modes": st.booleans()}),
+    st.sampled_from([0.01, 0.08, 5.0]),
+)
+def test_whatever_a_frame_holds_each_series_gets_the_steps_that_it_has_alone(
+    seed: int, scale: float, parameters: dict[str, Any], false_alarms: float
+) -> None:
+    random = np.random.default_rng(seed)
+    frame = np.array([_row_of_any_kind(random, kind) for kind in range(12)]) * scale
+    frame[random.random(frame.shape) < random.choice([0.0, 0.2, 0.9])] = np.nan
+    together = find_steps_many(frame, false_alarms=false_alarms, **parameters)
+    alone = [find_steps(row, false_alarms=false_alarms, **parameters) for row in frame]
+    assert together == [list(steps) for steps in alone]
+
+
+def _row_of_any_kind(random: np.random.Generator, kind: int) -> Array:
+    """Return a series of 90 values: noise, steps, a drift, flips, whole numbers, one level, or a rise near the least suspicious."""
+    places = np.arange(90.0)
+    noise = random.standard_t(3, 90) if kind % 2 else random.normal(size=90)
+    added = [
+        0 * places,
+        6.0 * (places > 40),
+        0.03 * places,
+        9.0 * (places % 20 > 15),
+        0.015 * places,
+        0.012 * places - 3.0 * (places > 60),
+    ][kind % 6]
+    values: Array = 100 + noise + added
+    if kind == 7:
+        values = np.rint(values * 10)
+    if kind == 8:
+        values[:] = 4.5
+    return values
 
 
 @pytest.mark.skipif(not COMPILED, reason="the kernels were not built")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from knickpoint.native import COMPILED
 from knickpoint.native.forest import Forest, take_parts
 from knickpoint.native.forest import reference as forest_reference
-from knickpoint.native.segmentation import CERTAIN, Segmentation
+from knickpoint.native.segmentation import CERTAIN, Segmentation, segment, segment_many
 from knickpoint.native.segmentation import reference as segmentation_reference
 
 NONE = np.zeros(0, np.int32)
@@ -107,3 +107,40 @@ def test_a_series_with_more_candidates_than_expected_is_found_whole() -> None:
     values = np.repeat(np.random.default_rng(1).permutation(200) * 1.0, 4)
     found = compiled(values, RULE, np.inf, whole_path=True)
     assert found.rounds.max() > 10
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.lists(st.integers(0, 120), max_size=6), st.sampled_from([1.0, 1e-150, 1e200]))
+def test_series_end_to_end_are_segmented_as_each_by_itself(seed: int, sizes: list[int], scale: float) -> None:
+    series = [random_series(seed + number, n) * (scale if number % 2 else 1.0) for number, n in enumerate(sizes) if n]
+    series.append(np.empty(0))
+    thresholds = np.linspace(-1, 3, len(series))
+    ends = np.cumsum([values.size for values in series])
+    together = segment_many(np.concatenate(series), ends, STUMPS, thresholds)
+    for number, (values, threshold) in enumerate(zip(series, thresholds.tolist(), strict=True)):
+        expected, found = segment(values, STUMPS, threshold), together.of(number)
+        assert found.indices.tolist() == expected.indices.tolist()
+        assert found.scores.tolist() == expected.scores.tolist()
+        assert tuple(together.facts[number].tolist()) == found.facts == expected.facts
+        assert together.stay[number] == np.count_nonzero(expected.rounds < 0)
+
+
+def test_one_of_many_series_that_drops_more_than_expected_is_found_whole() -> None:
+    steady, unsteady = random_series(1, 100), np.repeat(np.random.default_rng(1).permutation(200) * 1.0, 4)
+    values, ends = np.concatenate([steady, unsteady, steady]), np.cumsum([100, 800, 100])
+    together = segment_many(values, ends, RULE, np.full(3, np.inf))
+    assert together.of(1).rounds.tolist() == segment(unsteady, RULE, np.inf).rounds.tolist()
+    assert together.of(2).rounds.tolist() == segment(steady, RULE, np.inf).rounds.tolist()
+
+
+def test_numpy_segments_many_series_as_the_kernel_does() -> None:
+    from knickpoint.native.segmentation import compiled
+
+    values, ends = np.concatenate([random_series(3, 100), random_series(4, 80)]), np.array([100, 180])
+    found, expected = (
+        find(values, ends, STUMPS, np.array([2.0, 1.0]))
+        for find in (compiled.segment_many, segmentation_reference.segment_many)
+    )
+    assert found.stay.tolist() == expected.stay.tolist()
+    assert np.allclose(found.facts, expected.facts, rtol=1e-8)
+    assert [found.of(k).indices.tolist() for k in (0, 1)] == [expected.of(k).indices.tolist() for k in (0, 1)]

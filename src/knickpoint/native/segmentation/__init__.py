@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from knickpoint.native.segmentation.constants import BARS, CERTAIN
 from knickpoint.native.segmentation.feature_names import FEATURE_NAMES
-from knickpoint.native.segmentation.result import Segmentation
-from knickpoint.native.segmentation.search import segment
+from knickpoint.native.segmentation.result import Segmentation, Segmentations
+from knickpoint.native.segmentation.search import segment, segment_many
 
-__all__ = ["BARS", "CERTAIN", "FEATURE_NAMES", "Segmentation", "segment"]
+__all__ = ["BARS", "CERTAIN", "FEATURE_NAMES", "Segmentation", "Segmentations", "segment", "segment_many"]

@@ -8,12 +8,15 @@ from numpy.typing import NDArray
 from knickpoint.native.binding import lib
 from knickpoint.native.forest.compiled import pack_forest
 from knickpoint.native.forest.forest import Forest
-from knickpoint.native.segmentation.result import Segmentation
+from knickpoint.native.segmentation.result import Segmentation, Segmentations
 
-__all__ = ["segment"]
+__all__ = ["segment", "segment_many"]
 
 _PROOFS = int(lib.kp_segment_proofs())
 
+
+_FEW = 48
+"""Rows that each of many series has room for: more are dropped where a series is long or extremely unsteady."""
 
 _ROW = 1 + _PROOFS + int(lib.kp_segment_features())
 
@@ -40,7 +43,31 @@ def segment(values: NDArray[np.float64], forest: Forest, threshold: float, whole
         if used >= 0:
             break
         capacity *= 16
-    rounds, indices = places[:used].T
-    found, (scale, phi, square, tail) = rows[:used], facts.tolist()
-    proofs, features = found[:, 1 : 1 + _PROOFS], found[:, 1 + _PROOFS :]
-    return Segmentation(rounds, indices, found[:, 0], features, proofs, (scale, phi, square, tail))
+    return _unpacked(places[:used], rows[:used], facts)
+
+
+def _unpacked(places: NDArray[np.int32], rows: NDArray[np.float64], facts: NDArray[np.float64]) -> Segmentation:
+    rounds, indices = places.T
+    scale, phi, square, tail = facts.tolist()
+    proofs, features = rows[:, 1 : 1 + _PROOFS], rows[:, 1 + _PROOFS :]
+    return Segmentation(rounds, indices, rows[:, 0], features, proofs, (scale, phi, square, tail))
+
+
+def segment_many(
+    values: NDArray[np.float64], ends: NDArray[np.int64], forest: Forest, thresholds: NDArray[np.float64]
+) -> Segmentations:
+    """Find and prune the candidates of series that lie end to end, in one call of C; see the reference."""
+    packed, count = pack_forest(forest), ends.size
+    places, rows = np.empty((count, _FEW, 2), np.int32), np.empty((count, _FEW, _ROW))
+    facts, used, stay = np.empty((count, 4)), np.empty(count, np.int64), np.empty(count, np.int64)
+    if lib.kp_segment_many(values, ends, count, packed.pointer, thresholds, _FEW, places, rows, facts, used, stay):
+        raise MemoryError
+
+    def of(series: int) -> Segmentation:
+        filled = int(used[series])
+        if filled >= 0:
+            return _unpacked(places[series, :filled], rows[series, :filled], facts[series])
+        begin = int(ends[series - 1]) if series else 0
+        return segment(values[begin : ends[series]], forest, float(thresholds[series]), whole_path=False)
+
+    return Segmentations(stay, facts, of)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from knickpoint.native.forest import Forest
 from knickpoint.native.forest.reference import judge
@@ -20,9 +21,9 @@ from knickpoint.native.segmentation.noise import Array, Series, study_values
 from knickpoint.native.segmentation.paths import find_candidates
 from knickpoint.native.segmentation.places import place_candidates, relocate
 from knickpoint.native.segmentation.proof import certainty, prove
-from knickpoint.native.segmentation.result import Segmentation
+from knickpoint.native.segmentation.result import Segmentation, Segmentations
 
-__all__ = ["segment"]
+__all__ = ["segment", "segment_many"]
 
 
 _T, _RANK = (FEATURE_NAMES.index(f"{name} less chance and autocorrelation") for name in ("t", "rank z"))
@@ -92,3 +93,14 @@ def segment(values: Array, forest: Forest, threshold: float, whole_path: bool) -
         proofs=proofs.reshape(len(rows), 4),
         facts=(series.scale, series.phi, series.square, series.tail) if series else (0.0, 0.0, 0.0, 0.0),
     )
+
+
+def segment_many(values: Array, ends: NDArray[np.int64], forest: Forest, thresholds: Array) -> Segmentations:
+    """Segment series that lie end to end; ``ends`` has where each ends, and ``thresholds`` one for each."""
+    begins = [0, *ends[:-1].tolist()]
+    found = [
+        segment(values[begin:end], forest, threshold, whole_path=False)
+        for begin, end, threshold in zip(begins, ends.tolist(), thresholds.tolist(), strict=False)
+    ]
+    stay = np.array([np.count_nonzero(each.rounds < 0) for each in found], np.int64)
+    return Segmentations(stay, np.array([each.facts for each in found]).reshape(-1, 4), found.__getitem__)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Segmentation"]
+__all__ = ["Segmentation", "Segmentations"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,3 +28,16 @@ class Segmentation:
     features: NDArray[np.float64]
     proofs: NDArray[np.float64]
     facts: tuple[float, float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Segmentations:
+    """What the search finds in many series: nearly all have no change, so what it found in one is unpacked when asked for.
+
+    ``stay`` is the number of candidates that stay in each series, -2 where so many were dropped that it is not known yet.
+    ``facts`` are series x 4, those of :class:`Segmentation`. ``of`` returns what was found in one series, by its number.
+    """
+
+    stay: NDArray[np.int64]
+    facts: NDArray[np.float64]
+    of: Callable[[int], Segmentation]

@@ -18,6 +18,9 @@
 /* A row has the score, the proof and the features. */
 enum { ROW = 1 + PROOFS + FEATURES };
 
+/* What is known of the noise: its scale, autocorrelation, mean square and share beyond 4 sigma. */
+enum { FACTS = 4 };
+
 /* The rows that Python gets. */
 typedef struct {
     int64_t used, capacity;
@@ -57,7 +60,8 @@ static void examine(Series *s, const KpForest *forest, const int *places, int k,
     row[0] = judge(forest, features) + kp_certainty(proof);
 }
 
-/* Drop the weakest candidate until all reach the threshold; rows has room for k. Returns -1 when the record is full. */
+/* Drop the weakest candidate until all reach the threshold; rows has room for k. Returns how many stay, -2 when the
+   record is full. */
 static int prune(Series *s, const KpForest *forest, double threshold, int whole_path, int *places, int k,
                  double (*rows)[ROW], Record *out)
 {
@@ -72,9 +76,9 @@ static int prune(Series *s, const KpForest *forest, double threshold, int whole_
         int end = !k || rows[weakest][0] >= threshold;
         for (int i = 0; i < k; i++)
             if ((end || whole_path || i == weakest) && write_row(out, end ? -1 : round, places[i], rows[i]))
-                return -1;
+                return -2;
         if (end)
-            return 0;
+            return k;
 
         k--;
         memmove(places + weakest, places + weakest + 1, (size_t)(k - weakest) * sizeof(int));
@@ -128,13 +132,14 @@ const char *kp_segment_feature_name(int64_t i)
     return names[i];
 }
 
-int64_t kp_segment(const double *x, int64_t n, const KpForest *forest, double threshold, int whole_path,
-                   int64_t capacity, int32_t *places, double *rows, double *facts)
+/* Search x as kp_segment() does; returns how many candidates stay, -1 without memory, -2 when the record is full. */
+static int search(const double *x, int64_t n, const KpForest *forest, double threshold, int whole_path, Record *out,
+                  double *facts)
 {
+    memset(facts, 0, FACTS * sizeof *facts);
     if (n < 2 * KP_SHORTEST || n > INT32_MAX / 8)
         return 0;
     Series s;
-    Record out = {0, capacity, places, rows};
     int *candidates = malloc((size_t)n * 4 * sizeof(int));
     if (!candidates)
         return -1;
@@ -146,9 +151,7 @@ int64_t kp_segment(const double *x, int64_t n, const KpForest *forest, double th
     if (k > 0)
         k = kp_place_candidates(&s, candidates, k, candidates + 2 * n);
     double (*described)[ROW] = k < 0 ? NULL : malloc((size_t)(k + 1) * sizeof *described);
-    int64_t used = -1;
-    if (described)
-        used = prune(&s, forest, threshold, whole_path, candidates, k, described, &out) ? -2 : out.used;
+    int stay = described ? prune(&s, forest, threshold, whole_path, candidates, k, described, out) : -1;
 
     facts[0] = s.scale;
     facts[1] = s.phi;
@@ -157,5 +160,28 @@ int64_t kp_segment(const double *x, int64_t n, const KpForest *forest, double th
     free(described);
     free(candidates);
     free(s.scratch);
-    return used;
+    return stay;
+}
+
+int64_t kp_segment(const double *x, int64_t n, const KpForest *forest, double threshold, int whole_path,
+                   int64_t capacity, int32_t *places, double *rows, double *facts)
+{
+    Record out = {0, capacity, places, rows};
+    int stay = search(x, n, forest, threshold, whole_path, &out, facts);
+    return stay < 0 ? stay : out.used;
+}
+
+int64_t kp_segment_many(const double *x, const int64_t *ends, int64_t series, const KpForest *forest,
+                        const double *thresholds, int64_t capacity, int32_t *places, double *rows, double *facts,
+                        int64_t *used, int64_t *stay)
+{
+    for (int64_t i = 0, begin = 0; i < series; begin = ends[i++]) {
+        Record out = {0, capacity, places + 2 * capacity * i, rows + ROW * capacity * i};
+        int found = search(x + begin, ends[i] - begin, forest, thresholds[i], 0, &out, facts + FACTS * i);
+        if (found == -1)
+            return -1;
+        used[i] = found < 0 ? found : out.used;
+        stay[i] = found;
+    }
+    return 0;
 }

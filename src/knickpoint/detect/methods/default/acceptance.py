@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -19,7 +20,7 @@ from knickpoint.model.step import Check
 from knickpoint.native.forest import Forest
 from knickpoint.native.segmentation import Segmentation, segment
 
-__all__ = ["LENGTHS", "Acceptance", "search"]
+__all__ = ["LENGTHS", "Acceptance", "acceptance_by_length", "search"]
 
 LENGTHS: Final = (
     (10, 0.4),
@@ -106,14 +107,23 @@ class Acceptance:
         )
 
 
-def search(values: NDArray[np.float64], forest: Forest, false_alarms: float) -> tuple[Segmentation, Acceptance]:
+@lru_cache(maxsize=1024)
+def acceptance_by_length(size: int, false_alarms: float) -> Acceptance:
+    """Return what a series of ``size`` values needs at a rate of false alarms before its noise is known."""
+    added = float(np.interp(math.log(max(size, 1)), _LOGS, _ADDED))
+    return Acceptance(default_bound(false_alarms), added)
+
+
+def search(
+    values: NDArray[np.float64], forest: Forest, false_alarms: float, begun: Segmentation | None = None
+) -> tuple[Segmentation, Acceptance]:
     """Search ``values`` (finite, contiguous) for changes at a rate of false alarms, with the bound that their noise needs.
 
-    The search prunes from below, so a higher bound continues on the same path.
+    The search prunes from below, so a higher bound continues on the same path. ``begun`` is the search with
+    :func:`acceptance_by_length`, where there has been one.
     """
-    promised = default_bound(false_alarms)
-    length = Acceptance(promised, float(np.interp(math.log(max(values.size, 1)), _LOGS, _ADDED)))
-    found = segment(values, forest, length.bound)
+    length = acceptance_by_length(values.size, false_alarms)
+    found = segment(values, forest, length.bound) if begun is None else begun
     if found.indices[found.rounds < 0].max(initial=-1) >= values.size - _RECENT:
         return found, length
     _, phi, square, _ = found.facts

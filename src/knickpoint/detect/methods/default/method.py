@@ -13,7 +13,7 @@ score. The guide page ``docs/guide/detect/default.md`` describes the method in f
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -22,21 +22,21 @@ from numpy.typing import NDArray
 
 from knickpoint.detect.measured_series import MeasuredSeries, drop_missing
 from knickpoint.detect.method import Method, MethodKind
-from knickpoint.detect.methods.default.acceptance import Acceptance, search
+from knickpoint.detect.methods.default.acceptance import Acceptance, acceptance_by_length, search
 from knickpoint.detect.methods.default.evidence import candidate_checks, rejection_reason
 from knickpoint.detect.methods.default.model import FALSE_ALARMS, load_model
 from knickpoint.detect.patterns.drift.exact import recognise_exact
-from knickpoint.detect.patterns.drift.noisy import recognise_drift
+from knickpoint.detect.patterns.drift.noisy import may_rise_or_fall, recognise_drift
 from knickpoint.detect.patterns.modes.recognition import find_modes
-from knickpoint.detect.patterns.pattern import Recogniser, Subject, candidates_after, recognise
+from knickpoint.detect.patterns.pattern import Pattern, Recogniser, Subject, candidates_after, recognise
 from knickpoint.detect.patterns.spread import find_noise_changes
 from knickpoint.detect.steps import build_steps
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Candidate, Detection, Step
-from knickpoint.native.segmentation import Segmentation, segment
+from knickpoint.native.segmentation import Segmentation, segment, segment_many
 from knickpoint.native.segmentation.constants import SHORTEST
 
-__all__ = ["DRIFT_EFFECT", "METHOD", "detect_default"]
+__all__ = ["DRIFT_EFFECT", "METHOD", "detect_default", "detect_default_many"]
 
 DRIFT_EFFECT: Final = 0.01
 """Share of the level that a drift moves it by until it is reported."""
@@ -73,25 +73,13 @@ def detect_default(
         SeriesError: the values are not one series of finite or missing numbers.
         InputError: ``false_alarms`` is not above 0 and at most 1,000, or ``drift_effect`` is negative.
     """
-    if not 0 < false_alarms <= 1000:
-        raise InputError(
-            f"false_alarms is {false_alarms}",
-            remedy=f"Give how many false alarms per 1,000 commits are bearable, above 0 and at most 1,000, such as {FALSE_ALARMS:g}.",
-        )
-    if not drift_effect >= 0:
-        raise InputError(f"drift_effect is {drift_effect}", remedy="Give a share of the level, 0 or more; 0.01 is 1 %.")
+    settings = _Settings(false_alarms, modes=modes, drift=drift, drift_effect=drift_effect, noise=noise)
     # Search: candidates, pruned until all that are left reach the bound.
     series = drop_missing(values)
     found, acceptance = search(series.values, load_model().forest, false_alarms)
-    steps = _steps_of(values, series, found, acceptance)
-    scale, phi, square, tail = found.facts
-    # Patterns: what the steps together describe better than each by itself.
-    subject = Subject(values, series, steps, scale, phi, partial(_search_again, values, series, acceptance))
-    pattern = recognise(subject, _recognisers(modes=modes, drift=drift, drift_effect=drift_effect))
-    if noise and not pattern.flipping:
-        spread = find_noise_changes(values, series, pattern.steps, false_alarms)
-        pattern = replace(pattern, steps=tuple(sorted((*pattern.steps, *spread), key=lambda step: step.index)))
+    pattern = _pattern_of(values, series, found, acceptance, settings)
     listed = _candidates_of(series, found, acceptance, false_alarms) if candidates else ()
+    scale, phi, square, tail = found.facts
     return Detection(
         method="default",
         parameters={},
@@ -108,6 +96,81 @@ def detect_default(
         },
         flipping=pattern.flipping,
     )
+
+
+def detect_default_many(
+    frame: NDArray[np.float64],
+    *,
+    false_alarms: float = FALSE_ALARMS,
+    modes: bool = True,
+    drift: bool = True,
+    drift_effect: float = DRIFT_EFFECT,
+    noise: bool = False,
+) -> list[tuple[Step, ...]]:
+    """Return for each row of ``frame`` the steps that :func:`detect_default` finds, with one search for all rows.
+
+    Most series have no candidate that stays, and nothing that could be a pattern: they are done after the search.
+    """
+    settings = _Settings(false_alarms, modes=modes, drift=drift, drift_effect=drift_effect, noise=noise)
+    held = ~np.isnan(frame)
+    counts = np.count_nonzero(held, axis=1)
+    bounds = np.array([acceptance_by_length(count, false_alarms).bound for count in counts.tolist()])
+    searched = segment_many(frame[held], np.cumsum(counts), load_model().forest, bounds)
+
+    # Series without a candidate that stays have no steps, whatever their noise adds to the bound.
+    calm = searched.stay == 0
+    if noise:
+        calm[:] = False
+    if drift:
+        whole = np.all((frame == np.rint(frame)) | ~held, axis=1)
+        calm &= ~(whole | may_rise_or_fall(frame, searched.facts[:, 0], searched.facts[:, 1]))
+
+    steps: list[tuple[Step, ...]] = [()] * len(frame)
+    for row in np.flatnonzero(~calm).tolist():
+        series = drop_missing(frame[row])
+        found, acceptance = search(series.values, load_model().forest, false_alarms, searched.of(row))
+        steps[row] = _pattern_of(frame[row], series, found, acceptance, settings).steps
+    return steps
+
+
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    """The parameters of the method; see :func:`detect_default`."""
+
+    false_alarms: float
+    modes: bool
+    drift: bool
+    drift_effect: float
+    noise: bool
+
+    def __post_init__(self) -> None:
+        if not 0 < self.false_alarms <= 1000:
+            raise InputError(
+                f"false_alarms is {self.false_alarms}",
+                remedy=f"Give how many false alarms per 1,000 commits are bearable, above 0 and at most 1,000, such as {FALSE_ALARMS:g}.",
+            )
+        if not self.drift_effect >= 0:
+            raise InputError(
+                f"drift_effect is {self.drift_effect}", remedy="Give a share of the level, 0 or more; 0.01 is 1 %."
+            )
+
+
+def _pattern_of(
+    values: NDArray[np.float64],
+    series: MeasuredSeries,
+    found: Segmentation,
+    acceptance: Acceptance,
+    settings: _Settings,
+) -> Pattern:
+    """Return what the steps that the search kept describe together, better than each by itself."""
+    steps = _steps_of(values, series, found, acceptance)
+    scale, phi, _, _ = found.facts
+    subject = Subject(values, series, steps, scale, phi, partial(_search_again, values, series, acceptance))
+    pattern = recognise(subject, _recognisers(settings))
+    if settings.noise and not pattern.flipping:
+        spread = find_noise_changes(values, series, pattern.steps, settings.false_alarms)
+        pattern = replace(pattern, steps=tuple(sorted((*pattern.steps, *spread), key=lambda step: step.index)))
+    return pattern
 
 
 def _steps_of(
@@ -156,15 +219,20 @@ def _candidates_of(
     )
 
 
-def _recognisers(*, modes: bool, drift: bool, drift_effect: float) -> Iterator[Recogniser]:
+def _recognisers(settings: _Settings) -> Iterator[Recogniser]:
     """Yield what recognises patterns, in the order in which it is asked."""
-    if modes:
+    if settings.modes:
         yield find_modes
-    if drift:
-        yield partial(recognise_exact, effect=drift_effect)
-        yield partial(recognise_drift, effect=drift_effect)
+    if settings.drift:
+        yield partial(recognise_exact, effect=settings.drift_effect)
+        yield partial(recognise_drift, effect=settings.drift_effect)
 
 
 METHOD: Final = Method(
-    "default", MethodKind.SERIES, detect_default, releases_gil=True, fewest=lambda _found: 2 * SHORTEST
+    "default",
+    MethodKind.SERIES,
+    detect_default,
+    releases_gil=True,
+    detect_many=detect_default_many,
+    fewest=lambda _found: 2 * SHORTEST,
 )
