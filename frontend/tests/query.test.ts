@@ -1,5 +1,13 @@
 import { expect, test } from "vitest";
-import { completions, quote, toggleValue, selectedValues } from "../src/text/query";
+import {
+  chooseValue,
+  completions,
+  patternOf,
+  quote,
+  toggleValue,
+  selectedValues,
+  withPattern,
+} from "../src/text/query";
 import { facetsOf, selectTraces } from "../src/api/published-traces";
 import type { Trace } from "../src/api/client";
 
@@ -28,6 +36,31 @@ test("values with spaces and signs are quoted and found again", () => {
 test("terms that exclude a value or ask for presence select no values", () => {
   expect(selectedValues("os!=linux name=*", "os")).toEqual([]);
   expect(selectedValues("os!=linux name=*", "name")).toEqual([]);
+});
+
+test("a value that is left out may be typed in two ways", () => {
+  expect(selectedValues("-os=linux os!=mac", "os", "!=")).toEqual(["linux", "mac"]);
+  expect(toggleValue("-os=linux x os!=mac", "os", "mac", "!=")).toBe("os!=linux x");
+});
+
+test("a value that is chosen is left out no longer", () => {
+  expect(chooseValue("os!=linux|mac", "os", "linux", "=")).toBe("os!=mac os=linux");
+  expect(chooseValue("os=linux", "os", "linux", "!=")).toBe("os!=linux");
+  expect(chooseValue("os!=linux", "os", "linux", "!=")).toBe("");
+});
+
+test("values with a star stay as they were typed", () => {
+  expect(selectedValues("os=lin*|mac", "os")).toEqual(["mac"]);
+  expect(toggleValue("os=lin*|mac", "os", "mac")).toBe("os=lin*");
+  expect(toggleValue("os=lin*", "os", "lin*")).toBe('os=lin*|"lin*"');
+});
+
+test("a regular expression is set, read and taken out", () => {
+  const query = withPattern("os=linux", "name", "~", '^a|b "c"$');
+  expect(query).toBe(String.raw`os=linux name~"^a|b \"c\"$"`);
+  expect(patternOf(query, "name", "~")).toBe('^a|b "c"$');
+  expect(withPattern(query, "name", "~", "")).toBe("os=linux");
+  expect(patternOf("-name~^x name~y", "name", "!~")).toBe("^x");
 });
 
 test("plain words need no quotes", () => {

@@ -11,8 +11,8 @@ from typing import Final
 from xml.etree import ElementTree as ET
 
 import pytest
-from playwright.sync_api import Page, expect
-from tests.browser.conftest import plot_box, point_at
+from playwright.sync_api import Locator, Page, expect
+from tests.browser.conftest import plot_box, point_at, violations
 from tests.server.story import REPOSITORY, SLOWER, commit_hash, make_instance
 
 from knickpoint.ingest.context.sidecar import Sidecar
@@ -205,3 +205,47 @@ def test_the_cursors_of_small_multiples_stand_at_the_same_commit(browse: Callabl
     script = "() => Array.from(document.querySelectorAll('.u-cursor-x'), (each) => each.style.transform)"
     first, second = page.evaluate(script)
     assert first == second
+
+
+def open_query_dialog(page: Page, address: str) -> Locator:
+    page.goto(address)
+    page.wait_for_selector(".facets .choice")
+    page.keyboard.press("q")
+    return page.get_by_role("dialog", name="Query")
+
+
+def test_the_query_dialog_selects_leaves_out_and_counts_before_anything_is_plotted(page: Page, many: str) -> None:
+    dialog = open_query_dialog(page, f"{many}/explore?query=suite%3Dfew")
+    expect(dialog.get_by_role("status")).to_have_text("40 traces match")
+    dialog.get_by_role("button", name="Leave out b7", exact=True).click()
+    expect(dialog.get_by_role("status")).to_have_text("39 traces match")
+    expect(dialog.locator("#query-built")).to_have_value("suite=few benchmark!=b7")
+    dialog.get_by_label("rest", exact=False).first.check()
+    expect(dialog.get_by_role("status")).to_have_text("1,999 traces match")
+    expect(page.locator(".chart-panel")).to_have_count(0)
+    dialog.get_by_role("button", name="Plot 1,000 of them").click()
+    expect(dialog).to_be_hidden()
+    expect(page.get_by_text("1,000 of 1,999 traces drawn")).to_be_visible()
+
+
+def test_the_query_dialog_matches_regular_expressions_by_keyboard_alone(page: Page, many: str) -> None:
+    dialog = open_query_dialog(page, f"{many}/explore?query=suite%3Dfew")
+    field = dialog.get_by_label("benchmark matches the regular expression")
+    field.focus()
+    page.keyboard.type("^b(1|2)$")
+    page.keyboard.press("Tab")
+    expect(dialog.get_by_role("status")).to_have_text("2 traces match")
+    page.keyboard.type("^b1")
+    page.keyboard.press("Enter")
+    expect(dialog.get_by_role("status")).to_have_text("1 trace matches")
+    expect(page.locator("#query")).to_have_value('suite=few benchmark~"^b(1|2)$" benchmark!~^b1')
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    page.reload()
+    expect(page.locator("table.traces tbody tr")).to_have_count(1)
+
+
+def test_the_query_dialog_breaks_no_rule_of_accessibility(page: Page, many: str) -> None:
+    dialog = open_query_dialog(page, f"{many}/explore")
+    expect(dialog.get_by_role("status")).to_contain_text("traces match")
+    assert violations(page) == []

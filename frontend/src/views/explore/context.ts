@@ -35,6 +35,8 @@ export interface ExploreContext {
   /** Plot all traces that the query matches. */
   plotQuery: () => void;
   pick: (hovered: Hovered | undefined) => void;
+  /** Open the dialog that builds a query. */
+  openQueryDialog: () => void;
   expandFacet: (facet: string) => void;
   highlightLine: (id: number | undefined) => void;
   refreshTooltip: () => void;

@@ -25,6 +25,7 @@ export function exploreShortcuts(page: KeyboardActions): ShortcutGroup[] {
       title: "Traces",
       shortcuts: [
         { keys: ["/"], description: "query", run: focusQuery },
+        { keys: ["q"], description: "build a query from the values of all params", run: () => page.openQueryDialog() },
         { keys: ["j", "ArrowDown"], description: "next trace", run: () => page.step(1) },
         { keys: ["k", "ArrowUp"], description: "previous trace", run: () => page.step(-1) },
         {

@@ -13,20 +13,33 @@ import { completions } from "../../text/query";
 import type { ExploreContext } from "./context";
 
 export function renderToolbar(context: ExploreContext) {
-  const { queryError, traces } = context.data;
+  const { traces } = context.data;
   return html`<div class="tools">
-    ${renderRepositoryField(context)} ${renderQueryField(context)}
+    ${renderRepositoryField(context)} ${renderQueryField(context, "query")}
+    <button
+      class="button small"
+      aria-haspopup="dialog"
+      title="Choose values, leave some out, match regular expressions (q)"
+      @click=${() => context.openQueryDialog()}
+    >
+      Build a query
+    </button>
     <span class="figure faint" role="status">${traces ? countText(traces.total, "trace") : ""}</span>
     ${traces && traces.total > 1 ? renderPlotQuery(context, traces.total) : nothing}
     ${traces && traces.total > 0 && traces.total <= MAX_TRACES ? renderDownload(context) : nothing}
     ${traces && traces.total > 1 && PUBLISHED === undefined ? renderClustersLink(context) : nothing}
-    <div id="query-error" class="formula-error" role="alert" ?hidden=${!queryError}>
-      ${queryError ? columnError(context.route.query, queryError) : nothing}
-    </div>
+    ${renderQueryError(context, "query-error")}
   </div>`;
 }
 
-function renderPlotQuery(context: ExploreContext, total: number) {
+/** Where the query cannot be read. */
+export function renderQueryError({ data: { queryError }, route }: ExploreContext, id: string) {
+  return html`<div id=${id} class="formula-error" role="alert" ?hidden=${!queryError}>
+    ${queryError ? columnError(route.query, queryError) : nothing}
+  </div>`;
+}
+
+export function renderPlotQuery(context: ExploreContext, total: number) {
   const text = total > MAX_TRACES ? `Plot ${grouped(MAX_TRACES)} of them` : "Plot all";
   return html`<button
     class="button small"
@@ -65,26 +78,28 @@ function renderRepositoryField(context: ExploreContext) {
   );
 }
 
-function renderQueryField(context: ExploreContext) {
+/** The field for the query; the element that says what is wrong has its id with `-error` behind it. */
+export function renderQueryField(context: ExploreContext, id: string) {
   const onKeydown = (event: KeyboardEvent): void => {
     if (event.key === "Escape" || event.key === "Enter") (event.target as HTMLInputElement).blur();
+    if (event.key === "Escape") event.preventDefault(); // it would close the dialog, or empty the field
   };
   return html`<label class="search wide"
     ><span class="sr-only">Query</span>
     <input
-      id="query"
+      id=${id}
       type="search"
-      list="query-completions"
+      list="${id}-completions"
       placeholder="json -windows benchmark=parse|print name~^test_  …"
       .value=${context.route.query}
       autocomplete="off"
       spellcheck="false"
       aria-invalid=${context.data.queryError ? "true" : "false"}
-      aria-describedby="query-error"
+      aria-describedby="${id}-error"
       @input=${(event: InputEvent) => context.queryAfterTyping((event.target as HTMLInputElement).value)}
       @keydown=${onKeydown}
     /><kbd aria-hidden="true">/</kbd>
-    <datalist id="query-completions">
+    <datalist id="${id}-completions">
       ${completions(context.route.query, context.data.facets?.facets ?? []).map((text) => html`<option value=${text}></option>`)}
     </datalist></label
   >`;

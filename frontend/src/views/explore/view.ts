@@ -24,6 +24,7 @@ import { renderFacets } from "./facets";
 import { renderPlot } from "./plot";
 import { omittedText, toggledTrace } from "./plot-selection";
 import { exploreShortcuts, type KeyboardActions } from "./shortcuts";
+import { renderQueryDialog } from "./query-dialog";
 import { renderToolbar } from "./toolbar";
 import { renderTraceList } from "./trace-list";
 
@@ -37,6 +38,7 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
   @state() expandedFacets: ReadonlySet<string> = new Set();
   /** The value of a crowd of lines that was clicked. */
   @state() picked: Hovered | undefined;
+  @state() private isQuerying = false;
   @state() private formulaFailure: FormulaFailure | undefined;
   @query("kp-chart") private readonly chart!: Chart | null;
   @query("kp-formula-field") private readonly formulaField!: FormulaField | null;
@@ -214,6 +216,11 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
     }
   }
 
+  openQueryDialog(): void {
+    this.isQuerying = true;
+    void this.updateComplete.then(() => this.querySelector<HTMLDialogElement>(".query-dialog")?.showModal());
+  }
+
   expandFacet(facet: string): void {
     this.expandedFacets = new Set([...this.expandedFacets, facet]);
   }
@@ -255,6 +262,7 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
         @kp-formula=${(event: CustomEvent<string>) => this.enterFormula(event.detail)}
       ></kp-formula-field>
       ${error ? errorNotice(error, () => this.data.reload()) : nothing} ${renderPlot(this)}
+      ${this.isQuerying ? renderQueryDialog(this, () => (this.isQuerying = false)) : nothing}
       <div class="explore-columns">
         <aside class="facets" aria-label="Params">${renderFacets(this)}</aside>
         <section aria-label="Traces">${renderTraceList(this)}</section>
