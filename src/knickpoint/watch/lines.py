@@ -31,11 +31,21 @@ class Lines:
 
     def line(self, name: str) -> Line:
         """Return the line ``name``; a line that no longer exists, and "", stand for the default one."""
-        if name not in self._names:
+        if not name or name not in self._names:
             return self.default
         if name not in self._lines:
             self._lines[name] = self._store.commits.line(self.repository, name)
         return self._lines[name]
+
+    def existing(self, name: str) -> Line:
+        """Return the line ``name``, the default one for "".
+
+        Raises:
+            HistoryError: there is no line of that name; the message lists the known ones.
+        """
+        if not name or name in self._names:
+            return self.line(name)
+        return self._store.commits.line(self.repository, name)
 
     def owner(self, line: Line, position: int) -> Line:
         """Return the line that the commit at ``position`` of ``line`` belongs to.

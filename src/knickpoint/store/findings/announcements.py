@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, func, select, update
+from sqlalchemy import ColumnElement, and_, func, select, update
 
 from knickpoint.model.alert import AlertKind
 from knickpoint.model.announcement import Announcement, AnnouncementKind
@@ -90,16 +90,15 @@ class AnnouncementLedger:
 
     def members(self, chains: Collection[int]) -> list[ChangePoint]:
         """Return the change points of ``chains``, by id."""
-        return self._points(self._database.among(change_point.c.announced, "ids"), chains)
+        return self._points_of(change_point.c.announced, chains)
 
     def of_traces(self, trace_ids: Collection[int]) -> list[ChangePoint]:
         """Return all change points of traces, those included that are gone, by id."""
-        return self._points(self._database.among(change_point.c.trace_id, "ids"), trace_ids)
+        return self._points_of(change_point.c.trace_id, trace_ids)
 
     def of_regressions(self, keys: Collection[int]) -> list[ChangePoint]:
         """Return the live change points of regressions, by id."""
-        wanted = self._database.among(change_point.c.regression_id, "ids")
-        return self._points(wanted & (change_point.c.condition != Condition.GONE.value), keys)
+        return self._points_of(change_point.c.regression_id, keys, change_point.c.condition != Condition.GONE.value)
 
     def waiting(self, repository: Repository) -> list[ChangePoint]:
         """Return the settled live work of ``repository`` that is neither held nor announced yet, by id."""
@@ -126,7 +125,7 @@ class AnnouncementLedger:
 
     def by_id(self, ids: Collection[int]) -> list[ChangePoint]:
         """Return change points, those included that are gone, by id."""
-        return self._points(self._database.among(change_point.c.id, "ids"), ids)
+        return self._points_of(change_point.c.id, ids)
 
     def unended(self, repository: Repository, *, gone: bool) -> list[int]:
         """Return the chains that are not withdrawn, with ``gone`` only those with a member that is gone."""
@@ -150,6 +149,8 @@ class AnnouncementLedger:
 
     def near(self, repository: Repository, slots: Collection[int]) -> list[int]:
         """Return the chains of ``repository`` with a settled change at one of ``slots``, as it was announced last."""
+        if not slots:
+            return []
         latest = announcement.alias("latest")
         last = select(func.max(latest.c.number)).where(latest.c.chain == announcement.c.chain).scalar_subquery()
         query = select(announcement.c.chain).where(
@@ -214,15 +215,25 @@ class AnnouncementLedger:
                 connection.execute(announcement.insert(), rows)
 
     def _select(self, column: ColumnElement[int], values: Collection[int]) -> list[Announcement]:
+        if not values:
+            return []
         query = select(announcement).where(self._database.among(column, "ids")).order_by(announcement.c.id)
         with self._database.reading() as connection:
             rows = connection.execute(query, {"ids": self._database.listed(sorted(values))}).mappings()
             return [_announcement_of(row) for row in rows]
 
-    def _points(self, condition: ColumnElement[bool], ids: Collection[int] = ()) -> list[ChangePoint]:
+    def _points_of(
+        self, column: ColumnElement[int], values: Collection[int], *further: ColumnElement[bool]
+    ) -> list[ChangePoint]:
+        """Return the change points in which ``column`` is one of ``values``, by id; nothing is asked for no values."""
+        if not values:
+            return []
+        wanted = and_(self._database.among(column, "values"), *further)
+        return self._points(wanted, {"values": self._database.listed(sorted(values))})
+
+    def _points(self, condition: ColumnElement[bool], bound: Mapping[str, object] | None = None) -> list[ChangePoint]:
         marked = change_point.outerjoin(regression, change_point.c.regression_id == regression.c.id)
         query = select(change_point, func.coalesce(regression.c.history, 0).label("history")).select_from(marked)
-        bound = {"ids": self._database.listed(sorted(ids))} if ids else {"ids": self._database.listed([])}
         statement = query.where(condition).order_by(change_point.c.id)
         with self._database.reading() as connection:
             rows: Sequence[Mapping[Any, Any]] = connection.execute(statement, bound).mappings().all()

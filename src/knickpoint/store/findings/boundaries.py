@@ -179,6 +179,8 @@ class Boundaries:
 
     def history_among(self, ids: Collection[int]) -> frozenset[int]:
         """Return those of the regressions ``ids`` that are history."""
+        if not ids:
+            return frozenset()
         query = select(regression.c.id).where(regression.c.history == 1, self._database.among(regression.c.id, "ids"))
         with self._database.reading() as connection:
             return frozenset(connection.execute(query, {"ids": self._database.listed(sorted(ids))}).scalars())

@@ -76,6 +76,8 @@ class DigestTable:
         self, connection: Connection, alert: str, ids: NDArray[np.int64]
     ) -> Iterator[tuple[slice, NDArray[np.uint64]]]:
         """Yield, for each stored chunk, the part of ``ids`` that lies in it, and its digests."""
+        if not len(ids):
+            return
         parts = dict(_chunks(ids))
         query = select(table.c.chunk, table.c.digests).where(
             table.c.alert == alert, self._database.among(table.c.chunk, "chunks")

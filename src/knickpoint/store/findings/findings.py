@@ -209,6 +209,8 @@ class Findings:
 
     def work_among(self, keys: Collection[int]) -> set[int]:
         """Return those of the regressions ``keys`` that have a member which is work: not informational, no canary."""
+        if not keys:
+            return set()
         point = change_point.c
         among = self._database.among(point.regression_id, "ids")
         query = select(point.regression_id).distinct().where(among, point.alert_kind == AlertKind.WORK.value)
@@ -345,6 +347,8 @@ class Findings:
         self, query: Select[Any], column: ColumnElement[int], values: Collection[int], order: ColumnElement[int]
     ) -> list[RowMapping]:
         """Return the rows of ``query`` in which ``column`` is one of ``values``, sorted by ``order``."""
+        if not values:
+            return []
         chosen = query.where(self._database.among(column, "wanted")).order_by(order)
         with self._database.reading() as connection:
             return list(connection.execute(chosen, {"wanted": self._database.listed(sorted(values))}).mappings())

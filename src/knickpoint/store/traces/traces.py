@@ -95,6 +95,8 @@ class Traces:
             StoreError: an id is unknown.
         """
         wanted = np.asarray(ids, dtype=np.int64)
+        if not len(wanted):
+            return []
         with self._database.reading() as connection:
             chunks = {key: StoredChunk.of(row) for key, row in self._chunks(connection, np.unique(wanted // CHUNK))}
             names = self._repository_names(connection) if self._rules else {}

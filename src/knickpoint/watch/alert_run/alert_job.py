@@ -118,7 +118,7 @@ def _plan(
     job = AlertJob(alert, lines.default, complete=traces is None)
     try:
         # The traces that the run is about.
-        line = store.commits.line(lines.repository, alert.line)
+        line = lines.existing(alert.line)
         ids = store.traces.select(lines.repository, parse_query(alert.query))
         if chunks.renames:
             ids = np.setdiff1d(ids, sorted(chunks.renames))
