@@ -249,3 +249,49 @@ def test_the_query_dialog_breaks_no_rule_of_accessibility(page: Page, many: str)
     dialog = open_query_dialog(page, f"{many}/explore")
     expect(dialog.get_by_role("status")).to_contain_text("traces match")
     assert violations(page) == []
+
+
+def open_formula_menu(page: Page, address: str) -> Locator:
+    page.goto(address)
+    page.wait_for_selector(".facets .choice")
+    page.keyboard.press("F")
+    return page.get_by_role("dialog", name="Formula")
+
+
+def test_the_menu_of_formulas_plots_a_pivot_that_can_also_be_typed(page: Page, many: str) -> None:
+    dialog = open_formula_menu(page, f"{many}/explore?query=suite%3Dfew%7Crest")
+    dialog.get_by_label("Combine them").select_option("geometric mean")
+    dialog.get_by_label("Group them").select_option("a line for each suite")
+    written = 'geo(filter("suite=few|rest"), "suite")'
+    expect(dialog.locator("output")).to_have_text(written)
+    dialog.get_by_role("button", name="Plot").click()
+    expect(page.get_by_text("2 lines", exact=True)).to_be_visible()
+    expect(page.locator(".legend")).to_contain_text("suite=few")
+    page.get_by_role("button", name="Clear", exact=True).click()
+    page.locator("#formula").fill(written)
+    page.locator("#formula").press("Enter")
+    expect(page.get_by_text("2 lines", exact=True)).to_be_visible()
+
+
+def test_a_formula_of_the_menu_can_be_changed_and_an_error_names_its_place(
+    page: Page, many: str, expected_errors: list[str]
+) -> None:
+    expected_errors.append("400 (Bad Request)")
+    dialog = open_formula_menu(page, f"{many}/explore?query=suite%3Dfew")
+    dialog.get_by_label("Compare with a second query").select_option("divided by")
+    dialog.get_by_label("Second query", exact=True).fill("suite=")
+    dialog.get_by_role("button", name="Write it into the field").click()
+    field = page.locator("#formula")
+    expect(field).to_have_value('ave(filter("suite=few")) / ave(filter("suite="))')
+    expect(field).to_be_focused()
+    field.press("Enter")
+    expect(page.locator("#formula-error")).to_contain_text("(column 39)")
+    field.fill('ave(filter("suite=few"), "os")')
+    field.press("Enter")
+    expect(page.locator("#formula-error")).to_contain_text("no trace has the param 'os' to group by")
+
+
+def test_the_menu_of_formulas_breaks_no_rule_of_accessibility(page: Page, many: str) -> None:
+    dialog = open_formula_menu(page, f"{many}/explore")
+    dialog.get_by_label("Compare with a second query").select_option("minus")
+    assert violations(page) == []

@@ -112,6 +112,32 @@ def test_ids_of_calculated_traces_begin_with_the_sign_and_nest_without_it() -> N
         assert evaluate(formula, lambda _: traces).ids == (identity,)
 
 
+def test_a_fold_by_params_gives_a_trace_for_each_group() -> None:
+    found = evaluate('sum(filter(""), "config")', _grid)
+    assert found.ids == ('@sum(filter(""), "config") of ,config=565,', '@sum(filter(""), "config") of ,config=gpu,')
+    assert found.values.tolist() == [[4.0, 6.0], [30.0, 50.0]]
+    assert evaluate('sum(filter(""), "arch", "config")', _grid).values.tolist() == _GRID.values.tolist()
+
+
+def test_folds_by_params_are_paired_by_these() -> None:
+    found = evaluate('ave(filter("gpu"), "arch") / ave(filter("565"), "arch")', _grid)
+    assert found.origins == (",arch=arm,", ",arch=x86,")
+    assert found.values.tolist() == [[10.0, 5.0], [20 / 3, 10.0]]
+
+
+def test_traces_without_the_param_are_in_no_group() -> None:
+    traces = Traces((",a=1,b=2,", ",a=1,"), np.array([[1.0], [5.0]]))
+    assert evaluate('max(filter(""), "b")', lambda _: traces).values.tolist() == [[1.0]]
+    assert len(evaluate('max(filter(""), "b")', lambda _: _traces())) == 0
+
+
+@pytest.mark.parametrize("fold", ["ave", "sum", "min", "max", "std", "count", "geo"])
+def test_a_group_has_the_values_of_the_fold_of_its_traces(fold: str) -> None:
+    groups = evaluate(f'{fold}(filter(""), "arch")', _grid).values
+    for row, arch in zip(groups, ("arm", "x86"), strict=True):
+        assert row.tolist() == evaluate(f'{fold}(filter("arch={arch}"))', _grid).values[0].tolist()
+
+
 def test_a_column_without_values_folds_to_missing_and_counts_as_nought() -> None:
     traces = _traces(a=[1.0, _NAN], b=[3.0, _NAN])
     for name, value in (("ave", 2), ("sum", 4), ("min", 1), ("max", 3), ("geo", 3**0.5), ("std", 1)):
@@ -138,6 +164,9 @@ def test_overflow_is_missing() -> None:
     [
         ("", 1, "the end of the formula where a function"),
         ("ave(2)", 5, "a number where traces are expected"),
+        ('ave(filter(""), 2)', 17, "ave groups by names of params"),
+        ('ave(filter(""), "name", "os")', 25, "no trace has the param 'os' to group by"),
+        ('ave(ave(filter("")), "arch")', 22, "no trace has the param 'arch' to group by"),
         ('ave("a")', 5, "a text where traces are expected"),
         ("3 + 4", 1, "a number where traces are expected"),
         ('nosuch(filter(""))', 1, "there is no function 'nosuch'"),

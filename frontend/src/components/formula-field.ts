@@ -6,7 +6,7 @@ import type { ApiError } from "../api/client";
 import { PageElement } from "../page-element";
 import { columnError, columnOf } from "../templates/column-error";
 
-/** Sends the formula as the detail of `kp-formula`. */
+/** Sends the formula as the detail of `kp-formula`, and `kp-menu` when the menu of formulas is asked for. */
 @customElement("kp-formula-field")
 export class FormulaField extends PageElement {
   @property({ attribute: false }) error: ApiError | undefined;
@@ -25,6 +25,13 @@ export class FormulaField extends PageElement {
 
   override focus(): void {
     this.input?.focus();
+  }
+
+  /** Write a formula into the field, for the user to go on with. */
+  write(formula: string): void {
+    if (!this.input) return;
+    this.input.value = formula;
+    this.input.focus();
   }
 
   /** Empty the field after its formula was plotted. */
@@ -50,6 +57,15 @@ export class FormulaField extends PageElement {
           @keydown=${(event: KeyboardEvent) => this.onKeydown(event)}
         /><kbd aria-hidden="true">f</kbd></label
       >
+      <button
+        type="button"
+        class="button"
+        aria-haspopup="dialog"
+        title="Choose what to calculate (F)"
+        @click=${() => this.dispatchEvent(new CustomEvent("kp-menu"))}
+      >
+        Menu
+      </button>
       <button class="button">Plot the formula</button>
       <div id="formula-error" class="formula-error" role="alert">
         ${this.error ? columnError(this.formula, this.error) : nothing}

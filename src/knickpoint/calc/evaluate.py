@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from knickpoint.calc.folds import FOLDS
 from knickpoint.calc.functions import PER_TRACE, divide, normalised
 from knickpoint.calc.grammar import Binary, Call, Negative, Node, Number, Text, parse
-from knickpoint.calc.pairing import pair
+from knickpoint.calc.pairing import origin_params, pair
 from knickpoint.calc.tokens import formula_error
 from knickpoint.calc.traces import Checkpoint, Traces, formula_id, plain
 from knickpoint.model.errors import QueryError
+from knickpoint.model.params import encode_key
 
 __all__ = ["FUNCTIONS", "Source", "evaluate", "queries_of"]
 
@@ -31,6 +32,9 @@ _OPERATORS: Final[dict[str, Callable[[NDArray[np.float64], NDArray[np.float64]],
     "*": lambda left, right: left * right,
     "/": divide,
 }
+
+_MOST_GROUPING: Final = 16
+"""Params that one call groups by."""
 
 _MOST_NAMED: Final = 100_000_000
 """Characters of the names of joined traces."""
@@ -103,8 +107,9 @@ class _Evaluation:
             (argument,) = self.arguments(call, 1, 1)
             return self.traces(argument).map_values(*PER_TRACE[call.name], self.checkpoint)
         if call.name in _FOLDED:
-            (argument,) = self.arguments(call, 1, 1)
-            return self.folded(call, self.traces(argument))
+            argument, *params = self.arguments(call, 1, 1 + _MOST_GROUPING)
+            traces = self.traces(argument)
+            return self.grouped(call, traces, params) if params else self.folded(call, traces)
         raise self.error_at(call, f"there is no function {call.name!r}", f"The functions are: {', '.join(FUNCTIONS)}.")
 
     def source(self, call: Call, source: Source) -> Traces:
@@ -132,6 +137,31 @@ class _Evaluation:
             return traces
         folded = traces.fold_values(FOLDS[_FOLDED[call.name]], self.checkpoint)
         return Traces((formula_id(self.text(call)),), folded[None, :])
+
+    def grouped(self, call: Call, traces: Traces, params: Sequence[Node]) -> Traces:
+        """Return one trace for each group of ``traces`` that agree in ``params``, which the call names as texts."""
+        names: list[str] = []
+        rows = origin_params(traces)
+        known = {name for row in rows for name in row}
+        for node in params:
+            if not isinstance(node, Text):
+                raise self.error_at(node, f"{call.name} groups by names of params", f'Write {call.name}(…, "name").')
+            if rows and node.value not in known:
+                remedy = f"The params are: {', '.join(sorted(known))}." if known else "Group before you combine traces."
+                raise self.error_at(node, f"no trace has the param {node.value!r} to group by", remedy)
+            names.append(node.value)
+        groups: dict[str, list[int]] = {}
+        for index, row in enumerate(rows):
+            if all(name in row for name in names):
+                groups.setdefault(encode_key({name: row[name] for name in names}), []).append(index)
+        if not rows:
+            return traces
+        keys = tuple(sorted(groups))
+        values = np.empty((len(keys), traces.values.shape[1]), dtype=np.float64)
+        for at, key in enumerate(keys):
+            group = Traces(tuple(traces.ids[index] for index in groups[key]), traces.values[groups[key]])
+            values[at] = group.fold_values(FOLDS[_FOLDED[call.name]], self.checkpoint)
+        return Traces(tuple(formula_id(f"{self.text(call)} of {key}") for key in keys), values, keys)
 
     def negative(self, node: Negative) -> Value:
         value = self.value(node.value)

@@ -21,6 +21,8 @@ import { countText } from "../../text/numbers";
 import { ExploreData, type ExploreHost } from "./data";
 import { savePlot, type ExportFormat } from "./export";
 import { renderFacets } from "./facets";
+import "./formula-dialog";
+import type { FormulaDialog, WrittenFormula } from "./formula-dialog";
 import { renderPlot } from "./plot";
 import { omittedText, toggledTrace } from "./plot-selection";
 import { exploreShortcuts, type KeyboardActions } from "./shortcuts";
@@ -41,6 +43,7 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
   @state() private isQuerying = false;
   @state() private formulaFailure: FormulaFailure | undefined;
   @query("kp-chart") private readonly chart!: Chart | null;
+  @query("kp-formula-dialog") private readonly formulaDialog!: FormulaDialog | null;
   @query("kp-formula-field") private readonly formulaField!: FormulaField | null;
 
   readonly data = new ExploreData(this);
@@ -174,6 +177,20 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
     this.updateRoute({ ...selection, formulas: others, keys: "" }, "replace");
   }
 
+  openFormulaMenu(): void {
+    const facets = this.data.facets?.facets ?? [];
+    this.formulaDialog?.open(
+      this.route.query,
+      facets.map(({ name }) => name),
+    );
+  }
+
+  /** Plot a formula of the menu, or write it into the field, where an error in it is shown as well. */
+  private useFormula({ formula, plot }: WrittenFormula): void {
+    if (plot) this.enterFormula(formula);
+    else this.formulaField?.write(formula);
+  }
+
   focusFormula(): void {
     this.formulaField?.focus();
   }
@@ -260,7 +277,11 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
         .error=${formulaFailure?.error}
         .formula=${formulaFailure?.formula ?? ""}
         @kp-formula=${(event: CustomEvent<string>) => this.enterFormula(event.detail)}
+        @kp-menu=${() => this.openFormulaMenu()}
       ></kp-formula-field>
+      <kp-formula-dialog
+        @kp-written=${({ detail }: CustomEvent<WrittenFormula>) => this.useFormula(detail)}
+      ></kp-formula-dialog>
       ${error ? errorNotice(error, () => this.data.reload()) : nothing} ${renderPlot(this)}
       ${this.isQuerying ? renderQueryDialog(this, () => (this.isQuerying = false)) : nothing}
       <div class="explore-columns">
