@@ -288,7 +288,7 @@ def test_a_formula_of_the_menu_can_be_changed_and_an_error_names_its_place(
     expect(page.locator("#formula-error")).to_contain_text("(column 39)")
     field.fill('ave(filter("suite=few"), "os")')
     field.press("Enter")
-    expect(page.locator("#formula-error")).to_contain_text("no trace has the param 'os' to group by")
+    expect(page.locator("#formula-error")).to_contain_text("No trace has the param 'os' to group by")
 
 
 def test_the_menu_of_formulas_breaks_no_rule_of_accessibility(page: Page, many: str) -> None:
