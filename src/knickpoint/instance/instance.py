@@ -19,7 +19,7 @@ from knickpoint.instance.detection_runner import detection_runner
 from knickpoint.model.alert import Alert
 from knickpoint.model.errors import ConfigError, StoreError
 from knickpoint.outgoing import OutgoingRule
-from knickpoint.store import Store, create_store, open_store
+from knickpoint.store import Replicas, Store, create_store, open_store
 from knickpoint.work import Runner
 
 __all__ = [
@@ -95,8 +95,24 @@ class Instance:
         """
         return detection_runner(self.config.work, self.directory)
 
+    @cached_property
+    def replicas(self) -> Replicas:
+        """The servers that may answer reads in place of the primary; asked when somebody reads.
+
+        Raises:
+            StoreError: the name of a server cannot be read, or the store is embedded.
+        """
+        settings = self.config.store
+
+        def prepare(store: Store) -> None:
+            store.traces.set_directions(self.store.traces.directions)
+
+        return Replicas(self.store, store_location(settings, self.directory), settings.replicas, prepare)
+
     def close(self) -> None:
-        """Close the store, and end what detects elsewhere."""
+        """Close the store and its replicas, and end what detects elsewhere."""
+        if "replicas" in self.__dict__:
+            self.replicas.close()
         if "runner" in self.__dict__:
             self.runner.close()
         self.store.close()

@@ -28,6 +28,7 @@ from knickpoint.server.known_parameters import check_parameters
 from knickpoint.server.link_pages import add_link_pages
 from knickpoint.server.parameter_texts import check_texts, describe_texts
 from knickpoint.server.process_metrics import ProcessMetrics
+from knickpoint.server.replica_reads import OwnWrites
 from knickpoint.server.request_guard import RequestGuard
 from knickpoint.server.request_ids import RequestIds
 from knickpoint.server.request_limits import RequestLimits, limit_request
@@ -146,6 +147,7 @@ def create_app(
         clock: the time, in UTC, by which sessions expire.
 
     Raises:
+        StoreError: a server of `replicas` cannot be read, or the store is embedded.
         ConfigError: people are to sign in, and a library or the key of the sessions is missing or cannot be used.
     """
     config = instance.config
@@ -164,6 +166,8 @@ def create_app(
     if whole:
         add_link_pages(app, instance, clock=clock)
         add_pages(app)
+    if instance.replicas:
+        app.add_middleware(OwnWrites, instance=instance)
     app.add_middleware(AuditAddress, proxies=config.server.proxies)
     app.add_middleware(GZipMiddleware, minimum_size=1024, compresslevel=5)
     app.add_middleware(

@@ -13,6 +13,7 @@ from knickpoint.store.points.retention import Forgotten
 from knickpoint.store.points.run_records import Receipt, Run, RunHead, RunKind, RunPoint, RunWrite, ValueChanges
 from knickpoint.store.points.runs import Runs
 from knickpoint.store.points.stored_samples import PointSamples
+from knickpoint.store.replicas import Replicas
 from knickpoint.store.store import Store, create_store, open_store, restore
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "Quarantined",
     "Receipt",
     "RecordedCommits",
+    "Replicas",
     "Run",
     "RunHead",
     "RunKind",

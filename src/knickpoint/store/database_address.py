@@ -12,11 +12,26 @@ from sqlalchemy.exc import ArgumentError
 from knickpoint.model.errors import StoreError
 from knickpoint.model.secrets import without_secrets
 
-__all__ = ["location_url", "shown"]
+__all__ = ["location_url", "replica_location", "shown"]
 
 _SEVERAL_HOSTS: Final = re.compile(
     r"(?P<before>postgresql[^:/]*://(?:[^/?]*@)?)(?P<hosts>[^@/?]*,[^@/?]*)(?P<after>(?:[/?].*)?)", re.DOTALL
 )
+_NO_SERVER: Final = frozenset("/?#@, ")
+"""Characters of an address that no name of a single server has."""
+
+_SERVER_OPTIONS: Final = frozenset({"host", "port", "hostaddr", "target_session_attrs"})
+"""The options of an address that say which server is used."""
+
+_REPLICA_LIMITS: Final = {
+    "connect_timeout": "2",
+    "keepalives_idle": "1",
+    "keepalives_interval": "1",
+    "keepalives_count": "2",
+    "tcp_user_timeout": "3000",
+}
+"""When a replica is given up: sooner than the primary, which answers in its place."""
+
 _HOST: Final = re.compile(r"(\[(?P<literal>[^\]]+)\]|(?P<name>[^:\[\]]+))(:(?P<port>\d+))?")
 
 
@@ -62,6 +77,28 @@ def shown(url: URL) -> str:
         names = [_joined(name, port) for name, port in zip(names, ports, strict=True)]
     user, at, rest = kept.render_as_string().partition("://")[2].rpartition("@")
     return f"{url.get_backend_name()}://{user}{at}{','.join(names)}{rest}"
+
+
+def replica_location(location: str | Path, server: str) -> str:
+    """Return the address of the same store on another server, ``host`` or ``host:port``.
+
+    User, password, database and options are those of ``location``; without a port, PostgreSQL's own is used.
+
+    Raises:
+        StoreError: ``location`` is not on PostgreSQL, or the server cannot be read.
+    """
+    url = location_url(location)
+    found = _HOST.fullmatch(server.strip())
+    if url.get_backend_name() != "postgresql" or found is None or not _NO_SERVER.isdisjoint(server):
+        raise StoreError(
+            f"{server!r} cannot be a replica of the store",
+            where=without_secrets(str(location)),
+            remedy="A store on PostgreSQL has replicas: write each as host or host:port.",
+        )
+    host, port = found["literal"] or found["name"], int(found["port"] or 5432)
+    options = {name: value for name, value in url.query.items() if name not in _SERVER_OPTIONS}
+    named = url.set(drivername="postgresql", host=host, port=port, query={**_REPLICA_LIMITS, **options})
+    return named.render_as_string(hide_password=False)
 
 
 def _address(plain: str) -> URL:

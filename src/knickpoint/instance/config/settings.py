@@ -49,9 +49,12 @@ class StoreSettings:
     Attributes:
         location: path of an SQLite file, relative to the instance, or `postgresql://…`. Of several servers, as in
             `postgresql://db-1,db-2/knickpoint`, the primary is used.
+        replicas: servers that follow the primary, as in `["db-2", "db-3:5433"]`. What the dashboard and the API read, these answer
+            as far as they have come; everything else of their address is as in `location`.
     """
 
     location: str = address_with_secret("knickpoint.db")
+    replicas: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

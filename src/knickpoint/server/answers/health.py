@@ -97,7 +97,11 @@ def read_health(instance: Instance, visible: VisibleRepositories, now: datetime 
         StoreError: the store cannot be read.
     """
     workers = list_workers(instance, visible, now or datetime.now(UTC))
-    troubles = [*_alert_troubles(list_alerts(instance, visible)), *_worker_troubles(workers)]
+    troubles = [
+        *_alert_troubles(list_alerts(instance, visible)),
+        *_worker_troubles(workers),
+        *instance.replicas.problems(),
+    ]
     known = visible.caller.grants.allow_somewhere(Permission.READ)
     return HealthAnswer(
         status="troubled" if troubles else "ok",

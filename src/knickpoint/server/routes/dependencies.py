@@ -8,6 +8,7 @@ from fastapi import Depends, Path, Query, Request
 
 from knickpoint.instance import Instance
 from knickpoint.server.callers import Reader
+from knickpoint.server.replica_reads import reading_instance
 from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.store import Store
 
@@ -16,6 +17,7 @@ __all__ = [
     "FirstPosition",
     "LastPosition",
     "LineName",
+    "PrimaryInstance",
     "RepositoryName",
     "RequestInstance",
     "RequestStore",
@@ -24,10 +26,14 @@ __all__ = [
 ]
 
 
-async def _instance(request: Request) -> Instance:
+async def _primary(request: Request) -> Instance:
     instance = request.app.state.instance
     assert isinstance(instance, Instance)
     return instance
+
+
+async def _instance(request: Request, instance: Annotated[Instance, Depends(_primary)]) -> Instance:
+    return await reading_instance(request, instance)
 
 
 async def _store(instance: Annotated[Instance, Depends(_instance)]) -> Store:
@@ -41,7 +47,12 @@ async def _visible(caller: Reader, instance: Annotated[Instance, Depends(_instan
 MOST: Final = 2**53
 """The greatest id or position: the greatest integer that JavaScript holds exactly."""
 
+PrimaryInstance = Annotated[Instance, Depends(_primary)]
+"""The instance with the primary of its store, for what is said about the state of a process."""
+
 RequestInstance = Annotated[Instance, Depends(_instance)]
+"""The instance; a replica of its store may answer what is read."""
+
 RequestStore = Annotated[Store, Depends(_store)]
 """The store, for routes about what belongs to no repository: tokens, the audit log, settings of people."""
 

@@ -10,7 +10,7 @@ from fastapi.responses import PlainTextResponse
 from knickpoint.model.service_part import ServicePart
 from knickpoint.server.answers import health, metrics
 from knickpoint.server.callers import RequestCaller
-from knickpoint.server.routes.dependencies import RequestInstance, Visible
+from knickpoint.server.routes.dependencies import PrimaryInstance, RequestInstance, Visible
 from knickpoint.server.schemas.health import HealthAnswer, ReadyAnswer, VersionAnswer
 from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.version import __version__
@@ -23,7 +23,7 @@ _PROMETHEUS_TEXT: Final = "text/plain; version=0.0.4"
 
 
 @router.get("/health")
-def read_health(caller: RequestCaller, instance: RequestInstance) -> HealthAnswer:
+def read_health(caller: RequestCaller, instance: PrimaryInstance) -> HealthAnswer:
     """Return whether the store can be read, the workers work and the alerts run.
 
     Everybody learns the status, as load balancers need it; who may read also learns what is wrong.
@@ -32,7 +32,7 @@ def read_health(caller: RequestCaller, instance: RequestInstance) -> HealthAnswe
 
 
 @router.get("/ready")
-def read_ready(caller: RequestCaller, request: Request, instance: RequestInstance) -> ReadyAnswer:
+def read_ready(caller: RequestCaller, request: Request, instance: PrimaryInstance) -> ReadyAnswer:
     """Return which parts this process runs: 503 while the store cannot be read, or after a newer version has migrated it.
 
     `/health` says more, and needs more: a worker that fails is no reason to take this process out of service. `/version`

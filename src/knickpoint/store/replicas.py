@@ -1,0 +1,202 @@
+"""Read from PostgreSQL servers that follow the primary, as far as they have come.
+
+A replica repeats the log of the primary, a moment later. So it may answer who has seen nothing newer than what it repeated:
+each answer to a write gives the position of the log behind that write, and each read names the position that it must see.
+A replica has a store object of its own, because what a store keeps in memory may not be newer than what it reads.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import count
+from typing import Final
+
+from sqlalchemy import text
+
+from knickpoint.model.errors import StoreError
+from knickpoint.store.database import Database
+from knickpoint.store.database_address import replica_location
+from knickpoint.store.schema import HEAD
+from knickpoint.store.store import Store
+
+__all__ = ["MOST_BEHIND_SECONDS", "Replicas"]
+
+MOST_BEHIND_SECONDS: Final = 20.0
+"""A replica answers if it has repeated what the primary had written this long ago."""
+
+_CHECK_SECONDS: Final = 1.0
+"""How often the primary is asked how far it has come, and each replica whether it is there, while anybody reads."""
+
+_MOST_TARGETS: Final = 64
+
+_WRITTEN: Final = text("SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint")
+_REPEATED: Final = text(
+    "SELECT pg_is_in_recovery(), coalesce(pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0'), 0)::bigint,"
+    " (SELECT max(version_num) FROM alembic_version)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    """Where a server stands: whether it follows another one, how far it has come, and the schema of its store."""
+
+    follows: bool
+    position: int
+    schema: str
+
+
+class _Replica:
+    """One server, its store, and what is wrong with it: "" where it may answer."""
+
+    def __init__(self, server: str, location: str, prepare: Callable[[Store], None]) -> None:
+        self.server = server
+        self.problem = ""
+        self.gone = False
+        self._location = location
+        self._prepare = prepare
+        self.store = self._made()
+        self._position = 0
+
+    def standing(self) -> _Standing:
+        """Ask the server where it stands.
+
+        Raises:
+            StoreError: it does not answer.
+        """
+        before = self._position
+        try:
+            with self.store.database.reading() as connection:
+                follows, position, schema = connection.execute(_REPEATED).one()
+        except StoreError:
+            self.gone = True
+            raise
+        # A server that came back, or was made anew, may have less than what its store object remembers.
+        if self.gone or position < before:
+            self._renew()
+        self.gone, self._position = False, int(position)
+        return _Standing(bool(follows), int(position), str(schema))
+
+    def close(self) -> None:
+        """Close its connections."""
+        self.store.close()
+
+    def _renew(self) -> None:
+        before, self.store = self.store, self._made()
+        before.close()  # connections in use are closed when they are given back
+
+    def _made(self) -> Store:
+        store = Store(Database(self._location))
+        self._prepare(store)
+        return store
+
+
+class Replicas:
+    """The replicas of a store, which answer in turn; safe to use from many threads.
+
+    Nothing is asked before the first read, and nothing while nobody reads. Then the primary answers the first read.
+    """
+
+    def __init__(
+        self,
+        primary: Store,
+        location: str,
+        servers: Sequence[str],
+        prepare: Callable[[Store], None] = lambda _: None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Name the ``servers``; ``prepare`` sets up the store object of each.
+
+        Raises:
+            StoreError: a server cannot be read.
+        """
+        self._primary = primary
+        self._replicas = [_Replica(each, replica_location(location, each), prepare) for each in servers]
+        self._clock = clock
+        self._targets: deque[tuple[float, int]] = deque(maxlen=_MOST_TARGETS)
+        self._turn = count()
+        self._checking = threading.Lock()
+
+    def __bool__(self) -> bool:
+        """Return whether there are any."""
+        return bool(self._replicas)
+
+    def written(self) -> int:
+        """Return the position in the log behind everything that was written until now.
+
+        Raises:
+            StoreError: the primary does not answer.
+        """
+        with self._primary.database.reading() as connection:
+            return int(connection.execute(_WRITTEN).scalar_one())
+
+    def store_for(self, position: int) -> Store | None:
+        """Return the store of a replica that has repeated the log up to ``position``; None where the primary has to answer."""
+        found = self._chosen(position)
+        if self._replicas:
+            self._check_soon()
+        return found
+
+    def _chosen(self, position: int) -> Store | None:
+        """Return the store of the first replica, from the one whose turn it is, that has come far enough."""
+        first = next(self._turn)
+        for number in range(len(self._replicas)):
+            replica = self._replicas[(first + number) % len(self._replicas)]
+            if replica.gone:
+                continue
+            with suppress(StoreError):
+                standing = replica.standing()
+                if standing.position >= position and self._may_answer(standing):
+                    return replica.store
+        return None
+
+    def check(self) -> None:
+        """Ask the primary how far it has come, and each replica where it stands."""
+        with self._checking:
+            with suppress(StoreError):
+                self._targets.append((self._clock(), self.written()))
+            for replica in self._replicas:
+                try:
+                    replica.problem = self._problem(replica.standing())
+                except StoreError as error:
+                    replica.problem = f"does not answer: {error.message}"
+
+    def problems(self) -> list[str]:
+        """Return what is wrong with which replica now; the primary answers in its place."""
+        if not self._replicas:
+            return []
+        self.check()
+        return [f"replica {each.server} {each.problem}" for each in self._replicas if each.problem]
+
+    def close(self) -> None:
+        """Close the connections to all replicas."""
+        for replica in self._replicas:
+            replica.close()
+
+    def _check_soon(self) -> None:
+        """Have another thread check, unless that was done lately or is under way: a server that is cut off lets it wait."""
+        recent = bool(self._targets) and self._clock() - self._targets[-1][0] < _CHECK_SECONDS
+        if not recent and not self._checking.locked():
+            threading.Thread(target=self.check, name="knickpoint-replicas", daemon=True).start()
+
+    def _may_answer(self, standing: _Standing) -> bool:
+        return standing.follows and standing.schema >= HEAD and self._keeps_up(standing)
+
+    def _keeps_up(self, standing: _Standing) -> bool:
+        oldest = self._clock() - MOST_BEHIND_SECONDS
+        return any(moment >= oldest and position <= standing.position for moment, position in list(self._targets))
+
+    def _problem(self, standing: _Standing) -> str:
+        """Return why a server may not answer; one that was promoted may not, and nothing is wrong with it."""
+        if not standing.follows:
+            return ""
+        if standing.schema < HEAD:
+            return f"has schema {standing.schema} still, and {HEAD} is needed"
+        oldest = self._clock() - MOST_BEHIND_SECONDS
+        behind = any(moment < oldest and position > standing.position for moment, position in list(self._targets))
+        return f"is more than {MOST_BEHIND_SECONDS:.0f} s behind the primary" if behind else ""
