@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import pytest
+from sqlalchemy import Engine, event
 
 from knickpoint.model.announcement import Announcement, AnnouncementKind, AnnouncementRule
 from knickpoint.model.errors import StoreError
@@ -80,6 +81,31 @@ def test_a_regression_of_several_traces_is_announced_once(world: World) -> None:
     values = levels((20, 10.0), (9, 12.0))
     feed(world, {"parse": values, "render": [*values[:20], math.nan, *values[21:]], "write": values}, first=20)
     assert kinds(world) == [WORSE]
+
+
+@pytest.fixture
+def asked() -> Iterator[list[str]]:
+    """Collect the statements that any database gets."""
+    statements: list[str] = []
+
+    def listen(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        statements.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", listen)
+    yield statements
+    event.remove(Engine, "before_cursor_execute", listen)
+
+
+def test_a_run_reads_the_values_around_each_change_once_and_not_for_each_change_beside_it(
+    world: World, asked: list[str]
+) -> None:
+    changes = 12
+    world.measure({f"t{k}": levels((10 + 5 * k, 10.0), (70 - 5 * k, 12.0)) for k in range(changes)})
+    asked.clear()
+    run(world)
+    assert len(kinds(world)) == changes
+    values = [statement for statement in asked if "FROM segment" in statement]
+    assert changes <= len(values) < 3 * changes
 
 
 def test_running_again_announces_nothing(world: World) -> None:

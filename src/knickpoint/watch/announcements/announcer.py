@@ -169,7 +169,8 @@ class _Announcer:
         It has no live member in the same traces: two changes of a trace are two.
         """
         traces = {point.trace_id for point in joining.points}
-        for chain in sorted(self.chains):
+        open_chains: dict[int, Announcement] = {}
+        for chain in self.chains:
             last = self.chains[chain][-1]
             live = [point for point in self.members[chain] if point.condition is not Condition.GONE]
             if (
@@ -178,10 +179,9 @@ class _Announcer:
                 and last.kind not in OVER
                 and last.condition is not Condition.RECOVERED
                 and traces.isdisjoint(point.trace_id for point in live)
-                and any(self.places.same_place(point, last) for point in joining.points)
             ):
-                return chain
-        return 0
+                open_chains[chain] = last
+        return self.places.first_at_place(joining.points, open_chains)
 
     def _open(
         self,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from knickpoint.model.announcement import Announcement
 from knickpoint.model.regression import ChangePoint, Condition, SuspectRange
@@ -19,6 +21,12 @@ __all__ = ["NEAR", "Places"]
 
 NEAR: Final = 50
 """Commits around a change in which a chain that may name its place already is looked for."""
+
+_BLOCK: Final = 1024
+"""Change points whose traces are read at a time."""
+
+Measured = Mapping[tuple[str, int], NDArray[np.int64]]
+"""The positions at which traces have values, ascending, by the name of the line and the trace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,26 +71,51 @@ class Places:
             return False
         return not self.overlaps(point.suspect_range, last.suspect_range) and self._beyond(point, last)
 
-    def same_place(self, point: ChangePoint, last: Announcement) -> bool:
-        """Return whether ``point`` lies in the range that ``last`` names, or as near as identity allows a point to move.
+    def first_at_place(self, points: Sequence[ChangePoint], chains: Mapping[int, Announcement]) -> int:
+        """Return the first of ``chains`` at the place of one of ``points``, 0 for none; each has its last announcement.
 
-        Nearer than :data:`~knickpoint.watch.identity.point_matching.REACH` values, and within both intervals of location.
+        A point is there if it lies in the range that the announcement names, or as near as identity allows a point to move:
+        nearer than :data:`~knickpoint.watch.identity.point_matching.REACH` values, and within both intervals of location.
         """
-        reach = min(REACH, point.interval, last.interval)
-        return self.overlaps(point.suspect_range, last.suspect_range) or self._between(point, last) <= reach
+        found = 0
+        for block in _blocks(points) if chains else ():
+            measured = self._measured(block)
+            earlier = (chain for chain in sorted(chains) if not found or chain < found)
+            found = next((chain for chain in earlier if self._is_at(chains[chain], block, measured)), found)
+        return found
+
+    def _is_at(self, last: Announcement, points: Sequence[ChangePoint], measured: Measured) -> bool:
+        return any(
+            self.overlaps(point.suspect_range, last.suspect_range)
+            or self._between(point, last, measured) <= min(REACH, point.interval, last.interval)
+            for point in points
+        )
+
+    def _measured(self, points: Iterable[ChangePoint]) -> Measured:
+        """Return the positions at which the traces of ``points`` have values, read at once."""
+        ids: dict[str, set[int]] = defaultdict(set)
+        for point in points:
+            ids[point.suspect_range.line].add(point.trace_id)
+        frames = self.store.frames
+        return {
+            (name, trace): np.flatnonzero(~np.isnan(values))
+            for name, line in ((name, self.lines.line(name)) for name in sorted(ids))
+            for part in frames.parts(line, sorted(ids[name]))
+            for trace, values in zip(part.tolist(), frames.values(line, part), strict=True)
+        }
 
     def _beyond(self, point: ChangePoint, last: Announcement) -> bool:
         """Return whether more values lie between ``point`` and the announced range than either interval of location."""
-        return self._between(point, last) > max(point.interval, last.interval)
+        return self._between(point, last, self._measured([point])) > max(point.interval, last.interval)
 
-    def _between(self, point: ChangePoint, last: Announcement) -> int:
+    def _between(self, point: ChangePoint, last: Announcement, measured: Measured) -> int:
         """Return how many values of the trace lie between ``point`` and the announced range."""
         line = self.lines.line(point.suspect_range.line)
         begin, end = self.bounds(last.suspect_range)
         position = line.positions.get(point.suspect_range.slot, end)
         first, behind = sorted((position, begin + 1 if position <= begin else end))
-        values = self.store.frames.values(line, [point.trace_id])[0]
-        return int((~np.isnan(values[first + 1 : behind + 1])).sum())
+        positions = measured[point.suspect_range.line, point.trace_id]
+        return int(np.searchsorted(positions, behind, "right") - np.searchsorted(positions, first, "right"))
 
     def bounds(self, suspect_range: SuspectRange) -> tuple[int, int]:
         """Return the positions of a suspect range on its line."""
@@ -118,3 +151,8 @@ class Places:
             begin, end = self.bounds(point.suspect_range)
             found.update(int(slot) for slot in slots[max(0, begin - NEAR) : end + NEAR])
         return found
+
+
+def _blocks(points: Sequence[ChangePoint]) -> Iterator[Sequence[ChangePoint]]:
+    for first in range(0, len(points), _BLOCK):
+        yield points[first : first + _BLOCK]
