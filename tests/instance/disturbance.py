@@ -6,20 +6,22 @@ import json
 import random
 import threading
 from collections import Counter
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import httpx
+from tests.instance.test_worker import Clock
+from tests.waiting import PAUSE
 
-from knickpoint.instance import Instance
+from knickpoint.ingest.context.sidecar import Sidecar
+from knickpoint.ingest.file_import import import_data
+from knickpoint.instance import Instance, Worker, create_instance
 from knickpoint.model.query import Query
 from knickpoint.model.regression import Status
 
-__all__ = ["PAUSE", "Visitors", "assert_decided", "assert_logged", "live", "results", "values"]
-
-PAUSE = threading.Event()
-"""Is never set: what waits for it lets time pass."""
+__all__ = ["Visitors", "assert_decided", "assert_logged", "live", "results", "undisturbed_instance", "values"]
 
 _STEP = 20
 _SECONDS = 15.0
@@ -31,6 +33,16 @@ def results(number: int) -> bytes:
     level = {name: 150.0 if number >= _STEP and name < "d" else 100.0 for name in "abcdef"}
     rows = [{"key": {"benchmark": n, "unit": "ms"}, "measurement": v + chance.random()} for n, v in level.items()]
     return json.dumps({"version": 1, "git_hash": f"CP:{1000 + number}", "results": rows}).encode()
+
+
+@contextmanager
+def undisturbed_instance(directory: Path, files: int) -> Iterator[Instance]:
+    """Import the same files into an instance of this process, and judge them."""
+    with create_instance(directory, repositories={"main": ""}, as_work=True) as instance:
+        for number in range(files):
+            import_data(instance, results(number), source=f"upload:{number}", stated=Sidecar(repository="main"))
+        Worker(instance, clock=Clock()).step()
+        yield instance
 
 
 def live(instance: Instance) -> list[tuple[str, int]]:

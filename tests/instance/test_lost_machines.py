@@ -14,24 +14,22 @@ from pathlib import Path
 import httpx
 import psycopg
 import pytest
-from tests.instance.disturbance import PAUSE, Visitors, assert_decided, live, results, values
+from tests.instance.disturbance import Visitors, assert_decided, live, undisturbed_instance, values
 from tests.instance.machines.network import Machine, Network, check_namespaces
-from tests.instance.test_worker import Clock
+from tests.instance.programs import KNICK
 from tests.store.conftest import Cluster
 from tests.store.conftest import own_cluster as own_cluster  # noqa: PLC0414  # a fixture
+from tests.waiting import PAUSE, wait_until
 
 from knickpoint.access.tokens import create_token
 from knickpoint.bisect.pool.certificates import make_certificate_files
-from knickpoint.ingest.context.sidecar import Sidecar
-from knickpoint.ingest.file_import import import_data
-from knickpoint.instance import CONFIG_FILE, Instance, Worker, create_instance, open_instance
+from knickpoint.instance import CONFIG_FILE, Instance, create_instance, open_instance
 from knickpoint.model.access import Permission
 from knickpoint.store import EventKind
 
 _ROUNDS = int(os.environ.get("KNICKPOINT_KILLS", "5"))
 _FILES = 30 * _ROUNDS + 40
 _PATIENCE_SECONDS = 120.0
-_KNICK = (sys.executable, "-c", "from knickpoint.cli import main; main()")
 _DASK = (sys.executable, "-m", "dask")
 
 _FIRST = (("primary", "kill"), ("worker-1", "cut"), ("nats", "kill"), ("dask", "kill"), ("primary", "cut"))
@@ -42,12 +40,9 @@ _PARTS = ("api", "worker-1", "worker-2", "primary", "standby", "nats", "dask")
 _LIMITS = "connect_timeout=2&keepalives_idle=1&keepalives_interval=1&keepalives_count=3&tcp_user_timeout=4000"
 
 
-def wait_until(what: str, is_so: Callable[[], bool]) -> None:
-    for _ in range(int(_PATIENCE_SECONDS / 0.2)):
-        if is_so():
-            return
-        PAUSE.wait(0.2)
-    raise AssertionError(f"after {_PATIENCE_SECONDS:.0f} s, it is not so: {what}")
+def in_time(what: str, is_so: Callable[[], bool]) -> None:
+    """Wait as long as a lost machine may take to come back."""
+    wait_until(what, is_so, seconds=_PATIENCE_SECONDS, every=0.2)
 
 
 @dataclass
@@ -84,7 +79,7 @@ class Databases:
 
     def follow(self) -> None:
         """Make the standby anew from the primary, and wait until it keeps up."""
-        wait_until("the primary answers", lambda: self._asks("SELECT NOT pg_is_in_recovery()"))
+        in_time("the primary answers", lambda: self._asks("SELECT NOT pg_is_in_recovery()"))
         shutil.rmtree(self.data(self.standby), ignore_errors=True)
         source = ("-h", self.machines[self.primary].address, "-U", "postgres")
         copy = ("-D", str(self.data(self.standby)), "-R", "-c", "fast", "--no-sync")
@@ -94,7 +89,7 @@ class Databases:
 
     def wait_for_standby(self) -> None:
         question = "SELECT count(*) > 0 FROM pg_stat_replication WHERE sync_state = 'sync' AND state = 'streaming'"
-        wait_until("the standby keeps up", lambda: self._asks(question))
+        in_time("the standby keeps up", lambda: self._asks(question))
 
     def promote(self) -> None:
         """Make the standby the primary. The old primary is off before, and follows afterwards."""
@@ -151,7 +146,7 @@ class Company:
             case part:
                 parts = "api" if part == "api" else "worker,ingest"
                 address = ("--host", machine.address, "--port", "8765")
-                machine.start(*_KNICK, "serve", "--only", parts, *address, directory=self.directory)
+                machine.start(*KNICK, "serve", "--only", parts, *address, directory=self.directory)
 
     def machines_of(self, part: str) -> list[str]:
         """Return the machines that a loss of ``part`` is about: of NATS two of three, so that it stands still."""
@@ -189,7 +184,7 @@ class Company:
         if part == "standby":
             PAUSE.wait(2)  # writes wait for it, which PostgreSQL itself shows
         else:
-            wait_until(f"{part} is shown as lost", lambda: self.shows(part))
+            in_time(f"{part} is shown as lost", lambda: self.shows(part))
         if part == "primary":
             self.databases.promote()
         else:
@@ -199,9 +194,9 @@ class Company:
 
     def wait_for_peace(self) -> None:
         for name in ("api", "worker-1", "worker-2"):
-            wait_until(f"{name} is ready", lambda name=name: self.is_ready(name))  # type: ignore[misc]
+            in_time(f"{name} is ready", lambda name=name: self.is_ready(name))  # type: ignore[misc]
         self.databases.wait_for_standby()
-        wait_until("nothing is wrong", lambda: self.troubles() == [])
+        in_time("nothing is wrong", lambda: self.troubles() == [])
 
 
 _TLS = {"ca-file": "authority.pem", "cert": "cluster.pem", "key": "cluster-key.pem"}
@@ -264,10 +259,7 @@ def company(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Company]
 @pytest.fixture
 def undisturbed(tmp_path: Path) -> Iterator[Instance]:
     """Import the same files into an instance of this process, and judge them."""
-    with create_instance(tmp_path / "calm", repositories={"main": ""}, as_work=True) as instance:
-        for number in range(_FILES):
-            import_data(instance, results(number), source=f"upload:{number}", stated=Sidecar(repository="main"))
-        Worker(instance, clock=Clock()).step()
+    with undisturbed_instance(tmp_path / "calm", _FILES) as instance:
         yield instance
 
 
@@ -281,11 +273,11 @@ def test_lost_machines_leave_what_an_undisturbed_run_leaves(company: Company, un
     for number in range(_ROUNDS):
         part, how = _FIRST[number] if number < len(_FIRST) else (company.chance.choice(_PARTS), "")
         company.lose(part, how or company.chance.choice(("kill", "cut")))
-    wait_until("all results are stored", lambda: visitors.wait(1))
+    in_time("all results are stored", lambda: visitors.wait(1))
     assert len(visitors.stored) == _FILES
     with open_instance(company.directory) as instance:
         outbox = instance.store.outbox
-        wait_until(
+        in_time(
             "all results are judged",
             lambda: all(
                 each.kind is not EventKind.TRACES_CHANGED or each.consumer != "main" for each in outbox.pending()

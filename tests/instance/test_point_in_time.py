@@ -11,6 +11,7 @@ from tests.instance.disturbance import live, results, values
 from tests.instance.test_worker import Clock
 from tests.store.conftest import Cluster, free_port
 from tests.store.conftest import own_cluster as own_cluster  # noqa: PLC0414  # a fixture
+from tests.waiting import wait_until
 
 from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.ingest.file_import import import_data
@@ -56,8 +57,7 @@ def restored(cluster: Cluster, base: Path, archived: Path, moment: str) -> Clust
     (base / "recovery.signal").touch()
     server = replace(cluster, data=base, port=free_port())
     server.start()
-    while ask(server, "SELECT pg_is_in_recovery()") == "True":
-        pass  # it repeats the last transactions
+    wait_until("it repeated the last transactions", lambda: ask(server, "SELECT pg_is_in_recovery()") == "False")
     return server
 
 
@@ -78,8 +78,7 @@ def test_an_instance_goes_back_to_the_moment_before_an_accident(own_cluster: Clu
     moment = ask(own_cluster, "SELECT clock_timestamp()")
     own_cluster.execute(_ACCIDENT, "lab")
     last = ask(own_cluster, "SELECT pg_walfile_name(pg_switch_wal())")
-    while not (archived / last).exists():
-        pass  # the server archives it at once
+    wait_until("the server archived the end of its log", (archived / last).exists)
     own_cluster.stop()
 
     server = restored(own_cluster, base, archived, moment)

@@ -5,40 +5,33 @@ from __future__ import annotations
 import os
 import random
 import signal
-import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
 import pytest
 from tests.instance.conftest import NatsServer, NewServer
-from tests.instance.disturbance import PAUSE, Visitors, assert_decided, live, results, values
-from tests.instance.test_worker import Clock
-from tests.store.conftest import Cluster
+from tests.instance.disturbance import Visitors, assert_decided, live, undisturbed_instance, values
+from tests.instance.programs import Programs
+from tests.store.conftest import Cluster, free_port
 from tests.store.conftest import cluster as cluster  # noqa: PLC0414  # a fixture
+from tests.waiting import PAUSE
 
-from knickpoint.ingest.context.sidecar import Sidecar
-from knickpoint.ingest.file_import import import_data
-from knickpoint.instance import CONFIG_FILE, Instance, Worker, create_instance, open_instance
+from knickpoint.instance import CONFIG_FILE, Instance, create_instance, open_instance
 from knickpoint.store import EventKind
 
 _ROUNDS = int(os.environ.get("KNICKPOINT_KILLS", "5"))
 _FILES = 8 * _ROUNDS + 40
-_CODE = "from knickpoint.cli import main; main()"
 _PATIENCE_SECONDS = 120.0
 
 
 @pytest.fixture
 def undisturbed(tmp_path: Path) -> Iterator[Instance]:
     """Import the same files into an instance of this process, and judge them."""
-    with create_instance(tmp_path / "calm", repositories={"main": ""}, as_work=True) as instance:
-        for number in range(_FILES):
-            import_data(instance, results(number), source=f"upload:{number}", stated=Sidecar(repository="main"))
-        Worker(instance, clock=Clock()).step()
+    with undisturbed_instance(tmp_path / "calm", _FILES) as instance:
         yield instance
 
 
@@ -50,7 +43,7 @@ class Service:
     cluster: Cluster
     nats: NatsServer
     port: int
-    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    programs: Programs
 
     @property
     def api(self) -> str:
@@ -58,9 +51,7 @@ class Service:
 
     def start(self, part: str) -> None:
         port = ["--port", str(self.port)] if part == "api" else []
-        command = [sys.executable, "-c", _CODE, "serve", "--only", part, *port]
-        with (self.directory / f"{part}.log").open("ab") as log:
-            self.processes[part] = subprocess.Popen(command, cwd=self.directory, stdout=log, stderr=log)
+        self.programs.serve(part, "--only", part, *port)
 
     def kill(self, what: str) -> None:
         """End ``what`` without a warning, and start it again."""
@@ -71,8 +62,7 @@ class Service:
             os.kill(int((self.cluster.data / "postmaster.pid").read_text().split()[0]), signal.SIGKILL)
             self._start_database()
         else:
-            self.processes[what].kill()
-            self.processes[what].wait()
+            self.programs.kill(what)
             self.start(what)
 
     def _start_database(self) -> None:
@@ -86,14 +76,14 @@ class Service:
 
     def revive(self) -> None:
         """Start again the parts that gave up by themselves, as a service manager does."""
-        for part, process in list(self.processes.items()):
+        for part, process in list(self.programs.running.items()):
             if process.poll() is not None:
                 self.start(part)
 
     def end(self) -> list[int]:
-        for process in self.processes.values():
+        for process in self.programs.running.values():
             process.terminate()
-        return [process.wait(60) for process in self.processes.values()]
+        return [self.programs.wait(part) for part in tuple(self.programs.running)]
 
 
 @pytest.fixture
@@ -106,15 +96,11 @@ def service(tmp_path: Path, cluster: Cluster, new_nats_server: NewServer) -> Ite
     create_instance(directory, store=cluster.url("killed"), repositories={"main": ""}, as_work=True).close()
     with (directory / CONFIG_FILE).open("a", encoding="utf-8") as config:
         config.write(f'[nats]\nurl = "{nats.url}"\n[worker]\nlease_seconds = 3\npoll_seconds = 0.1\n')
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        made = Service(directory, cluster, nats, probe.getsockname()[1])
+    made = Service(directory, cluster, nats, free_port(), Programs(directory))
     for part in ("api", "worker", "ingest"):
         made.start(part)
     yield made
-    for process in made.processes.values():
-        process.kill()
-        process.wait()
+    made.programs.kill()
     cluster.execute("DROP DATABASE killed WITH (FORCE)")
 
 

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import socket
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,21 +11,18 @@ from pathlib import Path
 import httpx
 import pytest
 from sqlalchemy import text
-from tests.instance.disturbance import PAUSE, Visitors, assert_logged, live, results, values
-from tests.instance.test_worker import Clock
-from tests.store.conftest import Cluster
+from tests.instance.disturbance import Visitors, assert_logged, live, undisturbed_instance, values
+from tests.instance.programs import Programs
+from tests.store.conftest import Cluster, free_port
 from tests.store.conftest import cluster as cluster  # noqa: PLC0414  # a fixture
+from tests.waiting import wait_until
 
 import knickpoint
-from knickpoint.ingest.context.sidecar import Sidecar
-from knickpoint.ingest.file_import import import_data
-from knickpoint.instance import CONFIG_FILE, Instance, Worker, create_instance, open_instance
+from knickpoint.instance import CONFIG_FILE, Instance, create_instance, open_instance
 from knickpoint.store import EventKind
 from knickpoint.store.schema import HEAD
 
 _FILES = 60
-_CODE = "from knickpoint.cli import main; main()"
-_SECONDS = 60.0
 _NEXT = f"{int(HEAD) + 1:04d}"
 
 _MIGRATION = """
@@ -49,14 +42,6 @@ def upgrade() -> None:
         op.add_column(table, sa.Column("region", sa.Text, nullable=False, server_default="north"))
     op.create_index("ix_worker_region", "worker", ["region"])
 """
-
-
-def wait_until(what: str, is_so: Callable[[], bool]) -> None:
-    for _ in range(int(_SECONDS / 0.1)):
-        if is_so():
-            return
-        PAUSE.wait(0.1)
-    raise AssertionError(f"after {_SECONDS:.0f} s, it is not so: {what}")
 
 
 def next_version(folder: Path, *, gentle: bool) -> Path:
@@ -79,18 +64,13 @@ class Deployment:
     """Processes of one or of two versions over one store."""
 
     directory: Path
-    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    programs: Programs
     ports: dict[str, int] = field(default_factory=dict)
 
     def start(self, name: str, version: Path | None = None) -> None:
         """Start API, worker and imports of a version, by default of the one under test."""
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.ports[name] = probe.getsockname()[1]
-        command = [sys.executable, "-c", _CODE, "serve", "--port", str(self.ports[name])]
-        variables = {**os.environ, "PYTHONPATH": str(version or "")}
-        with (self.directory / f"{name}.log").open("ab") as log:
-            self.processes[name] = subprocess.Popen(command, cwd=self.directory, env=variables, stdout=log, stderr=log)
+        self.ports[name] = free_port()
+        self.programs.serve(name, "--port", str(self.ports[name]), variables={"PYTHONPATH": str(version or "")})
 
     def api(self, name: str) -> str:
         return f"http://127.0.0.1:{self.ports[name]}/api/v1"
@@ -104,10 +84,6 @@ class Deployment:
         answer = self.ready(name)
         return answer is not None and answer.status_code == 200
 
-    def end(self, name: str) -> int:
-        self.processes[name].terminate()
-        return self.processes.pop(name).wait(_SECONDS)
-
 
 @pytest.fixture
 def deployment(tmp_path: Path, cluster: Cluster) -> Iterator[Deployment]:
@@ -116,21 +92,16 @@ def deployment(tmp_path: Path, cluster: Cluster) -> Iterator[Deployment]:
     create_instance(directory, store=cluster.url("versions"), repositories={"main": ""}, as_work=True).close()
     with (directory / CONFIG_FILE).open("a", encoding="utf-8") as config:
         config.write("[worker]\nlease_seconds = 5\npoll_seconds = 0.1\n")
-    made = Deployment(directory)
+    made = Deployment(directory, Programs(directory))
     yield made
-    for process in made.processes.values():
-        process.kill()
-        process.wait()
+    made.programs.kill()
     cluster.execute("DROP DATABASE versions WITH (FORCE)")
 
 
 @pytest.fixture
 def undisturbed(tmp_path: Path) -> Iterator[Instance]:
     """Import the same files with one version, and judge them."""
-    with create_instance(tmp_path / "calm", repositories={"main": ""}, as_work=True) as instance:
-        for number in range(_FILES):
-            import_data(instance, results(number), source=f"upload:{number}", stated=Sidecar(repository="main"))
-        Worker(instance, clock=Clock()).step()
+    with undisturbed_instance(tmp_path / "calm", _FILES) as instance:
         yield instance
 
 
@@ -162,7 +133,7 @@ def test_two_versions_take_results_and_decisions_side_by_side(
         old.stop()
         new.stop()
         assert [deployment.is_ready(name) for name in ("old", "new")] == [True, True]
-        assert [deployment.end(name) for name in ("old", "new")] == [0, 0]
+        assert [deployment.programs.end(name) for name in ("old", "new")] == [0, 0]
         assert (values(instance), live(instance)) == (values(undisturbed), live(undisturbed))
         for visitors in (old, new):
             assert_logged(instance, visitors)
@@ -184,5 +155,5 @@ def test_a_migration_that_older_programs_do_not_survive_stops_them_and_says_so(
     assert answer.status_code == 503
     assert f"has schema {_NEXT}, this version of Knickpoint knows up to {HEAD}" in answer.json()["error"]
     deployment.start("again")
-    assert deployment.processes.pop("again").wait(_SECONDS) == 2
-    assert f"this version of Knickpoint knows up to {HEAD}" in (deployment.directory / "again.log").read_text()
+    assert deployment.programs.wait("again") == 2
+    assert f"this version of Knickpoint knows up to {HEAD}" in deployment.programs.log("again").read_text()

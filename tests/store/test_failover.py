@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import text
 from tests.store.conftest import Cluster
+from tests.waiting import wait_until
 
 from knickpoint.model.errors import StoreError
 from knickpoint.store import create_store, open_store
@@ -67,8 +68,7 @@ def test_after_a_standby_was_promoted_an_open_store_writes_there(own_cluster: Cl
     with open_store(f"postgresql://postgres@127.0.0.1:{standby.port},127.0.0.1:{own_cluster.port}/moved") as store:
         store.commits.add_repository("before")
         with open_store(standby.url("moved")) as copy:
-            while not copy.commits.repositories():
-                pass  # it follows within milliseconds
+            wait_until("the standby has it", lambda: bool(copy.commits.repositories()))
         own_cluster.stop()
         with pytest.raises(StoreError):
             store.commits.add_repository("meanwhile")
