@@ -53,6 +53,7 @@ const ROUTES: readonly Route[] = [
     last: 9,
     scale: "ratio",
     along: "dates",
+    smooth: 15,
     multiples: true,
     base: 7,
     rows: "os",

@@ -295,3 +295,29 @@ def test_the_menu_of_formulas_breaks_no_rule_of_accessibility(page: Page, many: 
     dialog = open_formula_menu(page, f"{many}/explore")
     dialog.get_by_label("Compare with a second query").select_option("minus")
     assert violations(page) == []
+
+
+def test_smoothing_is_stated_and_kept_by_the_link_while_tooltips_have_what_was_measured(
+    browse: Callable[[str], Page],
+) -> None:
+    page = browse("/explore?plot=benchmark%3Dparse")
+    page.wait_for_selector(".export")
+    expect(page.get_by_text("Smoothed: medians")).to_have_count(0)
+    measured = saved_plot(page, "Save the values shown as CSV")
+    drawn = saved_plot(page, "Save the plot as SVG")
+    page.get_by_label("Smoothing").select_option("median of 15 values")
+    page.wait_for_url("**smooth=15*")
+    page.reload()
+    expect(page.get_by_text("Smoothed: medians of 15 neighbouring values drawn.")).to_be_visible()
+    smooth = saved_plot(page, "Save the plot as SVG")
+    assert b"medians of 15 neighbouring values" in smooth
+    assert drawn_path(smooth) != drawn_path(drawn)
+    assert saved_plot(page, "Save the values shown as CSV") == measured
+    point_at(page, 0.4)
+    expect(page.locator(".tip-value")).to_contain_text("drawn")
+
+
+def drawn_path(svg: bytes) -> str | None:
+    path = ET.fromstring(svg).find("{http://www.w3.org/2000/svg}g/{http://www.w3.org/2000/svg}path[@fill='none']")
+    assert path is not None
+    return path.get("d")

@@ -1,5 +1,6 @@
 /** The route of the explore page: a query, and the traces and formulas that are plotted. */
 
+import { SMOOTHINGS } from "../charts/smoothing";
 import {
   formatUrl,
   parseAlong,
@@ -30,6 +31,8 @@ export interface ExploreRoute {
   last: number | undefined;
   scale: Scale;
   along: Along;
+  /** How many neighbouring values each drawn one is the median of; 1 for the values themselves. */
+  smooth: number;
   /** Whether each line has a small plot of its own. */
   multiples: boolean;
   /** The position of the commit whose values are 100 % on a relative scale; undefined for the first value of each line. */
@@ -59,6 +62,7 @@ export const exploreRoute: ExploreRoute = {
   last: undefined,
   scale: "auto",
   along: "commits",
+  smooth: 1,
   multiples: false,
   base: undefined,
   rows: "",
@@ -86,6 +90,7 @@ export const exploreFormat: RouteFormat<ExploreRoute> = {
       ...parseRange(searchParams),
       scale: parseScale(searchParams.get("y")),
       along: parseAlong(searchParams.get("x")),
+      smooth: SMOOTHINGS.find((count) => count === parseWhole(searchParams.get("smooth"))) ?? 1,
       multiples: searchParams.get("multiples") !== null,
       base: parseWhole(searchParams.get("base")),
       rows: searchParams.get("rows") ?? "",
@@ -106,6 +111,7 @@ export const exploreFormat: RouteFormat<ExploreRoute> = {
       ["last", route.last],
       ["y", route.scale === "auto" ? "" : route.scale],
       ["x", route.along === "commits" ? "" : route.along],
+      ["smooth", route.smooth === 1 ? "" : route.smooth],
       ["multiples", route.multiples ? 1 : ""],
       ["base", route.base],
       ["rows", route.rows],

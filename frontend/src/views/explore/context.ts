@@ -4,6 +4,7 @@ import type { Repository, Trace } from "../../api/client";
 import type { ChartRange, Hovered } from "../../charts/chart-data";
 import type { ExploreRoute } from "../../routes/explore";
 import type { HistoryMode } from "../../routes/navigation";
+import type { PlottedLine } from "../../state/plot/plot-loader";
 import type { ExploreData } from "./data";
 import type { ExportFormat } from "./export";
 
@@ -12,6 +13,8 @@ export interface ExploreContext {
   readonly repositories: readonly Repository[];
   readonly repository: Repository | undefined;
   readonly data: ExploreData;
+  /** The lines of the plot as they are drawn: smoothed where the route says so. */
+  readonly drawnLines: readonly PlottedLine[];
   readonly range: ChartRange | undefined;
   /** The value of a crowd of lines that was clicked. */
   readonly picked: Hovered | undefined;

@@ -3,11 +3,12 @@
 import { html, nothing } from "lit";
 import type { Commit } from "../../api/client";
 import type { Chart } from "../../charts/chart";
-import type { ChartRange } from "../../charts/chart-data";
+import type { ExploreRoute } from "../../routes/explore";
 import { copyText, saveFile } from "../../state/handover";
 import type { Plot } from "../../state/plot/plot-loader";
 import { pointsCsv, positionsIn } from "../../text/points-csv";
 import type { ExploreContext } from "./context";
+import { smoothingText } from "./smoothing-field";
 
 export type ExportFormat = "csv" | "png" | "svg";
 
@@ -30,17 +31,18 @@ export function renderExport(context: ExploreContext) {
 }
 
 /** Save what a chart shows of a plot. */
-export async function savePlot(format: ExportFormat, chart: Chart, plot: Plot, range: ChartRange | undefined) {
+export async function savePlot(format: ExportFormat, chart: Chart, plot: Plot, route: ExploreRoute) {
   const content =
     format === "csv"
-      ? new Blob([await shownValues(plot, range)], { type: "text/csv" })
-      : chart.picture(format, plot.common);
+      ? new Blob([await shownValues(plot, route)], { type: "text/csv" })
+      : chart.picture(format, [plot.common, smoothingText(route.smooth)].filter(Boolean).join(" · "));
   const file = await content;
   if (file) saveFile(`plot.${format}`, file);
 }
 
-async function shownValues({ lines, commits, times }: Plot, range: ChartRange | undefined): Promise<string> {
-  const { first, last } = range ?? { first: 0, last: times.length };
+/** The values as they were measured, also where the plot draws them smoothed. */
+async function shownValues({ lines, commits, times }: Plot, route: ExploreRoute): Promise<string> {
+  const { first = 0, last = times.length } = route;
   const known = new Map<number, Commit>();
   for (const position of positionsIn(lines, first, last)) {
     const commit = await commits?.at(position);

@@ -8,6 +8,7 @@ import type { PlottedLine } from "../../state/plot/plot-loader";
 import { longName } from "../../templates/trace-name";
 import { unitText } from "../../text/units";
 import type { ExploreContext } from "./context";
+import { smoothingText } from "./smoothing-field";
 
 export function renderLegend(context: ExploreContext, scale: Scale) {
   const { common, lines } = context.data.plot;
@@ -17,6 +18,7 @@ export function renderLegend(context: ExploreContext, scale: Scale) {
   // Lines of traces, which are too many to be listed, come before those of formulas.
   const listed = context.route.multiples ? [] : isCrowd(lines) ? lines.filter((line) => !line.trace) : lines;
   return html`${common ? html`<p class="legend-common"><span class="faint">All lines:</span> ${longName(common)}</p>` : nothing}
+    ${smoothingNote(context.route.smooth)}
     ${isCrowd(lines) && !context.route.multiples ? html`<p class="legend-common faint">Point at a line to see its name; click to keep it in front.</p>` : nothing}
     <ul class="legend series" @mouseleave=${() => context.highlightLine(undefined)}>
       ${listed.map((line) =>
@@ -30,6 +32,13 @@ export function renderLegend(context: ExploreContext, scale: Scale) {
           </li>`,
       )}
     </ul>`;
+}
+
+function smoothingNote(count: number) {
+  if (count === 1) return nothing;
+  return html`<p class="legend-common">
+    <strong>${smoothingText(count)}.</strong> Tooltips, CSV and findings have the values as they were measured.
+  </p>`;
 }
 
 function renderLegendEntry(

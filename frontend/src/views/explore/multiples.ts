@@ -21,7 +21,8 @@ function linesOf(line: PlottedLine): readonly [PlottedLine] {
 }
 
 export function renderMultiples(context: ExploreContext, scale: Scale) {
-  const { lines, times } = context.data.plot;
+  const { times } = context.data.plot;
+  const lines = context.drawnLines;
   // One range for all, also for lines that begin later.
   const range = context.range ?? { first: 0, last: times.length - 1 };
   const shown = lines.slice(0, MAX_FULL_LINES);

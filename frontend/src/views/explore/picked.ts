@@ -3,6 +3,7 @@
 import { html, nothing } from "lit";
 import type { Commit } from "../../api/client";
 import { lowerBound } from "../../charts/position-axis";
+import { valueAt } from "../../charts/smoothing";
 import { routeUrl } from "../../routes/routes";
 import { traceRoute } from "../../routes/trace";
 import { longName } from "../../templates/trace-name";
@@ -16,7 +17,8 @@ export function renderPicked(context: ExploreContext) {
   const { picked } = context;
   const line = picked && context.data.plot.lines.find(({ id }) => id === picked.line.id);
   if (!line) return nothing;
-  const { position, value } = picked;
+  const { position } = picked;
+  const value = valueAt(line, position) ?? picked.value;
   const previous = line.positions[lowerBound(line.positions, position) - 1];
   return html`<div class="picked" role="status">
     <div class="picked-line">

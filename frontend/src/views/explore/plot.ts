@@ -22,6 +22,7 @@ import { renderLegend } from "./legend";
 import { renderMultiples } from "./multiples";
 import { renderPicked } from "./picked";
 import { renderPivot } from "./pivot";
+import { renderSmoothing } from "./smoothing-field";
 import { renderTooltip } from "./tooltip";
 
 /** The scale of the values: percent of the first ones if there are too many units for axes. */
@@ -57,7 +58,8 @@ function renderEmpty({ data }: ExploreContext) {
 
 function renderChart(context: ExploreContext) {
   const { route } = context;
-  const { lines, times } = context.data.plot;
+  const { times } = context.data.plot;
+  const lines = context.drawnLines;
   const crowd = isCrowd(lines);
   const titles = crowd ? "" : `: ${lines.map((line) => line.title).join("; ")}`;
   const onPoint = ({ detail }: CustomEvent<Hovered>): void =>
@@ -108,7 +110,7 @@ function renderTools(context: ExploreContext) {
         : nothing
     }
     <span class="spring"></span>
-    ${alongField(route.along, (along) => context.updateRoute({ along }, "replace"))}
+    ${renderSmoothing(context)} ${alongField(route.along, (along) => context.updateRoute({ along }, "replace"))}
     ${
       units.length > MAX_AXES
         ? html`<span class="faint">${units.length} units: % of each first value</span>`

@@ -2,6 +2,7 @@
 
 import { html, nothing } from "lit";
 import type { Hovered } from "../../charts/chart-data";
+import { valueAt } from "../../charts/smoothing";
 import { date } from "../../templates/commit";
 import { statusLabel } from "../../templates/finding";
 import { ticketTips } from "../../templates/tickets";
@@ -11,7 +12,12 @@ import { valueText } from "../../text/units";
 import { baseText } from "./plot";
 import type { ExploreContext } from "./context";
 
-export function renderTooltip(context: ExploreContext, { position, value, line }: Hovered) {
+export function renderTooltip(context: ExploreContext, hovered: Hovered) {
+  const { position } = hovered;
+  const line = context.data.plot.lines.find(({ id }) => id === hovered.line.id) ?? hovered.line;
+  const value = Number.isNaN(hovered.value) ? NaN : (valueAt(line, position) ?? hovered.value);
+  const drawn =
+    value === hovered.value ? nothing : html` <span class="faint">drawn ${valueText(hovered.value, line.unit)}</span>`;
   const start = line.base ?? line.values[0];
   const relative =
     start && start > 0 && line.unit !== ""
@@ -20,7 +26,7 @@ export function renderTooltip(context: ExploreContext, { position, value, line }
   if (Number.isNaN(value))
     return html`${renderCommit(context, position)} ${ticketTips(context.data.tickets, position)}`;
   return html`<div class="tip-value">
-      ${valueText(value, line.unit)}${relative ? html` <span class="faint figure">${relative}</span>` : nothing}
+      ${valueText(value, line.unit)}${drawn}${relative ? html` <span class="faint figure">${relative}</span>` : nothing}
     </div>
     <div class="tip-subject">${line.label}</div>
     ${markTips(context, line.id, position)} ${renderCommit(context, position)}

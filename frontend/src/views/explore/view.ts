@@ -7,6 +7,7 @@ import { api, ApiError, isAborted, toApiError, type Repository, type Trace } fro
 import "../../charts/chart";
 import type { Chart } from "../../charts/chart";
 import type { ChartRange, Hovered } from "../../charts/chart-data";
+import { smoothed } from "../../charts/smoothing";
 import "../../components/formula-field";
 import type { FormulaField } from "../../components/formula-field";
 import { PageElement } from "../../page-element";
@@ -14,7 +15,8 @@ import { showToast } from "../../state/toasts";
 import { exploreRoute, type ExploreRoute } from "../../routes/explore";
 import { navigate, type HistoryMode } from "../../routes/navigation";
 import { traceRoute } from "../../routes/trace";
-import { MAX_FORMULA_LINES, type FormulaFailure } from "../../state/plot/plot-loader";
+import { memoizeLast } from "../../state/memoize";
+import { MAX_FORMULA_LINES, type FormulaFailure, type PlottedLine } from "../../state/plot/plot-loader";
 import { registerShortcuts } from "../../state/shortcuts";
 import { errorNotice } from "../../templates/notice";
 import { countText } from "../../text/numbers";
@@ -57,6 +59,9 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
     onComplete: ({ total }) => this.plotFormula(this.enteredFormula, total),
     onError: (thrown) => this.onFormulaError(thrown),
   });
+  private readonly smoothLines = memoizeLast((lines: readonly PlottedLine[], count: number) =>
+    count > 1 ? lines.map((line) => smoothed(line, count)) : lines,
+  );
   private queryTimer = 0;
   private unregisterShortcuts: (() => void) | undefined;
 
@@ -80,6 +85,10 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
   get range(): ChartRange | undefined {
     const { first, last } = this.route;
     return first === undefined || last === undefined ? undefined : { first, last };
+  }
+
+  get drawnLines(): readonly PlottedLine[] {
+    return this.smoothLines(this.data.plot.lines, this.route.smooth);
   }
 
   get isFailing(): boolean {
@@ -213,7 +222,7 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
 
   async savePlot(format: ExportFormat): Promise<void> {
     const { chart } = this;
-    if (chart) await this.attempt(() => savePlot(format, chart, this.data.plot, this.range));
+    if (chart) await this.attempt(() => savePlot(format, chart, this.data.plot, this.route));
   }
 
   async findBase(revision: string): Promise<void> {
