@@ -158,6 +158,30 @@ def test_whole_numbers_with_noise_are_not_exact() -> None:
     assert "exact values: changes" not in explain(values).facts
 
 
+def share_found(shared: float, count: int, rest: float) -> float:
+    """Return how often a step of 6 deviations is found 8 values before the end of noise in whole numbers, plus ``rest``.
+
+    ``shared`` is the autocorrelation of the noise.
+    """
+    found = 0
+    for seed in range(40):
+        fresh = noise(seed, count + 50)
+        wandering = fresh.copy()
+        for place in range(1, wandering.size):
+            wandering[place] = shared * wandering[place - 1] + math.sqrt(1 - shared**2) * fresh[place]
+        values = wandering[50:]
+        values[-8:] += 6
+        steps = find_steps(np.rint(1e6 + 1e4 * values) + rest)
+        found += any(abs(step.index - (count - 8)) <= 1 for step in steps)
+    return found / 40
+
+
+@pytest.mark.parametrize("shared", [0.0, 0.5])
+@pytest.mark.parametrize("count", [16, 24, 40])
+def test_noise_in_whole_numbers_hides_no_step_that_fractions_would_show(shared: float, count: int) -> None:
+    assert share_found(shared, count, 0.0) >= share_found(shared, count, 0.3) - 0.05
+
+
 def test_few_changes_of_exact_values_are_steps_as_before() -> None:
     values = np.repeat([100.0, 101.0, 102.0, 104.0], 40)
     assert [step.index for step in find_steps(values)] == [40, 80, 120]

@@ -34,6 +34,16 @@ _FEWEST: Final = 8
 _RETURNS: Final = -0.15
 """Autocorrelation of changes below which they are noise around a level: that of independent noise is -0.5."""
 
+_LEVEL_LENGTH: Final = 15
+"""Values for each level that is allowed when the values are compared with noise around levels; two levels at least."""
+
+_NOISY: Final = 0.25
+"""Squares of changes over twice the squares within levels from which values are noise around these levels.
+
+For independent noise it is 1, for noise with an autocorrelation of 0.5 it is 0.5. Values whose changes add up move away from
+any level, so that it is about three divided by the length of a level.
+"""
+
 _LARGEST_WHOLE: Final = 2.0**53
 """Whole numbers up to here are floats without rounding."""
 
@@ -63,13 +73,13 @@ class _Changes:
 
 
 def recognise_exact(subject: Subject, effect: float) -> Pattern | None:
-    """Return the findings of exact values, None where they are not exact or change too seldom.
+    """Return the findings of exact values, None where they are not exact, change too seldom, or are noise in whole numbers.
 
     ``effect`` is the share of the level that usual changes move it by until they are a drift.
     """
     values = subject.series.values
     changes = _changes_of(values)
-    if changes is None:
+    if changes is None or _is_noise_around_levels(subject):
         return None
     usual = np.append(0.0, np.cumsum(np.where(changes.unusual, 0.0, changes.sizes)))
     steps = _steps(subject, values - usual, changes)
@@ -100,6 +110,22 @@ def _changes_of(values: Floats) -> _Changes | None:
         return None
     bound = max(_LEAST_RATIO * middle, middle * (large / middle) ** _UNUSUAL)
     return _Changes(sizes, bound, np.abs(sizes) > bound)
+
+
+def _is_noise_around_levels(subject: Subject) -> bool:
+    """Return whether levels between the strongest steps explain the values better than changes that add up.
+
+    A few changes of noise may happen not to return, and those of noise that neighbours share return late: where noisy
+    values are whole, such as nanoseconds, their changes alone do not tell (von Neumann's ratio, 1941, within levels).
+    """
+    values = subject.series.values
+    most = max(1, values.size // _LEVEL_LENGTH)
+    strongest = sorted(subject.steps, key=lambda step: step.order)[:most]
+    places = np.sort(np.searchsorted(subject.series.rows, [step.index for step in strongest])).astype(np.int64)
+    levels = np.split(values, places)
+    within = sum(float(np.sum((level - level.mean()) ** 2)) for level in levels)
+    successive = sum(float(np.sum(np.diff(level) ** 2)) for level in levels)
+    return successive > _NOISY * 2 * within
 
 
 def _steps(subject: Subject, jumping: Floats, changes: _Changes) -> list[Found]:
