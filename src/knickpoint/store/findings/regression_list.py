@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, func, or_, select
 
@@ -30,6 +30,7 @@ from knickpoint.store.findings.selection import (
     is_unprocessed,
     joined_members,
     member_conditions,
+    selected,
 )
 from knickpoint.store.tables import commits as commit_tables
 from knickpoint.store.tables.findings import change_point, regression
@@ -119,6 +120,13 @@ class Tally:
         )
 
 
+_OF_COMMIT: Final[Mapping[Sort | None, ColumnElement[str]]] = {
+    Sort.AUTHOR: commit_tables.commit.c.author,
+    Sort.SUBJECT: commit_tables.commit.c.subject,
+}
+"""The columns of the commit that lists are sorted by."""
+
+
 def _number(condition: ColumnElement[bool]) -> ColumnElement[int]:
     """Return the column that counts the rows of a group that meet ``condition``."""
     return func.sum(case((condition, 1), else_=0))
@@ -134,9 +142,12 @@ def _lead_severity() -> ColumnElement[float]:
     )
 
 
-def _matching(database: Database, repository_id: int, selection: Selection) -> Select[Any]:
-    """Return the query of the regressions with a member of ``selection``: one row each, about those members."""
-    commit = commit_tables.commit.c
+def _matching(database: Database, repository_id: int, selection: Selection, sort: Sort | None = None) -> Select[Any]:
+    """Return the query of the regressions with a member of ``selection``: one row each, about those members.
+
+    Of the commit, a row has what ``sort`` compares.
+    """
+    compared = _OF_COMMIT.get(sort)
     return (
         select(
             regression.c.id,
@@ -150,10 +161,9 @@ def _matching(database: Database, repository_id: int, selection: Selection) -> S
             func.max(regression.c.found).label("found"),
             func.max(regression.c.line).label("line"),
             func.max(regression.c.slot).label("slot"),
-            func.max(commit.author).label("author"),
-            func.max(commit.subject).label("subject"),
+            *(() if compared is None else (func.max(compared).label(compared.name),)),
         )
-        .select_from(joined_members())
+        .select_from(joined_members(selection, commits=compared is not None))
         .where(*member_conditions(database, repository_id, selection))
         .group_by(regression.c.id)
     )
@@ -162,7 +172,9 @@ def _matching(database: Database, repository_id: int, selection: Selection) -> S
 def count_findings(database: Database, connection: Connection, repository_id: int, selection: Selection) -> int:
     """Count the members of ``selection``, in whatever regression."""
     query = (
-        select(func.count()).select_from(joined_members()).where(*member_conditions(database, repository_id, selection))
+        select(func.count())
+        .select_from(joined_members(selection))
+        .where(*member_conditions(database, repository_id, selection))
     )
     return int(connection.execute(query).scalar_one())
 
@@ -188,7 +200,7 @@ def tally_regressions(database: Database, connection: Connection, repository_id:
     }
     each = (
         select(*(_number(kind).label(name) for name, kind in kinds.items()))
-        .select_from(joined_members())
+        .select_from(joined_members(everything))
         .where(*member_conditions(database, repository_id, everything))
         .group_by(regression.c.id)
         .subquery()
@@ -204,7 +216,7 @@ def matching_ids(
     numbers = database.among(change_point.c.regression_id, "ids")
     query = (
         select(change_point.c.id)
-        .select_from(joined_members())
+        .select_from(joined_members(selection))
         .where(*member_conditions(database, repository_id, selection), numbers)
     )
     return list(connection.execute(query.order_by(change_point.c.id), {"ids": database.listed(ids)}).scalars())
@@ -227,7 +239,7 @@ def members_after(
     """
     point = change_point.c
     order = (point.severity.desc(), point.trace_key, point.id)
-    query = select(change_point, regression.c.history).select_from(joined_members())
+    query = select(change_point, regression.c.history).select_from(joined_members(selection))
     query = query.where(*member_conditions(database, repository_id, selection), point.regression_id == key)
     if after is not None:
         here = (point.id == after, point.repository_id == repository_id)
@@ -260,26 +272,31 @@ def _sorted(
 def _members_of(
     database: Database,
     connection: Connection,
-    repository_id: int,
     selection: Selection,
     ids: Sequence[int],
     *,
     at_most: int | None = None,
 ) -> dict[int, list[ChangePoint]]:
-    """Return the members of ``selection`` of the regressions ``ids``, in the order of :attr:`ChangePoint.rank`."""
+    """Return the members of ``selection`` of the regressions ``ids``, in the order of :attr:`ChangePoint.rank`.
+
+    The members are ranked by the few columns of the order. Whole rows, which are wide, are read of those alone that
+    are returned.
+    """
     point = change_point.c
     last = case((is_live() & is_unprocessed(), 0), (is_live(), 1), else_=2)
     order = (last, point.severity.desc(), point.trace_key, point.id)
     rank = func.row_number().over(partition_by=point.regression_id, order_by=order)
-    wanted = (
-        select(change_point, regression.c.history, rank.label("rank"))
-        .select_from(joined_members())
-        .where(*member_conditions(database, repository_id, selection), database.among(point.regression_id, "ids"))
+    # All of ``ids`` are of one repository, so that the database has only to look at their members.
+    ranked = (
+        select(point.id, rank.label("rank"), regression.c.history)
+        .select_from(joined_members(selection))
+        .where(*selected(database, selection), database.among(point.regression_id, "ids"))
         .subquery()
     )
-    query = select(wanted).order_by(wanted.c.regression_id, wanted.c.rank)
+    query = select(change_point, ranked.c.history).join(ranked, ranked.c.id == point.id)
+    query = query.order_by(point.regression_id, ranked.c.rank)
     if at_most is not None:
-        query = query.where(wanted.c.rank <= at_most)
+        query = query.where(ranked.c.rank <= at_most)
     members: dict[int, list[ChangePoint]] = defaultdict(list)
     for row in connection.execute(query, {"ids": database.listed(ids)}).mappings():
         members[row["regression_id"]].append(change_point_of(row))
@@ -350,7 +367,7 @@ def list_regressions(
     ``position`` maps a line and a slot to the position of the commit, for the order.
     """
     # All regressions with a member of the selection, sorted, and of them the page
-    query = _matching(database, repository_id, selection)
+    query = _matching(database, repository_id, selection, page.sort)
     bound: dict[str, Any] = {}
     if page.only is not None:
         query = query.where(database.among(regression.c.id, "only"))
@@ -362,7 +379,7 @@ def list_regressions(
 
     # What is read for the page alone
     ids = list(listed)
-    members = _members_of(database, connection, repository_id, selection, ids, at_most=page.members)
+    members = _members_of(database, connection, selection, ids, at_most=page.members)
     counted = _counts(database, connection, ids)
     facts = _facts(database, connection, ids)
     return [
