@@ -35,6 +35,8 @@ _UNCHANGED: Final[dict[str, Draw]] = {
     "t with 3 degrees of freedom": lambda rng: rng.standard_t(3, COMMITS),
     "AR(1) 0.5": _autocorrelated,
     "lognormal": lambda rng: rng.lognormal(0, 0.5, COMMITS),
+    "rounded to whole deviations": lambda rng: np.round(rng.normal(size=COMMITS)),
+    "two modes all along": lambda rng: rng.normal(size=COMMITS) + 8 * (rng.random(COMMITS) < 0.3),
     "normal with a step of 4 sigma": lambda rng: rng.normal(size=COMMITS) + 4 * _LATER,
 }
 
@@ -43,6 +45,18 @@ _CHANGED: Final[dict[str, Draw]] = {
     "three times the noise": lambda rng: rng.normal(size=COMMITS) * np.where(_LATER, 3, 1),
     "two modes, 6 sigma apart": lambda rng: (
         rng.normal(size=COMMITS) + 3 * np.where(_LATER, np.sign(rng.normal(size=COMMITS)), 0)
+    ),
+    "two modes at an equal standard deviation": lambda rng: np.where(
+        _LATER, (rng.normal(size=COMMITS) + 4 * np.sign(rng.normal(size=COMMITS))) / 17**0.5, rng.normal(size=COMMITS)
+    ),
+    "skewed at an equal standard deviation": lambda rng: np.where(
+        _LATER, (rng.lognormal(0, 0.75, COMMITS) - 1.325) / 1.152, rng.normal(size=COMMITS)
+    ),
+    "a new mode with a share of .3, 8 sigma away": lambda rng: (
+        rng.normal(size=COMMITS) + 8 * (_LATER & (rng.random(COMMITS) < 0.3))
+    ),
+    "a new mode with a share of .2, 8 sigma away": lambda rng: (
+        rng.normal(size=COMMITS) + 8 * (_LATER & (rng.random(COMMITS) < 0.2))
     ),
 }
 

@@ -61,6 +61,38 @@ def test_a_drift_is_explained_by_its_slope(knick: Knick, instance: Path) -> None
     assert "because twice the log-odds of a slope against steps alone is" in why
 
 
+def test_a_changed_distribution_is_explained_by_its_levels(knick: Knick, instance: Path) -> None:
+    rng = np.random.default_rng([7, 1])
+    noise, upper = rng.normal(size=200), rng.random(200) < 0.5
+    values = 100 + np.where(np.arange(200) < 100, noise, (noise + 8 * upper - 4) / 17**0.5)
+    rows = (f"{number + 16:040x},parse,{value:.3f},ms\n" for number, value in enumerate(values))
+    (instance / "split.csv").write_text("commit,benchmark,value,unit\n" + "".join(rows))
+    with (instance / "knickpoint.toml").open("a") as file:
+        file.write("\n[alerts.default]\nparameters = { noise = true }\n")
+    assert knick("import", "split.csv", "--order", "given").code == 0
+    assert knick("run").code == 0
+    what, spread, moved, _, why = sentences(knick("explain", "benchmark=parse").output)
+    assert what.startswith("The distribution of parse is another one since ")
+    assert re.search(
+        r": one level before, two levels \(9\d\.\d+ ms \(\d+ %\), 10\d[.\d]* ms \(\d+ %\)\) since\.$", what
+    )
+    assert spread.startswith("The values stray by ")
+    assert moved.startswith("Up to ")
+    assert why.startswith("It is the finding P")
+
+
+def test_more_noise_is_explained_by_both_spreads(knick: Knick, instance: Path) -> None:
+    values = 100 + np.random.default_rng([7, 1]).normal(size=200) * np.where(np.arange(200) < 100, 1, 3)
+    rows = (f"{number + 16:040x},parse,{value:.3f},ms\n" for number, value in enumerate(values))
+    (instance / "noisy.csv").write_text("commit,benchmark,value,unit\n" + "".join(rows))
+    with (instance / "knickpoint.toml").open("a") as file:
+        file.write("\n[alerts.default]\nparameters = { noise = true }\n")
+    assert knick("import", "noisy.csv", "--order", "given").code == 0
+    assert knick("run").code == 0
+    what = sentences(knick("explain", "benchmark=parse").output)[0]
+    assert re.match(r"The values of parse stray by \d\.\d+ ms around their level since .*, by .* before", what)
+
+
 def test_too_few_values_are_counted(knick: Knick, instance: Path) -> None:
     (instance / "few.csv").write_text(
         "commit,benchmark,value\n" + "".join(f"{number + 16:040x},parse,1\n" for number in range(3))

@@ -53,6 +53,38 @@ def test_values_that_split_into_two_levels_are_a_change_of_the_noise() -> None:
     assert _noise_changes(values)
 
 
+def _split(seed: int, share: float, *, equal_spread: bool = False) -> np.ndarray:
+    """Return values with one level in the first half, and two in the second."""
+    rng = np.random.default_rng([7, seed])
+    noise, upper = rng.normal(size=200), rng.random(200) < share
+    split = (noise + 8 * (upper - share)) / (17**0.5 if equal_spread else 1)
+    return 100 + np.where(np.arange(200) < 100, noise, split)
+
+
+def test_two_levels_where_one_was_are_a_finding_at_an_equal_spread() -> None:
+    (found,) = _noise_changes(_split(1, 0.5, equal_spread=True))
+    assert abs(found.index - 100) <= 10
+    names = {check.name: check.value for check in found.evidence}
+    assert (names["levels before"], names["levels since"]) == (1, 2)
+    assert names["level 2 since"] - names["level 1 since"] == pytest.approx(8 / 17**0.5, rel=0.1)
+    assert names["share of the values at level 2 since"] == pytest.approx(0.5, abs=0.15)
+
+
+def test_a_changed_distribution_has_a_size_although_the_spread_is_equal() -> None:
+    (found,) = _noise_changes(_split(1, 0.5, equal_spread=True))
+    assert abs(found.relative_size) > 0.2
+
+
+def test_a_level_that_a_third_of_the_values_visit_at_random_is_found() -> None:
+    assert sum(bool(_noise_changes(_split(seed, 0.3))) for seed in range(20)) >= 16
+
+
+def test_two_levels_that_stay_are_no_change_of_the_distribution() -> None:
+    rng = np.random.default_rng(3)
+    series = [100 + rng.normal(size=200) + 8 * (rng.random(200) < 0.3) for _ in range(40)]
+    assert sum(len(_noise_changes(values)) for values in series) <= 2
+
+
 def test_missing_values_do_not_move_the_place() -> None:
     values = np.full(400, np.nan)
     values[::2] = _series(1, 3.0)

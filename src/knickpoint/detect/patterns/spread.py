@@ -17,14 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.detect.measured_series import MeasuredSeries
+from knickpoint.detect.patterns.shifts import SHORTEST, chance_of_largest, largest_shift, middle_ranks
 from knickpoint.detect.steps import build_estimated_step, stable_regions
 from knickpoint.model.settlement import FindingKind
 from knickpoint.model.step import Check, SizeEstimate, Step
 
 __all__ = ["find_noise_changes"]
-
-_SHORTEST: Final = 20
-"""Values on either side of a change of the noise: the spread of fewer is hardly known."""
 
 _LEAST_RATIO: Final = 1.5
 """How many times larger the noise of one side is, at least."""
@@ -66,7 +64,7 @@ def find_noise_changes(
     if any(step.kind is FindingKind.DRIFT for step in steps):
         return ()
     residuals = _residuals(series, steps)
-    if residuals.size < 2 * _SHORTEST or not np.median(residuals) > 0:
+    if residuals.size < 2 * SHORTEST or not np.median(residuals) > 0:
         return ()
     chance = min(0.5, false_alarms * residuals.size / 1000)
     changes = sorted(_search(residuals, 0, residuals.size, chance), key=lambda change: change.place)
@@ -91,35 +89,17 @@ def _residuals(series: MeasuredSeries, steps: Sequence[Step]) -> Floats:
 def _search(residuals: Floats, first: int, stop: int, chance: float) -> Iterator[_Change]:
     """Yield the changes in ``residuals[first:stop]``."""
     count = stop - first
-    if count < 2 * _SHORTEST:
+    if count < 2 * SHORTEST:
         return
-    order = np.argsort(residuals[first:stop], kind="stable")
-    ranks = np.empty(count)
-    ranks[order] = np.arange(count) - (count - 1) / 2
-    places = np.arange(_SHORTEST, count - _SHORTEST + 1)
-    sums = np.cumsum(ranks)[places - 1]
-    scores = -sums / np.sqrt(places * (count - places) * (count + 1) / 12)
-    best = int(np.argmax(np.abs(scores)))
-    place = int(places[best])
-    # Neighbours that resemble each other say less; what is left after the change, so that it does not count itself.
-    left = np.concatenate([part - part.mean() for part in (ranks[:place], ranks[place:])])
-    phi = float(np.clip((left[1:] * left[:-1]).sum() / np.square(left).sum() + 1 / count, 0.0, 0.8))
-    z = float(scores[best]) * math.sqrt((1 - phi) / (1 + phi))
-    p = _chance_of_largest(abs(z), _SHORTEST / count)
+    ranks = middle_ranks(residuals[first:stop])
+    place, z = largest_shift(-(ranks - ranks.mean()) / math.sqrt(count * (count + 1) / 12))
+    p = chance_of_largest(abs(z), SHORTEST / count)
     spreads = [float(np.median(residuals[a:b])) for a, b in ((first, first + place), (first + place, stop))]
     if p > chance or max(spreads) < _LEAST_RATIO * min(spreads):
         return
     yield _Change(first + place, z, p)
     yield from _search(residuals, first, first + place, chance)
     yield from _search(residuals, first + place, stop, chance)
-
-
-def _chance_of_largest(z: float, edge: float) -> float:
-    """Return the chance that the largest of standard normal scores of all places but ``edge`` at either end reaches ``z``."""
-    if z <= 1:
-        return 1.0
-    density = math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
-    return min(1.0, density * (4 / z + (z - 1 / z) * 2 * math.log((1 - edge) / edge)))
 
 
 def _finding(values: Floats, series: MeasuredSeries, residuals: Floats, found: _Place) -> Step:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from knickpoint.cli.commands.explain.noise import noise_sentences
 from knickpoint.cli.commands.explain.numbers import cluster_lines
 from knickpoint.cli.output import percent
 from knickpoint.model.params import decode_key
@@ -101,6 +102,11 @@ def _cause(cause: ModeCause, levels: Sequence[float], unit: str) -> str:
 
 def _of_step(explanation: Explanation, explained: AlertExplanation, step: ExplainedStep) -> Iterator[str]:
     numbers, unit = step.sighting.numbers, explanation.trace.unit
+    if step.sighting.kind is FindingKind.NOISE:
+        yield from noise_sentences(_name(explanation), _commit(step.commit), step, _checks_at(explained, step), unit)
+        yield _of_regions(explained, numbers)
+        yield _why(explained, step)
+        return
     moved = change_text(numbers.size, numbers.relative_size, unit)
     levels = levels_text(numbers.before_level, numbers.after_level, unit)
     drifts = step.sighting.kind is FindingKind.DRIFT
@@ -144,13 +150,17 @@ def _why(explained: AlertExplanation, step: ExplainedStep) -> str:
     """Return why the step is a finding, or none."""
     if step.point is None and step.reason:
         return f"It is no finding, because the alert refused it: {step.reason}."
-    index = step.commit.slot
-    checks = next((each.candidate.checks for each in explained.candidates if each.commit.slot == index), ())
-    decisive = next((check for check in checks if check.bound is not None and check.passed), None)
+    decisive = next((check for check in _checks_at(explained, step) if check.bound is not None and check.passed), None)
     because = f", because {_check(decisive)}" if decisive else ""
     if step.point is None:
         return f"The method accepted it{because}; it becomes a finding with the next knick run."
     return f"It is the finding P{step.point.id} of R{step.point.regression_id} ({step.point.effective_status.value}){because}."
+
+
+def _checks_at(explained: AlertExplanation, step: ExplainedStep) -> Sequence[Check]:
+    """Return the checks of the candidate at the commit of a step."""
+    slot = step.commit.slot
+    return next((each.candidate.checks for each in explained.candidates if each.commit.slot == slot), ())
 
 
 def _what_if(explained: AlertExplanation, step: ExplainedStep, before: str) -> str:

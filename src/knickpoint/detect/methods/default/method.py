@@ -25,6 +25,7 @@ from knickpoint.detect.method import Method, MethodKind
 from knickpoint.detect.methods.default.acceptance import Acceptance, acceptance_by_length, search
 from knickpoint.detect.methods.default.evidence import candidate_checks, rejection_reason
 from knickpoint.detect.methods.default.model import FALSE_ALARMS, load_model
+from knickpoint.detect.patterns.distribution import find_distribution_changes
 from knickpoint.detect.patterns.drift.exact import recognise_exact
 from knickpoint.detect.patterns.drift.noisy import may_rise_or_fall, recognise_drift
 from knickpoint.detect.patterns.modes.recognition import find_modes
@@ -64,7 +65,8 @@ def detect_default(
     With ``drift``, a slow change is one finding of the kind DRIFT instead of a staircase of steps. It is reported when it
     has moved the level by the share ``drift_effect`` of it. Exact values, such as sizes, are judged by their usual changes.
 
-    With ``noise``, a lasting change of the noise is a finding of the kind NOISE; ``false_alarms`` holds for these by themselves.
+    With ``noise``, a lasting change of the spread of the noise, or of its distribution, is a finding of the kind NOISE;
+    ``false_alarms`` holds for these by themselves.
 
     The score of a step is the log-odds that it is a change; it is no p-value. The check "interval of location" is the
     half width of the interval in which the step lies, in measured values. Time is linear in the length.
@@ -168,9 +170,16 @@ def _pattern_of(
     subject = Subject(values, series, steps, scale, phi, partial(_search_again, values, series, acceptance))
     pattern = recognise(subject, _recognisers(settings))
     if settings.noise and not pattern.flipping:
-        spread = find_noise_changes(values, series, pattern.steps, settings.false_alarms)
-        pattern = replace(pattern, steps=tuple(sorted((*pattern.steps, *spread), key=lambda step: step.index)))
+        pattern = _with_noise(pattern, find_noise_changes(values, series, pattern.steps, settings.false_alarms))
+        # What the spread does not show, at half of the rate: one noise has both kinds of false alarms.
+        changes = find_distribution_changes(values, series, pattern.steps, settings.false_alarms / 2)
+        pattern = _with_noise(pattern, changes)
     return pattern
+
+
+def _with_noise(pattern: Pattern, found: tuple[Step, ...]) -> Pattern:
+    """Return ``pattern`` with ``found`` among its findings."""
+    return replace(pattern, steps=tuple(sorted((*pattern.steps, *found), key=lambda step: step.index)))
 
 
 def _steps_of(
