@@ -47,10 +47,33 @@ def _correlated(random: np.random.Generator) -> NDArray[np.float64]:
     return noise
 
 
+def _skewed(random: np.random.Generator) -> NDArray[np.float64]:
+    """Return log-normal noise (0.8) of mean 0 and variance 1."""
+    square = np.exp(0.8**2)
+    noise: NDArray[np.float64] = np.exp(0.8 * random.standard_normal((_COMMITS, 2))) - np.sqrt(square)
+    noise /= np.sqrt((square - 1) * square)
+    return noise
+
+
+def _two_modes(random: np.random.Generator) -> NDArray[np.float64]:
+    """Return noise around two levels 2.3 apart, the upper one at three commits of ten."""
+    levels = np.where(random.random((_COMMITS, 2)) < 0.3, 1.6, -0.7)
+    noise: NDArray[np.float64] = levels + 0.3 * random.standard_normal((_COMMITS, 2))
+    return noise
+
+
+def _quantised(random: np.random.Generator) -> NDArray[np.float64]:
+    noise: NDArray[np.float64] = np.round(random.standard_normal((_COMMITS, 2)))
+    return noise
+
+
 _NOISES: Final[dict[str, Noise]] = {
     "normal noise": _normal,
     "heavy tails (t, 3 degrees)": _heavy_tails,
     "correlated noise (0.5)": _correlated,
+    "log-normal noise (0.8)": _skewed,
+    "two modes": _two_modes,
+    "whole deviations": _quantised,
 }
 
 

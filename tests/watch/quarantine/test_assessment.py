@@ -190,6 +190,30 @@ def test_a_canary_whose_noise_has_heavy_tails_seldom_holds_results_back() -> Non
     assert sum(held) <= 0.01 * 6 * 160
 
 
+def test_a_canary_whose_noise_is_skewed_seldom_holds_results_back() -> None:
+    random = np.random.default_rng(1)
+    histories = [(100 + 1.8 * np.exp(0.8 * random.standard_normal(160))).tolist() for _ in range(6)]
+    held = [len(assess([run(place, value) for place, value in enumerate(values)]).runs) for values in histories]
+    assert sum(held) <= 0.01 * 6 * 160
+
+
+def test_a_canary_that_strays_often_has_to_stray_three_times_in_a_row() -> None:
+    def walked(*values: float) -> set[str]:
+        noise = _heavy(3)[:120]
+        for place in range(60, 116, 7):
+            noise[place] = 108.0
+        return set(assess([run(place, value) for place, value in enumerate([*noise, *values, *_heavy(4)[:9]])]).runs)
+
+    assert not {"run-120", "run-121"} & walked(108.0, 108.0)
+    assert {"run-120", "run-121", "run-122"} <= walked(108.0, 108.0, 108.0)
+
+
+def test_while_results_wait_a_value_off_the_level_the_same_way_ends_no_wait() -> None:
+    noise = _heavy(3)[:120]
+    suspect = assess([run(place, value) for place, value in enumerate([*noise, 160.0, 109.0, *_heavy(4)[:9]])]).runs
+    assert {"run-120", "run-121"} <= suspect.keys()
+
+
 def test_two_strays_in_a_row_the_same_way_are_a_move_from_the_first_on() -> None:
     values = [*_heavy(3)[:120], 109.0, 109.5, *_heavy(3)[122:]]
     once = [*values[:121], *values[122:]]

@@ -18,7 +18,7 @@ import numpy as np
 
 from knickpoint.model.plain_text import counted
 from knickpoint.model.quarantine import CanaryMove, FactChange, QuarantineState
-from knickpoint.watch.quarantine.canary_levels import FEWEST, canary_move, noise_of, usual_reach
+from knickpoint.watch.quarantine.canary_levels import FEWEST, canary_move, least_run, noise_of, usual_reach
 from knickpoint.watch.quarantine.rules import QuarantineRule
 
 __all__ = ["Assessment", "CanaryHealth", "CanaryTrace", "KeptWalks", "MachineRun", "Verdicts", "assess_machine"]
@@ -34,6 +34,9 @@ _STRAYS: Final = 2
 _STRAYS_WITHIN: Final = 200
 """A canary that strayed so often within so many judged commits, each time for one commit, has not moved when it strays no
 further: its noise has heavy tails, which its calm values alone do not show."""
+
+_LONGEST_RUN: Final = 4
+"""Commits in a row that are kept in doubt: more are asked for of no canary."""
 
 _NEWEST: Final = 50
 """Sessions whose verdicts are never kept."""
@@ -190,6 +193,16 @@ def _same_way(first: CanaryMove, second: CanaryMove) -> bool:
     return (first.value - first.level) * (second.value - second.level) > 0
 
 
+def _run_before(sessions: Sequence[tuple[_Suspicion, ...]], move: CanaryMove) -> int:
+    """Return in how many of the last ``sessions``, one after the other, the canary of ``move`` strayed the same way."""
+    count = 0
+    for session in reversed(sessions):
+        if not any(each.trace_id == move.trace_id and _same_way(each, move) for run in session for each in run.moves):
+            break
+        count += 1
+    return count
+
+
 @dataclass
 class _Machine:
     """The state of one machine while its sessions pass by in order."""
@@ -205,7 +218,7 @@ class _Machine:
     judged: int = 0
     episodes: int = 0
     strays: dict[int, list[tuple[int, float]]] = field(default_factory=lambda: defaultdict(list))
-    doubtful: list[_Suspicion] = field(default_factory=list)
+    doubtful: list[tuple[_Suspicion, ...]] = field(default_factory=list)
     found: dict[str, Assessment] = field(default_factory=dict)
 
     def begins_as(self, other: _Machine) -> bool:
@@ -240,6 +253,7 @@ class _Machine:
         suspect = [each for each in judged if each.suspect]
         calm = [each for each in (asked or judged) if not each.suspect]
         before, self.doubtful = self.doubtful, [] if asked else self.doubtful
+        strayed: list[_Suspicion] = []
         if suspect and asked and not calm and self.named:
             suspect = self._with_unasked(judged, suspect)
         if calm and (asked or self._facts_decide(calm)):
@@ -247,11 +261,15 @@ class _Machine:
             if all(each.strayed for each in calm):
                 confirmed = [each.confirmed for each in judged]
                 strayed = [each for each in confirmed if each.moves]
-                self.doubtful = self._with_unasked(confirmed, strayed) if self.named else strayed
+                strayed = self._with_unasked(confirmed, strayed) if self.named else strayed
         elif suspect:
-            if before and any(each.by_canary for each in suspect):
-                self._confirm(before)
+            before = self._confirm(before, suspect)
             self._wait(suspect)
+        if strayed:
+            before = [*before, tuple(strayed)]
+            before, self.doubtful = before[:-_LONGEST_RUN], before[-_LONGEST_RUN:]
+        if asked:
+            self._keep_strays([each for session in before for each in session])
 
     def _facts_decide(self, calm: Sequence[_Suspicion]) -> bool:
         """Return whether runs that asked no canary show that the machine is as before: not while a canary is off."""
@@ -281,18 +299,27 @@ class _Machine:
         return _Suspicion(run, tuple(moves), changed, judged, tuple(strayed))
 
     def _strays_so(self, move: CanaryMove) -> bool:
-        """Return whether the canary strays as far by itself now and then, and did not stray the same way at the commit before."""
-        if any(each.trace_id == move.trace_id and _same_way(each, move) for run in self.doubtful for each in run.moves):
+        """Return whether the canary strays as far by itself now and then, and not so often the same way in a row.
+
+        While results wait because it moved, it has moved as far as it lies off its level the same way.
+        """
+        if _run_before([tuple(self.waiting)], move):
+            return False
+        recent = self._recent_strays(move.trace_id)
+        judged = len(recent) + len(self.levels[move.trace_id][-_STRAYS_WITHIN:])
+        if _run_before(self.doubtful, move) + 1 >= least_run(len(recent), judged):
             return False
         distance = abs(move.value - move.level)
-        recent = [size for at, size in self.strays[move.trace_id] if at > self.judged - _STRAYS_WITHIN]
         if sum(size >= distance for size in recent) >= _STRAYS:
             return True
         return distance <= usual_reach(self.levels[move.trace_id][-_STRAYS_WITHIN:], recent)
 
-    def _keep_strays(self) -> None:
-        """Keep how far canaries strayed in what waited for one commit, and came back."""
-        for move in (move for each in self.waiting for move in each.moves):
+    def _recent_strays(self, trace_id: int) -> list[float]:
+        return [size for at, size in self.strays[trace_id] if at > self.judged - _STRAYS_WITHIN]
+
+    def _keep_strays(self, suspicions: Iterable[_Suspicion]) -> None:
+        """Keep how far canaries strayed in what turned out to be no move."""
+        for move in (move for each in suspicions for move in each.moves):
             kept = [(at, size) for at, size in self.strays[move.trace_id] if at > self.judged - _STRAYS_WITHIN]
             self.strays[move.trace_id] = [*kept, (self.judged, abs(move.value - move.level))]
 
@@ -309,7 +336,7 @@ class _Machine:
         """End the wait: the machine is as before, which runs of this commit show."""
         back = all(not each.facts for each in calm)
         if self.sessions_waiting == 1:
-            self._keep_strays()
+            self._keep_strays(self.waiting)
         for each in self.waiting:
             if each.by_canary or back:
                 self._decide(each, QuarantineState.KEPT_OUT, "the machine was as before again in a later run")
@@ -325,11 +352,20 @@ class _Machine:
             self.levels[key].append(values[0] if len(values) == 1 else float(np.median(values)))
         self._take_facts(calm)
 
-    def _confirm(self, doubtful: Sequence[_Suspicion]) -> None:
-        """Let the results of the commit before wait as well: their canaries strayed, and have now moved the same way."""
-        self.waiting += doubtful
-        self.sessions_waiting += 1
-        self.episodes -= 1
+    def _confirm(
+        self, doubtful: Sequence[tuple[_Suspicion, ...]], suspect: Sequence[_Suspicion]
+    ) -> list[tuple[_Suspicion, ...]]:
+        """Let the results of the commits before wait as well whose canaries strayed the way that they have now moved.
+
+        Returns the sessions of ``doubtful`` that have nothing to do with it.
+        """
+        moves = [move for each in suspect for move in each.moves]
+        count = max((_run_before(doubtful, move) for move in moves), default=0)
+        for session in doubtful[len(doubtful) - count :]:
+            self.waiting += session
+            self.sessions_waiting += 1
+            self.episodes -= 1
+        return list(doubtful[: len(doubtful) - count])
 
     def _wait(self, suspect: Sequence[_Suspicion]) -> None:
         """Wait for an outcome, unless the machine has been like this for long enough."""

@@ -12,7 +12,7 @@ from knickpoint.detect.region_noise import rare_share
 from knickpoint.model.judgement import Judgement
 from knickpoint.model.step import Verdict
 
-__all__ = ["FEWEST", "NEAREST", "canary_move", "noise_of", "usual_reach"]
+__all__ = ["FEWEST", "NEAREST", "canary_move", "least_run", "noise_of", "usual_reach"]
 
 FEWEST: Final = 8
 """Values that a machine must have of a canary before it can move: with fewer, its noise is not known."""
@@ -23,17 +23,26 @@ NEAREST: Final = 60
 _ALPHA: Final = 0.002
 """Probability of a false sign where all is well: a canary is asked at each commit, and each sign takes results out."""
 
-_RARE_STRAY: Final = 0.001
-"""Share of the commits at which a canary strays beyond its reach; two strays in a row are a move, however far they go."""
+_RARE_STRAY: Final = 0.003
+"""Share of the commits at which a canary strays beyond its reach."""
+
+_RARE_RUN: Final = 0.001
+"""Share of the commits that begin a run of strays which is long enough to be a move."""
 
 _TAIL: Final = 0.1
 """Share of the distances that the tail is fitted to."""
+
+_FEWEST_IN_TAIL: Final = 10
+"""Distances that a tail is fitted to at least: fewer do not say how heavy it is."""
 
 _HEAVIEST: Final = 0.5
 """Largest exponent of a tail. Noise with 3 degrees of freedom has a third; with a half, its variance is infinite."""
 
 _FEWEST_FOR_TAIL: Final = 20
 """Distances that a tail needs; with fewer, it is one of two values."""
+
+_LONGEST_RUN: Final = 4
+"""Strays in a row that are a move whatever the canary does."""
 
 _MOVED: Final = frozenset({Verdict.REGRESSED, Verdict.IMPROVED})
 
@@ -54,23 +63,40 @@ def canary_move(level: Sequence[float], value: float, minimum_effect: float) -> 
 
 
 def usual_reach(level: Sequence[float], strays: Sequence[float]) -> float:
-    """Return how far a canary strays from its level at one commit in a thousand, by the tail of its past; 0 for too few values.
+    """Return how far a canary strays from its level at three commits in a thousand, by the tail of its past; 0 for too few values.
 
-    The largest tenth of the distances continues as a power law (Weissman 1978) with the exponent of Hill (1975). The largest
-    one of all takes no part, and the exponent has a limit: a single disturbance must not hide smaller ones after it.
-    ``strays`` are the distances of values that are no part of ``level``.
+    The largest distances continue as a power law, so the logarithms of what they exceed the others by are exponential. For
+    r of these with the sum S, the next one is beyond y with the probability (1 + y / S)^-r: this counts that the exponent is
+    only known from r of them (Hill 1975; the predictive distribution as in Lawless 1971). The largest distance counts as far
+    out as the one before it, as lifetimes that are not over do, and the exponent has a limit: a single disturbance must not
+    hide smaller ones after it. ``strays`` are the distances of values that are no part of ``level``.
     """
     values = np.asarray(level, dtype=np.float64)
     if values.size + len(strays) < _FEWEST_FOR_TAIL:
         return 0.0
     near = np.abs(values - np.median(values[-NEAREST:]))
-    distances = np.sort(np.concatenate([near, np.asarray(strays, dtype=np.float64)]))[:-1]
-    beyond = max(1, round(distances.size * _TAIL))
+    distances = np.sort(np.concatenate([near, np.asarray(strays, dtype=np.float64)]))
+    beyond = max(_FEWEST_IN_TAIL, round(distances.size * _TAIL))
     begin = distances[-beyond - 1]
     if not begin > 0:
         return 0.0
-    exponent = min(_HEAVIEST, float(np.log(distances[-beyond:] / begin).mean()))
-    return float(begin * (beyond / distances.size / _RARE_STRAY) ** exponent)
+    known = beyond - 1
+    excesses = np.log(distances[-beyond:-1] / begin)
+    total = min(float(excesses.sum() + excesses[-1]), known * _HEAVIEST)
+    exponent = total * ((beyond / distances.size / _RARE_STRAY) ** (1 / known) - 1)
+    return float(begin * np.exp(exponent))
+
+
+def least_run(strays: int, judged: int) -> int:
+    """Return how many strays in a row, the same way, are a move of a canary that strayed ``strays`` times in ``judged`` commits.
+
+    Independent noise makes such a run at one commit in a thousand at most; a single stray never is one.
+    """
+    share = strays / judged if judged else 0.0
+    run = 2
+    while run < _LONGEST_RUN and share**run > _RARE_RUN:
+        run += 1
+    return run
 
 
 def noise_of(level: Sequence[float]) -> float:
