@@ -292,7 +292,7 @@ def test_a_trace_that_does_not_exist_says_so(browse: Visit, expected_errors: lis
 def test_a_facet_narrows_the_list_and_writes_the_query(browse: Visit) -> None:
     page = browse("/explore")
     expect(page.locator("tr[data-trace]")).to_have_count(4)
-    page.get_by_role("group", name="benchmark").get_by_label("parse").click()
+    page.get_by_role("group", name="benchmark").get_by_role("checkbox", name="parse").click()
     expect(page.locator("tr[data-trace]")).to_have_count(1)
     expect(page.locator("#query")).to_have_value("benchmark=parse")
     page.go_back()
@@ -343,10 +343,10 @@ def test_a_formula_is_plotted_and_is_in_the_address(browse: Visit) -> None:
 def test_an_error_in_a_formula_points_at_its_column(browse: Visit, expected_errors: list[str]) -> None:
     expected_errors.append("status of 400")
     page = browse("/explore")
-    page.get_by_label("Formula").fill('ave(nothing("a=b"))')
+    page.get_by_role("textbox", name="Formula").fill('ave(nothing("a=b"))')
     page.get_by_role("button", name="Plot the formula").click()
     expect(page.locator("#formula-error")).to_contain_text("column 5")
-    expect(page.get_by_label("Formula")).to_have_attribute("aria-invalid", "true")
+    expect(page.get_by_role("textbox", name="Formula")).to_have_attribute("aria-invalid", "true")
     assert page.evaluate("() => document.querySelector('#formula').selectionStart") == 4
 
 
