@@ -64,7 +64,7 @@ export class FormulaField extends PageElement {
         title="Choose what to calculate (F)"
         @click=${() => this.dispatchEvent(new CustomEvent("kp-menu"))}
       >
-        Menu
+        Build a formula
       </button>
       <button class="button">Plot the formula</button>
       <div id="formula-error" class="formula-error" role="alert">

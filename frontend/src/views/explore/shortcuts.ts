@@ -42,7 +42,7 @@ export function exploreShortcuts(page: KeyboardActions): ShortcutGroup[] {
       title: "Plot",
       shortcuts: [
         { keys: ["f"], description: "formula", run: () => page.focusFormula() },
-        { keys: ["F"], description: "menu of formulas", run: () => page.openFormulaMenu() },
+        { keys: ["F"], description: "build a formula", run: () => page.openFormulaMenu() },
         { keys: ["s"], description: "give the plot a short address", run: () => void page.createShortAddress() },
         { keys: ["y"], description: "next scale", run: showNextScale },
         {
