@@ -72,7 +72,7 @@ def test_a_changed_distribution_is_explained_by_its_levels(knick: Knick, instanc
     assert knick("import", "split.csv", "--order", "given").code == 0
     assert knick("run").code == 0
     what, spread, moved, _, why = sentences(knick("explain", "benchmark=parse").output)
-    assert what.startswith("The distribution of parse is another one since ")
+    assert what.startswith("The distribution of parse changed at ")
     assert re.search(
         r": one level before, two levels \(9\d\.\d+ ms \(\d+ %\), 10\d[.\d]* ms \(\d+ %\)\) since\.$", what
     )

@@ -97,7 +97,7 @@ class Instance:
 
     @cached_property
     def replicas(self) -> Replicas:
-        """The servers that may answer reads in place of the primary; asked when somebody reads.
+        """The servers that may answer reads in place of the primary. They are first asked when somebody reads.
 
         Raises:
             StoreError: the name of a server cannot be read, or the store is embedded.

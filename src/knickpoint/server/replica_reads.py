@@ -37,7 +37,7 @@ async def reading_instance(request: Request, instance: Instance) -> Instance:
 
 
 def _position(request: HTTPConnection) -> int:
-    """Return the position that a read must see; what is no number is nobody's write."""
+    """Return the position that a read must see; 0 for a cookie that is no number, which this server never sets."""
     given = request.cookies.get(POSITION_COOKIE, "")
     return int(given) if given.isascii() and given.isdigit() and len(given) <= _DIGITS else 0
 

@@ -29,7 +29,7 @@ def noise_sentences(name: str, commit: str, step: ExplainedStep, checks: Sequenc
             f" (one standard deviation, {percent(numbers.relative_size)})."
         )
         return
-    yield f"The distribution of {name} is another one since {commit}: {_levels_text(known, unit)}."
+    yield f"The distribution of {name} changed at {commit}: {_levels_text(known, unit)}."
     spreads = (value_text(known[f"noise {when} (standard deviation)"], unit) for when in ("before", "after"))
     yield "The values stray by {} around their level before, and by {} since (one standard deviation).".format(*spreads)
     yield (
