@@ -277,7 +277,7 @@ def test_a_sample_of_many_rows_finds_their_shapes_for_any_number_of_threads() ->
     shapes = np.repeat(np.eye(4, 12, dtype=np.float32) * 20, 6_500, axis=0)
     rows = shapes + draw.normal(size=shapes.shape).astype(np.float32)
     one, two = (k_means(rows, 4, 0, threads=threads) for threads in (1, 2))
-    assert len(rows) > 25_600
+    assert len(rows) > 8_192
     assert one.labels.tobytes() == two.labels.tobytes()
     assert one.centroids.tobytes() == two.centroids.tobytes()
     assert sorted(one.counts.tolist()) == [6_500] * 4
@@ -289,3 +289,10 @@ def test_up_to_the_size_of_the_sample_all_rows_move_the_centroids() -> None:
     rows = np.random.default_rng(4).normal(size=(3_000, 6)).astype(np.float32)
     whole = lloyd(rows, spread_start(rows, 5, 0))
     assert k_means(rows, 5, 0).labels.tobytes() == whole.labels.tobytes()
+
+
+def test_a_shape_that_one_row_in_a_hundred_has_is_found_in_a_sample() -> None:
+    rows = np.random.default_rng(5).normal(size=(20_000, 40)).astype(np.float32)
+    rows[:200, 20:] += 5
+    found = k_means(rows, 36, 0)
+    assert not set(found.labels[:200].tolist()) & set(found.labels[200:].tolist())

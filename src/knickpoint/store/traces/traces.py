@@ -101,19 +101,28 @@ class Traces:
             chunks = {key: StoredChunk.of(row) for key, row in self._chunks(connection, np.unique(wanted // CHUNK))}
             names = self._repository_names(connection) if self._rules else {}
             traces = []
+            stated: dict[tuple[int, int], tuple[str, str, Better]] = {}
             for number in wanted.tolist():
                 chunk = chunks.get(number // CHUNK)
                 place = number % CHUNK
                 if number < 0 or chunk is None or place >= len(chunk.keys):
                     raise AbsentError(f"there is no trace {number}", remedy="Ask for the ids anew.")
-                key, unit = chunk.keys[place], self._units.of_id(connection, chunk.units[place]).unit
-                better = BETTERS[chunk.betters[place]]
-                better = unit.better if better is Better.UNKNOWN else better
+                key, fact = chunk.keys[place], (chunk.units[place], chunk.betters[place])
+                # Thousands of traces share a unit and a direction.
+                if fact not in stated:
+                    stated[fact] = self._stated(connection, *fact)
+                text, dimension, better = stated[fact]
                 if self._rules:
                     configured = self._configured_better(number, names[chunk.repository], key)
                     better = better if configured is None else configured
-                traces.append(Trace(number, key, unit.text, unit.dimension, better))
+                traces.append(Trace(number, key, text, dimension, better))
         return traces
+
+    def _stated(self, connection: Connection, unit_number: int, code: int) -> tuple[str, str, Better]:
+        """Return a unit as text, its dimension, and the direction that results stated, else that of the unit."""
+        unit = self._units.of_id(connection, unit_number).unit
+        better = BETTERS[code]
+        return unit.text, unit.dimension, unit.better if better is Better.UNKNOWN else better
 
     def owners(self, ids: Sequence[int]) -> dict[int, int]:
         """Return trace → id of its repository; unknown traces are left out."""

@@ -27,7 +27,7 @@ from knickpoint.watch.detection.alert_window import known_columns, window_column
 from knickpoint.watch.detection.commit_values import block_bytes, read_commit_values, sample_digests
 from knickpoint.watch.lines import Lines
 
-__all__ = ["Digester", "changed_traces", "content_digests", "group_digests"]
+__all__ = ["Digester", "changed_traces", "content_digests", "group_digest", "group_digests"]
 
 _BYTES: Final = 8
 _BLOCK_BYTES: Final = 64 * 2**20
@@ -125,16 +125,26 @@ def group_digests(
     ``anchors`` has, by group, the column of the change point from which an alert with a window detects.
     """
     groups: dict[GroupKey, list[int]] = defaultdict(list)
-    for row in sorted(range(len(traces)), key=lambda row: traces[row].id):
-        groups[group_key(alert, traces[row])].append(row)
+    for row, trace in enumerate(traces):
+        groups[group_key(alert, trace)].append(row)
+    ids = np.fromiter((trace.id for trace in traces), np.int64, len(traces))
     found = np.empty(len(traces), dtype=np.uint64)
     for key, rows in groups.items():
-        members = np.array([(traces[row].id, digests[row]) for row in rows], dtype=np.uint64)
-        digest = blake2b(members.tobytes(), digest_size=_BYTES)
-        if anchors and anchors.get(key, -1) >= 0:
-            digest.update(f"from {anchors[key]}".encode())
-        found[rows] = _number(digest.digest())
+        found[rows] = group_digest(ids[rows], digests[rows], anchors.get(key, -1) if anchors else -1)
     return found
+
+
+def group_digest(ids: NDArray[np.int64], digests: NDArray[np.uint64], anchor: int = -1) -> int:
+    """Return the digest, never 0, of a group of the traces ``ids``, made of their ``digests``.
+
+    ``anchor`` is the column of the change point from which an alert with a window detects, -1 for none.
+    """
+    order = np.argsort(ids)
+    members = np.stack([ids[order].astype(np.uint64), digests[order]], axis=1)
+    digest = blake2b(members.tobytes(), digest_size=_BYTES)
+    if anchor >= 0:
+        digest.update(f"from {anchor}".encode())
+    return _number(digest.digest())
 
 
 class _GroupWindows:

@@ -24,7 +24,6 @@ from knickpoint.model.settlement import Settlement, SettleRule
 from knickpoint.model.step import Step
 from knickpoint.store import Store
 from knickpoint.watch.detection.alert_filter import Filter
-from knickpoint.watch.detection.alert_groups import group_key
 from knickpoint.watch.detection.alert_window import (
     WindowColumns,
     blank_before_window,
@@ -38,7 +37,7 @@ from knickpoint.watch.detection.commit_values import (
     sample_digests,
     with_commit_values,
 )
-from knickpoint.watch.detection.digests import Digester, content_digests, group_digests
+from knickpoint.watch.detection.digests import Digester, content_digests, group_digest
 from knickpoint.watch.detection.method_parameters import method_parameters
 from knickpoint.watch.detection.settlement import settle_by_count, settle_steps
 from knickpoint.watch.detection.sightings import sightings_of
@@ -194,7 +193,7 @@ def detect_traces(
         for group in detect_groups(store, alert, line, trace_ids):
             rows = _Rows(group.frame, 0, group.frame.values, group.window, {})
             settled = [
-                SettledSteps(steps, settle_by_count(values, steps, alert.settle_rule))
+                SettledSteps(steps, settle_by_count(values, steps, alert.settle_rule) if steps else ())
                 for values, steps in zip(group.frame.values, group.steps, strict=True)
             ]
             described = _described(context, rows, settled, [_digests_of_group(context, group)])
@@ -239,8 +238,8 @@ def _cut(context: _Context, frame: Frame, runner: Runner) -> Iterator[_Rows]:
 def _digests_of_group(context: _Context, group: GroupDetection) -> NDArray[np.uint64]:
     frame = group.frame
     digests = context.digesters[0].digests(content_digests(frame.traces, frame.slots, frame.values), frame.slots)
-    key = group_key(context.alert, frame.traces[0])
-    return group_digests(context.alert, frame.traces, digests, {key: group.anchor})
+    ids = np.fromiter((trace.id for trace in frame.traces), np.int64, len(frame.traces))
+    return np.full(len(ids), group_digest(ids, digests, group.anchor))
 
 
 def _described(

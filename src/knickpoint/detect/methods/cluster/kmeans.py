@@ -24,8 +24,11 @@ _SKIA_EPSILON: Final = 1.0
 
 _SKIA_ITERATIONS: Final = 100
 
-_SAMPLE: Final = 25_600
-"""Rows among which k-means looks for centroids: 128 for each of the 200 that there are at most."""
+_SAMPLED: Final = 128
+"""Rows for each centroid among which k-means looks for all of them."""
+
+_LEAST_SAMPLE: Final = 8_192
+"""Rows that k-means looks at in any case: a shape that few traces have is in the sample then, too."""
 
 _LEAST_MOVING: Final = 0.005
 """Share of the sample that still moves when the search for centroids ends: in noise, the last rows move for hundreds of
@@ -76,16 +79,17 @@ def random_start(rows: Rows, k: int, seed: int) -> Rows:
 
 
 def k_means(rows: Rows, k: int, seed: int, *, threads: int = 1) -> Clustering:
-    """Group ``rows`` by k-means, to convergence for up to :data:`_SAMPLE` of them; the same for any number of threads.
+    """Group ``rows`` by k-means, to convergence for up to 8,192 of them; the same for any number of threads.
 
-    Of more rows, a random sample of that many moves the centroids, until hardly any of it moves; then each row goes to its nearest centroid, the
-    centroids become the means of all their rows, and the rows are assigned to these. The time grows with
-    ``k`` x columns x (sample x iterations + rows).
+    Of more rows, a random sample of that many, or of 128 ``k`` if these are more, moves the centroids until hardly any of it
+    moves. Then each row goes to its nearest centroid, the centroids become the means of all their rows, and the rows are
+    assigned to these. The time grows with ``k`` x columns x (sample x iterations + rows).
     """
-    if len(rows) <= _SAMPLE:
+    sampled = max(_LEAST_SAMPLE, _SAMPLED * k)
+    if len(rows) <= sampled:
         packed = Packed.of(rows)
         return lloyd(packed, spread_start(packed, k, seed, threads=threads), threads=threads)
-    drawn = np.sort(np.random.default_rng([seed, len(rows)]).choice(len(rows), _SAMPLE, replace=False))
+    drawn = np.sort(np.random.default_rng([seed, len(rows)]).choice(len(rows), sampled, replace=False))
     sample = Packed.of(rows[drawn])
     start = spread_start(sample, k, seed, threads=threads)
     learned = lloyd(sample, start, least_moving=_LEAST_MOVING, threads=threads)
