@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from knickpoint.detect import judge
-from knickpoint.detect.judgement import may_be_change
+from knickpoint.detect.judgement import may_be_changes
 from knickpoint.detect.outliers import find_outliers, may_be_outlier, student_quantile
 from knickpoint.model.errors import InputError, SeriesError
 from knickpoint.model.step import Verdict
@@ -320,10 +320,10 @@ def test_what_may_be_no_change_is_judged_to_be_none(seed: int, count: int, value
     noise = np.random.default_rng(seed).normal(0, 1, count)
     stepped = noise + 6 * (np.arange(count) >= count // 2)
     history = {"rounded": np.round(noise), "step": stepped}.get(kind, noise)
-    assume(not may_be_change(history, value))
+    assume(not may_be_changes(history[None], np.array([value]))[0])
     assert judge(history, value).verdict not in {Verdict.REGRESSED, Verdict.IMPROVED}
 
 
 def test_a_value_off_a_flat_level_may_be_a_change() -> None:
-    assert may_be_change(np.full(20, 10.0), 10.5)
-    assert not may_be_change(np.full(4, 10.0), 10.5)
+    short = np.where(np.arange(20) < 16, np.nan, 10.0)
+    assert may_be_changes(np.array([np.full(20, 10.0), short]), np.array([10.5, 10.5])).tolist() == [True, False]

@@ -14,7 +14,7 @@ from knickpoint.model.frame import Trace
 from knickpoint.model.judgement import NewestVerdict
 from knickpoint.model.step import Verdict
 from knickpoint.model.unit import Better
-from knickpoint.watch.newest_values import judge_newest
+from knickpoint.watch.newest_values import judge_newest, remarkable
 
 from .conftest import World, levels
 
@@ -88,7 +88,8 @@ def test_what_sorting_leaves_out_is_never_a_change(seed: int, count: int, distan
     if kind == "outliers":
         noise[:: max(2, count // 4)] *= 8
     values = 100 + {"rounded": np.round(noise), "flat": 0 * noise}.get(kind, noise)
-    quick = judge_newest(np.append(values, 100 + distance), _TRACE, 0)
+    level = np.append(values, 100 + distance)
+    quick = judge_newest(level, _TRACE, 0) if remarkable([level]) else None
     judgement = judge(values, 100 + distance, better=Better.LOWER)
     assume(judgement.region is None or judgement.region.count == count)  # else it looks at a part of the level
     verdict = judgement.verdict

@@ -8,13 +8,14 @@ than runs of its own values, and when the difference is large enough to matter. 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from knickpoint.detect.batch import find_steps_many
 from knickpoint.detect.measured_series import check_series, safe_unit
 from knickpoint.detect.methods.default.method import detect_default
 from knickpoint.detect.methods.default.model import FALSE_ALARMS
@@ -24,11 +25,11 @@ from knickpoint.detect.steps import stable_region
 from knickpoint.model.errors import InputError
 from knickpoint.model.judgement import Judgement
 from knickpoint.model.settlement import FindingKind
-from knickpoint.model.step import Check, StableRegion, Verdict
+from knickpoint.model.step import Check, StableRegion, Step, Verdict
 from knickpoint.model.unit import Better
 from knickpoint.native.student import student_p_value
 
-__all__ = ["judge", "may_be_change"]
+__all__ = ["judge", "may_be_changes"]
 
 FEWEST: Final = 5
 """Values that the region must have; fewer give no verdict."""
@@ -52,6 +53,11 @@ def _current_region(
     if np.isnan(history).all():
         return None, 0.0
     steps = detect_default(history, false_alarms=false_alarms, candidates=False).steps if ordered else ()
+    return _region_behind(steps, history)
+
+
+def _region_behind(steps: Sequence[Step], history: NDArray[np.float64]) -> tuple[StableRegion, float]:
+    """Return the stable region behind all ``steps`` of ``history``, which has a value, and its slope."""
     if not steps:
         return stable_region(history, 0, history.size - 1), 0.0
     last, ends = steps[-1], [step.after.last for step in steps if step.kind is FindingKind.DRIFT]
@@ -295,13 +301,25 @@ def judge(
     )
 
 
-def may_be_change(history: NDArray[np.float64], value: float) -> bool:
-    """Return whether :func:`judge` may call the single ``value`` a change of an ordered ``history`` (1-D, finite).
+def may_be_changes(histories: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return for each row of ``histories`` whether :func:`judge` may call the single value of ``values`` a change of it.
 
-    False is certain, and takes a third of the time: the value is no outlier of the current region.
+    ``histories`` is series x commits, each in order, ``nan`` for missing and with a value; ``values`` has one for each, without
+    ``nan``. False is certain, and takes a third of the time: the value is no outlier of the current region.
     """
-    region, slope = _current_region(history, FALSE_ALARMS, ordered=True)
-    if region is None or region.count < FEWEST:
+    found = find_steps_many(histories, false_alarms=FALSE_ALARMS)
+    return np.array(
+        [
+            _may_be_change(history, *_region_behind(steps, history), value)
+            for history, steps, value in zip(histories, found, values.tolist(), strict=True)
+        ],
+        dtype=np.bool_,
+    )
+
+
+def _may_be_change(history: NDArray[np.float64], region: StableRegion, slope: float, value: float) -> bool:
+    """Return whether ``value`` may be an outlier of the newest values of ``region``."""
+    if region.count < FEWEST:
         return False
     measured = _measured_level(history, region, slope)
     unit = safe_unit(measured)

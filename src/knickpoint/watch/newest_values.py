@@ -9,14 +9,14 @@ itself decides about what is left, and what that calls an outlier is judged in f
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.detect import judge
-from knickpoint.detect.judgement import may_be_change
+from knickpoint.detect.judgement import may_be_changes
 from knickpoint.detect.outliers import may_be_outlier
 from knickpoint.detect.region_noise import rare_share
 from knickpoint.model.commit import Line
@@ -26,7 +26,7 @@ from knickpoint.model.regression import ChangePoint
 from knickpoint.model.step import Verdict
 from knickpoint.store import Store
 
-__all__ = ["NEAREST", "judge_newest", "judge_newest_values"]
+__all__ = ["NEAREST", "judge_newest", "judge_newest_values", "remarkable"]
 
 NEAREST: Final = 200
 """Newest values of the region that a value is judged against: they suffice, and the time of ``judge`` grows with them."""
@@ -36,16 +36,12 @@ _SIGNS: Final = frozenset({Verdict.REGRESSED, Verdict.IMPROVED})
 
 
 def judge_newest(values: NDArray[np.float64], trace: Trace, slot: int) -> NewestVerdict | None:
-    """Judge the last of ``values`` (those since the last step, without gaps); None where it is unremarkable.
+    """Judge the last of ``values`` (those since the last step, without gaps); None where it is no change.
 
     It is compared with the :data:`NEAREST` values before it.
     """
-    region, newest = values[-NEAREST - 1 : -1], float(values[-1])
-    if region.size == 0 or not _is_rare(region, newest) or not may_be_outlier(region, newest):
-        return None
-    if not may_be_change(region, newest):
-        return None
-    verdict = judge(region, newest, better=trace.better)
+    newest = float(values[-1])
+    verdict = judge(values[-NEAREST - 1 : -1], newest, better=trace.better)
     if verdict.verdict not in _SIGNS:
         return None
     return NewestVerdict(
@@ -59,6 +55,28 @@ def judge_newest(values: NDArray[np.float64], trace: Trace, slot: int) -> Newest
         relative_size=verdict.relative_size,
         p_value=verdict.p_value,
     )
+
+
+def remarkable(levels: Sequence[NDArray[np.float64]]) -> list[int]:
+    """Return which of ``levels`` end with a value that :func:`judge_newest` may call a change, ascending.
+
+    Each level holds values without gaps, at least one. What is left out is no change.
+    """
+    chosen = [
+        place
+        for place, level in enumerate(levels)
+        if level.size > 1
+        and _is_rare(level[-NEAREST - 1 : -1], level[-1])
+        and may_be_outlier(level[-NEAREST - 1 : -1], level[-1])
+    ]
+    if not chosen:
+        return []
+    histories = np.full((len(chosen), min(NEAREST, max(levels[place].size for place in chosen) - 1)), np.nan)
+    for history, place in zip(histories, chosen, strict=True):
+        region = levels[place][-NEAREST - 1 : -1]
+        history[-region.size :] = region
+    newest = np.array([levels[place][-1] for place in chosen])
+    return [place for place, may in zip(chosen, may_be_changes(histories, newest), strict=True) if may]
 
 
 def _is_rare(region: NDArray[np.float64], newest: float) -> bool:
@@ -92,11 +110,12 @@ def judge_newest_values(store: Store, line: Line, trace_ids: NDArray[np.int64]) 
         points = store.findings.of_traces(ids.tolist())
         starts = np.array([_level_start(line, points.get(key, ())) for key in ids.tolist()], dtype=np.int64)
         rows = _may_be_changes(values, starts)
+        levels = {row: np.asarray(values[row, starts[row] :], dtype=np.float64) for row in rows.tolist()}
+        measured = {row: np.flatnonzero(~np.isnan(level)) for row, level in levels.items()}
+        rows = rows[remarkable([levels[row][held] for row, held in measured.items()])]
         for row, trace in zip(rows.tolist(), store.traces.get(ids[rows]), strict=True):
-            level = np.asarray(values[row, starts[row] :], dtype=np.float64)
-            measured = np.flatnonzero(~np.isnan(level))
-            slot = line.slots[int(starts[row]) + int(measured[-1])]
-            verdict = judge_newest(level[measured], trace, slot)
+            slot = line.slots[int(starts[row]) + int(measured[row][-1])]
+            verdict = judge_newest(levels[row][measured[row]], trace, slot)
             found += [verdict] if verdict else []
     return found
 
