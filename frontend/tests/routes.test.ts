@@ -63,6 +63,16 @@ const ROUTES: readonly Route[] = [
   { ...exploreRoute, keys: "abcdefghijkl" },
   { ...exploreRoute, plotted: "os=linux" },
   { ...exploreRoute, plotted: "" },
+  {
+    ...exploreRoute,
+    plotted: "os=linux",
+    others: [
+      { traces: [1, 2], formulas: ['ave(filter("a=b&c"))', "2 + 3"], plotted: undefined, keys: "" },
+      { traces: [], formulas: [], plotted: "", keys: "" },
+      { traces: [], formulas: [], plotted: undefined, keys: "abcdefghijkl" },
+    ],
+    above: 2,
+  },
   overviewRoute,
   { ...overviewRoute, repository: "r", days: 7, query: "os=linux", by: "suite", commits: 100 },
   { view: "benchmark", repository: "r", param: "test", name: "a/b c" },

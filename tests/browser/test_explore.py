@@ -207,6 +207,100 @@ def test_the_cursors_of_small_multiples_stand_at_the_same_commit(browse: Callabl
     assert first == second
 
 
+GRAPHS: Final = "/explore?plot=benchmark%3Dparse&graph=plot%3Dbenchmark%253Dprint"
+
+
+def graph(page: Page, number: int) -> Locator:
+    """Return one of several graphs, once it is drawn."""
+    found = page.get_by_role("region", name=f"Graph {number}", exact=True)
+    expect(found.locator("canvas").first).to_be_visible()
+    return found
+
+
+def test_each_graph_has_a_query_of_its_own_and_the_address_keeps_all(page: Page, many: str) -> None:
+    page.goto(f"{many}/explore?query=suite%3Dfew&plot=suite%3Dfew")
+    page.locator("#query").fill("benchmark~^b5.$")
+    expect(page.locator(".tools [role=status]")).to_have_text("10 traces")
+    page.get_by_role("button", name="In a new graph").click()
+    expect(graph(page, 1)).to_contain_text("40 lines")
+    expect(graph(page, 2)).to_contain_text("10 lines")
+    expect(graph(page, 2)).to_have_attribute("aria-current", "true")
+    page.locator("table.traces input[type=checkbox]").first.click()
+    expect(graph(page, 2)).to_contain_text("9 lines")
+    page.reload()
+    expect(graph(page, 1)).to_contain_text("40 lines")
+    expect(graph(page, 2)).to_contain_text("9 lines")
+
+
+def test_a_range_chosen_in_one_graph_is_that_of_all_and_their_cursors_stand_at_one_commit(
+    browse: Callable[[str], Page],
+) -> None:
+    page = browse(GRAPHS)
+    graph(page, 2)
+    left, top, width, _ = plot_box(page)
+    page.mouse.move(left + width * 0.25, top + 40)
+    page.mouse.down()
+    page.mouse.move(left + width * 0.75, top + 40, steps=4)
+    page.mouse.up()
+    page.wait_for_url("**first=*")
+    ranges = "() => new Set(Array.from(document.querySelectorAll('kp-chart'), ({ range }) => JSON.stringify(range)))"
+    page.wait_for_function(f"({ranges})().size === 1 && document.querySelector('kp-chart').range.first > 0")
+    left, top, width, _ = plot_box(page)
+    page.mouse.move(left + width * 0.5, top + 40)
+    expect(page.locator(".chart-tip:visible")).to_have_count(1)
+    script = "() => Array.from(document.querySelectorAll('.u-cursor-x'), (each) => each.style.transform)"
+    page.wait_for_function(f"({script})().every((place, _, [first]) => place !== '' && place === first)")
+
+
+def test_graphs_are_added_used_moved_and_removed_by_keyboard_alone(browse: Callable[[str], Page]) -> None:
+    page = browse("/explore?query=benchmark%3Dparse&plot=benchmark%3Dparse")
+    page.wait_for_selector("tr[data-trace]")
+    page.keyboard.press("n")
+    expect(page.get_by_role("region", name="Graph 2")).to_contain_text("Tick traces below")
+    page.locator("#query").fill("benchmark=print")
+    page.locator("#query").press("Enter")
+    expect(page.locator("tr[data-trace]")).to_contain_text("print")
+    page.keyboard.press("x")
+    expect(graph(page, 2)).to_contain_text("1 line")
+    page.keyboard.press("N")
+    expect(graph(page, 1)).to_have_attribute("aria-current", "true")
+    expect(page.locator("#query")).to_have_value("benchmark=parse")
+    page.get_by_label("Move what graph 2 plots").select_option("to graph 1")
+    expect(page.get_by_role("region", name="Plot", exact=True)).to_contain_text("2 lines")
+    page.go_back()
+    expect(graph(page, 2)).to_contain_text("1 line")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("region", name="Plot", exact=True)).to_contain_text("print")
+
+
+def test_each_graph_is_saved_by_itself(browse: Callable[[str], Page]) -> None:
+    page = browse(GRAPHS)
+    for number, name in ((1, "parse"), (2, "print")):
+        with page.expect_download() as download:
+            graph(page, number).get_by_role("button", name="Save the values shown as CSV").click()
+        rows = list(csv.DictReader(io.StringIO(download.value.path().read_text(encoding="utf-8"))))
+        assert {row["benchmark"] for row in rows} == {name}
+        with page.expect_download() as download:
+            graph(page, number).get_by_role("button", name="Save the plot as SVG").click()
+        assert name in download.value.path().read_text(encoding="utf-8")
+
+
+def test_a_short_address_keeps_all_graphs(browse: Callable[[str], Page]) -> None:
+    page = browse(GRAPHS)
+    graph(page, 2)
+    page.get_by_role("button", name="Short address").click()
+    page.wait_for_url(re.compile(r"keys=\w+&graph=keys%3D\w+"))
+    page.reload()
+    expect(graph(page, 1)).to_contain_text("parse")
+    expect(graph(page, 2)).to_contain_text("print")
+
+
+def test_several_graphs_break_no_rule_of_accessibility(browse: Callable[[str], Page]) -> None:
+    page = browse(GRAPHS)
+    graph(page, 2)
+    assert violations(page) == []
+
+
 def open_query_dialog(page: Page, address: str) -> Locator:
     page.goto(address)
     page.wait_for_selector(".facets .choice")

@@ -72,6 +72,17 @@ def test_a_person_reads_from_the_overview_to_a_commit_without_a_server(
     assert refused == []
 
 
+def test_several_graphs_are_drawn_without_a_server(page: Page, site: str, refused: list[str]) -> None:
+    page.goto(f"{site}#/explore?plot=benchmark%3Dparse&graph=plot%3Dbenchmark%253Dprint")
+    for number, name in ((1, "parse"), (2, "print")):
+        graph = page.get_by_role("region", name=f"Graph {number}", exact=True)
+        expect(graph.locator("canvas").first).to_be_visible()
+        expect(graph).to_contain_text(name)
+    page.get_by_role("button", name="Remove graph 1").click()
+    expect(page.get_by_role("region", name="Plot", exact=True)).to_contain_text("print")
+    assert refused == []
+
+
 def test_plotted_lines_have_their_findings_and_a_commit_to_compare_with(
     page: Page, site: str, refused: list[str]
 ) -> None:

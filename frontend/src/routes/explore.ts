@@ -1,4 +1,4 @@
-/** The route of the explore page: a query, and the traces and formulas that are plotted. */
+/** The route of the explore page: a query, and the graphs with the traces and formulas that they plot. */
 
 import { SMOOTHINGS } from "../charts/smoothing";
 import {
@@ -14,10 +14,8 @@ import {
   type Scale,
 } from "./url";
 
-export interface ExploreRoute {
-  view: "explore";
-  repository: string;
-  query: string;
+/** What one graph plots. */
+export interface GraphSelection {
   /** Ids of the plotted traces. */
   traces: readonly number[];
   formulas: readonly string[];
@@ -25,6 +23,17 @@ export interface ExploreRoute {
   plotted: string | undefined;
   /** The id of a shortcut; it stands for `traces` and `formulas`, which are empty then. */
   keys: string;
+}
+
+/** The selection of the route is that of the current graph, which traces and formulas are added to. */
+export interface ExploreRoute extends GraphSelection {
+  view: "explore";
+  repository: string;
+  query: string;
+  /** The graphs beside the current one, from top to bottom. */
+  others: readonly GraphSelection[];
+  /** How many of them stand above the current one. */
+  above: number;
   /** How many traces are listed. */
   listed: number;
   first: number | undefined;
@@ -48,15 +57,16 @@ const LISTED = 100;
 /** The list renders all its rows, so it ends here; a narrower query finds the others. */
 export const MAX_LISTED = 1000;
 
+export const EMPTY_GRAPH: GraphSelection = { traces: [], formulas: [], plotted: undefined, keys: "" };
+
 /** All traces, and nothing plotted. */
 export const exploreRoute: ExploreRoute = {
   view: "explore",
   repository: "",
   query: "",
-  traces: [],
-  formulas: [],
-  plotted: undefined,
-  keys: "",
+  ...EMPTY_GRAPH,
+  others: [],
+  above: 0,
   listed: LISTED,
   first: undefined,
   last: undefined,
@@ -73,19 +83,42 @@ function parsePlotted(text: string | null): string | undefined {
   return text === ALL_TRACES ? "" : text === "" ? undefined : (text ?? undefined);
 }
 
+function parseGraph(search: URLSearchParams): GraphSelection {
+  return {
+    traces: parseList(search.get("traces")).flatMap((text) => parseWhole(text) ?? []),
+    formulas: search.getAll("f"),
+    plotted: parsePlotted(search.get("plot")),
+    keys: search.get("keys") ?? "",
+  };
+}
+
+function graphPairs({ traces, formulas, plotted, keys }: GraphSelection) {
+  return [
+    ["traces", traces.join(",")],
+    ...formulas.map((formula) => ["f", formula] as const),
+    ["plot", plotted === "" ? ALL_TRACES : plotted],
+    ["keys", keys],
+  ] as const;
+}
+
+/** A graph beside the current one is a query string of its own inside the address. */
+function formatGraph(graph: GraphSelection): string {
+  return formatUrl("", graphPairs(graph)).slice(1);
+}
+
 export const exploreFormat: RouteFormat<ExploreRoute> = {
   title: "Explore",
 
   parse({ pathname, searchParams }) {
     if (!/^\/explore\/?$/.test(pathname)) return undefined;
+    const others = searchParams.getAll("graph").map((text) => parseGraph(new URLSearchParams(text)));
     return {
       view: "explore",
       repository: searchParams.get("repository") ?? "",
       query: searchParams.get("query") ?? searchParams.get("q") ?? "", // links of before have `q`
-      traces: parseList(searchParams.get("traces")).flatMap((text) => parseWhole(text) ?? []),
-      formulas: searchParams.getAll("f"),
-      plotted: parsePlotted(searchParams.get("plot")),
-      keys: searchParams.get("keys") ?? "",
+      ...parseGraph(searchParams),
+      others,
+      above: Math.min(parseWhole(searchParams.get("above")) ?? 0, others.length),
       listed: parseLimited(searchParams.get("list"), LISTED, MAX_LISTED),
       ...parseRange(searchParams),
       scale: parseScale(searchParams.get("y")),
@@ -102,10 +135,9 @@ export const exploreFormat: RouteFormat<ExploreRoute> = {
     return formatUrl("/explore", [
       ["repository", route.repository],
       ["query", route.query],
-      ["traces", route.traces.join(",")],
-      ...route.formulas.map((formula) => ["f", formula] as const),
-      ["plot", route.plotted === "" ? ALL_TRACES : route.plotted],
-      ["keys", route.keys],
+      ...graphPairs(route),
+      ...route.others.map((graph) => ["graph", formatGraph(graph)] as const),
+      ["above", route.above || ""],
       ["list", route.listed === LISTED ? "" : route.listed],
       ["first", route.first],
       ["last", route.last],

@@ -99,6 +99,13 @@ export class Resource<Args extends readonly unknown[], T> implements ReactiveCon
     this.host.requestUpdate();
   }
 
+  /** Leave the host: abort the request that is on its way, and send no more. */
+  dispose(): void {
+    this.hostDisconnected();
+    this.host.removeController(this.task);
+    this.host.removeController(this);
+  }
+
   /** Drop the answer and abort the request that is on its way. */
   clear(): void {
     this.answer = undefined;

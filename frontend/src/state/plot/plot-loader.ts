@@ -79,13 +79,34 @@ export const EMPTY_PLOT: Plot = {
   commits: undefined,
 };
 
+/** The times of the commits of a repository, which all plots of a page share. */
+export class LineLoader {
+  private line: { repository: string; loaded: Promise<Pick<Plot, "times" | "commits">> } | undefined;
+
+  /** Load the times of the commits, once for each repository. */
+  async load(repository: string): Promise<Pick<Plot, "times" | "commits">> {
+    if (this.line?.repository !== repository) this.line = { repository, loaded: this.request(repository) };
+    return this.line.loaded;
+  }
+
+  private async request(repository: string): Promise<Pick<Plot, "times" | "commits">> {
+    try {
+      return { times: await api.times(repository, ""), commits: new CommitCache(repository, "") };
+    } catch (thrown) {
+      if (this.line?.repository === repository) this.line = undefined;
+      throw thrown;
+    }
+  }
+}
+
 export class PlotLoader {
   private readonly values = new ValueCache();
   private readonly bases = new ValueCache();
   private readonly formulas = new Map<string, Promise<Formula>>();
   private found: (ChosenTraces & { key: string }) | undefined;
   private shortcut: (PlotSelection & { id: string }) | undefined;
-  private line: Pick<Plot, "times" | "commits"> = EMPTY_PLOT;
+
+  constructor(private readonly line: LineLoader) {}
 
   /** What a route selects: itself, or what its shortcut stands for; nothing until that is loaded. */
   selectionOf(route: PlotSelection & { keys: string }): PlotSelection {
@@ -118,7 +139,7 @@ export class PlotLoader {
       selected: total,
       omittedResults: answered.reduce((sum, { answer }) => sum + answer.total - answer.traces.length, 0),
       failures,
-      ...(await this.loadLine(traces[0]?.repository ?? repository, signal)),
+      ...(await this.line.load(traces[0]?.repository ?? repository)),
     };
   }
 
@@ -162,15 +183,6 @@ export class PlotLoader {
   /** Forget what was found, so that the next plot has what came in since. */
   forget(): void {
     this.found = undefined;
-  }
-
-  /** Load the times of the commits, once for each repository. */
-  private async loadLine(repository: string, signal: AbortSignal): Promise<Pick<Plot, "times" | "commits">> {
-    if (this.line.commits?.repository !== repository) {
-      const times = await api.times(repository, "", signal);
-      this.line = { times, commits: new CommitCache(repository, "") };
-    }
-    return this.line;
   }
 
   /** Calculate a formula, once: its result covers the whole line and does not depend on the zoom. */

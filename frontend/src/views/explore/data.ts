@@ -1,28 +1,17 @@
-/** What the explore page requests of the server: traces, facets, small drawings, the plot, tickets. */
+/** What the explore page requests of the server beside its graphs: traces, facets, small drawings. */
 
 import type { ReactiveControllerHost } from "lit";
 import {
   api,
   type ApiError,
   type Facets,
-  type Mark,
   type NeverMeasured,
   type Repository,
-  type TicketMark,
   type Trace,
   type Traces,
 } from "../../api/client";
 import type { Series } from "../../api/series";
-import { MAX_FULL_LINES, type ChartFinding, type ChartNote, type ChartRange } from "../../charts/chart-data";
 import type { ExploreRoute } from "../../routes/explore";
-import { memoizeLast } from "../../state/memoize";
-import {
-  EMPTY_PLOT,
-  PlotLoader,
-  type FormulaFailure,
-  type Plot,
-  type PlotSelection,
-} from "../../state/plot/plot-loader";
 import { firstError, Resource } from "../../state/resource";
 
 /** Points of a small drawing, and traces of one request for them. */
@@ -33,16 +22,8 @@ const SPARKLINES_PER_REQUEST = 100;
 export interface ExploreHost extends ReactiveControllerHost {
   readonly route: ExploreRoute;
   readonly repository: Repository | undefined;
-  readonly range: ChartRange | undefined;
   /** Another list than the one before was loaded. */
   onNewList: () => void;
-  onFormulaFailure: (failure: FormulaFailure) => void;
-}
-
-export interface PlotMarks {
-  all: readonly Mark[];
-  findings: readonly ChartFinding[];
-  notes: readonly ChartNote[];
 }
 
 /** Whether the server refuses the query itself. */
@@ -57,28 +38,10 @@ function isStillValid(before: readonly unknown[], now: readonly unknown[], error
 
 export class ExploreData {
   sparklines: ReadonlyMap<number, Series> = new Map();
-  private readonly plotLoader = new PlotLoader();
   private readonly tracesResource;
   private readonly facetsResource;
   private readonly neverMeasuredResource;
   private readonly sparklinesResource;
-  private readonly plotResource;
-  private readonly ticketsResource;
-  private readonly marksResource;
-  private readonly ticketsOf = memoizeLast(
-    (tickets: readonly TicketMark[] | undefined): readonly TicketMark[] => tickets ?? [],
-  );
-  private readonly marksOf = memoizeLast((marks: readonly Mark[] | undefined): PlotMarks => {
-    const all = marks ?? [];
-    const findings = all.flatMap(({ trace, position, finding }) =>
-      finding ? [{ line: trace, position, status: finding.status }] : [],
-    );
-    const changed = new Set(all.filter(({ finding }) => !finding).map(({ position }) => position));
-    return { all, findings, notes: Array.from(changed, (position) => ({ position })) };
-  });
-  private readonly idsOf = memoizeLast((plot: Plot, { traces, plotted }: PlotSelection): ReadonlySet<number> => {
-    return new Set(plotted === undefined ? traces : plot.lines.flatMap((line) => line.trace?.id ?? []));
-  });
   /** The repository and query of the newest list. */
   private list = "";
 
@@ -106,36 +69,6 @@ export class ExploreData {
       args: () => (this.traces ? ([this.traces.traces] as const) : undefined),
       load: ([traces], signal) => this.loadSparklines(traces, signal),
     });
-    this.plotResource = new Resource(host, {
-      args: () => {
-        const { traces, formulas, plotted, keys, first, last, base } = host.route;
-        const chosen = plotted === undefined ? traces.join() : `? ${plotted}`;
-        return [host.repository?.name ?? "", keys, chosen, formulas.join("\n"), first, last, base] as const;
-      },
-      load: ([repository, keys], signal) => this.loadPlot(repository, keys, signal),
-      keepWhileLoading: () => true,
-      keepAfterError: () => true,
-      onAnswer: ({ failures }) => {
-        if (failures[0]) host.onFormulaFailure(failures[0]);
-      },
-    });
-    const plottedText = (): readonly [string] | undefined => {
-      const plotted = this.plot.lines.flatMap((line) => line.trace?.id ?? []);
-      return plotted.length > 0 ? [plotted.join()] : undefined;
-    };
-    this.marksResource = new Resource(host, {
-      args: plottedText,
-      load: ([plotted], signal) => {
-        const ids = plotted.split(",").map(Number);
-        return api.marks(ids, ids.length <= MAX_FULL_LINES, signal);
-      },
-      keepWhileLoading: () => true,
-    });
-    this.ticketsResource = new Resource(host, {
-      args: plottedText,
-      load: ([plotted], signal) => api.tickets(plotted.split(",").map(Number), "", signal),
-      keepWhileLoading: () => true,
-    });
   }
 
   get traces(): Traces | undefined {
@@ -150,57 +83,22 @@ export class ExploreData {
     return this.neverMeasuredResource.value ?? [];
   }
 
-  get tickets(): readonly TicketMark[] {
-    return this.ticketsOf(this.ticketsResource.value);
-  }
-
-  /** Findings on the plotted lines, and changes of their environments. */
-  get marks(): PlotMarks {
-    return this.marksOf(this.marksResource.value);
-  }
-
-  get plot(): Plot {
-    return this.plotResource.value ?? EMPTY_PLOT;
-  }
-
-  get isPlotLoading(): boolean {
-    return this.plotResource.loading;
-  }
-
-  get plotSelection(): PlotSelection {
-    return this.plotLoader.selectionOf(this.host.route);
-  }
-
-  /** The ids of the plotted traces, or of those that will be. */
-  get plottedIds(): ReadonlySet<number> {
-    return this.idsOf(this.plot, this.plotSelection);
-  }
-
   get queryError(): ApiError | undefined {
     const error = firstError([this.tracesResource, this.facetsResource]);
     return error && isQueryError(error) ? error : undefined;
   }
 
   get error(): ApiError | undefined {
-    return this.queryError ? this.plotResource.error : firstError(this.resources);
+    return this.queryError ? undefined : firstError(this.resources);
   }
 
   reload(): void {
-    this.plotLoader.forget();
     for (const resource of this.resources) resource.reload();
   }
 
   private get resources() {
-    const { tracesResource, facetsResource, neverMeasuredResource, sparklinesResource, plotResource } = this;
-    return [
-      tracesResource,
-      facetsResource,
-      neverMeasuredResource,
-      sparklinesResource,
-      plotResource,
-      this.ticketsResource,
-      this.marksResource,
-    ] as const;
+    const { tracesResource, facetsResource, neverMeasuredResource, sparklinesResource } = this;
+    return [tracesResource, facetsResource, neverMeasuredResource, sparklinesResource] as const;
   }
 
   /** The repository followed by other arguments; nothing without results. */
@@ -229,20 +127,5 @@ export class ExploreData {
       this.sparklines = new Map([...this.sparklines, ...loaded]);
       this.host.requestUpdate();
     }
-  }
-
-  private async loadPlot(repository: string, keys: string, signal: AbortSignal): Promise<Plot> {
-    await this.plotLoader.loadShortcut(repository, keys, signal);
-    signal.throwIfAborted();
-    const { plotSelection: selection, plot } = this;
-    const { traces, formulas, plotted } = selection;
-    if (traces.length + formulas.length === 0 && plotted === undefined) {
-      return { ...EMPTY_PLOT, times: plot.times, commits: plot.commits };
-    }
-    const known = [...plot.lines.flatMap((line) => line.trace ?? []), ...(this.traces?.traces ?? [])];
-    return this.plotLoader.load(
-      { repository, selection, range: this.host.range, base: this.host.route.base, known },
-      signal,
-    );
   }
 }

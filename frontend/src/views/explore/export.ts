@@ -8,16 +8,17 @@ import { copyText, saveFile } from "../../state/handover";
 import type { Plot } from "../../state/plot/plot-loader";
 import { pointsCsv, positionsIn } from "../../text/points-csv";
 import type { ExploreContext } from "./context";
+import type { Graph } from "./graph";
 import { smoothingText } from "./smoothing-field";
 
 export type ExportFormat = "csv" | "png" | "svg";
 
-export function renderExport(context: ExploreContext) {
+export function renderExport(context: ExploreContext, graph: Graph) {
   const save = (format: ExportFormat, what: string) =>
     html`<button
       class="link"
       aria-label="Save ${what} as ${format.toUpperCase()}"
-      @click=${() => void context.savePlot(format)}
+      @click=${() => void context.savePlot(format, graph)}
     >
       ${format.toUpperCase()}
     </button>`;

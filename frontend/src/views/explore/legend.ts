@@ -8,27 +8,28 @@ import type { PlottedLine } from "../../state/plot/plot-loader";
 import { longName } from "../../templates/trace-name";
 import { unitText } from "../../text/units";
 import type { ExploreContext } from "./context";
+import type { Graph } from "./graph";
 import { smoothingText } from "./smoothing-field";
 
-export function renderLegend(context: ExploreContext, scale: Scale) {
-  const { common, lines } = context.data.plot;
+export function renderLegend(context: ExploreContext, graph: Graph, scale: Scale) {
+  const { common, lines } = graph.plot;
   const units = scale === "ratio" ? [] : axisUnits(lines, "auto");
   const isEmpty = (formula: string): boolean => lines.length > 0 && !lines.some((line) => line.formula === formula);
-  const emptyFormulas = context.data.plotSelection.formulas.filter(isEmpty);
+  const emptyFormulas = graph.selection.formulas.filter(isEmpty);
   // Lines of traces, which are too many to be listed, come before those of formulas.
   const listed = context.route.multiples ? [] : isCrowd(lines) ? lines.filter((line) => !line.trace) : lines;
   return html`${common ? html`<p class="legend-common"><span class="faint">All lines:</span> ${longName(common)}</p>` : nothing}
     ${smoothingNote(context.route.smooth)}
     ${isCrowd(lines) && !context.route.multiples ? html`<p class="legend-common faint">Point at a line to see its name; click to keep it in front.</p>` : nothing}
-    <ul class="legend series" @mouseleave=${() => context.highlightLine(undefined)}>
+    <ul class="legend series" @mouseleave=${() => context.highlightLine(graph, undefined)}>
       ${listed.map((line) =>
-        renderLegendEntry(context, line, { colour: (lines.indexOf(line) % SERIES_COLOURS) + 1, units }),
+        renderLegendEntry(context, graph, line, { colour: (lines.indexOf(line) % SERIES_COLOURS) + 1, units }),
       )}
       ${emptyFormulas.map(
         (formula) =>
           html`<li>
             <code class="legend-name">${formula}</code><span class="faint">no traces</span>
-            ${renderRemove(formula, () => context.removeFormula(formula))}
+            ${renderRemove(formula, () => context.edits.removeFormula(formula, graph))}
           </li>`,
       )}
     </ul>`;
@@ -43,15 +44,17 @@ function smoothingNote(count: number) {
 
 function renderLegendEntry(
   context: ExploreContext,
+  graph: Graph,
   line: PlottedLine,
   { colour, units }: { colour: number; units: readonly string[] },
 ) {
-  const remove = (): void => (line.trace ? context.toggleTrace(line.id) : context.removeFormula(line.formula));
+  const remove = (): void =>
+    line.trace ? context.edits.toggleTrace(line.id, graph) : context.edits.removeFormula(line.formula, graph);
   const axis = `${unitText(line.unit) || "no unit"}, axis ${units.indexOf(line.unit) + 1}`;
   return html`<li
-    @mouseenter=${() => context.highlightLine(line.id)}
-    @focusin=${() => context.highlightLine(line.id)}
-    @focusout=${() => context.highlightLine(undefined)}
+    @mouseenter=${() => context.highlightLine(graph, line.id)}
+    @focusin=${() => context.highlightLine(graph, line.id)}
+    @focusout=${() => context.highlightLine(graph, undefined)}
   >
     <i class="key-series s${colour}"></i>${
       line.trace

@@ -7,10 +7,10 @@ import type { Scale } from "../../routes/url";
 import type { PlottedLine } from "../../state/plot/plot-loader";
 import { countText, grouped } from "../../text/numbers";
 import type { ExploreContext } from "./context";
+import { CURSOR_GROUP, wholeRange, type Graph } from "./graph";
 import { renderRemove } from "./legend";
 import { renderTooltip } from "./tooltip";
 
-const CURSOR_GROUP = "multiples";
 /** The array of each line: a chart is built anew when it gets another one. */
 const alone = new WeakMap<PlottedLine, readonly [PlottedLine]>();
 
@@ -20,17 +20,16 @@ function linesOf(line: PlottedLine): readonly [PlottedLine] {
   return known;
 }
 
-export function renderMultiples(context: ExploreContext, scale: Scale) {
-  const { times } = context.data.plot;
-  const lines = context.drawnLines;
+export function renderMultiples(context: ExploreContext, graph: Graph, scale: Scale) {
+  const lines = graph.drawnLines;
   // One range for all, also for lines that begin later.
-  const range = context.range ?? { first: 0, last: times.length - 1 };
+  const range = context.range ?? wholeRange(graph.plot);
   const shown = lines.slice(0, MAX_FULL_LINES);
   return html`<div class="multiples">
       ${repeat(
         shown,
         ({ id, title }) => `${id} ${title}`,
-        (line) => renderOne(context, line, range, scale),
+        (line) => renderOne(context, graph, line, { range, scale }),
       )}
     </div>
     ${
@@ -42,9 +41,15 @@ export function renderMultiples(context: ExploreContext, scale: Scale) {
     }`;
 }
 
-function renderOne(context: ExploreContext, line: PlottedLine, range: ChartRange, scale: Scale) {
-  const { data, route } = context;
-  const remove = (): void => (line.trace ? context.toggleTrace(line.id) : context.removeFormula(line.formula));
+function renderOne(
+  context: ExploreContext,
+  graph: Graph,
+  line: PlottedLine,
+  { range, scale }: { range: ChartRange; scale: Scale },
+) {
+  const { plot, marks } = graph;
+  const remove = (): void =>
+    line.trace ? context.edits.toggleTrace(line.id, graph) : context.edits.removeFormula(line.formula, graph);
   return html`<figure>
     <figcaption title=${line.title}>
       ${line.trace ? html`<a href="/trace/${line.id}"><bdi>${line.label}</bdi></a>` : html`<code>${line.label}</code>`}
@@ -52,17 +57,17 @@ function renderOne(context: ExploreContext, line: PlottedLine, range: ChartRange
     </figcaption>
     <kp-chart
       .lines=${linesOf(line)}
-      .times=${data.plot.times}
-      .findings=${data.marks.findings}
-      .total=${data.plot.times.length}
+      .times=${plot.times}
+      .findings=${marks.findings}
+      .total=${plot.times.length}
       .range=${range}
       .scale=${scale}
-      .along=${route.along}
+      .along=${context.route.along}
       .cursorGroup=${CURSOR_GROUP}
       .label=${`Values of ${line.title} over commits`}
-      .describe=${(hovered: Hovered) => renderTooltip(context, hovered)}
+      .describe=${(hovered: Hovered) => renderTooltip(context, graph, hovered)}
       @kp-range=${(event: CustomEvent<ChartRange | undefined>) => context.zoomTo(event.detail, "push")}
-      @kp-point=${({ detail }: CustomEvent<Hovered>) => context.openCommit(detail.position, detail.line.id)}
+      @kp-point=${({ detail }: CustomEvent<Hovered>) => context.openCommit(graph, detail.position, detail.line.id)}
     ></kp-chart>
   </figure>`;
 }

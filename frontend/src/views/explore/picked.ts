@@ -11,11 +11,12 @@ import { compareUrl } from "../../text/compare-url";
 import { countText } from "../../text/numbers";
 import { valueText } from "../../text/units";
 import type { ExploreContext } from "./context";
+import type { Graph } from "./graph";
 import { markTips, renderCommit } from "./tooltip";
 
-export function renderPicked(context: ExploreContext) {
-  const { picked } = context;
-  const line = picked && context.data.plot.lines.find(({ id }) => id === picked.line.id);
+export function renderPicked(context: ExploreContext, graph: Graph) {
+  const { picked } = graph;
+  const line = picked && graph.plot.lines.find(({ id }) => id === picked.line.id);
   if (!line) return nothing;
   const { position } = picked;
   const value = valueAt(line, position) ?? picked.value;
@@ -28,21 +29,25 @@ export function renderPicked(context: ExploreContext) {
           ? html`<a href=${routeUrl(traceRoute(line.id, { commit: position }))}>${longName(line.label)}</a>`
           : html`<code>${line.label}</code>`
       }
-      <button class="icon tiny" aria-label="Put the line back among the others" @click=${() => context.pick(undefined)}>
+      <button
+        class="icon tiny"
+        aria-label="Put the line back among the others"
+        @click=${() => context.pick(graph, undefined)}
+      >
         ×
       </button>
       <button class="link" @click=${() => context.updateRoute({ scale: "ratio", base: position }, "replace")}>
         % of this commit
       </button>
     </div>
-    ${markTips(context, line.id, position)} ${renderCommit(context, position)}
+    ${markTips(graph, line.id, position)} ${renderCommit(context, position)}
     ${previous === undefined ? nothing : renderSince(context, previous, position)}
   </div>`;
 }
 
 function renderSince(context: ExploreContext, previous: number, position: number) {
   const text = `${countText(position - previous, "commit")} since the value before`;
-  const { commits } = context.data.plot;
+  const { commits } = context.line;
   const [before, commit] = [commits?.peek(previous), commits?.peek(position)];
   for (const missing of [...(before ? [] : [previous]), ...(commit ? [] : [position])]) {
     void commits?.at(missing).then(

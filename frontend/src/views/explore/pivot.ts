@@ -8,6 +8,7 @@ import { paramPlotOf } from "../../text/param-plot";
 import { pivotOf, pivotParams, type Pivot, type PivotCell } from "../../text/pivot";
 import { valueText } from "../../text/units";
 import type { ExploreContext } from "./context";
+import type { Graph } from "./graph";
 import { baseText } from "./plot";
 
 /** Tables of more rows or columns are cut, and say so. */
@@ -15,13 +16,13 @@ const MOST = 200;
 /** Lines of a drawing; colours repeat after eight. */
 const MOST_LINES = 24;
 
-export function renderPivot(context: ExploreContext) {
+export function renderPivot(context: ExploreContext, graph: Graph) {
   const { rows, columns } = context.route;
-  const { lines } = context.data.plot;
+  const { lines, times } = graph.plot;
   const params = [...new Set([...pivotParams(lines), rows, columns])].filter(Boolean);
   if (params.length === 0) return nothing;
   const options = [["", "–"], ...params.map((name) => [name, name] as const)] as const;
-  const last = context.range?.last ?? context.data.plot.times.length;
+  const last = context.range?.last ?? times.length;
   return html`<details class="pivot" ?open=${rows + columns !== ""}>
     <summary>Table by params</summary>
     <p class="second">

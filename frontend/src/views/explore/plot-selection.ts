@@ -1,11 +1,14 @@
 /** Change which traces are plotted. An address holds the whole selection, so nothing is ever left out of it unseen. */
 
 import type { ExploreRoute } from "../../routes/explore";
+import { routeUrl } from "../../routes/routes";
 import { MAX_TRACES, type Plot, type PlotSelection } from "../../state/plot/plot-loader";
 import { countText, grouped } from "../../text/numbers";
 
 /** The longest list of ids in an address, in characters: web servers refuse addresses of more than about 8,000. */
 const MAX_IDS_TEXT = 6000;
+/** The longest address of several graphs, in characters. */
+const MAX_ADDRESS = 7900;
 
 /** The part of the route that changes, or why it does not. */
 export type SelectionChange = { route: Partial<ExploreRoute> } | { refusal: string };
@@ -27,6 +30,12 @@ export function toggledTrace(selection: PlotSelection, plot: Plot, id: number): 
     };
   }
   return { route: { traces, formulas: selection.formulas, plotted: undefined, keys: "" } };
+}
+
+/** Why the graphs of a route do not go into an address; "" where they do. */
+export function addressRefusal(route: ExploreRoute): string {
+  if (route.others.length === 0 || routeUrl(route).length <= MAX_ADDRESS) return "";
+  return "An address has no room for the chosen traces of all graphs. Plot queries instead, or give it a short address (s).";
 }
 
 /** "The plot shows 1,000 of 2,314 traces of its query."; only where it leaves some out. */

@@ -1,6 +1,7 @@
-/** The plot of traces and formulas, with its tools. */
+/** The graphs of traces and formulas, with their tools. */
 
 import { html, nothing } from "lit";
+import { repeat } from "lit/directives/repeat.js";
 import {
   axisUnits,
   differInMagnitude,
@@ -13,11 +14,14 @@ import "../../charts/overview-strip";
 import type { Scale } from "../../routes/url";
 import { MAX_TRACES } from "../../state/plot/plot-loader";
 import { loadingNotice } from "../../templates/notice";
+import { selectField } from "../../templates/select-field";
 import { alongField, scaleField } from "../../templates/scale-field";
 import { ticketList } from "../../templates/tickets";
 import { countText, grouped } from "../../text/numbers";
 import type { ExploreContext } from "./context";
 import { renderExport } from "./export";
+import { CURSOR_GROUP, wholeRange, type Graph } from "./graph";
+import { isEmptyGraph, MAX_GRAPHS } from "./graphs";
 import { renderLegend } from "./legend";
 import { renderMultiples } from "./multiples";
 import { renderPicked } from "./picked";
@@ -25,68 +29,128 @@ import { renderPivot } from "./pivot";
 import { renderSmoothing } from "./smoothing-field";
 import { renderTooltip } from "./tooltip";
 
-/** The scale of the values: percent of the first ones if there are too many units for axes. */
-function scaleOf({ data, route }: ExploreContext): Scale {
-  return axisUnits(data.plot.lines, "auto").length > MAX_AXES ? "ratio" : route.scale;
+/** The scale of the values of a graph: percent of the first ones if there are too many units for axes. */
+function scaleOf({ route }: ExploreContext, graph: Graph): Scale {
+  return axisUnits(graph.plot.lines, "auto").length > MAX_AXES ? "ratio" : route.scale;
 }
 
 export function renderPlot(context: ExploreContext) {
-  const { traces, formulas, plotted } = context.data.plotSelection;
-  const { lines } = context.data.plot;
-  if (traces.length + formulas.length === 0 && plotted === undefined && !context.route.keys) return nothing;
-  if (lines.length === 0 && context.isFailing) return nothing;
-  return html`<section class="chart-panel" aria-label="Plot">
-    ${renderTools(context)} ${renderLegend(context, scaleOf(context))}
-    ${lines.length > 0 ? renderDrawn(context) : renderEmpty(context)}
+  const { graph, graphs } = context;
+  if (graphs.length > 1) return renderGraphs(context);
+  if (isEmptyGraph(graph.chosen)) return nothing;
+  if (graph.plot.lines.length === 0 && context.isFailing) return nothing;
+  return html`<section class="chart-panel" aria-label="Plot" data-graph="0">
+    ${renderTools(context)} ${renderGraph(context, graph)}
   </section>`;
 }
 
-function renderDrawn(context: ExploreContext) {
-  const open = (position: number): void => context.openCommit(position);
-  return html`${context.route.multiples ? renderMultiples(context, scaleOf(context)) : renderChart(context)}${renderStrip(context)}${renderPicked(context)}${ticketList(context.data.tickets, open)}${renderExport(context)}${renderPivot(context)}`;
+/** Several graphs: what they share stands above all of them. */
+function renderGraphs(context: ExploreContext) {
+  return html`<section class="chart-panel shared" aria-label="All graphs">
+      ${renderTools(context)} ${renderStrip(context)}
+    </section>
+    ${repeat(
+      context.graphs,
+      (graph) => graph,
+      (graph, index) =>
+        html`<section
+          class="chart-panel graph"
+          aria-label="Graph ${index + 1}"
+          aria-current=${graph === context.graph ? "true" : "false"}
+          data-graph=${index}
+        >
+          ${renderHead(context, graph, index)} ${renderGraph(context, graph)}
+        </section>`,
+    )}`;
 }
 
-function renderEmpty({ data }: ExploreContext) {
-  return html`<div class="chart-place">
+function renderGraph(context: ExploreContext, graph: Graph) {
+  return html`${renderLegend(context, graph, scaleOf(context, graph))}
+  ${graph.plot.lines.length > 0 ? renderDrawn(context, graph) : renderEmpty(graph)}`;
+}
+
+/** The name of one of several graphs, and what is done with it. */
+function renderHead(context: ExploreContext, graph: Graph, index: number) {
+  const { graphs } = context;
+  const others = graphs.flatMap((other, at) => (other === graph ? [] : [[String(at), `to graph ${at + 1}`] as const]));
+  const move = (at: string): void => {
+    const into = graphs[Number(at)];
+    if (at && into) context.edits.move(graph, into);
+  };
+  return html`<div class="chart-tools">
+    <h2>Graph ${index + 1}</h2>
+    <span class="faint">${summaryText(context, graph)}</span>
+    ${graph.chosen.plotted ? html`<code>${graph.chosen.plotted}</code>` : nothing}
+    <span class="spring"></span>
     ${
-      data.isPlotLoading
-        ? loadingNotice("Loading the values")
-        : html`<div class="notice"><p>No trace matches the query of the plot.</p></div>`
+      graph === context.graph
+        ? html`<span class="faint">ticked traces, queries and formulas come here</span>`
+        : html`<button
+            class="button small"
+            aria-label="Plot here: graph ${index + 1}"
+            title="Add traces, queries and formulas to this graph (N: next graph)"
+            @click=${() => context.edits.use(graph)}
+          >
+            Plot here
+          </button>`
     }
+    ${selectField(`Move what graph ${index + 1} plots`, "", [["", "Move"], ...others], move)}
+    <button class="icon tiny" aria-label="Remove graph ${index + 1}" @click=${() => context.edits.remove(graph)}>
+      ×
+    </button>
   </div>`;
 }
 
-function renderChart(context: ExploreContext) {
-  const { route } = context;
-  const { times } = context.data.plot;
-  const lines = context.drawnLines;
+function renderDrawn(context: ExploreContext, graph: Graph) {
+  const open = (position: number): void => context.openCommit(graph, position);
+  const drawn = context.route.multiples ? renderMultiples : renderChart;
+  return html`${drawn(context, graph, scaleOf(context, graph))}
+  ${context.graphs.length > 1 ? nothing : renderStrip(context)}
+  ${renderPicked(context, graph)}${ticketList(graph.tickets, open)}${renderExport(context, graph)}${renderPivot(context, graph)}`;
+}
+
+function renderEmpty(graph: Graph) {
+  const text = isEmptyGraph(graph.chosen)
+    ? "Tick traces below, plot what the query finds (p), or write a formula (f)."
+    : "No trace matches the query of the plot.";
+  return html`<div class="chart-place">
+    ${graph.isLoading ? loadingNotice("Loading the values") : html`<div class="notice"><p>${text}</p></div>`}
+  </div>`;
+}
+
+function renderChart(context: ExploreContext, graph: Graph, scale: Scale) {
+  const { plot, marks, drawnLines: lines, tickets } = graph;
+  const { times } = plot;
+  const isOne = context.graphs.length === 1;
   const crowd = isCrowd(lines);
   const titles = crowd ? "" : `: ${lines.map((line) => line.title).join("; ")}`;
   const onPoint = ({ detail }: CustomEvent<Hovered>): void =>
-    crowd ? context.pick(detail) : context.openCommit(detail.position, detail.line.id);
+    crowd ? context.pick(graph, detail) : context.openCommit(graph, detail.position, detail.line.id);
   return html`<kp-chart
     .lines=${lines}
     .times=${times}
-    .tickets=${context.data.tickets}
-    .findings=${context.data.marks.findings}
-    .notes=${context.data.marks.notes}
+    .tickets=${tickets}
+    .findings=${marks.findings}
+    .notes=${marks.notes}
     .total=${times.length}
-    .range=${context.range}
-    .scale=${scaleOf(context)}
-    .along=${route.along}
+    .range=${context.range ?? (isOne ? undefined : wholeRange(plot))}
+    .scale=${scale}
+    .along=${context.route.along}
+    .cursorGroup=${isOne ? "" : CURSOR_GROUP}
     .label=${`Values of ${countText(lines.length, "trace")} over commits${titles}`}
-    .selected=${context.picked?.line.id}
-    .describe=${(hovered: Hovered) => renderTooltip(context, hovered)}
+    .selected=${graph.picked?.line.id}
+    .describe=${(hovered: Hovered) => renderTooltip(context, graph, hovered)}
     @kp-range=${(event: CustomEvent<ChartRange | undefined>) => context.zoomTo(event.detail, "push")}
     @kp-point=${onPoint}
   ></kp-chart>`;
 }
 
 function renderStrip(context: ExploreContext) {
-  const { lines, times } = context.data.plot;
+  const { times } = context.line;
+  const traces = context.graphs.flatMap(({ plot }) => plot.lines.flatMap((line) => line.trace?.id ?? []));
   return html`<kp-overview-strip
-    .traces=${lines.flatMap((line) => line.trace?.id ?? [])}
-    .whole=${{ first: 0, last: times.length - 1 }}
+    .traces=${[...new Set(traces)]}
+    .whole=${wholeRange(context.line)}
     .range=${context.range}
     .times=${times}
     .along=${context.route.along}
@@ -95,13 +159,14 @@ function renderStrip(context: ExploreContext) {
 }
 
 function renderTools(context: ExploreContext) {
-  const { range, route } = context;
-  const { lines } = context.data.plot;
-  const scale = scaleOf(context);
+  const { graph, graphs, range, route } = context;
+  const { lines } = graph.plot;
+  const isOne = graphs.length === 1;
+  const scale = scaleOf(context, graph);
   const units = axisUnits(lines, "auto");
   const setScale = (next: Scale): void => context.updateRoute({ scale: next }, "replace");
   return html`<div class="chart-tools">
-    <span class="faint">${summaryText(context)}</span>
+    <span class="faint">${isOne ? summaryText(context, graph) : countText(graphs.length, "graph")}</span>
     ${
       (scale === "auto" || scale === "zero") && differInMagnitude(lines)
         ? html`<button class="link" @click=${() => setScale("log")}>
@@ -120,7 +185,7 @@ function renderTools(context: ExploreContext) {
     <button
       class="button small"
       aria-pressed=${route.multiples ? "true" : "false"}
-      ?disabled=${lines.length < 2}
+      ?disabled=${isOne && lines.length < 2}
       title="A small plot for each line, or one for all (m)"
       @click=${() => context.updateRoute({ multiples: !route.multiples }, "replace")}
     >
@@ -137,19 +202,33 @@ function renderTools(context: ExploreContext) {
     <button
       class="button small"
       title="Give the plot a short address (s)"
-      ?disabled=${route.keys !== ""}
+      ?disabled=${graphs.every(({ chosen }) => chosen.keys !== "")}
       @click=${() => void context.createShortAddress()}
     >
       Short address
     </button>
-    <button class="button small quiet" title="Clear the plot (Esc)" @click=${() => context.clearPlot()}>Clear</button>
+    <button
+      class="button small"
+      title="A graph of its own for other traces, below (n)"
+      ?disabled=${graphs.length === MAX_GRAPHS || isEmptyGraph(graph.chosen)}
+      @click=${() => context.edits.add()}
+    >
+      Add a graph
+    </button>
+    ${
+      isOne
+        ? html`<button class="button small quiet" title="Clear the plot (Esc)" @click=${() => context.clearPlot()}>
+            Clear
+          </button>`
+        : nothing
+    }
   </div>`;
 }
 
 /** The short hash of the commit that values on a relative scale refer to; "" until it is loaded. */
 function baseHash(context: ExploreContext): string {
-  const { data, route } = context;
-  const { commits } = data.plot;
+  const { line, route } = context;
+  const { commits } = line;
   if (route.base === undefined || !commits) return "";
   const known = commits.peek(route.base)?.short;
   if (!known)
@@ -179,14 +258,14 @@ function renderBaseField(context: ExploreContext) {
 }
 
 /** "3 lines, an axis for each of 2 units", and what the plot leaves out. */
-function summaryText(context: ExploreContext): string {
-  const { lines, omittedResults, selected } = context.data.plot;
+function summaryText(context: ExploreContext, graph: Graph): string {
+  const { lines, omittedResults, selected } = graph.plot;
   const units = axisUnits(lines, "auto");
   return [
     selected > MAX_TRACES
       ? `${grouped(MAX_TRACES)} of ${countText(selected, "trace")} drawn; narrow the query`
       : countText(lines.length, "line"),
     ...(omittedResults > 0 ? [`${countText(omittedResults, "line")} of formulas not drawn`] : []),
-    ...(units.length > 1 && scaleOf(context) !== "ratio" ? [`an axis for each of ${units.length} units`] : []),
+    ...(units.length > 1 && scaleOf(context, graph) !== "ratio" ? [`an axis for each of ${units.length} units`] : []),
   ].join(", ");
 }

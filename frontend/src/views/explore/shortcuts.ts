@@ -14,9 +14,10 @@ export interface KeyboardActions extends ExploreContext {
 }
 
 export function exploreShortcuts(page: KeyboardActions): ShortcutGroup[] {
-  const total = page.data.plot.times.length;
+  const total = page.line.times.length;
   const range = page.range ?? { first: 0, last: Math.max(total - 1, 0) };
   const current = page.data.traces?.traces[page.cursor];
+  const next = page.graphs[page.graphs.indexOf(page.graph) + 1] ?? page.graphs[0];
   const focusQuery = (): void => page.querySelector<HTMLInputElement>("#query")?.focus();
   const showNextScale = (): void => page.updateRoute({ scale: nextScale(page.route.scale) }, "replace");
   const zoomBy = (factor: number): void => page.zoomTo(zoom(range, factor, total));
@@ -32,9 +33,10 @@ export function exploreShortcuts(page: KeyboardActions): ShortcutGroup[] {
         {
           keys: ["x"],
           description: "plot the trace, or remove it from the plot",
-          run: () => current && page.toggleTrace(current.id),
+          run: () => current && page.edits.toggleTrace(current.id, page.graph),
         },
         { keys: ["p"], description: "plot what the query finds", run: () => page.plotQuery() },
+        { keys: ["P"], description: "plot it in a graph of its own", run: () => page.edits.addQuery() },
         { keys: ["Enter", "o"], description: "open the trace", run: () => current && page.openTrace(current) },
       ],
     },
@@ -60,7 +62,9 @@ export function exploreShortcuts(page: KeyboardActions): ShortcutGroup[] {
         { keys: [">", "."], description: "move right", run: () => panBy(0.25) },
         { keys: ["<", ","], description: "move left", run: () => panBy(-0.25) },
         { keys: ["0"], description: "whole line", run: () => page.zoomTo(undefined) },
-        { keys: ["Escape"], description: "clear the plot", run: () => page.clearPlot() },
+        { keys: ["n"], description: "add a graph", run: () => page.edits.add() },
+        { keys: ["N"], description: "next graph", run: () => page.edits.use(next ?? page.graph) },
+        { keys: ["Escape"], description: "clear the plot, or remove the current graph", run: () => page.clearPlot() },
       ],
     },
   ];

@@ -4,6 +4,7 @@ import { html, nothing } from "lit";
 import { selectField } from "../../templates/select-field";
 import { PUBLISHED } from "../../routes/address";
 import { clustersRoute } from "../../routes/clusters";
+import { EMPTY_GRAPH } from "../../routes/explore";
 import { routeUrl } from "../../routes/routes";
 import { formatUrl } from "../../routes/url";
 import { MAX_TRACES } from "../../state/plot/plot-loader";
@@ -11,6 +12,7 @@ import { columnError } from "../../templates/column-error";
 import { countText, grouped } from "../../text/numbers";
 import { completions } from "../../text/query";
 import type { ExploreContext } from "./context";
+import { isEmptyGraph } from "./graphs";
 
 export function renderToolbar(context: ExploreContext) {
   const { traces } = context.data;
@@ -25,7 +27,7 @@ export function renderToolbar(context: ExploreContext) {
       Build a query
     </button>
     <span class="figure faint" role="status">${traces ? countText(traces.total, "trace") : ""}</span>
-    ${traces && traces.total > 1 ? renderPlotQuery(context, traces.total) : nothing}
+    ${traces && traces.total > 1 ? html`${renderPlotQuery(context, traces.total)}${renderNewGraph(context)}` : nothing}
     ${traces && traces.total > 0 && traces.total <= MAX_TRACES ? renderDownload(context) : nothing}
     ${traces && traces.total > 1 && PUBLISHED === undefined ? renderClustersLink(context) : nothing}
     ${renderQueryError(context, "query-error")}
@@ -48,6 +50,18 @@ export function renderPlotQuery(context: ExploreContext, total: number) {
     @click=${() => context.plotQuery()}
   >
     ${text}
+  </button>`;
+}
+
+/** Beside what is plotted; on an empty page "Plot all" does the same. */
+function renderNewGraph(context: ExploreContext) {
+  if (context.graphs.every(({ chosen }) => isEmptyGraph(chosen))) return nothing;
+  return html`<button
+    class="button small"
+    title="Plot what the query finds in a graph of its own (P)"
+    @click=${() => context.edits.addQuery()}
+  >
+    In a new graph
   </button>`;
 }
 
@@ -74,7 +88,7 @@ function renderRepositoryField(context: ExploreContext) {
   const options = repositories.map(({ name }) => [name, name] as const);
   // Traces, formulas and shortcuts belong to one repository.
   return selectField("Repository", repository?.name ?? "", options, (name) =>
-    context.updateRoute({ repository: name, query: "", traces: [], formulas: [], plotted: undefined, keys: "" }),
+    context.updateRoute({ repository: name, query: "", ...EMPTY_GRAPH, others: [], above: 0 }),
   );
 }
 

@@ -11,10 +11,11 @@ import { grouped } from "../../text/numbers";
 import { valueText } from "../../text/units";
 import { baseText } from "./plot";
 import type { ExploreContext } from "./context";
+import type { Graph } from "./graph";
 
-export function renderTooltip(context: ExploreContext, hovered: Hovered) {
+export function renderTooltip(context: ExploreContext, graph: Graph, hovered: Hovered) {
   const { position } = hovered;
-  const line = context.data.plot.lines.find(({ id }) => id === hovered.line.id) ?? hovered.line;
+  const line = graph.plot.lines.find(({ id }) => id === hovered.line.id) ?? hovered.line;
   const value = Number.isNaN(hovered.value) ? NaN : (valueAt(line, position) ?? hovered.value);
   const drawn =
     value === hovered.value ? nothing : html` <span class="faint">drawn ${valueText(hovered.value, line.unit)}</span>`;
@@ -23,20 +24,18 @@ export function renderTooltip(context: ExploreContext, hovered: Hovered) {
     start && start > 0 && line.unit !== ""
       ? `${((value / start) * 100).toFixed(1)} % of ${line.base === undefined ? "the first value" : baseText(context)}`
       : "";
-  if (Number.isNaN(value))
-    return html`${renderCommit(context, position)} ${ticketTips(context.data.tickets, position)}`;
+  if (Number.isNaN(value)) return html`${renderCommit(context, position)} ${ticketTips(graph.tickets, position)}`;
   return html`<div class="tip-value">
       ${valueText(value, line.unit)}${drawn}${relative ? html` <span class="faint figure">${relative}</span>` : nothing}
     </div>
     <div class="tip-subject">${line.label}</div>
-    ${markTips(context, line.id, position)} ${renderCommit(context, position)}
-    ${ticketTips(context.data.tickets, position)}`;
+    ${markTips(graph, line.id, position)} ${renderCommit(context, position)} ${ticketTips(graph.tickets, position)}`;
 }
 
 /** The finding on a line at a commit, and what changed in its environment there. */
-export function markTips({ data }: ExploreContext, line: number, position: number) {
-  const trace = data.plot.lines.find(({ id }) => id === line)?.trace;
-  const marks = data.marks.all.filter((mark) => mark.trace === line && mark.position === position);
+export function markTips({ plot, marks: { all } }: Graph, line: number, position: number) {
+  const trace = plot.lines.find(({ id }) => id === line)?.trace;
+  const marks = all.filter((mark) => mark.trace === line && mark.position === position);
   return marks.map(({ finding, facts }) =>
     finding && trace
       ? html`<div class="tip-note">${statusLabel(finding.status)} ${changeText({ ...finding, trace })}</div>`
@@ -49,7 +48,7 @@ export function markTips({ data }: ExploreContext, line: number, position: numbe
 
 /** The commit; its number until its block is loaded, which renders the tooltip again. */
 export function renderCommit(context: ExploreContext, position: number) {
-  const { commits } = context.data.plot;
+  const { commits } = context.line;
   const commit = commits?.peek(position);
   if (!commit) {
     void commits?.at(position).then(

@@ -75,8 +75,8 @@ function renderTrace(context: ExploreContext, trace: Trace, { current, prefix }:
       <input
         type="checkbox"
         aria-label="Plot ${traceText(trace.params)}"
-        .checked=${live(context.data.plottedIds.has(trace.id))}
-        @change=${() => context.toggleTrace(trace.id)}
+        .checked=${live(context.graph.plottedIds.has(trace.id))}
+        @change=${() => context.edits.toggleTrace(trace.id, context.graph)}
       />
     </td>
     <td class="c-name">

@@ -1,22 +1,21 @@
 /** The explore page: find traces by a query, plot them together, calculate with them. */
 
 import { Task } from "@lit/task";
-import { html, nothing } from "lit";
+import { html, nothing, type PropertyValues } from "lit";
 import { customElement, property, query, state } from "lit/decorators.js";
 import { api, ApiError, isAborted, toApiError, type Repository, type Trace } from "../../api/client";
 import "../../charts/chart";
 import type { Chart } from "../../charts/chart";
 import type { ChartRange, Hovered } from "../../charts/chart-data";
-import { smoothed } from "../../charts/smoothing";
 import "../../components/formula-field";
 import type { FormulaField } from "../../components/formula-field";
 import { PageElement } from "../../page-element";
 import { showToast } from "../../state/toasts";
-import { exploreRoute, type ExploreRoute } from "../../routes/explore";
+import { EMPTY_GRAPH, exploreRoute, type ExploreRoute, type GraphSelection } from "../../routes/explore";
 import { navigate, type HistoryMode } from "../../routes/navigation";
 import { traceRoute } from "../../routes/trace";
-import { memoizeLast } from "../../state/memoize";
-import { MAX_FORMULA_LINES, type FormulaFailure, type PlottedLine } from "../../state/plot/plot-loader";
+import { LineLoader, MAX_FORMULA_LINES, type FormulaFailure, type Plot } from "../../state/plot/plot-loader";
+import { firstError } from "../../state/resource";
 import { registerShortcuts } from "../../state/shortcuts";
 import { errorNotice } from "../../templates/notice";
 import { countText } from "../../text/numbers";
@@ -25,8 +24,11 @@ import { savePlot, type ExportFormat } from "./export";
 import { renderFacets } from "./facets";
 import "./formula-dialog";
 import type { FormulaDialog, WrittenFormula } from "./formula-dialog";
+import { Graph, matchGraphs, type GraphHost } from "./graph";
+import { GraphEdits } from "./graph-edits";
+import { graphsOf, shortened } from "./graphs";
 import { renderPlot } from "./plot";
-import { omittedText, toggledTrace } from "./plot-selection";
+import { omittedText } from "./plot-selection";
 import { exploreShortcuts, type KeyboardActions } from "./shortcuts";
 import { renderQueryDialog } from "./query-dialog";
 import { renderToolbar } from "./toolbar";
@@ -35,20 +37,20 @@ import { renderTraceList } from "./trace-list";
 const QUERY_DELAY_MS = 250;
 
 @customElement("kp-explore")
-export class ExploreView extends PageElement implements KeyboardActions, ExploreHost {
+export class ExploreView extends PageElement implements KeyboardActions, ExploreHost, GraphHost {
   @property({ attribute: false }) route: ExploreRoute = exploreRoute;
   @property({ attribute: false }) repositories: readonly Repository[] = [];
   @state() cursor = 0;
   @state() expandedFacets: ReadonlySet<string> = new Set();
-  /** The value of a crowd of lines that was clicked. */
-  @state() picked: Hovered | undefined;
   @state() private isQuerying = false;
   @state() private formulaFailure: FormulaFailure | undefined;
-  @query("kp-chart") private readonly chart!: Chart | null;
   @query("kp-formula-dialog") private readonly formulaDialog!: FormulaDialog | null;
   @query("kp-formula-field") private readonly formulaField!: FormulaField | null;
 
   readonly data = new ExploreData(this);
+  private readonly lineLoader = new LineLoader();
+  graphs: readonly Graph[] = [];
+  readonly edits = new GraphEdits(this);
   /** The formula that the user entered last. */
   private enteredFormula = "";
   /** Calculates it once before it is added to the plot, so that an error keeps it in its field. */
@@ -59,9 +61,6 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
     onComplete: ({ total }) => this.plotFormula(this.enteredFormula, total),
     onError: (thrown) => this.onFormulaError(thrown),
   });
-  private readonly smoothLines = memoizeLast((lines: readonly PlottedLine[], count: number) =>
-    count > 1 ? lines.map((line) => smoothed(line, count)) : lines,
-  );
   private queryTimer = 0;
   private unregisterShortcuts: (() => void) | undefined;
 
@@ -76,7 +75,27 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
     super.disconnectedCallback();
   }
 
+  override willUpdate(changed: PropertyValues<this>): void {
+    if (!changed.has("route")) return;
+    const create = (selection: GraphSelection): Graph => new Graph(this, this.lineLoader, selection);
+    this.graphs = matchGraphs(this.graphs, graphsOf(this.route), create);
+  }
+
   // ---- State that the parts of the page read
+
+  get graph(): Graph {
+    const graph = this.graphs[this.route.above];
+    if (!graph) throw new Error("the page has no graph before its first update");
+    return graph;
+  }
+
+  get line(): Pick<Plot, "times" | "commits"> {
+    return (this.graphs.find(({ plot }) => plot.commits) ?? this.graph).plot;
+  }
+
+  get listedTraces(): readonly Trace[] {
+    return this.data.traces?.traces ?? [];
+  }
 
   get repository(): Repository | undefined {
     return this.repositories.find(({ name }) => name === this.route.repository) ?? this.repositories[0];
@@ -87,12 +106,13 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
     return first === undefined || last === undefined ? undefined : { first, last };
   }
 
-  get drawnLines(): readonly PlottedLine[] {
-    return this.smoothLines(this.data.plot.lines, this.route.smooth);
+  get error(): ApiError | undefined {
+    // Below a query that cannot be read stands what is wrong with it; the graphs do not depend on it.
+    return this.data.error ?? firstError(this.graphs);
   }
 
   get isFailing(): boolean {
-    return this.data.error !== undefined || this.formulaFailure !== undefined;
+    return this.error !== undefined || this.formulaFailure !== undefined;
   }
 
   onNewList(): void {
@@ -106,6 +126,8 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
   // ---- Actions
 
   updateRoute(part: Partial<ExploreRoute>, mode: HistoryMode = "push"): void {
+    // What was typed before does not replace this query.
+    if (part.query !== undefined) window.clearTimeout(this.queryTimer);
     navigate({ ...this.route, ...part }, mode);
   }
 
@@ -134,20 +156,10 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
   }
 
   /** Open the trace of a line, or of the only one, at a commit; a line that a formula made has no page. */
-  openCommit(position: number, line?: number): void {
-    const [first, ...others] = this.data.plot.lines;
-    const meant =
-      line === undefined && others.length === 0 ? first : this.data.plot.lines.find(({ id }) => id === line);
+  openCommit({ plot: { lines } }: Graph, position: number, line?: number): void {
+    const [first, ...others] = lines;
+    const meant = line === undefined && others.length === 0 ? first : lines.find(({ id }) => id === line);
     if (meant?.trace) navigate(traceRoute(meant.id, { commit: position }));
-  }
-
-  toggleTrace(id: number): void {
-    const change = toggledTrace(this.data.plotSelection, this.data.plot, id);
-    if ("route" in change) this.updateRoute(change.route, "replace");
-    else {
-      showToast({ text: change.refusal });
-      this.requestUpdate(); // resets the checkbox, which the browser has checked
-    }
   }
 
   plotQuery(): void {
@@ -155,8 +167,12 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
   }
 
   clearPlot(): void {
-    this.picked = undefined;
-    this.updateRoute({ traces: [], formulas: [], plotted: undefined, keys: "", first: undefined, last: undefined });
+    if (this.graphs.length > 1) {
+      this.edits.remove(this.graph);
+      return;
+    }
+    this.graph.picked = undefined;
+    this.updateRoute({ ...EMPTY_GRAPH, first: undefined, last: undefined });
   }
 
   private enterFormula(formula: string): void {
@@ -176,14 +192,8 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
       showToast({ text: `The formula gives ${traces}; the first ${MAX_FORMULA_LINES} are plotted.` });
     }
     this.formulaField?.clear();
-    const { formulas, ...selection } = this.data.plotSelection;
+    const { formulas, ...selection } = this.graph.selection;
     if (!formulas.includes(formula)) this.updateRoute({ ...selection, formulas: [...formulas, formula], keys: "" });
-  }
-
-  removeFormula(formula: string): void {
-    const { formulas, ...selection } = this.data.plotSelection;
-    const others = formulas.filter((other) => other !== formula);
-    this.updateRoute({ ...selection, formulas: others, keys: "" }, "replace");
   }
 
   openFormulaMenu(): void {
@@ -204,25 +214,30 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
     this.formulaField?.focus();
   }
 
-  /** Save the plotted traces and formulas as a shortcut, and use its id in the URL. */
+  /** Save the plotted traces and formulas of each graph as a shortcut, and use their ids in the URL. */
   async createShortAddress(): Promise<void> {
-    const { formulas, plotted } = this.data.plotSelection;
-    const keys = this.data.plot.lines.flatMap((line) => line.trace?.key ?? []);
-    if (keys.length + formulas.length === 0) return;
-    if (plotted !== undefined && keys.length < this.data.plot.selected) {
-      showToast({ text: `${omittedText(this.data.plot)} Narrow it before you give it a short address.` });
-      return;
-    }
+    const drawn = this.graphs.filter(({ plot, selection }) => plot.lines.length + selection.formulas.length > 0);
+    const cut = drawn.find(
+      ({ plot, plottedIds, selection }) => selection.plotted !== undefined && plottedIds.size < plot.selected,
+    );
+    if (cut) showToast({ text: `${omittedText(cut.plot)} Narrow it before you give it a short address.` });
+    if (cut || drawn.length === 0) return;
     await this.attempt(async () => {
-      const { id } = await api.createShortcut(keys, [...formulas]);
-      this.updateRoute({ traces: [], formulas: [], plotted: undefined, keys: id, query: "" }, "replace");
+      const ids = await Promise.all(
+        this.graphs.map(async ({ chosen, plot, selection }) => {
+          const keys = plot.lines.flatMap((line) => line.trace?.key ?? []);
+          if (chosen.keys || keys.length + selection.formulas.length === 0) return chosen.keys;
+          return (await api.createShortcut(keys, [...selection.formulas])).id;
+        }),
+      );
+      this.updateRoute({ ...shortened(this.route, ids), query: "" }, "replace");
       showToast({ text: "The address of this page is short now. It stands for these traces and formulas for good." });
     });
   }
 
-  async savePlot(format: ExportFormat): Promise<void> {
-    const { chart } = this;
-    if (chart) await this.attempt(() => savePlot(format, chart, this.data.plot, this.route));
+  async savePlot(format: ExportFormat, graph: Graph): Promise<void> {
+    const [chart] = this.chartsOf(graph);
+    if (chart) await this.attempt(() => savePlot(format, chart, graph.plot, this.route));
   }
 
   async findBase(revision: string): Promise<void> {
@@ -251,12 +266,21 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
     this.expandedFacets = new Set([...this.expandedFacets, facet]);
   }
 
-  pick(hovered: Hovered | undefined): void {
-    this.picked = hovered;
+  pick(graph: Graph, hovered: Hovered | undefined): void {
+    graph.picked = hovered;
+    this.requestUpdate();
   }
 
-  highlightLine(id: number | undefined): void {
-    this.chart?.highlightLine(id);
+  private chartsOf(graph: Graph): Iterable<Chart> {
+    return this.querySelectorAll(`[data-graph="${this.graphs.indexOf(graph)}"] kp-chart`);
+  }
+
+  highlightLine(graph: Graph, id: number | undefined): void {
+    for (const chart of this.chartsOf(graph)) chart.highlightLine(id);
+  }
+
+  private reload(): void {
+    for (const part of [this.data, ...this.graphs]) part.reload();
   }
 
   refreshPicked(): void {
@@ -264,7 +288,7 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
   }
 
   refreshTooltip(): void {
-    this.chart?.refreshTooltip();
+    for (const chart of this.querySelectorAll("kp-chart")) chart.refreshTooltip();
   }
 
   // ---- Rendering
@@ -277,8 +301,7 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
         <pre class="commands">knick import results.json</pre>
       </div>`;
     }
-    const { formulaFailure } = this;
-    const { error } = this.data;
+    const { error, formulaFailure } = this;
     return html`
       <h1 class="sr-only">Explore</h1>
       ${renderToolbar(this)}
@@ -291,7 +314,7 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
       <kp-formula-dialog
         @kp-written=${({ detail }: CustomEvent<WrittenFormula>) => this.useFormula(detail)}
       ></kp-formula-dialog>
-      ${error ? errorNotice(error, () => this.data.reload()) : nothing} ${renderPlot(this)}
+      ${error ? errorNotice(error, () => this.reload()) : nothing} ${renderPlot(this)}
       ${this.isQuerying ? renderQueryDialog(this, () => (this.isQuerying = false)) : nothing}
       <div class="explore-columns">
         <aside class="facets" aria-label="Params">${renderFacets(this)}</aside>
