@@ -52,6 +52,11 @@ def test_a_mistyped_benchmark_is_answered_with_the_one_that_is_meant(knick: Knic
     assert ran.errors.endswith("Did you mean benchmark=parse?\n")
 
 
+@pytest.mark.parametrize("text", ["benchmark=print,pos=north", "benchmark=print,pos=nrth,"])
+def test_terms_between_commas_are_answered_with_the_terms_that_are_meant(knick: Knick, text: str) -> None:
+    assert knick("traces", text).errors.endswith("Did you mean benchmark=print pos=north?\n")
+
+
 def test_a_word_finds_the_traces_that_contain_it(knick: Knick) -> None:
     rows = json.loads(knick("traces", "PARS", "--format", "json").output)
     assert [row["trace"] for row in rows] == [row["trace"] for row in rows if "parse" in row["trace"]] != []

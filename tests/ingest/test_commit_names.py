@@ -251,3 +251,63 @@ def test_results_without_a_repository_ask_for_one_of_several(lab: Lab) -> None:
     lab.take(lab.write("a.js", history((A, 1, 10))), repository="o/r")
     lab.take(lab.write("b.js", history((A, 1, 11))), repository="o/s")
     assert "--repository: o/r, o/s" in lab.take(go(lab, "go.txt"), revision=A).lines()[0]
+
+
+@pytest.mark.parametrize("name", ["results/{}.txt", "results/go-{:.9}-linux.txt", "results/{}/go.txt"])
+def test_the_commit_in_the_name_of_a_file_goes_before_head(lab: Lab, work_tree: GitRepository, name: str) -> None:
+    former = head(work_tree, "HEAD~1")
+    summary = lab.take(go(lab, name.format(former)))
+    assert measured(lab) == {former: [10]}
+    assert "results without a commit: the one in the name of each file or of its directory" in summary.lines()
+
+
+def test_the_commit_in_the_name_of_a_file_goes_before_the_ci(
+    lab: Lab, work_tree: GitRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (GITHUB | {"GITHUB_SHA": head(work_tree)}).items():
+        monkeypatch.setenv(name, value)
+    former = head(work_tree, "HEAD~1")
+    lab.take(go(lab, f"results/{former}.txt"))
+    assert measured(lab) == {former: [10]}
+
+
+def test_equal_numbers_in_files_that_name_two_commits_are_two_runs(lab: Lab, work_tree: GitRepository) -> None:
+    names = [head(work_tree, "HEAD~1"), head(work_tree, "HEAD~2")]
+    files = [go(lab, f"results/{name}.txt") for name in names]
+    for file in files:
+        os.utime(file, (1_900_000_000, 1_900_000_000))
+        lab.take(file)
+    assert measured(lab) == {name: [10] for name in names}
+
+
+def test_the_commit_that_is_stated_goes_before_the_one_in_the_name(lab: Lab, work_tree: GitRepository) -> None:
+    lab.take(go(lab, f"results/{head(work_tree, 'HEAD~1')}.txt"), revision="HEAD")
+    assert measured(lab) == {head(work_tree): [10]}
+
+
+def test_a_file_whose_name_has_two_commits_is_refused(lab: Lab, work_tree: GitRepository) -> None:
+    names = [head(work_tree, "HEAD~1")[:12], head(work_tree, "HEAD~2")[:12]]
+    summary = lab.take(go(lab, f"results/{'-'.join(names)}.txt"))
+    assert f"the name of the file has several: {', '.join(names)}" in summary.lines()[0]
+    assert summary.files[0].state is ImportState.REFUSED
+
+
+def test_what_looks_like_a_hash_and_is_none_of_the_repository_names_no_commit(
+    lab: Lab, work_tree: GitRepository
+) -> None:
+    lab.take(go(lab, "mylib/results/20261124-deadbeef.txt"))
+    assert measured(lab) == {head(work_tree): [10]}
+
+
+def test_the_directory_of_the_work_tree_names_no_commit(lab: Lab, work_tree: GitRepository) -> None:
+    former, newest = head(work_tree, "HEAD~1"), head(work_tree)
+    work_tree.directory.rename(lab.directory / former[:12])
+    lab.configure(f'[repositories.mylib]\nlocation = "../{former[:12]}"\n')
+    lab.take(go(lab, f"{former[:12]}/go.txt"))
+    assert measured(lab) == {newest: [10]}
+
+
+def test_an_upload_is_of_the_commit_in_its_name(lab: Lab, work_tree: GitRepository) -> None:
+    former = head(work_tree, "HEAD~1")
+    import_data(lab.instance, GO.format(10).encode(), source=f"upload:go-{former}.txt")
+    assert measured(lab) == {former: [10]}

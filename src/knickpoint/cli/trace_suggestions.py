@@ -32,9 +32,15 @@ def suggested_query(store: Store, repository: Repository, text: str) -> str:
     from knickpoint.model.query import Query
 
     known = store.traces.facets(repository, Query())
-    terms = [_suggested_term(word, known) for word in text.split()]
+    terms = [_suggested_term(word, known) for written in text.split() for word in _between_commas(written, known)]
     meant = " ".join(term for term in terms if term)
     return meant if all(terms) and meant != text and _matches(store, repository, meant) else ""
+
+
+def _between_commas(written: str, known: dict[str, dict[str, int]]) -> list[str]:
+    """Return the terms of ``name=value,name=value``, which is how keys are written; other words stay whole."""
+    parts = written.strip(",").split(",")
+    return parts if all(part.partition("=")[0].rstrip("!~") in known for part in parts) else [written]
 
 
 def _suggested_term(word: str, known: dict[str, dict[str, int]]) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from knickpoint.ingest.context.file_context import STATED_KEY
+from knickpoint.ingest.context.hashes_in_name import hashes_in_name
 from knickpoint.ingest.results_file import ResultsFile
 from knickpoint.ingest.settings import IngestSettings
 from knickpoint.model.report import RunReport
@@ -28,8 +29,8 @@ def file_digests(file: ResultsFile, settings: IngestSettings) -> tuple[str, ...]
     """Return the digests by which the content of ``file`` may be known, one or two.
 
     The first covers the file and what is stated beside it. The second is for results that name no commit: it adds what
-    takes the place of the commit, which is the CI, or else HEAD. With HEAD, the time when the file was written belongs
-    to it, as equal results may have been measured at another commit. The naming rules belong to both: under other rules
+    takes the place of the commit, which is the CI, the name of the file, or else HEAD. With HEAD, the time when the file was
+    written belongs to it, as equal results may have been measured at another commit. The naming rules belong to both: under other rules
     the file is read again.
     """
     options = file.context.as_options()
@@ -37,11 +38,14 @@ def file_digests(file: ResultsFile, settings: IngestSettings) -> tuple[str, ...]
     rules = [list(settings.drop_params), [[dict(each.old), dict(each.new)] for each in settings.renames]]
     if any(rules):
         stated["rules"] = rules
+    instead: dict[str, object] = {}
     if options["fallback"]:
-        return _digest(file, stated), _digest(file, stated | options)
-    if file.written:
-        return _digest(file, stated), _digest(file, stated | {"written": file.written})
-    return (_digest(file, stated),)
+        instead |= options
+    elif file.written:
+        instead["written"] = file.written
+    if any(hashes := hashes_in_name(file.source)):
+        instead["name"] = hashes
+    return (_digest(file, stated), *([_digest(file, stated | instead)] if instead else []))
 
 
 def _digest(file: ResultsFile, context: Mapping[str, object]) -> str:

@@ -120,6 +120,14 @@ class GitCommits:
         """
         return frozenset(self._find(revisions))
 
+    def known_hashes(self, hashes: Iterable[str]) -> frozenset[str]:
+        """Return those of ``hashes``, which may be shortened, that are of commits of the repository; numbers are none.
+
+        Raises:
+            HistoryError: one fits several commits.
+        """
+        return frozenset(name for name, found in self._find(hashes).items() if found.commit.hash.startswith(name))
+
     def slots(self, runs: Sequence[CompletedRun], described: Sequence[Commit], order: CommitOrder) -> CommitSlots:  # noqa: ARG002 - git describes its commits itself
         """Return the slots of the commits that git has, with a warning for each that is on no line.
 

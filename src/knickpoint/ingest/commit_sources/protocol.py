@@ -67,6 +67,13 @@ class CommitSource(Protocol):
             HistoryError: a prefix or a number fits several commits.
         """
 
+    def known_hashes(self, hashes: Iterable[str]) -> frozenset[str]:
+        """Return those of ``hashes``, which may be shortened, that are of commits of the repository.
+
+        Raises:
+            HistoryError: one fits several commits.
+        """
+
     def slots(self, runs: Sequence[CompletedRun], described: Sequence[Commit], order: CommitOrder) -> CommitSlots:
         """Return the slots of the commits of ``runs``, and make sure that the commits are on a line.
 

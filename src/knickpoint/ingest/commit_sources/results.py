@@ -72,8 +72,7 @@ class ResultCommits:
             return literal
         if is_hash_or_number(name):
             return name
-        # The repository is looked up, not added: the file may still be refused.
-        stored = {repository.name: repository for repository in self.store.commits.repositories()}.get(self.name)
+        stored = self._stored()
         if stored is not None and not is_placeholder(name):
             found = self.store.commits.find(stored, name)
             if found is not None and found.commit.hash == name:
@@ -88,6 +87,18 @@ class ResultCommits:
     def locate(self, revisions: Iterable[str]) -> frozenset[str]:
         """Return all ``revisions``: without git, a commit exists as soon as results name it."""
         return frozenset(revisions)
+
+    def known_hashes(self, hashes: Iterable[str]) -> frozenset[str]:
+        """Return those of ``hashes`` that the repository has from earlier results.
+
+        Raises:
+            HistoryError: one fits several commits.
+        """
+        stored = self._stored()
+        if stored is None:
+            return frozenset()
+        found = {name: self.store.commits.find(stored, name) for name in hashes}
+        return frozenset(name for name, each in found.items() if each and each.commit.hash.startswith(name))
 
     def slots(self, runs: Sequence[CompletedRun], described: Sequence[Commit], order: CommitOrder) -> CommitSlots:
         """Add the commits of a file to the store and return their slots.
@@ -108,6 +119,10 @@ class ResultCommits:
         added = [self._add_branch(branch, members, by_hash, order) for branch, members in branches.items()]
         slots = {revision: slot for branch in added for revision, slot in branch.slots.items()}
         return CommitSlots(slots, (_CONTRADICTION,) if any(branch.contradicts for branch in added) else ())
+
+    def _stored(self) -> Repository | None:
+        """Return the repository if the store has it; it is not added, as a file may still be refused."""
+        return next((each for each in self.store.commits.repositories() if each.name == self.name), None)
 
     def _add_branch(
         self, branch: str, runs: Sequence[CompletedRun], described: Mapping[str, Commit], order: CommitOrder

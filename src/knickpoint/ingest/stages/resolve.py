@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from knickpoint.ingest.commit_sources.head_commit import head_commit
 from knickpoint.ingest.commit_sources.protocol import CommitSource
 from knickpoint.ingest.context.file_context import CompletedRun
+from knickpoint.ingest.context.hashes_in_name import hashes_in_name
 from knickpoint.ingest.identity import digest_run, file_digests, run_identity
 from knickpoint.ingest.naming_rules import NamingRules, volatile_params
 from knickpoint.ingest.results_file import ResultsFile
@@ -137,12 +138,16 @@ def resolve_runs(named: NamedRuns, source: CommitSource, store: Store, order: Co
 
 
 def _with_commits(read: ReadResults, source: CommitSource) -> tuple[list[CompletedRun], tuple[str, ...]]:
-    """Return the runs, completed by what is known beside the file, or else by HEAD; and a note where HEAD is taken."""
+    """Return the runs, completed by what is known beside the file, by its name, or else by HEAD; and a note about the last two."""
     file = read.file
-    runs = file.context.complete(read.report)
+    named = _commit_in_name(read, source)
+    context = file.context.with_stated(commit=named) if named else file.context
+    runs = context.complete(read.report)
     nameless = [completed.run for completed in runs if not completed.run.revision]
     if not nameless:
-        return runs, ()
+        return runs, (
+            "results without a commit: the one in the name of each file or of its directory",
+        ) if named else ()
     checkout = source.checkout if file.written else None
     heads = [head_commit(run, checkout, file.source, file.written) for run in nameless]
     note = f"results without a commit: HEAD {heads[0][:12]} of {source.repository.name}"
@@ -150,6 +155,31 @@ def _with_commits(read: ReadResults, source: CommitSource) -> tuple[list[Complet
         replace(completed, run=replace(completed.run, revision=completed.run.revision or heads[0]))
         for completed in runs
     ], (note,)
+
+
+def _commit_in_name(read: ReadResults, source: CommitSource) -> str:
+    """Return the commit that the name of the file has, "" where it has none or something else states it.
+
+    A CI states the commit that its job measures. A file from another time that lies beside is named by its own.
+
+    Raises:
+        InputError: the name has several commits of the repository.
+    """
+    context = read.file.context
+    if context.stated.commit or any(run.revision for run in read.report.runs):
+        return ""
+    top = str(source.checkout.directory) if source.checkout else ""
+    for hashes in hashes_in_name(read.file.source, top=top):
+        known = source.known_hashes(hashes) if hashes else frozenset()
+        found = [name for name in hashes if name in known]
+        if len(found) > 1:
+            raise InputError(
+                f"nothing says which commit was measured, and the name of the file has several: {', '.join(found)}",
+                remedy="Name it with --commit, or in a sidecar.",
+            )
+        if found:
+            return "" if context.fallback.commit.startswith(found[0]) else found[0]
+    return ""
 
 
 def _with_stored_keys(
