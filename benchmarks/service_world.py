@@ -30,7 +30,18 @@ from knickpoint.model.report import ResultTable, RunReport
 from knickpoint.store import RunWrite, Store
 from store import room, server
 
-__all__ = ["BOTS", "COMMITS", "REPOSITORY", "Process", "World", "keys_of", "revision", "values_of", "world"]
+__all__ = [
+    "BOTS",
+    "COMMITS",
+    "REPOSITORY",
+    "Process",
+    "World",
+    "keys_of",
+    "processor_seconds",
+    "revision",
+    "values_of",
+    "world",
+]
 
 COMMITS: Final = 250
 BOTS: Final = 20
@@ -62,8 +73,7 @@ class Process:
     @property
     def processor_seconds(self) -> float:
         """The processor time that it has taken, which does not depend on what else the machine does."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="ascii").rpartition(") ")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return processor_seconds(self.process.pid)
 
     def _status(self, name: str) -> float:
         text = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
@@ -83,6 +93,12 @@ class World:
     def serve(self, *arguments: str) -> Process:
         """Start ``knick serve``; it ends with the world."""
         return self.stack.enter_context(_served(self.directory, *arguments))
+
+
+def processor_seconds(process: int) -> float:
+    """Return the processor time that a process has taken, by its id."""
+    fields = Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(") ")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def keys_of(bot: int, count: int) -> tuple[str, ...]:

@@ -8,21 +8,25 @@ from typing import Any
 
 import pytest
 from tests.instance.test_worker import Clock, pending, with_a_step
+from tests.store.conftest import Cluster as PostgreSQL
+from tests.store.conftest import own_cluster as own_cluster  # noqa: PLC0414  # a fixture
 
 from knickpoint.bisect.pool.certificates import make_certificate_files
 from knickpoint.instance import CONFIG_FILE, Instance, Worker, create_instance, open_instance
 from knickpoint.instance.alert_round import run_alert_round
 from knickpoint.instance.config import read_config
 from knickpoint.model.errors import ConfigError, ServiceError
-from knickpoint.store import EventKind
+from knickpoint.store import EventKind, close_references
+from knickpoint.watch.detection import trace_detection
 from knickpoint.work import dask
 
 distributed = pytest.importorskip("distributed")
 _SOURCE = '[history]\nas_work = true\n[ingest.sources.here]\nlocation = "results"\n'
 
 
-def configured(directory: Path, work: str) -> Instance:
-    (directory / CONFIG_FILE).write_text(f"{_SOURCE}[work]\n{work}\n", encoding="utf-8")
+def configured(directory: Path, work: str, *, store: str = "knickpoint.db") -> Instance:
+    text = f'[store]\nlocation = "{store}"\n{_SOURCE}[work]\n{work}\n'
+    (directory / CONFIG_FILE).write_text(text, encoding="utf-8")
     return open_instance(directory)
 
 
@@ -80,6 +84,27 @@ def test_the_findings_are_the_same_wherever_the_alerts_detect(
     work = request.getfixturevalue("cluster") if runner == "dask" else f'runner = "{runner}"\nprocesses = 1'
     with configured(directory, work) as instance:
         ((before, after),) = found(instance)
+    assert (round(before), round(after)) == (10, 20)
+
+
+@pytest.mark.postgres
+@pytest.mark.filterwarnings("ignore")
+def test_workers_of_a_cluster_read_the_server_of_the_instance(
+    tmp_path: Path, cluster: str, own_cluster: PostgreSQL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own_cluster.execute("CREATE DATABASE shards")
+    create_instance(tmp_path, store=own_cluster.url("shards")).close()
+    (tmp_path / "results").mkdir()
+    with configured(tmp_path, "", store=own_cluster.url("shards")) as instance:
+        with_a_step(instance)
+
+    def refuse(*_: object) -> object:
+        raise AssertionError("values are sent to the workers")
+
+    monkeypatch.setattr(trace_detection, "_detect_values", refuse)
+    with configured(tmp_path, cluster, store=own_cluster.url("shards")) as instance:
+        ((before, after),) = found(instance)
+    close_references()
     assert (round(before), round(after)) == (10, 20)
 
 

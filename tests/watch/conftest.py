@@ -78,7 +78,7 @@ class World:
         return run_alerts(self.store, alerts or self.alerts)
 
 
-def make_world(place: Path, commits: int = 80) -> World:
+def make_world(place: Path | str, commits: int = 80) -> World:
     """Make a store at ``place`` with ``commits`` commits on the line main."""
     store = create_store(place)
     repository = store.commits.add_repository("project")

@@ -18,8 +18,8 @@ from knickpoint.plugins import Plugin
 from knickpoint.store import EventKind, open_store
 from knickpoint.store.tables.commits import line as line_table
 from knickpoint.watch.alert_run.run import default_alert, run_alerts
-from knickpoint.watch.detection.trace_detection import SettledSteps, Shard, detect_shard
-from knickpoint.work import Processes
+from knickpoint.watch.detection.shards import SettledSteps, Shard, detect_shard
+from knickpoint.work import Place, Processes
 
 from .conftest import QUICK, World, levels
 
@@ -33,6 +33,7 @@ class Interrupted:
 
     happens: Callable[[], object]
     cores: int = 0
+    place: Place = Place.HERE
 
     def map(self, function: Callable[[Item], Found], items: Iterable[Item]) -> Iterator[Found]:
         """Do all items, then let it happen, then yield."""

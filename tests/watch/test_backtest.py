@@ -27,7 +27,7 @@ from knickpoint.watch.backtest.replay import replay
 from knickpoint.watch.backtest.score import Outcome
 from knickpoint.watch.backtest.selection import plan_checkpoints, sample_traces
 from knickpoint.watch.backtest.variants import changed_alert
-from knickpoint.watch.detection.trace_detection import Shard, detect_shard
+from knickpoint.watch.detection.shards import Shard, detect_shard
 from knickpoint.watch.missed_changes import MissedPlace, mark_missed
 from knickpoint.watch.triage.decisions import Targets, decide
 from knickpoint.watch.triage.history_boundary import set_boundary

@@ -15,6 +15,13 @@ from knickpoint.store.points.runs import Runs
 from knickpoint.store.points.stored_samples import PointSamples
 from knickpoint.store.replicas import Replicas
 from knickpoint.store.store import Store, create_store, open_store, restore
+from knickpoint.store.store_reference import (
+    StoreReference,
+    close_references,
+    open_reference,
+    refer_to_file,
+    refer_to_server,
+)
 
 __all__ = [
     "DamagedRow",
@@ -39,12 +46,17 @@ __all__ = [
     "RunWrite",
     "Runs",
     "Store",
+    "StoreReference",
     "ValueChanges",
     "Waiting",
     "acting_from",
+    "close_references",
     "create_store",
+    "open_reference",
     "open_store",
     "pack_ids",
+    "refer_to_file",
+    "refer_to_server",
     "restore",
     "unpack_ids",
 ]

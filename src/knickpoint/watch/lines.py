@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
 
@@ -13,12 +14,15 @@ __all__ = ["Lines"]
 
 
 class Lines:
-    """Read each line of ``repository`` once, when it is first needed, and keep it as it was then."""
+    """Read each line of ``repository`` once, when it is first needed, and keep it as it was then.
 
-    def __init__(self, store: Store, repository: Repository) -> None:
+    Those that were ``read`` already are kept as they are.
+    """
+
+    def __init__(self, store: Store, repository: Repository, *, read: Iterable[Line] = ()) -> None:
         self._store = store
         self.repository = repository
-        self._lines: dict[str, Line] = {}
+        self._lines: dict[str, Line] = {line.name: line for line in read}
 
     @cached_property
     def default(self) -> Line:
@@ -31,10 +35,11 @@ class Lines:
 
     def line(self, name: str) -> Line:
         """Return the line ``name``; a line that no longer exists, and "", stand for the default one."""
+        if name in self._lines:
+            return self._lines[name]
         if not name or name not in self._names:
             return self.default
-        if name not in self._lines:
-            self._lines[name] = self._store.commits.line(self.repository, name)
+        self._lines[name] = self._store.commits.line(self.repository, name)
         return self._lines[name]
 
     def existing(self, name: str) -> Line:
@@ -46,6 +51,14 @@ class Lines:
         if not name or name in self._names:
             return self.line(name)
         return self._store.commits.line(self.repository, name)
+
+    def with_bases(self, line: Line) -> tuple[Line, ...]:
+        """Return ``line`` and the lines that it begins on, as :meth:`owner` looks them up."""
+        found = {line.name: line}
+        while line.base and line.base not in found:
+            line = self.line(line.base)
+            found.setdefault(line.name, line)
+        return tuple(found.values())
 
     def owner(self, line: Line, position: int) -> Line:
         """Return the line that the commit at ``position`` of ``line`` belongs to.

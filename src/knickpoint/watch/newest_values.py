@@ -9,7 +9,8 @@ itself decides about what is left, and what that calls an outlier is judged in f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -26,11 +27,20 @@ from knickpoint.model.regression import ChangePoint
 from knickpoint.model.step import Verdict
 from knickpoint.store import Store
 
-__all__ = ["NEAREST", "judge_newest", "judge_newest_values", "remarkable"]
+__all__ = [
+    "NEAREST",
+    "EarlyVerdicts",
+    "judge_newest",
+    "judge_newest_since",
+    "judge_newest_values",
+    "level_starts",
+    "remarkable",
+]
 
 NEAREST: Final = 200
 """Newest values of the region that a value is judged against: they suffice, and the time of ``judge`` grows with them."""
 
+_NO_IDS: Final = np.empty(0, dtype=np.int64)
 _BLOCK_BYTES: Final = 64 * 2**20
 _SIGNS: Final = frozenset({Verdict.REGRESSED, Verdict.IMPROVED})
 
@@ -102,22 +112,64 @@ def _may_be_changes(values: NDArray[np.floating[Any]], starts: NDArray[np.int64]
     return rows
 
 
-def judge_newest_values(store: Store, line: Line, trace_ids: NDArray[np.int64]) -> list[NewestVerdict]:
-    """Return the verdicts on the newest values of ``trace_ids`` on ``line``, without those that are unremarkable."""
+@dataclass(frozen=True, slots=True)
+class EarlyVerdicts:
+    """Verdicts that were made before a run wrote what it found.
+
+    ``ids`` are the judged traces, ascending, and ``starts`` the positions from which on their levels were taken to go.
+    """
+
+    ids: NDArray[np.int64] = field(default_factory=_NO_IDS.copy)
+    starts: NDArray[np.int64] = field(default_factory=_NO_IDS.copy)
+    verdicts: Mapping[int, NewestVerdict] = field(default_factory=dict)
+
+    def hold(self, ids: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return for which of ``ids`` the verdict holds, as the level begins at the same position in ``starts``."""
+        if not self.ids.size:
+            return np.zeros(ids.size, dtype=np.bool_)
+        rows = np.minimum(np.searchsorted(self.ids, ids), self.ids.size - 1)
+        return np.asarray((self.ids[rows] == ids) & (self.starts[rows] == starts), dtype=np.bool_)
+
+
+def judge_newest_values(
+    store: Store, line: Line, trace_ids: NDArray[np.int64], early: EarlyVerdicts | None = None
+) -> list[NewestVerdict]:
+    """Return the verdicts on the newest values of ``trace_ids`` on ``line``, without those that are unremarkable.
+
+    Traces whose verdict was made ``early``, and whose level begins where it did then, are not judged again.
+    """
+    early = early or EarlyVerdicts()
     found: list[NewestVerdict] = []
     for ids in store.frames.parts(line, trace_ids, memory=_BLOCK_BYTES):
-        values = store.frames.values(line, ids)
-        points = store.findings.of_traces(ids.tolist())
-        starts = np.array([_level_start(line, points.get(key, ())) for key in ids.tolist()], dtype=np.int64)
-        rows = _may_be_changes(values, starts)
-        levels = {row: np.asarray(values[row, starts[row] :], dtype=np.float64) for row in rows.tolist()}
-        measured = {row: np.flatnonzero(~np.isnan(level)) for row, level in levels.items()}
-        rows = rows[remarkable([levels[row][held] for row, held in measured.items()])]
-        for row, trace in zip(rows.tolist(), store.traces.get(ids[rows]), strict=True):
-            slot = line.slots[int(starts[row]) + int(measured[row][-1])]
-            verdict = judge_newest(levels[row][measured[row]], trace, slot)
-            found += [verdict] if verdict else []
+        starts = level_starts(store, line, ids)
+        known = early.hold(ids, starts)
+        found += [early.verdicts[key] for key in ids[known].tolist() if key in early.verdicts]
+        if not known.all():
+            found += judge_newest_since(store, line, ids[~known], starts[~known])
     return found
+
+
+def judge_newest_since(
+    store: Store, line: Line, ids: NDArray[np.int64], starts: NDArray[np.int64]
+) -> list[NewestVerdict]:
+    """Return the same for traces whose levels begin at the positions ``starts``."""
+    values = store.frames.values(line, ids)
+    rows = _may_be_changes(values, starts)
+    levels = {row: np.asarray(values[row, starts[row] :], dtype=np.float64) for row in rows.tolist()}
+    measured = {row: np.flatnonzero(~np.isnan(level)) for row, level in levels.items()}
+    rows = rows[remarkable([levels[row][held] for row, held in measured.items()])]
+    found: list[NewestVerdict] = []
+    for row, trace in zip(rows.tolist(), store.traces.get(ids[rows]), strict=True):
+        slot = line.slots[int(starts[row]) + int(measured[row][-1])]
+        verdict = judge_newest(levels[row][measured[row]], trace, slot)
+        found += [verdict] if verdict else []
+    return found
+
+
+def level_starts(store: Store, line: Line, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the position on ``line`` at which the current level of each of ``ids`` begins."""
+    points = store.findings.of_traces(ids.tolist())
+    return np.array([_level_start(line, points.get(key, ())) for key in ids.tolist()], dtype=np.int64)
 
 
 def _level_start(line: Line, points: Iterable[ChangePoint]) -> int:

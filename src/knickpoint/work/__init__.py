@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from knickpoint.work.dask import Dask, Encryption
 from knickpoint.work.processes import Processes
-from knickpoint.work.runner import Runner, Serial
+from knickpoint.work.runner import Place, Runner, Serial
 
-__all__ = ["Dask", "Encryption", "Processes", "Runner", "Serial"]
+__all__ = ["Dask", "Encryption", "Place", "Processes", "Runner", "Serial"]

@@ -9,6 +9,7 @@ from typing import Any, Final, Self, TypeVar
 
 from knickpoint.model.errors import ServiceError
 from knickpoint.work.bounded_calls import results_in_order
+from knickpoint.work.runner import Place
 
 __all__ = ["CONNECT_SECONDS", "Dask", "Encryption"]
 
@@ -35,6 +36,7 @@ class Dask:
     """
 
     cores = 1
+    place: Final = Place.CLUSTER
 
     def __init__(self, address: str, *, encryption: Encryption | None = None) -> None:
         self.address = address

@@ -7,10 +7,11 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from typing import Self, TypeVar
+from typing import Final, Self, TypeVar
 
 from knickpoint.model.errors import InputError, ServiceError
 from knickpoint.work.bounded_calls import results_in_order
+from knickpoint.work.runner import Place
 
 __all__ = ["Processes"]
 
@@ -26,6 +27,7 @@ class Processes:
     """
 
     cores = 1
+    place: Final = Place.THIS_MACHINE
 
     def __init__(self, workers: int | None = None) -> None:
         if workers is not None and workers < 1:

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol, TypeVar
+from enum import Enum
+from typing import Final, Protocol, TypeVar
 
-__all__ = ["Runner", "Serial"]
+__all__ = ["Place", "Runner", "Serial"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+
+class Place(Enum):
+    """Where the calls of a runner take place, and so what they can read."""
+
+    HERE = "in this process"
+    THIS_MACHINE = "in other processes of this machine, which read the same files"
+    CLUSTER = "on other machines, which may reach the same servers"
 
 
 class Runner(Protocol):
@@ -25,6 +34,11 @@ class Runner(Protocol):
         """How many cores one call of a function may use, 0 for all."""
         ...
 
+    @property
+    def place(self) -> Place:
+        """Where the calls take place."""
+        ...
+
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """Yield ``function(item)`` for each item, in order."""
         ...
@@ -38,6 +52,7 @@ class Serial:
     """Work on one item after the other in this process; one call of a function may use every core."""
 
     cores = 0
+    place: Final = Place.HERE
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """Yield ``function(item)`` for each item, in order."""

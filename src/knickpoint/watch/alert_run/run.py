@@ -43,7 +43,8 @@ from knickpoint.watch.alert_run.run_plan import RepositoryPlan, RunRequest, chos
 from knickpoint.watch.alert_run.run_summary import JobResult, RunSummary
 from knickpoint.watch.announcements.announcer import announce
 from knickpoint.watch.lines import Lines
-from knickpoint.watch.newest_values import judge_newest_values
+from knickpoint.watch.newest_shards import judge_newest_early
+from knickpoint.watch.newest_values import EarlyVerdicts, judge_newest_values
 from knickpoint.watch.quarantine.held_findings import hold_findings
 from knickpoint.watch.regressions.membership import RegressionChanges, regroup
 from knickpoint.watch.triage.tickets import match_tickets
@@ -136,13 +137,16 @@ def _run_repository(
     """Run the jobs of one repository and write what they find; the last writes are one transaction."""
     latest = store.findings.alerts.last()
     found = _detect(store, plan, runner, advance, latest)
+    early = judge_newest_early(store, plan.lines.default, _newest_due(plan), runner)
     with store.transaction():
+        if store.findings.alerts.last() != latest:
+            early = EarlyVerdicts()  # another run may have seen newer values
         _begin_history(store, plan)
         written = found.written + _write(store, plan, found.pending, latest, found.drifted, failed=found.failures)
         regressions = _update_regressions(store, plan, written.changes)
         hold_findings(store, plan.lines.repository, plan.lines)
         announce(store, plan.lines.repository, written.changes.point_ids, announcements, complete=plan.complete)
-        _judge_newest(store, plan)
+        _judge_newest(store, plan, early)
         _keep_digests(store, found.results, written.overtaken)
         for name in found.retired:
             store.findings.digests.forget(name)
@@ -160,13 +164,18 @@ def _keep_clusters(store: Store, plan: RepositoryPlan, results: Sequence[JobResu
             keep_clusters(store, result.job, result.comparison.groups, plan.lines, run=run)
 
 
-def _judge_newest(store: Store, plan: RepositoryPlan) -> None:
+def _newest_due(plan: RepositoryPlan) -> NDArray[np.int64]:
+    """Return the traces that changed on the default line, ascending."""
+    due = [job.due for job in plan.jobs if job.line.name == plan.lines.default.name]
+    return np.unique(np.concatenate(due)) if due else np.empty(0, dtype=np.int64)
+
+
+def _judge_newest(store: Store, plan: RepositoryPlan, early: EarlyVerdicts) -> None:
     """Keep the verdicts on the newest values of the traces that changed, on the default line."""
-    line = plan.lines.default
-    due = [job.due for job in plan.jobs if job.line.name == line.name]
-    ids = np.unique(np.concatenate(due)) if due else np.empty(0, dtype=np.int64)
+    ids = _newest_due(plan)
     if ids.size:
-        store.findings.newest.replace(plan.lines.repository, ids, judge_newest_values(store, line, ids))
+        verdicts = judge_newest_values(store, plan.lines.default, ids, early)
+        store.findings.newest.replace(plan.lines.repository, ids, verdicts)
 
 
 # Stages 2 and 3: detect, and compare with the last run.

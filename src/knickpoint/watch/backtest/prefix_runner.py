@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from knickpoint.detect import find_steps_many
 from knickpoint.model.step import Step
 from knickpoint.watch.detection.settlement import settle_steps
-from knickpoint.watch.detection.trace_detection import SettledSteps, Shard
+from knickpoint.watch.detection.shards import SettledSteps, Shard
+from knickpoint.work import Place
 
 __all__ = ["PrefixRunner"]
 
@@ -29,6 +30,7 @@ class PrefixRunner:
     """Work in this process, and remember the steps of the series of the last ``remembered`` rounds."""
 
     cores = 0
+    place: Final = Place.HERE
 
     def __init__(self, remembered: int) -> None:
         self._rounds: deque[dict[bytes, list[Step]]] = deque([{}], maxlen=remembered)

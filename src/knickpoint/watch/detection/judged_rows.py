@@ -1,0 +1,198 @@
+"""Judge rows of a frame for alerts that detect alike, and describe what they find, as small as it can be sent.
+
+Most traces have no step. What is brought back of these is their name, their digests and where they have values; the values stay
+where they were read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.detect.samples import CommitValues
+from knickpoint.model.alert import Alert
+from knickpoint.model.commit import Line
+from knickpoint.model.frame import Frame, Trace
+from knickpoint.model.regression import Sighting
+from knickpoint.store import Store
+from knickpoint.watch.detection.alert_filter import Filter
+from knickpoint.watch.detection.alert_window import (
+    WindowColumns,
+    blank_before_window,
+    known_columns,
+    window_columns,
+)
+from knickpoint.watch.detection.clusters import GroupClusters
+from knickpoint.watch.detection.commit_values import read_commit_values, sample_digests, with_commit_values
+from knickpoint.watch.detection.digests import Digester, content_digests
+from knickpoint.watch.detection.method_parameters import method_parameters
+from knickpoint.watch.detection.shards import SettledSteps, Shard
+from knickpoint.watch.detection.sightings import sightings_of
+from knickpoint.watch.lines import Lines
+
+__all__ = ["AlertsOnLine", "JudgedRows", "Rows", "SharedDetection", "TraceDetection", "cut_rows"]
+
+
+@dataclass(frozen=True, slots=True)
+class TraceDetection:
+    """What one alert found in one trace.
+
+    ``measured`` are the positions on the line at which the trace has a value, ascending. The alert reports sightings
+    after the position ``reported_after``; those up to there only show which known ones are still found (see
+    :mod:`knickpoint.watch.detection.alert_window`). ``digest`` stands for everything that the result depends on (see
+    :mod:`knickpoint.watch.detection.digests`). ``group`` has the clusters of the whole group, in its first trace, where the
+    method judges traces together. ``left_out`` has the filter of the alert for each step that it does not report.
+    """
+
+    trace: Trace
+    measured: NDArray[np.int64]
+    reported_after: int
+    sightings: tuple[Sighting, ...]
+    digest: int
+    group: GroupClusters | None = None
+    left_out: tuple[Filter, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SharedDetection:
+    """What alerts that detect alike find in one trace.
+
+    ``detection`` is that of the first alert, ``digests`` has one number for each alert.
+    """
+
+    detection: TraceDetection
+    digests: tuple[int, ...]
+
+    def of_alert(self, name: str, place: int) -> TraceDetection:
+        """Return what the alert ``name``, the one at ``place`` among them, finds."""
+        if not place:
+            return self.detection
+        found = tuple(replace(sighting, alert=name) for sighting in self.detection.sightings)
+        return replace(self.detection, sightings=found, digest=self.digests[place])
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of a frame, from ``first`` on, with the window of the alert in them.
+
+    The values of ``frame`` are those that the alert judges; ``points`` are the stored ones of these rows, and ``commits`` has
+    what the samples of rows say, by their number from ``first``.
+    """
+
+    frame: Frame
+    first: int
+    points: NDArray[np.floating[Any]]
+    window: WindowColumns
+    commits: Mapping[int, CommitValues]
+
+    @property
+    def values(self) -> NDArray[np.floating[Any]]:
+        """The values that the alert judges."""
+        return self.frame.values[self.first : self.first + len(self.points)]
+
+    @property
+    def traces(self) -> Sequence[Trace]:
+        """The trace of each row."""
+        return self.frame.traces[self.first : self.first + len(self.points)]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedRows:
+    """What was found in rows of a frame, without their values.
+
+    ``held`` has a bit for each row and column from ``first`` on, which says whether a value is there, packed in bytes.
+    ``reported`` has the position after which the alert reports, ``digests`` a row for each trace with one number for each
+    alert. ``sightings`` has those of the rows that step, as the first alert reports them.
+    """
+
+    traces: Sequence[Trace]
+    first: int
+    columns: int
+    held: NDArray[np.uint8]
+    reported: NDArray[np.int64]
+    digests: NDArray[np.uint64]
+    sightings: Mapping[int, tuple[Sighting, ...]]
+
+    def detections(self) -> Iterator[SharedDetection]:
+        """Yield what is found in each trace, in the order of the rows."""
+        held = np.unpackbits(self.held, axis=1, count=self.columns).view(np.bool_)
+        everywhere = np.arange(self.first, self.first + self.columns)
+        complete: list[bool] = np.all(held, axis=1).tolist()
+        reported = self.reported.tolist()
+        for row, (trace, digests) in enumerate(zip(self.traces, self.digests.tolist(), strict=True)):
+            detection = TraceDetection(
+                trace=trace,
+                measured=everywhere if complete[row] else np.flatnonzero(held[row]) + self.first,
+                reported_after=reported[row],
+                sightings=self.sightings.get(row, ()),
+                digest=digests[0],
+            )
+            yield SharedDetection(detection, tuple(digests))
+
+
+@dataclass(frozen=True, slots=True)
+class AlertsOnLine:
+    """Alerts that share a detection, and the line that they detect on; the first alert says how."""
+
+    alerts: Sequence[Alert]
+    line: Line
+    lines: Lines
+    digesters: Sequence[Digester]
+
+    @property
+    def alert(self) -> Alert:
+        """The alert that says how to detect."""
+        return self.alerts[0]
+
+    def shard(self, rows: Rows, threads: int | None) -> Shard:
+        """Return the values of ``rows`` that detection reads, and how to judge them."""
+        values = blank_before_window(rows.values, rows.window)
+        return Shard(values, self.alert.method, dict(method_parameters(self.alert)), threads, self.alert.settle_rule)
+
+    def judged(self, rows: Rows, detected: Sequence[SettledSteps]) -> JudgedRows:
+        """Return what the steps ``detected`` in each row mean on the line."""
+        contents = sample_digests(content_digests(rows.traces, rows.frame.slots, rows.points), rows.commits)
+        digests = [each.digests(contents, rows.frame.slots, rows.window.anchor) for each in self.digesters]
+        return self.described(rows, detected, digests)
+
+    def described(
+        self, rows: Rows, detected: Sequence[SettledSteps], digests: Sequence[NDArray[np.uint64]]
+    ) -> JudgedRows:
+        """Return the same, with the ``digests`` of each alert."""
+        frame = rows.frame
+        held = ~np.isnan(rows.points)
+        sightings = {
+            row: tuple(
+                sightings_of(
+                    self.alert.name, frame, rows.first + row, found.steps, self.lines, settlements=found.settlements
+                )
+            )
+            for row, found in enumerate(detected)
+            if found.steps
+        }
+        return JudgedRows(
+            traces=rows.traces,
+            first=frame.first,
+            columns=frame.columns,
+            held=np.packbits(held, axis=1),
+            reported=rows.window.reported + frame.first,
+            digests=np.array(digests, dtype=np.uint64).T,
+            sightings=sightings,
+        )
+
+
+def cut_rows(store: Store, alert: Alert, frame: Frame, most: int) -> Iterator[Rows]:
+    """Cut ``frame`` into ``most`` rows at a time, with what ``alert`` judges in them."""
+    commits = read_commit_values(store, alert, frame)
+    judged = replace(frame, values=with_commit_values(frame, commits))
+    for first in range(0, len(frame.traces), max(1, most)):
+        points = frame.values[first : first + max(1, most)]
+        ids = [trace.id for trace in frame.traces[first : first + len(points)]]
+        known = known_columns(store, alert, frame.line, ids, first=frame.first)
+        window = window_columns(~np.isnan(points), alert.window, [known.get(key, ()) for key in ids])
+        of_rows = {row - first: found for row, found in commits.items() if first <= row < first + len(points)}
+        yield Rows(judged, first, points, window, of_rows)

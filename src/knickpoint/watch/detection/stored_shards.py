@@ -1,0 +1,109 @@
+"""Judge a shard of traces where a runner works: read it from the store there, and bring back only what was found.
+
+The process that runs an alert sends the ids of traces instead of their values, so reading, digests and descriptions are divided
+as detection is. The record is ``docs/decisions/0348-workers-read-their-own-shards.md``.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.model.alert import Alert
+from knickpoint.model.commit import Line
+from knickpoint.model.errors import ServiceError, StoreError
+from knickpoint.store import Store, StoreReference, open_reference, refer_to_file, refer_to_server
+from knickpoint.store.traces.trace_chunks import CHUNK
+from knickpoint.version import __version__
+from knickpoint.watch.detection.digests import Digester
+from knickpoint.watch.detection.judged_rows import AlertsOnLine, JudgedRows, cut_rows
+from knickpoint.watch.detection.shards import detect_shard
+from knickpoint.watch.lines import Lines
+from knickpoint.work import Place, Runner
+
+__all__ = ["StoredShard", "UnreadStore", "judge_stored_shard", "shard_ids", "store_reference"]
+
+_LOG: Final = logging.getLogger("knickpoint.watch")
+
+_SHARD: Final = 256
+"""Traces of a shard, in a run over few of them."""
+
+_MANY_CHUNKS: Final = 16
+"""From this many chunks of traces on, a shard is a whole chunk: no two workers read the same rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredShard:
+    """Traces of a store, by id, and the alerts that judge them on ``lines[0]``; the other lines are its bases, in order.
+
+    ``version`` is that of the program that asks.
+    """
+
+    store: StoreReference
+    alerts: Sequence[Alert]
+    lines: Sequence[Line]
+    digesters: Sequence[Digester]
+    trace_ids: NDArray[np.int64]
+    threads: int | None
+    version: str = __version__
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadStore:
+    """Why a worker could not open the store; the values have to be sent to it."""
+
+    reason: str
+
+
+def store_reference(store: Store, runner: Runner) -> StoreReference | None:
+    """Return what names ``store`` where ``runner`` works, None where values have to be sent there, or stay here."""
+    try:
+        match runner.place:
+            case Place.HERE:
+                return None
+            case Place.THIS_MACHINE:
+                return refer_to_file(store) or refer_to_server(store)
+            case Place.CLUSTER:
+                return refer_to_server(store)
+    except StoreError as error:  # some servers tell nobody which cluster they are
+        _LOG.warning("values are sent to the workers, as the store cannot be named to them: %s", error)
+        return None
+
+
+def shard_ids(trace_ids: NDArray[np.int64], *, times: int = 1) -> Iterator[NDArray[np.int64]]:
+    """Cut ``trace_ids``, ascending, into shards, ``times`` as large where the work on a trace is short."""
+    chunks, firsts = np.unique(trace_ids // CHUNK, return_index=True)
+    if chunks.size >= _MANY_CHUNKS and trace_ids.size >= chunks.size * _SHARD:
+        yield from np.split(trace_ids, firsts[times::times])
+        return
+    for first in range(0, trace_ids.size, _SHARD * times):
+        yield trace_ids[first : first + _SHARD * times]
+
+
+def judge_stored_shard(shard: StoredShard) -> JudgedRows | UnreadStore:
+    """Read the traces of ``shard``, judge them, and return what was found.
+
+    Raises:
+        ServiceError: this process has another version of Knickpoint.
+        StoreError: the store was lost while it was read.
+    """
+    if shard.version != __version__:
+        raise ServiceError(
+            f"a worker has Knickpoint {__version__}, and was asked by {shard.version}",
+            remedy="Install the same version on all workers.",
+        )
+    try:
+        store = open_reference(shard.store)
+    except StoreError as error:
+        return UnreadStore(str(error))
+    line = shard.lines[0]
+    lines = Lines(store, line.repository, read=shard.lines)
+    alerts = AlertsOnLine(shard.alerts, line, lines, shard.digesters)
+    frame = store.frames.read(line, shard.trace_ids)
+    (rows,) = cut_rows(store, alerts.alert, frame, len(shard.trace_ids))
+    return alerts.judged(rows, detect_shard(alerts.shard(rows, shard.threads)))
