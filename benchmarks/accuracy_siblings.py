@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from accuracy_kinship import kinship_rows
 from knickpoint.detect import explain_jointly, find_steps_many
 from table import Reach, Row
 
@@ -100,8 +101,8 @@ def _measure(draw: Draw, moved: int) -> _Pair:
 
 
 def sibling_rows() -> list[Row]:
-    """Return the rows of families of siblings."""
-    rows = []
+    """Return the rows of families of siblings, and of those whose params carry kinship."""
+    rows = kinship_rows()
     for name, draw in _NOISE.items():
         for moved in _MOVED:
             measured = _measure(draw, moved)

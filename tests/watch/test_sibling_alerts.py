@@ -73,3 +73,24 @@ def test_the_explanation_says_what_the_siblings_did(siblings: World) -> None:
     assert {"siblings that moved", "chance that it moved with its siblings"} <= checks
     (alert,) = explain_trace(siblings.store, siblings.trace("a14"), [ALERT]).alerts
     assert any("of its siblings moved here" in each.candidate.reason for each in alert.candidates)
+
+
+def test_the_explanation_says_which_param_relatives_share(world: World) -> None:
+    random = np.random.default_rng(8)
+    values = 100 + random.normal(size=(12, COMMITS))
+    for number, place in enumerate((12, 24, 36, 48)):
+        values[6 * (number % 2) : 6 * (number % 2) + 6, place:] += 8.0
+    values[:6, 64:] += 2.0
+    names = [f"{'a' if row < 6 else 'b'}{row}" for row in range(12)]
+    world.measure(dict(zip(names, values.tolist(), strict=True)))
+    together = Alert("all", method="siblings")
+    world.run(together)
+    assert world.run(together).nothing_new
+    (alert,) = explain_trace(world.store, world.trace("a0"), [together]).alerts
+    assert alert.detection is not None
+    steps = [step for step in alert.detection.steps if abs(step.index - 64) <= 5]
+    checks = {check.name: check.value for step in steps for check in step.evidence}
+    assert checks["past changes that kind was learnt from"] >= 3
+    assert checks["share of traces with one kind that moved together"] > 0.5
+    assert all(any(abs(slot - 64) <= 5 for slot in world.places(name)) for name in names[:6])
+    assert not any(abs(slot - 64) <= 5 for name in names[6:] for slot in world.places(name))

@@ -51,6 +51,8 @@ class Method(Generic[Answer]):
             parameters of ``detect``.
         own_steps: for ``JOINT``: true when the steps of each trace are final; else the method says where the traces step
             together, and a trace has a step only where its own values moved.
+        takes_keys: for ``JOINT``: true when ``detect`` takes the trace keys of the rows as its second argument, as those of the
+            kind ``GROUP`` do, or None where there are none.
         fewest: for ``SERIES`` and ``JOINT``: gives, from all parameters by name, the number of values below which the method
             finds no step in any series; None where that is not known.
     """
@@ -63,6 +65,7 @@ class Method(Generic[Answer]):
     detect_many: Callable[..., Sequence[Sequence[Step]]] | None = None
     fewest: Callable[[Mapping[str, Any]], int] | None = None
     own_steps: bool = False
+    takes_keys: bool = False
 
     @property
     def parameters(self) -> dict[str, Value]:

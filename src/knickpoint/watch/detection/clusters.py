@@ -120,7 +120,9 @@ def _by_clusters(values: Values, columns: NDArray[np.int64], alert: Alert) -> _F
 def _jointly(values: Values, columns: NDArray[np.int64], alert: Alert) -> _Found:
     """Return the steps of a method that looks at the traces as one series of points: up for some, down for others."""
     first, stop = (int(columns[0]), int(columns[-1]) + 1) if columns.size else (0, 0)
-    detections = explain_jointly(values[:, columns], method=alert.method, **alert.parameters) if columns.size else []
+    detections = (
+        explain_jointly(values[:, columns], None, method=alert.method, **alert.parameters) if columns.size else []
+    )
     found: dict[tuple[int, int], list[_TraceStep]] = defaultdict(list)
     for row, detection in enumerate(detections):
         bounds = [first, *(int(columns[step.index]) for step in detection.steps), stop]
@@ -189,6 +191,11 @@ class PreparedGroup:
     window: WindowColumns
     anchor: int
 
+    @property
+    def keys(self) -> list[str]:
+        """The trace keys of the rows."""
+        return [trace.key for trace in self.frame.traces]
+
 
 def prepare_group(store: Store, alert: Alert, line: Line, trace_ids: Sequence[int]) -> PreparedGroup:
     """Read the traces of one group; its window is that of the commits at which any of them has a value."""
@@ -212,7 +219,7 @@ def _detect_group(group: PreparedGroup, alert: Alert) -> GroupDetection:
     """Judge the traces of ``group`` together."""
     frame, values = group.frame, group.values
     if not makes_clusters(alert.method):
-        own = find_steps_jointly(values, method=alert.method, **method_parameters(alert))
+        own = find_steps_jointly(values, group.keys, method=alert.method, **method_parameters(alert))
         return GroupDetection(frame, tuple(own), group.window, group.anchor, None)
 
     # Find where the method sees steps, and judge each trace there by its own values.

@@ -77,7 +77,7 @@ def _judge_in_group(store: Store, alert: Alert, line: Line, trace: Trace) -> Jud
     together = whole_groups(store, alert, np.setdiff1d(watched, continued), np.array([trace.id], dtype=np.int64))
     group = prepare_group(store, alert, line, together.tolist() or [trace.id])
     row = [each.id for each in group.frame.traces].index(trace.id)
-    detection = explain_jointly(group.values, method=alert.method, **method_parameters(alert))[row]
+    detection = explain_jointly(group.values, group.keys, method=alert.method, **method_parameters(alert))[row]
     values = np.asarray(group.values[row], dtype=np.float64)
     settlements = settle_by_count(values, detection.steps, alert.settle_rule)
     frame = replace(group.frame, traces=[trace], values=group.frame.values[row : row + 1])

@@ -21,7 +21,7 @@ def detect_together(
     from knickpoint.detect import explain_jointly
 
     positions, frame = aligned(series)
-    found = explain_jointly(frame, method=method, **parameters)
+    found = explain_jointly(frame, [each.id for each in series], method=method, **parameters)
     return [
         (NamedSeries(each.id, tuple(positions), values), detection)
         for each, values, detection in zip(series, frame, found, strict=True)

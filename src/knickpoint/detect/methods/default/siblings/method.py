@@ -2,7 +2,8 @@
 
 Each trace has the steps that the default method finds in it. Then the traces are looked at together: around their common
 centre, where only a change that some of them made is left, and as they are, where a change that most of them made shows in
-their mean. A trace has a step there if its own values speak for it, more weakly than they would have to alone. The guide page
+their mean. A trace has a step there if its own values speak for it, more weakly than they would have to alone, and most weakly where its
+relatives moved: traces that share a param whose traces moved together before. The guide page
 ``docs/guide/detect/siblings.md`` describes the method in full.
 """
 
@@ -19,7 +20,15 @@ from knickpoint.detect.measured_series import check_frame, safe_unit
 from knickpoint.detect.method import Method, MethodKind
 from knickpoint.detect.methods.default.method import DRIFT_EFFECT, detect_default
 from knickpoint.detect.methods.default.model import FALSE_ALARMS
-from knickpoint.detect.methods.default.siblings.members import SURE, Membership, judge_siblings
+from knickpoint.detect.methods.default.siblings.kinship import (
+    ParamHistory,
+    group_by_params,
+    learn_kinship,
+    past_changes,
+    read_history,
+)
+from knickpoint.detect.methods.default.siblings.members import SURE, Kin, Membership, judge_siblings
+from knickpoint.detect.methods.default.siblings.plain_steps import PlainStep, plain_steps, without_steps
 from knickpoint.detect.methods.default.siblings.scan import (
     LEAST,
     Reordering,
@@ -36,7 +45,7 @@ from knickpoint.model.step import Candidate, Check, Detection, Step
 from knickpoint.native.segmentation.constants import SHORTEST
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -69,15 +78,15 @@ _OWN: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A shared change between ``first`` and ``stop``, and which of the traces moved with it.
+    """A shared change from ``column`` on, which of the traces moved with it, and what shows it.
 
-    ``score`` and ``share`` are those of the scan, None where the mean of all siblings has the step.
+    ``share`` is that of the reordered histories which are as strong, None where none were compared.
     """
 
     column: int
     members: Membership
-    score: float | None
-    share: float | None
+    evidence: tuple[Check, ...]
+    share: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +138,7 @@ class _Trace:
 
 def detect_siblings(
     frame: ArrayLike | Frame,
+    keys: Iterable[str] | None = None,
     *,
     false_alarms: float = FALSE_ALARMS,
     modes: bool = True,
@@ -148,6 +158,7 @@ def detect_siblings(
 
     Args:
         frame: related traces x commits, ``nan`` for missing.
+        keys: the trace keys of the rows, from whose params kinship is learnt; those of the frame by default.
         false_alarms: As of the default method; so are ``modes``, ``drift``, ``drift_effect`` and ``noise``.
         modes: Whether flips between the same levels are no steps.
         drift: Whether a slow change is one finding.
@@ -160,7 +171,7 @@ def detect_siblings(
 
     Raises:
         SeriesError: not a matrix of finite or missing numbers.
-        InputError: a parameter out of its range, or more than 10,000,000 values.
+        InputError: a parameter out of its range, more than 10,000,000 values, or another number of keys than of traces.
     """
     if not 0 < p < 1:
         raise InputError(f"p is {p}", remedy="Give a probability between 0 and 1, such as 0.01.")
@@ -177,6 +188,9 @@ def detect_siblings(
             f"{matrix.shape[0]:,} traces x {matrix.shape[1]:,} commits are too many values to look at together",
             remedy=f"Give at most {_MOST_VALUES:,}; in an alert, group_by says which traces are related.",
         )
+    names = _names(frame, keys)
+    if names and len(names) != len(matrix):
+        raise InputError(f"there are {len(names)} keys for {len(matrix)} traces", remedy="Give one key for each row.")
     detect = partial(
         detect_default,
         false_alarms=false_alarms,
@@ -196,7 +210,15 @@ def detect_siblings(
     if len(rows) < _FEWEST or matrix.shape[1] < 2 * LEAST:
         return [_named(found) for found in alone]
     view = common_scale(scaled[rows], deviations[rows])
-    places = [*_among_most(view, false_alarms), *_among_some(view, Reordering(permutations, p, seed))]
+    steps = [[step for step in alone[row].steps if step.kind is FindingKind.STEP] for row in rows]
+    histories = _histories(steps, [names[row] for row in rows] if names else [], view)
+    spread = deviations[rows] * units[rows] * math.sqrt(view.memory)
+    plain = [step for number, own in enumerate(steps) for step in plain_steps(own, number, float(spread[number]))]
+    calm = common_scale(without_steps(scaled[rows], plain), deviations[rows])
+    places = [
+        *_among_most(view, histories, false_alarms),
+        *_among_some(calm, plain, histories, Reordering(permutations, p, seed)),
+    ]
 
     # Each of them has the steps of its own, and the shared ones that it moved with.
     detections = list(alone)
@@ -211,35 +233,82 @@ def _named(found: Detection) -> Detection:
     return replace(found, method=_NAME, steps=tuple(replace(step, method=_NAME) for step in found.steps))
 
 
+def _names(frame: ArrayLike | Frame, keys: Iterable[str] | None) -> list[str]:
+    """Return the trace keys of the rows, none where there are none."""
+    if keys is None:
+        return [trace.key for trace in frame.traces] if isinstance(frame, Frame) else []
+    return list(keys)
+
+
+def _histories(steps: Sequence[Sequence[Step]], keys: Sequence[str], view: View) -> list[ParamHistory]:
+    """Return, for each param that divides the traces of ``view``, how those with one value moved where they step alone."""
+    moves = [(step.index, 1 if step.size > 0 else -1, row) for row, own in enumerate(steps) for step in own]
+    if not moves:
+        return []
+    past = past_changes(moves, view.held)
+    return [read_history(past, name, groups) for name, groups in group_by_params(keys).items()]
+
+
 def _has_levels(found: Detection) -> bool:
     """Return whether a trace is made of levels: it neither drifts nor flips, and is measured often enough."""
     return not found.flipping and all(step.estimate is None for step in found.steps)
 
 
-def _among_most(view: View, false_alarms: float) -> Iterator[_Place]:
+def _among_most(view: View, histories: Sequence[ParamHistory], false_alarms: float) -> Iterator[_Place]:
     """Yield the steps of the mean of the siblings with which at least half of them moved."""
     steps = detect_default(view.mean, false_alarms=false_alarms, candidates=False).steps
     columns = [step.index for step in steps if step.kind is FindingKind.STEP]
-    for column, members in zip(columns, _members(view, columns), strict=True):
+    for column, members in zip(columns, _members(view, columns, histories), strict=True):
         if members.belongs.sum() >= len(members.belongs) / 2:
-            yield _Place(column, members, None, None)
+            yield _Place(column, members, (Check("the mean of the siblings has a step here", 1.0),))
 
 
-def _among_some(view: View, reordering: Reordering) -> Iterator[_Place]:
+def _among_some(
+    calm: View, plain: Sequence[PlainStep], histories: Sequence[ParamHistory], reordering: Reordering
+) -> Iterator[_Place]:
     """Yield the changes that show around the centre of the siblings, with those that moved away from it.
 
-    Where most of them moved, the centre moved, and those that stayed seem to move the other way: their own values say that
-    they did not.
+    ``calm`` is without the ``plain`` steps of single traces; where several have one, others may have moved less. Where most
+    moved, the centre moved, and those that stayed seem to move the other way: their own values say that they did not.
     """
-    rest = around_centre(view)
+    rest = around_centre(calm)
     found = find_shared_changes(rest, reordering, partial(_is_step, rest))
-    columns = [change.column for change in found]
-    as_they_are = _separations_at(view, columns)
-    for change, apart, members in zip(found, as_they_are, _members(rest, columns), strict=True):
+    weak = [change.column for change in found]
+    changes: dict[int, SharedChange | None] = dict.fromkeys(_several_step_at(plain, weak))
+    changes |= {change.column: change for change in found}
+    for column in sorted(changes):
+        own = {step.row: step.apart for step in plain if abs(step.column - column) < _NEAR}
+        around, as_it_is = (_separations_at(view, column, weak, own) for view in (rest, calm))
+        members = judge_siblings(around, learn_kinship(histories, column, near=_NEAR))
         moved = members.belongs
-        seems, is_so = members.separation[moved], members.way * apart[moved]
+        seems, is_so = members.separation[moved], members.way * as_it_is[moved]
         if 1 < moved.sum() <= len(moved) / 2 and is_so.mean() >= _OWN * seems.mean():
-            yield _Place(change.column, members, change.score, change.share)
+            yield _place_of(changes[column], column, members, len(own))
+
+
+def _place_of(change: SharedChange | None, column: int, members: Membership, plain: int) -> _Place:
+    """Return the place of a ``change`` that was searched, or of one that ``plain`` traces show by themselves."""
+    if change is None:
+        return _Place(column, members, (Check("siblings with a plain step of their own here", float(plain)),))
+    evidence = (
+        Check("strength of the shared change", change.score),
+        Check("share of reordered histories as strong", change.share),
+    )
+    return _Place(column, members, evidence, change.share)
+
+
+def _several_step_at(plain: Sequence[PlainStep], others: Sequence[int]) -> list[int]:
+    """Return the columns at which several traces have a plain step the same way, none near one of ``others``."""
+    found: list[int] = []
+    for way in (-1, 1):
+        columns = sorted(step.column for step in plain if step.apart * way > 0)
+        while columns:
+            together = [column for column in columns if column - columns[0] < LEAST]
+            columns = columns[len(together) :]
+            middle = together[len(together) // 2]
+            if len(together) > 1 and all(abs(middle - column) >= _NEAR for column in (*others, *found)):
+                found.append(middle)
+    return found
 
 
 def _is_step(view: View, change: SharedChange) -> bool:
@@ -258,17 +327,24 @@ def _is_step(view: View, change: SharedChange) -> bool:
     return bool(np.square(levels).sum() * gain <= np.square(line).sum())
 
 
-def _members(view: View, columns: Sequence[int]) -> Iterator[Membership]:
+def _members(view: View, columns: Sequence[int], histories: Sequence[ParamHistory]) -> Iterator[Membership]:
     """Yield which traces moved at each of the ascending ``columns``."""
-    return map(judge_siblings, _separations_at(view, columns))
+    for column in columns:
+        yield judge_siblings(_separations_at(view, column, columns, {}), learn_kinship(histories, column, near=_NEAR))
 
 
-def _separations_at(view: View, columns: Sequence[int]) -> Iterator[NDArray[np.float64]]:
-    """Yield how far the levels of each trace are apart at each of ``columns``, from the column before to the next one."""
-    bounds = [0, *columns, view.values.shape[1]]
-    for first, column, stop in zip(bounds, bounds[1:], bounds[2:], strict=False):
-        part = slice(first, stop)
-        yield separations(view.values[:, part], view.held[:, part], view.memory)[:, column - first - 1]
+def _separations_at(view: View, column: int, columns: Sequence[int], own: Mapping[int, float]) -> NDArray[np.float64]:
+    """Return how far the levels of each trace are apart at ``column``, from the one of ``columns`` before to the next one.
+
+    ``own`` has what is known of some rows.
+    """
+    first = max((each for each in columns if each < column), default=0)
+    stop = min((each for each in columns if each > column), default=view.values.shape[1])
+    part = slice(first, stop)
+    apart = separations(view.values[:, part], view.held[:, part], view.memory)[:, column - first - 1]
+    for row, distance in own.items():
+        apart[row] = distance
+    return apart
 
 
 def _with_shared(trace: _Trace, found: Detection, places: Sequence[_Place], *, keep: bool) -> Detection:
@@ -337,18 +413,11 @@ def _joined(
 def _checks(place: _Place, number: int) -> tuple[Check, ...]:
     """Return the numbers that speak for or against a shared change in one trace."""
     members = place.members
-    shared = (
-        (
-            Check("strength of the shared change", place.score),
-            Check("share of reordered histories as strong", place.share),
-        )
-        if place.score is not None and place.share is not None
-        else (Check("the mean of the siblings has a step here", 1.0),)
-    )
     return (
         Check("siblings that moved", float(members.belongs.sum())),
         Check("siblings judged together", float(len(members.belongs))),
-        *shared,
+        *place.evidence,
+        *_kin_checks(members.kin[number]),
         Check("its levels apart the same way (standard errors)", float(members.separation[number])),
         Check(
             "chance that it moved with its siblings",
@@ -360,4 +429,24 @@ def _checks(place: _Place, number: int) -> tuple[Check, ...]:
     )
 
 
-METHOD: Final = Method(_NAME, MethodKind.JOINT, detect_siblings, fewest=lambda _found: 2 * SHORTEST, own_steps=True)
+def _kin_checks(kin: Kin | None) -> tuple[Check, ...]:
+    """Return what the relatives of a trace say: how they were learnt, and what is expected of it because of them."""
+    if kin is None:
+        return ()
+    name = kin.kinship.name
+    return (
+        Check(f"past changes that {name} was learnt from", float(kin.kinship.changes)),
+        Check(f"share of traces with one {name} that moved together", kin.kinship.together),
+        Check(f"share of traces with different {name} that moved together", kin.kinship.apart),
+        Check(f"chance to move that those with its {name} give it", kin.share),
+    )
+
+
+METHOD: Final = Method(
+    _NAME,
+    MethodKind.JOINT,
+    detect_siblings,
+    fewest=lambda _found: 2 * SHORTEST,
+    own_steps=True,
+    takes_keys=True,
+)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from knickpoint.detect.methods.default.siblings.views import View
 
-__all__ = ["LEAST", "Reordering", "SharedChange", "find_shared_changes", "separations"]
+__all__ = ["CERTAIN", "LEAST", "Reordering", "SharedChange", "find_shared_changes", "separations"]
 
 LEAST: Final = 5
 """Commits that a level has at least."""
@@ -28,7 +28,7 @@ LEAST: Final = 5
 _FEW: Final = 0.1
 """Share of the traces that are expected to move; the score depends on it little."""
 
-_CERTAIN: Final = 80.0
+CERTAIN: Final = 80.0
 """Square of a separation from which it counts no more: one trace alone does not outweigh all others."""
 
 _CELLS: Final = 2**20
@@ -84,7 +84,7 @@ def _scores(apart: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the score of each split: traces that move the other way do not add to it."""
 
     def evidence(way: NDArray[np.float64]) -> NDArray[np.float64]:
-        strength = np.minimum(np.square(way), _CERTAIN) / 2
+        strength = np.minimum(np.square(way), CERTAIN) / 2
         return np.asarray(np.log1p(_FEW * np.expm1(strength)).sum(axis=-2))
 
     scores = np.maximum(evidence(np.maximum(apart, 0.0)), evidence(np.maximum(-apart, 0.0)))
