@@ -55,7 +55,11 @@ export default defineConfig({
       output: {
         codeSplitting: {
           groups: [
-            { name: "shared", test: /src\/(api|routes|state|templates|text)\//, minShareCount: 2 },
+            {
+              name: "shared",
+              test: /(src\/(api|components|routes|state|templates|text)|directives)\//,
+              minShareCount: 2,
+            },
             { name: "operation", test: /src\/views\/(alerts|audit|missing|quality|settings|status|tokens)\// },
             { name: "reports", test: /src\/views\/(benchmark|clusters|commit|compare)\// },
           ],

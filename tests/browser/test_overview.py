@@ -86,12 +86,14 @@ def test_the_editor_of_alerts_shows_what_an_alert_would_find_and_writes_configur
     page.get_by_label("Query; empty").fill("benchmark=parse|print")
     page.get_by_label("Least change in percent").fill("5")
     page.get_by_label("Direction").select_option("worse")
+    page.get_by_label("Judge all samples of a commit").check()
     page.get_by_role("button", name="Dry run").click()
     expect(page.get_by_role("status", name="Dry run")).to_contain_text("2 of 2 traces judged")
     written = page.locator(".alert-editor pre").inner_text()
     (name, settings), *_ = tomllib.loads(written)["alerts"].items()
     read_alert(served[0], name, settings, where="the page")
     assert (name, settings["query"], settings["minimum_effect"]) == ('the "parser"', "benchmark=parse|print", 0.05)
+    assert settings["samples"] is True
     expect(page.get_by_role("link", name="Download")).to_have_attribute("download", "alert.toml")
 
     page.get_by_label("Method", exact=True).fill("guess")

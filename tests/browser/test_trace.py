@@ -190,6 +190,13 @@ def test_a_point_leads_to_what_ran(browse: Visit, trace: Callable[[str], int]) -
     expect(page.get_by_role("link", name="log", exact=True)).to_be_visible()
 
 
+def test_the_value_of_a_commit_says_what_it_is_the_median_of(browse: Visit, trace: Callable[[str], int]) -> None:
+    page = browse(f"/trace/{trace('idle')}?commit={COMMITS - 1}")
+    expect(page.locator("dl.facts")).to_contain_text("median of 2 runs with 2 samples")
+    page.goto(page.url.replace(f"commit={COMMITS - 1}", f"commit={COMMITS - 2}"))
+    expect(page.locator("dl.facts")).to_contain_text("one sample")
+
+
 def test_a_decision_on_the_trace_page_changes_the_mark(visit: Visit, trace: Callable[[str], int]) -> None:
     page = visit(f"/trace/{trace('parse')}")
     page.keyboard.press("j")

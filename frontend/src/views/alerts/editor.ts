@@ -50,8 +50,8 @@ export class AlertEditor extends PageElement {
 
   /** Settings that have no field: the alert keeps them. */
   private get unseen(): AlertSettings {
-    const { line, minimum_change, since, samples, settle_share, settle_least, settle_most } = this.alert ?? DEFAULTS;
-    return { line, minimum_change, since, samples, settle_share, settle_least, settle_most };
+    const { line, minimum_change, since, settle_share, settle_least, settle_most } = this.alert ?? DEFAULTS;
+    return { line, minimum_change, since, settle_share, settle_least, settle_most };
   }
 
   private read(): { name: string; settings: AlertSettings } {
@@ -76,6 +76,7 @@ export class AlertEditor extends PageElement {
       owners: parseTexts(text("owners")),
       notify: parseTexts(text("notify")),
       every_minutes: Number(text("every_minutes")),
+      samples: data.has("samples"),
     } as AlertSettings;
     return { name: this.alert?.name ?? text("name"), settings: settingsOf(values) };
   }
@@ -205,7 +206,11 @@ export class AlertEditor extends PageElement {
           rows="2"
           .defaultValue=${parametersText(alert?.parameters)}
         ></textarea>
-      </label>`;
+      </label>
+      <label
+        ><input type="checkbox" name="samples" .defaultChecked=${alert?.samples ?? false} /> Judge all samples of a
+        commit, not only their median</label
+      >`;
   }
 
   private renderPreviews() {

@@ -9,6 +9,7 @@ import { commitHash } from "../../templates/commit";
 import { param } from "../../templates/trace-name";
 import { timestampText } from "../../text/dates";
 import { countText, grouped } from "../../text/numbers";
+import { originText } from "../../text/samples";
 import { valueText } from "../../text/units";
 import { changeAt, type TraceContext } from "./context";
 import { renderMissedButton } from "./missed";
@@ -68,12 +69,14 @@ function renderPosition(context: TraceContext, changes: Changes, position: numbe
     <button class="link" title="Show the values around it (z)" @click=${() => zoomToCommit(context)}>zoom in</button>`;
 }
 
-function renderValue({ series, runs }: TraceContext, changes: Changes, position: number) {
+function renderValue({ series, runs, quarantined }: TraceContext, changes: Changes, position: number) {
   const index = series?.positions.indexOf(position) ?? -1;
   const value = index < 0 ? undefined : series?.values[index];
   if (value === undefined) return html`<span class="faint">${runs.length > 0 ? "none" : "not measured"}</span>`;
+  const withheld = quarantined.filter((each) => each.position === position).map(({ quarantine }) => quarantine.run);
   return html`<strong class="figure">${valueText(value, changes.trace.unit)}</strong>
-    ${renderDelta(changes.regions, position, value)}`;
+    ${renderDelta(changes.regions, position, value)}
+    <div class="second">${originText(runs.filter(({ identity }) => !withheld.includes(identity)))}</div>`;
 }
 
 function renderOthers(finding: Finding, { trace }: Changes, { hash }: Commit) {
