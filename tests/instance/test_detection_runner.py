@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +18,9 @@ from knickpoint.instance import CONFIG_FILE, Instance, Worker, create_instance, 
 from knickpoint.instance.alert_round import run_alert_round
 from knickpoint.instance.config import read_config
 from knickpoint.model.errors import ConfigError, ServiceError
-from knickpoint.store import EventKind, close_references
+from knickpoint.store import Event, EventKind, close_references
 from knickpoint.watch.detection import trace_detection
-from knickpoint.work import dask
+from knickpoint.work import Serial, dask
 
 distributed = pytest.importorskip("distributed")
 _SOURCE = '[history]\nas_work = true\n[ingest.sources.here]\nlocation = "results"\n'
@@ -121,6 +123,28 @@ def test_results_wait_for_a_cluster_that_is_gone_and_are_judged_afterwards(
     assert any("the Dask scheduler does not answer" in line for line in announced)
     with configured(directory, cluster) as instance:
         assert len(found(instance)) == 1
+
+
+@dataclass
+class Lost(Serial):
+    """A cluster that does not answer; while it is waited for, ``meanwhile`` happens."""
+
+    meanwhile: Callable[[], object]
+
+    def connect(self) -> None:
+        """Wait, and find nobody."""
+        self.meanwhile()
+        raise ServiceError("the cluster does not answer")
+
+
+def test_a_worker_that_waits_for_a_cluster_holds_no_events(directory: Path) -> None:
+    with configured(directory, "") as instance:
+        Worker(instance, clock=Clock())._poll_sources(None)
+        claim = partial(instance.store.outbox.claim, [EventKind.TRACES_CHANGED], "another worker", 60.0, 100)
+        claimed: list[Event] = []
+        instance.__dict__["runner"] = Lost(lambda: claimed.extend(claim()))
+        Worker(instance, clock=Clock()).step()
+        assert [event.attempts for event in claimed] == [1] * 30
 
 
 def test_a_run_by_hand_says_that_the_cluster_is_gone(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:

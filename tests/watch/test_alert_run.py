@@ -35,6 +35,9 @@ class Interrupted:
     cores: int = 0
     place: Place = Place.HERE
 
+    def connect(self) -> None:
+        """Be there."""
+
     def map(self, function: Callable[[Item], Found], items: Iterable[Item]) -> Iterator[Found]:
         """Do all items, then let it happen, then yield."""
         found = [function(item) for item in items]

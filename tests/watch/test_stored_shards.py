@@ -53,6 +53,9 @@ class Reading:
     cores: int = 1
     sent: list[object] = field(default_factory=list)
 
+    def connect(self) -> None:
+        """Be there."""
+
     def map(self, function: Callable[[Item], Found], items: Iterable[Item]) -> Iterator[Found]:
         """Apply ``function`` to each item."""
         for item in items:

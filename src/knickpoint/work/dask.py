@@ -77,6 +77,14 @@ class Dask:
             tls_client_key=str(self._encryption.private_key),
         )
 
+    def connect(self) -> None:
+        """Connect to the scheduler, if that is not so.
+
+        Raises:
+            ServiceError: Dask is not installed, or the scheduler does not answer.
+        """
+        self._connected()
+
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """Yield ``function(item)`` for each item, in order; three items a worker are under way at most.
 

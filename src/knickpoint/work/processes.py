@@ -35,6 +35,9 @@ class Processes:
         self.workers = workers or len(os.sched_getaffinity(0))
         self._pool: ProcessPoolExecutor | None = None
 
+    def connect(self) -> None:
+        """Do nothing: processes are started at the first use."""
+
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """Yield ``function(item)`` for each item, in order; two items a process are under way at most.
 

@@ -39,6 +39,14 @@ class Runner(Protocol):
         """Where the calls take place."""
         ...
 
+    def connect(self) -> None:
+        """Make sure that work can begin; nothing has to be done before :meth:`map`, which does the same.
+
+        Raises:
+            ServiceError: who does the work does not answer.
+        """
+        ...
+
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """Yield ``function(item)`` for each item, in order."""
         ...
@@ -53,6 +61,9 @@ class Serial:
 
     cores = 0
     place: Final = Place.HERE
+
+    def connect(self) -> None:
+        """Do nothing: this process is there."""
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """Yield ``function(item)`` for each item, in order."""

@@ -63,20 +63,15 @@ class AlertRuns:
         """
         import numpy as np
 
-        from knickpoint.store import EventKind, unpack_ids
+        from knickpoint.store import EventKind
 
         outbox = self.instance.store.outbox
+        # Who waits for a lost cluster holds nothing: a lease that ends meanwhile would count as an attempt of the event.
+        if not outbox.has_due([EventKind.TRACES_CHANGED]):
+            return False
+        self.instance.runner.connect()
         lease_seconds = self.instance.config.worker.lease_seconds
-        # Claim events. One that cannot be read must not hold up the others.
-        events: list[Event] = []
-        ids: list[NDArray[np.int64]] = []
-        for event in outbox.claim([EventKind.TRACES_CHANGED], self.worker, lease_seconds, _BATCH):
-            try:
-                ids.append(unpack_ids(event.payload))
-            except (KeyError, ValueError, TypeError) as error:
-                outbox.fail(event, f"the event cannot be read: {error!r}")
-            else:
-                events.append(event)
+        events, ids = self._claim(lease_seconds)
         if not events:
             return False
         # Run the alerts once over the traces of all events.
@@ -96,6 +91,22 @@ class AlertRuns:
             outbox.done(event)
             self.measures.judged(max(0.0, (datetime.now(UTC) - event.created).total_seconds()))
         return True
+
+    def _claim(self, lease_seconds: float) -> tuple[list[Event], list[NDArray[np.int64]]]:
+        """Claim the next events; return them, and the traces of each. One that cannot be read holds up no other."""
+        from knickpoint.store import EventKind, unpack_ids
+
+        outbox = self.instance.store.outbox
+        events: list[Event] = []
+        ids: list[NDArray[np.int64]] = []
+        for event in outbox.claim([EventKind.TRACES_CHANGED], self.worker, lease_seconds, _BATCH):
+            try:
+                ids.append(unpack_ids(event.payload))
+            except (KeyError, ValueError, TypeError) as error:
+                outbox.fail(event, f"the event cannot be read: {error!r}")
+            else:
+                events.append(event)
+        return events, ids
 
     def by_schedule(self, *, everything: bool) -> bool:
         """Run over all traces the alerts that are due; return whether anything changed.

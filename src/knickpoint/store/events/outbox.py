@@ -143,9 +143,8 @@ class Outbox:
         due = ready & (table.c.due <= now)
 
         # Most rounds find nothing: they must not wait for a writer.
-        with self._database.reading() as connection:
-            if connection.execute(select(table.c.id).where(due).limit(1)).first() is None:
-                return []
+        if not self.has_due(kinds, consumer=consumer):
+            return []
 
         with self._database.transaction(alone=False) as connection:
             # Events whose every lease ended are given up.
@@ -168,6 +167,13 @@ class Outbox:
             lease = {"worker": worker, "due": now + lease_seconds, "attempts": table.c.attempts + 1}
             connection.execute(update(table).where(taken).values(lease))
             return [_event_of(row) for row in connection.execute(select(table).where(taken).order_by(table.c.id))]
+
+    def has_due(self, kinds: Sequence[EventKind], *, consumer: str = MAIN) -> bool:
+        """Return whether :meth:`claim` would look for events: whether any of ``kinds`` is due."""
+        ready = (table.c.consumer == consumer) & (table.c.state == "ready") & table.c.kind.in_(_names(kinds))
+        with self._database.reading() as connection:
+            query = select(table.c.id).where(ready & (table.c.due <= time.time())).limit(1)
+            return connection.execute(query).first() is not None
 
     def extend(self, event: Event, lease_seconds: float) -> bool:
         """Keep a claimed event for longer; return false where its lease ended and another worker claimed it."""

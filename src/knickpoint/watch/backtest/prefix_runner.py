@@ -39,6 +39,9 @@ class PrefixRunner:
         """Begin a new round; the oldest one is forgotten."""
         self._rounds.appendleft({})
 
+    def connect(self) -> None:
+        """Do nothing: this process is there."""
+
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """Yield ``function(item)`` for each item, in order; shards of series are judged from memory where possible."""
         for item in items:
