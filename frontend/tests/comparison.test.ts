@@ -1,11 +1,12 @@
 import { expect, test } from "vitest";
 import type { ComparedTrace, Comparison } from "../src/api/client";
-import { changeWithInterval, detectableText, markdownOf, verdictCounts } from "../src/text/comparison";
+import { changeWithInterval, detectableText, markdownOf, sideName, verdictCounts } from "../src/text/comparison";
 
 const row: ComparedTrace = {
   id: 1,
   key: ",benchmark=parse,",
   params: { benchmark: "par|se`" },
+  suite: "",
   unit: "ms",
   better: "lower",
   verdict: "regressed",
@@ -24,6 +25,8 @@ const row: ComparedTrace = {
 
 const side = (short: string): Comparison["base"] => ({
   line: "main",
+  file: "",
+  runs: 0,
   commit: { author: "", email: "", hash: short, position: 1, short, subject: "", time: null, url: "" },
 });
 
@@ -37,6 +40,8 @@ const found: Comparison = {
   false_positives: 0.01,
   replayed: 200,
   total: 3,
+  by: "",
+  suites: [],
   counts: { regressed: 1, unchanged: 12 },
   traces: [row, { ...row, verdict: "unchanged" }, { ...row, decides: false }],
 };
@@ -68,4 +73,9 @@ test("a comment has one row for each change that decides, and names cannot break
     "| `par\\|se'` | regressed | +10.0 % (+9.00 to +11.0 %) | 10\u00a0ms → 11\u00a0ms |",
   ]);
   expect(text).toContain("**1 regressed, 12 unchanged** from `aaaaaaa` to `bbbbbbb`");
+});
+
+test("a side is named by its commit, or by its file where it is one", () => {
+  expect(sideName(side("aaaaaaa"))).toBe("aaaaaaa");
+  expect(sideName({ line: "", commit: null, file: "results.json", runs: 3 })).toBe("results.json");
 });

@@ -93,6 +93,9 @@ const ROUTES: readonly Route[] = [
     query: "benchmark=parse",
     values: 5,
     all: true,
+    file: "a b&c.json",
+    partial: true,
+    flat: true,
   },
   clustersRoute,
   {

@@ -1,13 +1,14 @@
-"""The comparison of two commits in a real browser."""
+"""The comparison of two commits, and of a results file with a commit, in a real browser."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.conftest import violations
-from tests.server.story import SLOWER, commit_hash
+from tests.server.story import SLOWER, commit_hash, results_of
 
 pytestmark = pytest.mark.browser
 
@@ -49,3 +50,54 @@ def test_the_comparison_is_accessible(browse: Callable[[str], Page], width: int)
     page = browse(f"/compare?base={BASE}&head={HEAD}&all=1")
     page.set_viewport_size({"width": width, "height": 900})
     assert violations(page) == []
+
+
+def choose(page: Page, content: bytes) -> None:
+    file = {"name": "mine.js", "mimeType": "text/javascript", "buffer": content}
+    page.get_by_label("or a results file").set_input_files(file)  # type: ignore[arg-type]
+
+
+def test_a_results_file_is_compared_by_suite_and_chosen_again_after_a_reload(page: Page, shared_address: str) -> None:
+    page.goto(f"{shared_address}/compare")
+    page.get_by_label("Base", exact=True).fill(BASE)
+    choose(page, results_of({"fresh": {"a": 1.0, "b": 1.0}, "speed": {"parse": 1400.0, "print": 500.0}}))
+    expect(page.get_by_label("New commit", exact=True)).to_be_disabled()
+    page.get_by_label("only a part of the benchmarks").check()
+    page.get_by_role("button", name="Compare").click()
+    expect(page.get_by_role("heading", name="1 regressed, 1 unchanged, 2 without data")).to_be_visible()
+    suites = (
+        page.get_by_role("rowheader")
+        .filter(has_text="unchanged")
+        .or_(page.get_by_role("rowheader").filter(has_text="without data"))
+    )
+    expect(suites).to_have_text(
+        [re.compile("speed.*1 regressed, 1 unchanged", re.DOTALL), re.compile("fresh.*2 without data", re.DOTALL)]
+    )
+    page.get_by_label("by suite").uncheck()
+    expect(suites).to_have_count(0)
+    page.reload()
+    expect(page.get_by_role("heading", name="Choose the file mine.js again")).to_be_visible()
+    assert violations(page) == []
+
+
+def test_a_file_that_no_format_reads_says_so_with_its_name(
+    page: Page, shared_address: str, expected_errors: list[str]
+) -> None:
+    expected_errors.append("400")
+    page.goto(f"{shared_address}/compare?base={BASE}")
+    choose(page, b"\x00\x01")
+    page.get_by_role("button", name="Compare").click()
+    expect(page.get_by_role("alert")).to_contain_text("No format fits this file")
+    expect(page.get_by_role("alert")).to_contain_text("mine.js")
+
+
+@pytest.mark.parametrize("width", [1440, 1024, 390])
+def test_a_compared_file_is_accessible_in_light_and_dark(page: Page, shared_address: str, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(f"{shared_address}/compare?base={BASE}&all=1")
+    choose(page, results_of({"fresh": {"a": 1.0, "b": 1.0}, "speed": {"parse": 1400.0, "print": 500.0}}))
+    page.get_by_role("button", name="Compare").click()
+    expect(page.get_by_role("heading", name="3 regressed")).to_be_visible()
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        assert violations(page) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -71,6 +72,25 @@ def history() -> bytes:
             }
         )
     document = {"lastUpdate": 0, "repoUrl": f"https://example.org/{REPOSITORY}", "entries": {"speed": entries}}
+    return f"window.BENCHMARK_DATA = {json.dumps(document)}".encode()
+
+
+def results_of(suites: Mapping[str, Mapping[str, float]]) -> bytes:
+    """Return a results file of the commit after the history: suite → benchmark → nanoseconds."""
+    time = datetime(2026, 2, 1, 9, tzinfo=UTC)
+    commit = {"id": commit_hash(COMMITS), "message": "What is new", "timestamp": time.isoformat(), "url": ""}
+    entries = {
+        suite: [
+            {
+                "commit": commit,
+                "date": int(time.timestamp() * 1000),
+                "tool": "cargo",
+                "benches": [{"name": name, "value": value, "unit": "ns/iter"} for name, value in benches.items()],
+            }
+        ]
+        for suite, benches in suites.items()
+    }
+    document = {"lastUpdate": 0, "repoUrl": f"https://example.org/{REPOSITORY}", "entries": entries}
     return f"window.BENCHMARK_DATA = {json.dumps(document)}".encode()
 
 

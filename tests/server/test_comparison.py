@@ -1,4 +1,4 @@
-"""Two commits are compared through the API."""
+"""Two commits, and results that are sent with a commit, are compared through the API."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 from tests.server.client import Client
-from tests.server.story import COMMITS, SLOWER, commit_hash
+from tests.server.story import COMMITS, SLOWER, commit_hash, results_of
+
+from knickpoint.instance import Instance
+from knickpoint.server import create_app
 
 URL = "/api/v1/comparison"
 
@@ -70,3 +73,105 @@ def test_what_cannot_be_compared_is_refused_with_the_reason(
     assert answer.status_code in {400, 404}
     assert message in answer.json()["error"]
     assert answer.json()["remedy"]
+
+
+# ---- Results that are sent
+
+
+SLOW = results_of({"speed": {"parse": 1400.0, "print": 500.0, "load": 8000.0, "idle": 200.0}})
+
+
+def send(client: Client, content: bytes, **params: Any) -> dict[str, Any]:
+    answer = client.post(URL, params={"name": "mine.json", "base": commit_hash(SLOWER - 1), **params}, content=content)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def test_a_results_file_is_judged_against_the_history_up_to_a_commit(reader: Client) -> None:
+    found = send(reader, SLOW)
+    verdicts = {row["params"]["benchmark"]: row["verdict"] for row in found["traces"]}
+    assert verdicts == {"parse": "regressed", "print": "unchanged", "load": "unchanged", "idle": "unchanged"}
+    assert found["traces"][0]["new"] == [1400.0]
+    assert len(found["traces"][0]["past"]) == SLOWER
+    assert (found["head"]["file"], found["head"]["runs"], found["head"]["commit"]) == ("mine.json", 1, None)
+    assert found["base"]["commit"]["hash"] == commit_hash(SLOWER - 1)
+
+
+def test_results_that_are_compared_are_not_stored(reader: Client) -> None:
+    def stored() -> list[Any]:
+        return [reader.get(f"/api/v1/{path}").json() for path in ("traces", "commits")]
+
+    before = stored()
+    send(reader, results_of({"speed": {"never seen": 1.0}}), partial=True)
+    assert stored() == before
+
+
+def test_a_benchmark_that_the_file_lacks_has_vanished_unless_it_is_only_a_part(reader: Client) -> None:
+    content = results_of({"speed": {"parse": 1000.0, "print": 500.0}})
+    vanished = {row["params"]["benchmark"] for row in send(reader, content)["traces"] if row["verdict"] == "regressed"}
+    assert vanished == {"load", "idle"}
+    assert send(reader, content, partial=True)["counts"] == {"unchanged": 2}
+
+
+def test_a_benchmark_that_the_history_does_not_know_has_no_data_and_no_trace(reader: Client) -> None:
+    [row] = send(reader, results_of({"speed": {"never seen": 1.0}}), partial=True)["traces"]
+    assert (row["id"], row["verdict"]) == (None, "no data")
+
+
+@pytest.mark.parametrize(
+    ("content", "error"),
+    [
+        (b"\x00\x01", "No format fits this file"),
+        (b'[{"name": "parse", "value": 1', "ends"),
+        (results_of({"speed": {f"case {number}": 1.0 for number in range(2_001)}}), "results of 2,001 traces"),
+    ],
+    ids=["no format", "cut off", "too many"],
+)
+def test_a_file_that_cannot_be_compared_is_refused_with_its_name_and_the_remedy(
+    reader: Client, content: bytes, error: str
+) -> None:
+    answer = reader.post(URL, params={"name": "mine.json"}, content=content)
+    assert answer.status_code == 400
+    found = answer.json()
+    assert error in found["error"]
+    assert "mine.json" in found["where"]
+    assert found["remedy"]
+
+
+def test_a_file_larger_than_a_body_may_be_is_refused(reader: Client) -> None:
+    answer = reader.post(URL, params={"name": "mine.json"}, content=b" " * 4_000_001)
+    assert answer.status_code == 413
+    assert "larger than 4,000,000 bytes" in answer.json()["error"]
+
+
+def test_someone_unknown_from_elsewhere_compares_nothing_where_they_may_not_read(instance: Instance) -> None:
+    client = Client(create_app(instance), peer="203.0.113.7")
+    assert client.post(URL, params={"name": "mine.json"}, content=SLOW).status_code == 401
+
+
+# ---- By suite
+
+
+def test_the_list_is_parted_by_suite_with_a_sum_for_each_that_with_the_worst_first(reader: Client) -> None:
+    slower, same = {"parse": 1400.0, "print": 500.0}, {"parse": 1.0, "print": 2.0}
+    content = results_of({"fresh": same, "speed": slower})
+    found = send(reader, content, partial=True, by_suite=True)
+    assert found["by"] == "suite"
+    assert found["suites"] == [
+        {"name": "speed", "counts": {"regressed": 1, "unchanged": 1}},
+        {"name": "fresh", "counts": {"no data": 2}},
+    ]
+    assert [row["suite"] for row in found["traces"]] == ["speed", "speed", "fresh", "fresh"]
+
+
+def test_a_suite_in_which_nothing_changed_has_a_sum_without_rows(reader: Client) -> None:
+    content = results_of({"fresh": {"a": 1.0, "b": 1.0}, "speed": {"parse": 1400.0, "print": 500.0}})
+    found = send(reader, content, partial=True, by_suite=True, changed=True)
+    assert [row["suite"] for row in found["traces"]] == ["speed"]
+    assert [suite["name"] for suite in found["suites"]] == ["speed", "fresh"]
+
+
+def test_traces_of_one_suite_are_one_list(reader: Client) -> None:
+    found = send(reader, SLOW, by_suite=True)
+    assert (found["by"], found["suites"]) == ("", [])

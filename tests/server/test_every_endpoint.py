@@ -106,6 +106,7 @@ GET    /api/v1/metrics                        401 200 200 200 200 200 403 200 20
 GET    /api/v1/lines                          401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/commits                        401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/comparison                     401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+POST   /api/v1/comparison                     401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/clustering                     401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/commits/times                  401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/commits/{revision}             401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
@@ -315,6 +316,10 @@ class Served:
             "DELETE /api/v1/alerts/{name}": {"name": f"spare-{column}"},
             "GET /api/v1/missing": of_closed,
             "GET /api/v1/comparison": {"params": {"repository": CLOSED, "base": commit_hash(20)}},
+            "POST /api/v1/comparison": {
+                "params": {"repository": CLOSED, "name": "mine.json"},
+                "content": json.dumps([{"name": "buried parse", "value": 1.0, "unit": "ns/iter"}]),
+            },
             "POST /api/v1/missing/renames": {"json": {"old": closed.trace, "new": closed.trace}},
             "POST /api/v1/missing/renames/undo": {"json": {"old": closed.trace, "new": closed.trace}},
             "POST /api/v1/quarantines/{quarantine}/lift": {"json": {"reason": "the machine is fine"}},

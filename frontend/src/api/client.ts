@@ -197,17 +197,26 @@ export interface ClusteringRequest {
   skia: boolean;
 }
 
-export interface ComparisonRequest {
+interface ComparedRows {
   repository: string;
   base: string;
-  head: string;
   line: string;
+  changed: boolean;
+  by_suite: boolean;
+  first: number;
+  limit: number;
+}
+
+export interface ComparisonRequest extends ComparedRows {
+  head: string;
   head_line: string;
   query: string;
   values: number;
-  changed: boolean;
-  first: number;
-  limit: number;
+}
+
+/** The commit that a results file is compared with, and whether the file lacks benchmarks on purpose. */
+export interface FileComparisonRequest extends ComparedRows {
+  partial: boolean;
 }
 
 /** The findings that a decision is about: single ones, and whole regressions with exceptions. */
@@ -252,6 +261,12 @@ export const api = {
     get<Clustering>(apiUrl("clustering", { ...request }), signal),
   comparison: (request: ComparisonRequest, signal?: AbortSignal) =>
     get<Comparison>(apiUrl("comparison", { ...request }), signal),
+  /** Judge the results of a file, which the server does not keep. */
+  fileComparison: async (file: File, query: FileComparisonRequest, signal?: AbortSignal): Promise<Comparison> => {
+    const url = apiUrl("comparison", { ...query, name: file.name });
+    const sent = { method: "POST", headers: { "content-type": "application/octet-stream" }, body: file };
+    return (await (await request(url, signal ? { ...sent, signal } : sent)).json()) as Comparison;
+  },
   tokens: (signal?: AbortSignal) => get<Token[]>(apiUrl("tokens"), signal),
   createToken: (token: TokenRequest) => post<NewToken>(apiUrl("tokens"), token),
   revokeToken: (name: string) => remove<Token>(apiUrl(`tokens/${encodeURIComponent(name)}`)),

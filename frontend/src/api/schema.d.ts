@@ -397,7 +397,14 @@ export interface paths {
          */
         get: operations["get_comparison"];
         put?: never;
-        post?: never;
+        /**
+         * Post Comparison
+         * @description Judge the results of a file, the body of the request, against the history up to a commit, as `knick check` does.
+         *
+         *     The file may have any format that `knick import` reads. Nothing of it is stored. It may have as many bytes as the body of any
+         *     request (`body_bytes` of `[limits]`), and results of at most 2,000 traces.
+         */
+        post: operations["post_comparison"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3163,6 +3170,21 @@ export interface components {
             total: number;
         };
         /**
+         * ComparedSuiteAnswer
+         * @description The sum of one suite: traces with one value of a param.
+         */
+        ComparedSuiteAnswer: {
+            /**
+             * Counts
+             * @description Verdicts on the traces that decide, listed or not.
+             */
+            counts: {
+                [key: string]: number;
+            };
+            /** Name */
+            name: string;
+        };
+        /**
          * ComparedTraceAnswer
          * @description The verdict on one trace. Numbers that are not known are null.
          */
@@ -3200,8 +3222,11 @@ export interface components {
             detectable: number | null;
             /** High */
             high: number | null;
-            /** Id */
-            id: number;
+            /**
+             * Id
+             * @description Null where the history does not know the trace.
+             */
+            id: number | null;
             /** Key */
             key: string;
             /**
@@ -3225,16 +3250,26 @@ export interface components {
             past: number[];
             /** Reason */
             reason: string;
+            /**
+             * Suite
+             * @description Its value of `by`, empty without one.
+             */
+            suite: string;
             /** Unit */
             unit: string;
             verdict: components["schemas"]["Verdict"];
         };
         /**
          * ComparisonAnswer
-         * @description Two commits, and the verdicts on the traces of a query, worst first.
+         * @description Two sides, and the verdicts on the traces of a query, worst first.
          */
         ComparisonAnswer: {
             base: components["schemas"]["ComparisonSideAnswer"];
+            /**
+             * By
+             * @description The param that parts the list into suites, empty for one list.
+             */
+            by: string;
             /**
              * Compared
              * @description Those with a value on either side.
@@ -3268,6 +3303,11 @@ export interface components {
              */
             selected: number;
             /**
+             * Suites
+             * @description The suites, that with the worst trace first.
+             */
+            suites: components["schemas"]["ComparedSuiteAnswer"][];
+            /**
              * Total
              * @description Traces that the list has in all.
              */
@@ -3277,12 +3317,27 @@ export interface components {
         };
         /**
          * ComparisonSideAnswer
-         * @description One of the two commits.
+         * @description One of the two sides: a commit of a line, or a results file that was sent.
          */
         ComparisonSideAnswer: {
-            commit: components["schemas"]["CommitAnswer"];
-            /** Line */
+            commit?: components["schemas"]["CommitAnswer"] | null;
+            /**
+             * File
+             * @description Name of the results file.
+             * @default
+             */
+            file: string;
+            /**
+             * Line
+             * @default
+             */
             line: string;
+            /**
+             * Runs
+             * @description Runs that the results file has.
+             * @default 0
+             */
+            runs: number;
         };
         /**
          * Condition
@@ -8904,6 +8959,8 @@ export interface operations {
                 values?: number;
                 /** @description List only what regressed or improved. */
                 changed?: boolean;
+                /** @description List the traces by suite: by the first usual param that parts them, as `suite` or `group`. */
+                by_suite?: boolean;
                 /** @description Index of the first listed trace. */
                 first?: number;
                 /** @description How many traces to list. */
@@ -8914,6 +8971,130 @@ export interface operations {
             cookie?: never;
         };
         requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ComparisonAnswer"];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    post_comparison: {
+        parameters: {
+            query: {
+                /** @description Name of the results file, for messages. */
+                name: string;
+                /** @description The commit to compare with. Its hash, a unique prefix of at least 7 characters, its number, a day as 2026-03-14, `newest`, or a tag or a branch: the newest commit of the line that it contains. */
+                base?: string;
+                /** @description Name of the repository; optional where there is only one. */
+                repository?: string;
+                /** @description Name of the line. Default: the default line. */
+                line?: string;
+                /** @description The results are only a part: do not report benchmarks that they lack. */
+                partial?: boolean;
+                /** @description List only what regressed or improved. */
+                changed?: boolean;
+                /** @description List the traces by suite: by the first usual param that parts them, as `suite` or `group`. */
+                by_suite?: boolean;
+                /** @description Index of the first listed trace. */
+                first?: number;
+                /** @description How many traces to list. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/octet-stream": string;
+            };
+        };
         responses: {
             /** @description Successful Response */
             200: {

@@ -1,4 +1,4 @@
-/** The route of the comparison of two commits. */
+/** The route of the comparison of two commits, or of a results file with a commit. */
 
 import { formatUrl, parseLimited, type RouteFormat } from "./url";
 
@@ -17,6 +17,12 @@ export interface CompareRoute {
   values: number;
   /** Whether traces are listed that did not change. */
   all: boolean;
+  /** The name of the results file that is the new side; "" where that is a commit. The page holds the file itself. */
+  file: string;
+  /** Whether the file lacks benchmarks on purpose. */
+  partial: boolean;
+  /** Whether the rows are one list, the worst first, instead of one for each suite. */
+  flat: boolean;
 }
 
 const VALUES = 3;
@@ -32,6 +38,9 @@ export const compareRoute: CompareRoute = {
   query: "",
   values: VALUES,
   all: false,
+  file: "",
+  partial: false,
+  flat: false,
 };
 
 export const compareFormat: RouteFormat<CompareRoute> = {
@@ -49,9 +58,12 @@ export const compareFormat: RouteFormat<CompareRoute> = {
       query: get("query"),
       values: parseLimited(searchParams.get("values"), VALUES, MOST_VALUES),
       all: searchParams.has("all"),
+      file: get("file"),
+      partial: searchParams.has("partial"),
+      flat: searchParams.has("flat"),
     };
   },
-  format: ({ repository, base, head, line, headLine, query, values, all }) =>
+  format: ({ repository, base, head, line, headLine, query, values, all, file, partial, flat }) =>
     formatUrl("/compare", [
       ["repository", repository],
       ["base", base],
@@ -61,5 +73,8 @@ export const compareFormat: RouteFormat<CompareRoute> = {
       ["query", query],
       ["values", values === VALUES ? undefined : values],
       ["all", all ? 1 : undefined],
+      ["file", file],
+      ["partial", partial ? 1 : undefined],
+      ["flat", flat ? 1 : undefined],
     ]),
 };

@@ -18,6 +18,11 @@ export function verdictCounts(counts: Comparison["counts"]): string {
   return parts.join(", ") || "nothing to compare";
 }
 
+/** The short hash of a commit, or the name of a results file. */
+export function sideName({ commit, file }: Comparison["base"]): string {
+  return commit ? commit.short : file;
+}
+
 /** "+12.3 % (+11.2 to +13.4 %)"; "" where it is unknown. */
 export function changeWithInterval({ change, low, high }: ComparedTrace): string {
   if (change === null) return "";
@@ -44,7 +49,7 @@ export function markdownOf(found: Comparison, address: string): string {
     ({ verdict, decides }) => decides && (verdict === "regressed" || verdict === "improved"),
   );
   const lines = [
-    `**${verdictCounts(counts)}** from \`${base.commit.short}\` to \`${head.commit.short}\` ([details](${address}))`,
+    `**${verdictCounts(counts)}** from \`${sideName(base)}\` to \`${sideName(head)}\` ([details](${address}))`,
   ];
   if (changed.length > 0) {
     lines.push("", "| benchmark | verdict | change | before → after |", "|---|---|---|---|");

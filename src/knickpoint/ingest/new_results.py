@@ -1,4 +1,4 @@
-"""Read new results as an import would, without storing them, for ``knick check``."""
+"""Read new results as an import would, without storing them, for ``knick check`` and the comparison page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from knickpoint.ingest.stages.read import ReadResults, read_results
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Problem, RunReport
 
-__all__ = ["NewResults", "read_new_results"]
+__all__ = ["NewResults", "read_new_results", "read_uploaded_results"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def read_new_results(
     repositories: dict[str, None] = {}
     for path in map(Path, paths):
         context = FileContext.of(options.over(sidecar_of(path)), ci, mapping)
-        read = _read(path, context, destination.ingest)
+        read = _read_local(path, context, destination.ingest)
         warnings += read.warnings
         stated = context.stated.repository
         repositories[commit_sources.repository_name(stated, read.report.repository)] = None
@@ -81,16 +81,35 @@ def read_new_results(
     )
 
 
-def _read(path: Path, context: FileContext, settings: IngestSettings) -> ReadResults:
-    """Return what the file at ``path`` states; the first error in it is raised as ``FormatError``."""
+def read_uploaded_results(destination: Destination, data: bytes, *, name: str, repository: str) -> NewResults:
+    """Read the bytes of a results file called ``name``, which someone sends to compare it with results of ``repository``.
+
+    Nothing of this machine counts for it: no sidecar, no variable of a CI, no mapping.
+
+    Raises:
+        FormatError: the file cannot be read; ``where`` begins with its name.
+    """
+    context = FileContext.of(Sidecar(repository=repository), None)
+    read = _read(ResultsFile(name, data, context), destination.ingest)
+    runs = tuple(_renamed_runs(read, destination))
+    return NewResults(repository, runs, tuple(Path(name) for _ in runs), read.warnings)
+
+
+def _read_local(path: Path, context: FileContext, settings: IngestSettings) -> ReadResults:
+    """Return what the file at ``path`` states."""
     megabytes = settings.largest_megabytes
     data = read_file(path, megabytes)
     companions = companions_of(str(path), reader_of_neighbours(megabytes))
-    read = read_results(ResultsFile(str(path), data, context, companions), settings)
+    return _read(ResultsFile(str(path), data, context, companions), settings)
+
+
+def _read(file: ResultsFile, settings: IngestSettings) -> ReadResults:
+    """Return what ``file`` states; the first error in it is raised as ``FormatError``."""
+    read = read_results(file, settings)
     assert read is not None  # only a file that was found in a folder may be unclaimed
     if read.errors:
         error = read.errors[0]
-        raise FormatError(error.message, where=f"{path}: {error.where}", remedy=error.remedy)
+        raise FormatError(error.message, where=f"{file.source}: {error.where}", remedy=error.remedy)
     return read
 
 

@@ -6,7 +6,6 @@ of a trace is its newest values up to the head that the base does not have: one 
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from knickpoint.detect.family import judge_family
 from knickpoint.model.commit import Line
 from knickpoint.model.errors import InputError
 from knickpoint.model.frame import Trace
-from knickpoint.model.judgement import Judgement
+from knickpoint.model.judgement import Judgement, worst_first
 from knickpoint.model.step import Verdict
 from knickpoint.store import Store
 from knickpoint.watch.deciding_statistics import deciding_keys, noise_kind
@@ -114,7 +113,8 @@ def compare_commits(
     main, replayed = _judge([each for each in sides if each.trace.key in deciding], options, decides=True)
     beside, _ = _judge([each for each in sides if each.trace.key not in deciding], options, decides=False)
     counts = Counter(each.judgement.verdict for each in main)
-    return CommitComparison(tuple(sorted([*main, *beside], key=_worst_first)), counts, false_positives, replayed)
+    everything = sorted([*main, *beside], key=lambda each: (*worst_first(each.judgement), each.trace.id))
+    return CommitComparison(tuple(everything), counts, false_positives, replayed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,12 +192,3 @@ def _newest(store: Store, line: Line, trace_ids: Sequence[int], positions: range
 
 def _last(row: NDArray[np.float64], count: int) -> NDArray[np.float64]:
     return row[~np.isnan(row)][-count:]
-
-
-_ORDER: Final = (Verdict.REGRESSED, Verdict.IMPROVED, Verdict.UNSTABLE, Verdict.UNCHANGED, Verdict.NO_DATA)
-
-
-def _worst_first(each: ComparedTrace) -> tuple[int, float, int]:
-    """Order by verdict, then by the size of the change over the level."""
-    size = abs(each.judgement.relative_size)
-    return _ORDER.index(each.judgement.verdict), -size if math.isfinite(size) else -math.inf, each.trace.id

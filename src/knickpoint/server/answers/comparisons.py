@@ -12,23 +12,20 @@ from knickpoint.instance import Instance
 from knickpoint.instance.named_commits import named_position
 from knickpoint.model.commit import Line
 from knickpoint.model.errors import HistoryError, InputError
-from knickpoint.model.params import decode_key
 from knickpoint.model.query import parse_query
-from knickpoint.model.step import Verdict
 from knickpoint.server.answers.commits import commit_answer
-from knickpoint.server.schemas.comparisons import ComparedTraceAnswer, ComparisonAnswer, ComparisonSideAnswer
+from knickpoint.server.answers.compared_rows import ComparedRow, RowRequest, list_rows
+from knickpoint.server.schemas.comparisons import ComparisonAnswer, ComparisonSideAnswer
 from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.store import Store
 from knickpoint.watch.commit_comparison import ComparedTrace, LinePosition, compare_commits
 
-__all__ = ["MOST_COMPARED", "ComparisonRequest", "compare"]
+__all__ = ["MOST_COMPARED", "ComparisonRequest", "commit_side", "compare", "find_revision"]
 
 MOST_COMPARED: Final = 2_000
 """Traces of one comparison: all of them are read and judged together."""
 
 _NEWEST: Final = "newest"
-_CHANGED: Final = frozenset({Verdict.REGRESSED, Verdict.IMPROVED})
-_DIGITS: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +39,7 @@ class ComparisonRequest:
     head: str
     query: str
     values: int
-    changed: bool
-    first: int
-    limit: int
+    rows: RowRequest
 
 
 def compare(visible: VisibleRepositories, instance: Instance, wanted: ComparisonRequest) -> ComparisonAnswer:
@@ -58,8 +53,8 @@ def compare(visible: VisibleRepositories, instance: Instance, wanted: Comparison
     store = visible.store
     base_line = visible.line(wanted.repository, wanted.line)
     head_line = visible.line(wanted.repository, wanted.head_line) if wanted.head_line else base_line
-    base = _find(instance, base_line, wanted.base)
-    head = _find(instance, head_line, wanted.head)
+    base = find_revision(instance, base_line, wanted.base)
+    head = find_revision(instance, head_line, wanted.head)
     ids = store.traces.select(base_line.repository, parse_query(wanted.query))
     if len(ids) > MOST_COMPARED:
         raise InputError(
@@ -68,62 +63,46 @@ def compare(visible: VisibleRepositories, instance: Instance, wanted: Comparison
             remedy=f"Select at most {MOST_COMPARED:,}, for example one benchmark, suite or configuration.",
         )
     found = compare_commits(store, base, head, ids.tolist(), values=wanted.values)
-    rows = [each for each in found.traces if not wanted.changed or each.judgement.verdict in _CHANGED]
+    listed = list_rows([_row(each) for each in found.traces], wanted.rows)
     return ComparisonAnswer(
         repository=base_line.repository.name,
-        base=_side(store, base),
-        head=_side(store, head),
+        base=commit_side(store, base),
+        head=commit_side(store, head),
         query=wanted.query,
         selected=len(ids),
         compared=len(found.traces),
         counts=dict(found.counts),
         false_positives=found.false_positives,
         replayed=found.replayed,
-        total=len(rows),
-        traces=[_row(each) for each in rows[wanted.first : wanted.first + wanted.limit]],
+        total=listed.total,
+        by=listed.by,
+        suites=listed.suites,
+        traces=listed.traces,
     )
 
 
-def _side(store: Store, at: LinePosition) -> ComparisonSideAnswer:
+def commit_side(store: Store, at: LinePosition) -> ComparisonSideAnswer:
+    """Return the side of a comparison that is a commit."""
     [found] = store.commits.get(at.line.repository, [at.line.slots[at.position]])
     return ComparisonSideAnswer(line=at.line.name, commit=commit_answer(found.commit, at.position))
 
 
-def _row(each: ComparedTrace) -> ComparedTraceAnswer:
-    found, trace = each.judgement, each.trace
-    centre = abs(found.centre)
-    margin = each.margin / centre if centre else np.nan
-    return ComparedTraceAnswer(
-        id=trace.id,
-        key=trace.key,
-        params=dict(decode_key(trace.key)),
-        unit=trace.unit,
-        better=trace.better,
-        verdict=found.verdict,
-        conditional=found.conditional,
-        reason=found.reason,
-        decides=each.decides,
-        before=found.centre,
-        after=found.level,
-        change=found.relative_size,
-        low=found.relative_size - margin,
-        high=found.relative_size + margin,
-        detectable=found.detectable_relative,
-        past=_short(each.past),
-        new=_short(each.new),
+def _row(each: ComparedTrace) -> ComparedRow:
+    trace = each.trace
+    return ComparedRow(
+        trace.key, trace.id, trace.unit, trace.better, each.judgement, each.margin, each.past, each.new, each.decides
     )
-
-
-def _short(values: tuple[float, ...]) -> list[float]:
-    """Return values with as many digits as a drawing shows."""
-    return [float(f"{value:.{_DIGITS}g}") for value in values]
 
 
 # ---- Revisions
 
 
-def _find(instance: Instance, line: Line, revision: str) -> LinePosition:
-    """Return the commit of a hash, a number, a day (the last commit of that day or before), ``newest``, or a name of git."""
+def find_revision(instance: Instance, line: Line, revision: str) -> LinePosition:
+    """Return the commit of a hash, a number, a day (the last commit of that day or before), ``newest``, or a name of git.
+
+    Raises:
+        HistoryError: there is no such commit, or it is not on the line.
+    """
     store = instance.store
     if not line.slots:
         raise HistoryError("the line has no commits", where=line.name, remedy="Import results with knick import.")

@@ -24,12 +24,12 @@ from knickpoint.server.errors import UnknownError
 from knickpoint.server.schemas.trends import TrendAnswer, TrendMarkAnswer, TrendsAnswer
 from knickpoint.store import Store
 
-__all__ = ["MOST_PARTS", "TrendRange", "read_trends"]
+__all__ = ["MOST_PARTS", "SUITE_PARAMS", "TrendRange", "read_trends"]
 
 MOST_PARTS: Final = 60
 """Parts of one answer."""
 
-_SUITE_PARAMS: Final = ("suite", "group", "module", "component", "category", "package", "benchmark", "test", "name")
+SUITE_PARAMS: Final = ("suite", "group", "module", "component", "category", "package", "benchmark", "test", "name")
 """Params that people part their benchmarks by, the usual ones first."""
 
 _MOST_READ: Final = 1536
@@ -81,7 +81,7 @@ def read_trends(store: Store, wanted: TrendRange) -> TrendsAnswer:
     facets = store.traces.facets(line.repository, query)
     total = len(store.traces.select(line.repository, query))
     choices = [name for name, counts in facets.items() if 1 < len(counts) <= MOST_PARTS]
-    by = wanted.by or next((name for name in _SUITE_PARAMS if name in choices), "")
+    by = wanted.by or next((name for name in SUITE_PARAMS if name in choices), "")
     if by and by not in choices:
         raise UnknownError(
             f"the traces cannot be parted by {by!r}",

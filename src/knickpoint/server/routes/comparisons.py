@@ -1,13 +1,23 @@
-"""The route that compares two commits."""
+"""The routes that compare two commits, or results that are sent with a commit."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
+from fastapi.concurrency import run_in_threadpool
 
+from knickpoint.server.answers.compared_rows import RowRequest
 from knickpoint.server.answers.comparisons import ComparisonRequest, compare
-from knickpoint.server.routes.dependencies import MOST, LineName, RepositoryName, RequestInstance, Visible
+from knickpoint.server.answers.uploaded_comparisons import UploadedRequest, compare_uploaded
+from knickpoint.server.routes.dependencies import (
+    MOST,
+    RESULTS_BODY,
+    LineName,
+    RepositoryName,
+    RequestInstance,
+    Visible,
+)
 from knickpoint.server.schemas.comparisons import ComparisonAnswer
 from knickpoint.watch.commit_comparison import MOST_VALUES
 
@@ -19,6 +29,14 @@ _REVISION = (
     "Its hash, a unique prefix of at least 7 characters, its number, a day as 2026-03-14, `newest`, or a tag or a branch: the"
     " newest commit of the line that it contains."
 )
+
+Changed = Annotated[bool, Query(description="List only what regressed or improved.")]
+BySuite = Annotated[
+    bool,
+    Query(description="List the traces by suite: by the first usual param that parts them, as `suite` or `group`."),
+]
+First = Annotated[int, Query(ge=0, le=MOST, description="Index of the first listed trace.")]
+Limit = Annotated[int, Query(ge=1, le=100, description="How many traces to list.")]
 
 
 @router.get("/comparison")
@@ -35,9 +53,10 @@ def get_comparison(
     values: Annotated[
         int, Query(ge=1, le=MOST_VALUES, description="How many of its newest values up to the head stand for it.")
     ] = 3,
-    changed: Annotated[bool, Query(description="List only what regressed or improved.")] = False,
-    first: Annotated[int, Query(ge=0, le=MOST, description="Index of the first listed trace.")] = 0,
-    limit: Annotated[int, Query(ge=1, le=100, description="How many traces to list.")] = 100,
+    changed: Changed = False,
+    by_suite: BySuite = False,
+    first: First = 0,
+    limit: Limit = 100,
 ) -> ComparisonAnswer:
     """Judge a commit against the history of another one, as `knick check` judges new results: all traces by one decision.
 
@@ -47,5 +66,35 @@ def get_comparison(
     return compare(
         visible,
         instance,
-        ComparisonRequest(repository, line, head_line, base, head, query, values, changed, first, limit),
+        ComparisonRequest(
+            repository, line, head_line, base, head, query, values, RowRequest(changed, by_suite, first, limit)
+        ),
     )
+
+
+@router.post("/comparison", openapi_extra=RESULTS_BODY)
+async def post_comparison(
+    visible: Visible,
+    instance: RequestInstance,
+    request: Request,
+    *,
+    name: Annotated[str, Query(min_length=1, max_length=1000, description="Name of the results file, for messages.")],
+    base: Annotated[str, Query(max_length=1000, description=f"The commit to compare with. {_REVISION}")] = "newest",
+    repository: RepositoryName = "",
+    line: LineName = "",
+    partial: Annotated[
+        bool, Query(description="The results are only a part: do not report benchmarks that they lack.")
+    ] = False,
+    changed: Changed = False,
+    by_suite: BySuite = False,
+    first: First = 0,
+    limit: Limit = 100,
+) -> ComparisonAnswer:
+    """Judge the results of a file, the body of the request, against the history up to a commit, as `knick check` does.
+
+    The file may have any format that `knick import` reads. Nothing of it is stored. It may have as many bytes as the body of any
+    request (`body_bytes` of `[limits]`), and results of at most 2,000 traces.
+    """
+    wanted = UploadedRequest(repository, line, base, name, partial, RowRequest(changed, by_suite, first, limit))
+    data = await request.body()
+    return await run_in_threadpool(lambda: compare_uploaded(visible, instance, data, wanted))

@@ -14,6 +14,7 @@ from knickpoint.store import Store
 
 __all__ = [
     "MOST",
+    "RESULTS_BODY",
     "FirstPosition",
     "LastPosition",
     "LineName",
@@ -46,6 +47,14 @@ async def _visible(caller: Reader, instance: Annotated[Instance, Depends(_instan
 
 MOST: Final = 2**53
 """The greatest id or position: the greatest integer that JavaScript holds exactly."""
+
+RESULTS_BODY: Final = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary", "minLength": 1}}},
+    }
+}
+"""What the description of the API says of a body that is a results file."""
 
 PrimaryInstance = Annotated[Instance, Depends(_primary)]
 """The instance with the primary of its store, for what is said about the state of a process."""

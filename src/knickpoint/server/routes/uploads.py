@@ -23,20 +23,12 @@ from knickpoint.server.answers.uploads import (
 )
 from knickpoint.server.callers import Notifier, Uploader
 from knickpoint.server.request_limits import limits_of
-from knickpoint.server.routes.dependencies import RequestInstance
+from knickpoint.server.routes.dependencies import RESULTS_BODY, RequestInstance
 from knickpoint.server.schemas.uploads import ArrivalsAnswer, UploadAnswer
 
 __all__ = ["router"]
 
 router = APIRouter(tags=["results"])
-
-_BODY = {
-    "requestBody": {
-        "required": True,
-        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary", "minLength": 1}}},
-    }
-}
-
 
 _SPLIT_REMEDY: Final = "Split it, or raise largest_megabytes of [ingest] in knickpoint.toml."
 _LARGEST_EVENT: Final = 1_000_000
@@ -64,7 +56,7 @@ async def _received(request: Request, largest: int, remedy: str) -> AsyncIterato
 
 @router.post(
     "/results",
-    openapi_extra=_BODY,
+    openapi_extra=RESULTS_BODY,
 )
 async def post_results(
     caller: Uploader,

@@ -1,4 +1,4 @@
-"""The comparison of two commits."""
+"""The comparison of two commits, or of results files that are sent."""
 
 from __future__ import annotations
 
@@ -9,22 +9,25 @@ from knickpoint.model.unit import Better
 from knickpoint.server.schemas.base import Answer, FiniteOrNull
 from knickpoint.server.schemas.commits import CommitAnswer
 
-__all__ = ["ComparedTraceAnswer", "ComparisonAnswer", "ComparisonSideAnswer"]
+__all__ = ["ComparedSuiteAnswer", "ComparedTraceAnswer", "ComparisonAnswer", "ComparisonSideAnswer"]
 
 
 class ComparisonSideAnswer(Answer):
-    """One of the two commits."""
+    """One of the two sides: a commit of a line, or a results file that was sent."""
 
-    line: str
-    commit: CommitAnswer
+    line: str = ""
+    commit: CommitAnswer | None = None
+    file: str = Field(default="", description="Name of the results file.")
+    runs: int = Field(default=0, description="Runs that the results file has.")
 
 
 class ComparedTraceAnswer(Answer):
     """The verdict on one trace. Numbers that are not known are null."""
 
-    id: int
+    id: int | None = Field(description="Null where the history does not know the trace.")
     key: str
     params: dict[str, str]
+    suite: str = Field(description="Its value of `by`, empty without one.")
     unit: str
     better: Better
     verdict: Verdict
@@ -43,8 +46,15 @@ class ComparedTraceAnswer(Answer):
     new: list[float] = Field(description="The values that stand for the head.")
 
 
+class ComparedSuiteAnswer(Answer):
+    """The sum of one suite: traces with one value of a param."""
+
+    name: str
+    counts: dict[Verdict, int] = Field(description="Verdicts on the traces that decide, listed or not.")
+
+
 class ComparisonAnswer(Answer):
-    """Two commits, and the verdicts on the traces of a query, worst first."""
+    """Two sides, and the verdicts on the traces of a query, worst first."""
 
     repository: str
     base: ComparisonSideAnswer
@@ -58,4 +68,6 @@ class ComparisonAnswer(Answer):
     )
     replayed: int = Field(description="Past commits that the bars come from.")
     total: int = Field(description="Traces that the list has in all.")
+    by: str = Field(description="The param that parts the list into suites, empty for one list.")
+    suites: list[ComparedSuiteAnswer] = Field(description="The suites, that with the worst trace first.")
     traces: list[ComparedTraceAnswer]

@@ -25,6 +25,9 @@ __all__ = ["check_results"]
 _NEWEST: Final = 200
 """Measured commits of the history that count."""
 
+_SHOWN: Final = 40
+"""Values of the history that are kept with a verdict, to be drawn beside the new ones."""
+
 
 def check_results(
     store: Store,
@@ -110,7 +113,16 @@ def _judge(rows: Sequence[MeasuredTrace], settings: _Settings) -> tuple[list[Che
         minimum_effect=settings.minimum_effect,
     )
     checked = [
-        CheckedTrace(row.key, row.trace, row.unit, row.values, judgement, better=row.better, margin=margin)
+        CheckedTrace(
+            row.key,
+            row.trace,
+            row.unit,
+            row.values,
+            judgement,
+            better=row.better,
+            margin=margin,
+            past=tuple(row.past[~np.isnan(row.past)][-_SHOWN:].tolist()),
+        )
         for row, judgement, margin in zip(rows, found.judgements, found.margins, strict=True)
     ]
     return checked, found.commits

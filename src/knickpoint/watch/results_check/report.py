@@ -21,7 +21,8 @@ class CheckedTrace:
     ``values`` has one value a run, in ``unit``, the unit of the history where there is one; none where the benchmark
     failed, was skipped or vanished. ``trace`` is None where the history does not know the key. ``failed`` has the
     messages of failed runs. ``better`` is the direction that the verdict took, and ``margin`` the half-width of the 95 %
-    interval of the change, nan without one. ``decides`` is false for a statistic beside the main value.
+    interval of the change, nan without one. ``past`` has the newest values of the history, oldest first, and ``decides`` is
+    false for a statistic beside the main value.
     """
 
     key: str
@@ -32,6 +33,7 @@ class CheckedTrace:
     failed: tuple[str, ...] = ()
     better: Better = Better.UNKNOWN
     margin: float = math.nan
+    past: tuple[float, ...] = ()
     decides: bool = True
 
     @property

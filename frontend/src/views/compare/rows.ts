@@ -1,0 +1,71 @@
+/** The table of compared traces: the worst first, or a part for each suite that begins with its sum. */
+
+import { html, nothing } from "lit";
+import type { ComparedTrace, Comparison } from "../../api/client";
+import type { CompareRoute } from "../../routes/compare";
+import { routeUrl } from "../../routes/routes";
+import { traceRoute } from "../../routes/trace";
+import { longName } from "../../templates/trace-name";
+import { changeWithInterval, comparedLevels, detectableText, verdictCounts } from "../../text/comparison";
+import { commonParams, traceText } from "../../text/trace-names";
+import { drawSides } from "./sides";
+
+const COLUMNS = ["Verdict", "Trace", "Change", "Before → after", "Values", "Could be seen"];
+
+export function comparedTable({ traces, by, suites }: Comparison, route: CompareRoute) {
+  const common = commonParams(traces.map(({ params }) => params));
+  const hidden = by ? new Set([...common, by]) : common;
+  const rowsOf = (rows: readonly ComparedTrace[]) => rows.map((row) => traceRow(row, hidden, route));
+  return html`<div class="wide">
+    <table class="records compared" aria-label="Compared traces">
+      <thead>
+        <tr>
+          ${COLUMNS.map((name) => html`<th scope="col">${name}</th>`)}
+        </tr>
+      </thead>
+      ${
+        by
+          ? suites.map(
+              ({ name, counts }) =>
+                html`<tbody>
+                  <tr class="suite">
+                    <th scope="rowgroup" colspan=${COLUMNS.length}>
+                      ${name ? html`<bdi>${name}</bdi>` : `without ${by}`}
+                      <span class="second">${verdictCounts(counts)}</span>
+                    </th>
+                  </tr>
+                  ${rowsOf(traces.filter(({ suite }) => suite === name))}
+                </tbody>`,
+            )
+          : html`<tbody>
+              ${rowsOf(traces)}
+            </tbody>`
+      }
+    </table>
+  </div>`;
+}
+
+function traceRow(row: ComparedTrace, hidden: ReadonlySet<string>, { headLine, line }: CompareRoute) {
+  const name = html`<bdi>${longName(traceText(row.params, hidden) || traceText(row.params))}</bdi>`;
+  return html`<tr>
+    <td data-label="Verdict">
+      <span class="verdict ${row.verdict.replace(" ", "-")}" title=${row.reason}>${row.verdict}</span>
+      ${row.conditional ? html`<div class="second">one value: measure again</div>` : nothing}
+      ${row.decides ? nothing : html`<div class="second">beside the main value</div>`}
+    </td>
+    <th scope="row" data-label="Trace">
+      ${
+        row.id === null
+          ? html`${name}
+              <div class="second">not in the history</div>`
+          : html`<a href=${routeUrl({ ...traceRoute(row.id), line: headLine || line })}>${name}</a>`
+      }
+    </th>
+    <td class="figure" data-label="Change">
+      ${changeWithInterval(row) || html`<span class="faint">${row.reason}</span>`}
+    </td>
+    <td class="figure" data-label="Before → after">${comparedLevels(row)}</td>
+    <td data-label="Values">${drawSides(row)}</td>
+    <td class="figure faint" data-label="Could be seen">${detectableText(row)}</td>
+  </tr>`;
+}
