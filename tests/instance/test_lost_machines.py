@@ -273,8 +273,8 @@ def test_lost_machines_leave_what_an_undisturbed_run_leaves(company: Company, un
     for number in range(_ROUNDS):
         part, how = _FIRST[number] if number < len(_FIRST) else (company.chance.choice(_PARTS), "")
         company.lose(part, how or company.chance.choice(("kill", "cut")))
-    in_time("all results are stored", lambda: visitors.wait(1))
-    assert len(visitors.stored) == _FILES
+    while (known := len(visitors.stored)) < _FILES:  # a slow machine stores them slowly
+        in_time(f"result {known} is stored", lambda known=known: len(visitors.stored) > known)  # type: ignore[misc]
     with open_instance(company.directory) as instance:
         outbox = instance.store.outbox
         in_time(

@@ -110,15 +110,16 @@ def described(found: Iterable[SharedDetection]) -> list[object]:
             each.detection.reported_after,
             repr(each.detection.sightings),
             each.digests,
+            repr(each.detection.group),
         )
         for each in found
     ]
 
 
 def detected(world: World, alerts: Sequence[Alert], runner: Runner) -> list[object]:
-    """Detect in all traces; nothing is written."""
+    """Detect in all traces of the first alert; nothing is written."""
     lines = Lines(world.store, world.repository)
-    ids = world.store.traces.select(world.repository, Query())
+    ids = world.store.traces.select(world.repository, parse_query(alerts[0].query))
     return described(
         detect_traces(world.store, alerts, lines.existing(alerts[0].line), ids, lines=lines, runner=runner)
     )
@@ -150,6 +151,19 @@ def test_workers_that_read_the_store_bring_back_what_one_process_finds(watched: 
     runner = Reading(place_of(watched))
     assert detected(watched, alerts, runner) == detected(watched, alerts, Serial())
     assert [type(item) for item in runner.sent] == [StoredShard, StoredShard]
+
+
+@pytest.mark.parametrize("method", ["cluster", "siblings"])
+@pytest.mark.parametrize("blind", [lambda _: False, lambda sent: sent == 1], ids=["all read", "one does not"])
+def test_groups_are_judged_by_workers_as_in_one_process(
+    watched: World, method: str, blind: Callable[[int], bool]
+) -> None:
+    alert = Alert("together", query="benchmark=~t[1289].?$", method=method, group_by=("benchmark",))
+    alert = replace(alert, parameters={"edge": 1, "k": 1, "interesting": 1.0} if method == "cluster" else {})
+    runner = Reading(place_of(watched), blind)
+    found = detected(watched, [alert], runner)
+    assert found == detected(watched, [alert], Serial())
+    assert len(runner.sent) > 20
 
 
 def test_processes_read_the_store_and_find_what_one_process_finds(watched: World) -> None:

@@ -9,7 +9,7 @@ trace itself, after a look at all of them, makes no clusters.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,7 +42,7 @@ from knickpoint.watch.detection.found_clusters import GroupFrame, JudgedTrace, b
 from knickpoint.watch.detection.member_checks import TracePlace, judge_members, measure_own_steps
 from knickpoint.watch.detection.method_parameters import method_parameters
 
-__all__ = ["GroupClusters", "GroupDetection", "PreparedGroup", "detect_groups", "prepare_group"]
+__all__ = ["GroupClusters", "GroupDetection", "PreparedGroup", "detect_group", "group_ids", "prepare_group"]
 
 Values = NDArray[np.floating[Any]]
 
@@ -241,12 +241,17 @@ def _detect_group(group: PreparedGroup, alert: Alert) -> GroupDetection:
     )
 
 
-def detect_groups(store: Store, alert: Alert, line: Line, trace_ids: NDArray[np.int64]) -> Iterator[GroupDetection]:
-    """Yield the groups of ``trace_ids`` that ``alert`` judges together, in the order of their values.
+def detect_group(store: Store, alert: Alert, line: Line, trace_ids: Sequence[int]) -> GroupDetection:
+    """Judge the traces of one group together.
 
     Raises:
         InputError: the parameters are not those of :func:`knickpoint.detect.find_clusters`.
     """
+    return _detect_group(prepare_group(store, alert, line, trace_ids), alert)
+
+
+def group_ids(store: Store, alert: Alert, trace_ids: NDArray[np.int64]) -> list[list[int]]:
+    """Return the groups of ``trace_ids`` that ``alert`` judges together, in the order of their values."""
     groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
     traces: list[Trace] = store.traces.get(trace_ids) if alert.group_by else []
     if alert.group_by:
@@ -254,5 +259,4 @@ def detect_groups(store: Store, alert: Alert, line: Line, trace_ids: NDArray[np.
             groups[group_key(alert, trace)].append(trace.id)
     elif len(trace_ids):
         groups[()] = trace_ids.tolist()
-    for key in sorted(groups):
-        yield _detect_group(prepare_group(store, alert, line, groups[key]), alert)
+    return [groups[key] for key in sorted(groups)]

@@ -26,10 +26,11 @@ from knickpoint.watch.detection.alert_window import (
     known_columns,
     window_columns,
 )
-from knickpoint.watch.detection.clusters import GroupClusters
+from knickpoint.watch.detection.clusters import GroupClusters, GroupDetection
 from knickpoint.watch.detection.commit_values import read_commit_values, sample_digests, with_commit_values
-from knickpoint.watch.detection.digests import Digester, content_digests
+from knickpoint.watch.detection.digests import Digester, content_digests, group_digest
 from knickpoint.watch.detection.method_parameters import method_parameters
+from knickpoint.watch.detection.settlement import settle_by_count
 from knickpoint.watch.detection.shards import SettledSteps, Shard
 from knickpoint.watch.detection.sightings import sightings_of
 from knickpoint.watch.lines import Lines
@@ -106,7 +107,8 @@ class JudgedRows:
 
     ``held`` has a bit for each row and column from ``first`` on, which says whether a value is there, packed in bytes.
     ``reported`` has the position after which the alert reports, ``digests`` a row for each trace with one number for each
-    alert. ``sightings`` has those of the rows that step, as the first alert reports them.
+    alert. ``sightings`` has those of the rows that step, as the first alert reports them. ``group`` has the clusters, where
+    the rows are a group that was judged together.
     """
 
     traces: Sequence[Trace]
@@ -116,6 +118,7 @@ class JudgedRows:
     reported: NDArray[np.int64]
     digests: NDArray[np.uint64]
     sightings: Mapping[int, tuple[Sighting, ...]]
+    group: GroupClusters | None = None
 
     def detections(self) -> Iterator[SharedDetection]:
         """Yield what is found in each trace, in the order of the rows."""
@@ -130,6 +133,7 @@ class JudgedRows:
                 reported_after=reported[row],
                 sightings=self.sightings.get(row, ()),
                 digest=digests[0],
+                group=None if row else self.group,
             )
             yield SharedDetection(detection, tuple(digests))
 
@@ -157,12 +161,25 @@ class AlertsOnLine:
         """Return what the steps ``detected`` in each row mean on the line."""
         contents = sample_digests(content_digests(rows.traces, rows.frame.slots, rows.points), rows.commits)
         digests = [each.digests(contents, rows.frame.slots, rows.window.anchor) for each in self.digesters]
-        return self.described(rows, detected, digests)
+        return self._described(rows, detected, digests)
 
-    def described(
+    def judged_group(self, group: GroupDetection) -> JudgedRows:
+        """Return what the steps of a group mean on the line. Each of its traces has the digest of the whole group."""
+        frame, rule = group.frame, self.alert.settle_rule
+        settled = [
+            SettledSteps(steps, settle_by_count(values, steps, rule) if steps else ())
+            for values, steps in zip(frame.values, group.steps, strict=True)
+        ]
+        contents = content_digests(frame.traces, frame.slots, frame.values)
+        ids = np.fromiter((trace.id for trace in frame.traces), np.int64, len(frame.traces))
+        digest = group_digest(ids, self.digesters[0].digests(contents, frame.slots), group.anchor)
+        rows = Rows(frame, 0, frame.values, group.window, {})
+        described = self._described(rows, settled, [np.full(len(ids), digest, dtype=np.uint64)])
+        return replace(described, group=group.found)
+
+    def _described(
         self, rows: Rows, detected: Sequence[SettledSteps], digests: Sequence[NDArray[np.uint64]]
     ) -> JudgedRows:
-        """Return the same, with the ``digests`` of each alert."""
         frame = rows.frame
         held = ~np.isnan(rows.points)
         sightings = {

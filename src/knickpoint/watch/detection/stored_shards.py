@@ -20,13 +20,14 @@ from knickpoint.model.errors import ServiceError, StoreError
 from knickpoint.store import Store, StoreReference, open_reference, refer_to_file, refer_to_server
 from knickpoint.store.traces.trace_chunks import CHUNK
 from knickpoint.version import __version__
+from knickpoint.watch.detection.clusters import detect_group
 from knickpoint.watch.detection.digests import Digester
 from knickpoint.watch.detection.judged_rows import AlertsOnLine, JudgedRows, cut_rows
 from knickpoint.watch.detection.shards import detect_shard
 from knickpoint.watch.lines import Lines
 from knickpoint.work import Place, Runner
 
-__all__ = ["StoredShard", "UnreadStore", "judge_stored_shard", "shard_ids", "store_reference"]
+__all__ = ["StoredShard", "UnreadStore", "judge_stored_group", "judge_stored_shard", "shard_ids", "store_reference"]
 
 _LOG: Final = logging.getLogger("knickpoint.watch")
 
@@ -92,6 +93,30 @@ def judge_stored_shard(shard: StoredShard) -> JudgedRows | UnreadStore:
         ServiceError: this process has another version of Knickpoint.
         StoreError: the store was lost while it was read.
     """
+    opened = _opened(shard)
+    if isinstance(opened, UnreadStore):
+        return opened
+    store, alerts = opened
+    frame = store.frames.read(alerts.line, shard.trace_ids)
+    (rows,) = cut_rows(store, alerts.alert, frame, len(shard.trace_ids))
+    return alerts.judged(rows, detect_shard(alerts.shard(rows, shard.threads)))
+
+
+def judge_stored_group(shard: StoredShard) -> JudgedRows | UnreadStore:
+    """Read the traces of ``shard``, judge them together, and return what was found.
+
+    Raises:
+        ServiceError: this process has another version of Knickpoint.
+        StoreError: the store was lost while it was read.
+    """
+    opened = _opened(shard)
+    if isinstance(opened, UnreadStore):
+        return opened
+    store, alerts = opened
+    return alerts.judged_group(detect_group(store, alerts.alert, alerts.line, shard.trace_ids.tolist()))
+
+
+def _opened(shard: StoredShard) -> tuple[Store, AlertsOnLine] | UnreadStore:
     if shard.version != __version__:
         raise ServiceError(
             f"a worker has Knickpoint {__version__}, and was asked by {shard.version}",
@@ -103,7 +128,4 @@ def judge_stored_shard(shard: StoredShard) -> JudgedRows | UnreadStore:
         return UnreadStore(str(error))
     line = shard.lines[0]
     lines = Lines(store, line.repository, read=shard.lines)
-    alerts = AlertsOnLine(shard.alerts, line, lines, shard.digesters)
-    frame = store.frames.read(line, shard.trace_ids)
-    (rows,) = cut_rows(store, alerts.alert, frame, len(shard.trace_ids))
-    return alerts.judged(rows, detect_shard(alerts.shard(rows, shard.threads)))
+    return store, AlertsOnLine(shard.alerts, line, lines, shard.digesters)

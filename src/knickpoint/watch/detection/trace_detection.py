@@ -1,7 +1,7 @@
 """Detect with one alert: read values in blocks, run the method on each trace, and describe what it found.
 
 A runner whose workers reach the store gets the ids of traces, and its workers read them
-(:mod:`knickpoint.watch.detection.stored_shards`); others get shards of values. Methods that judge groups get whole groups instead
+(:mod:`knickpoint.watch.detection.stored_shards`); others get shards of values. Methods that judge groups get whole groups
 (:mod:`knickpoint.watch.detection.clusters`).
 """
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -20,16 +19,23 @@ from knickpoint.detect import judges_groups
 from knickpoint.model.alert import Alert
 from knickpoint.model.commit import Line
 from knickpoint.store import Store, StoreReference
-from knickpoint.watch.detection.clusters import GroupDetection, detect_groups
+from knickpoint.watch.detection.clusters import detect_group, group_ids
 from knickpoint.watch.detection.commit_values import block_bytes
-from knickpoint.watch.detection.digests import Digester, content_digests, group_digest
-from knickpoint.watch.detection.judged_rows import AlertsOnLine, Rows, SharedDetection, TraceDetection, cut_rows
+from knickpoint.watch.detection.digests import Digester
+from knickpoint.watch.detection.judged_rows import (
+    AlertsOnLine,
+    JudgedRows,
+    Rows,
+    SharedDetection,
+    TraceDetection,
+    cut_rows,
+)
 from knickpoint.watch.detection.method_parameters import method_parameters
-from knickpoint.watch.detection.settlement import settle_by_count
-from knickpoint.watch.detection.shards import SettledSteps, Shard, detect_shard
+from knickpoint.watch.detection.shards import Shard, detect_shard
 from knickpoint.watch.detection.stored_shards import (
     StoredShard,
     UnreadStore,
+    judge_stored_group,
     judge_stored_shard,
     shard_ids,
     store_reference,
@@ -70,7 +76,7 @@ def detect_traces(
     """
     context = AlertsOnLine(alerts, line, lines, [Digester(alert, line, lines) for alert in alerts])
     if judges_groups(context.alert.method):
-        yield from _detect_together(store, context, trace_ids)
+        yield from _detect_together(store, context, trace_ids, runner)
         return
     reference = store_reference(store, runner)
     if reference is None:
@@ -79,19 +85,24 @@ def detect_traces(
         yield from _detect_stored(store, context, trace_ids, runner, reference)
 
 
-def _detect_together(store: Store, context: AlertsOnLine, trace_ids: NDArray[np.int64]) -> Iterator[SharedDetection]:
-    """Detect in groups whose traces are judged together."""
-    alert = context.alert
-    for group in detect_groups(store, alert, context.line, trace_ids):
-        rows = Rows(group.frame, 0, group.frame.values, group.window, {})
-        settled = [
-            SettledSteps(steps, settle_by_count(values, steps, alert.settle_rule) if steps else ())
-            for values, steps in zip(group.frame.values, group.steps, strict=True)
-        ]
-        described = context.described(rows, settled, [_digests_of_group(context, group)]).detections()
-        first = next(described)
-        yield replace(first, detection=replace(first.detection, group=group.found))
-        yield from described
+def _detect_together(
+    store: Store, context: AlertsOnLine, trace_ids: NDArray[np.int64], runner: Runner
+) -> Iterator[SharedDetection]:
+    """Detect in groups whose traces are judged together; several groups go to the workers, if these reach the store."""
+    groups = group_ids(store, context.alert, trace_ids)
+    reference = store_reference(store, runner) if len(groups) > 1 else None
+    if reference is not None:
+        lines = context.lines.with_bases(context.line)
+        shards = (
+            StoredShard(reference, context.alerts, lines, context.digesters, np.array(ids, dtype=np.int64), None)
+            for ids in groups
+        )
+        judged = runner.map(judge_stored_group, shards)
+    for ids in groups:
+        found = next(judged) if reference is not None else None
+        if not isinstance(found, JudgedRows):
+            found = context.judged_group(detect_group(store, context.alert, context.line, ids))
+        yield from found.detections()
 
 
 def _detect_values(
@@ -141,10 +152,3 @@ def _detect_stored(
             yield from judged.detections()
     if unread:
         yield from _detect_values(store, context, np.sort(np.concatenate(unread)), runner)
-
-
-def _digests_of_group(context: AlertsOnLine, group: GroupDetection) -> NDArray[np.uint64]:
-    frame = group.frame
-    digests = context.digesters[0].digests(content_digests(frame.traces, frame.slots, frame.values), frame.slots)
-    ids = np.fromiter((trace.id for trace in frame.traces), np.int64, len(frame.traces))
-    return np.full(len(ids), group_digest(ids, digests, group.anchor))
