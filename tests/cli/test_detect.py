@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.cli.conftest import Knick, Ran
 from tests.detect.flipping import flip
@@ -317,3 +318,16 @@ def test_an_explained_drift_has_both_ends(detect: Detect) -> None:
 def test_columns_begin_with_series_place_and_kind(detect: Detect) -> None:
     ran = detect.run("--format", "csv", given=_GROWING)
     assert ran.output.startswith("id,index,pos,kind,")
+
+
+def test_siblings_learn_from_the_params_in_the_names_of_series(detect: Detect) -> None:
+    random = np.random.default_rng(5)
+    values = 100 + random.normal(size=(8, 200))
+    for number in range(4):
+        values[4 * (number % 2) : 4 * (number % 2) + 4, 30 * (number + 1) :] += 6.0
+    values[:4, 160:] += 2.0
+    names = [f'"benchmark={row % 4},machine={row // 4}"' for row in range(8)]
+    given = "\n".join([",".join(names), *(",".join(f"{value:.4f}" for value in column) for column in values.T)])
+    explained = detect.found("--method", "siblings", "--explain", given=given)
+    last = [step for step in explained[0]["steps"] if abs(step["index"] - 160) <= 5]
+    assert "past changes that machine was learnt from" in {check["name"] for step in last for check in step["evidence"]}

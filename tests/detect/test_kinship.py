@@ -183,3 +183,8 @@ def test_another_number_of_keys_than_of_traces_is_refused() -> None:
     with pytest.raises(InputError, match="there are 23 keys for 24 traces") as refused:
         siblings(_family(1, MACHINE_OF == 2), KEYS[1:])
     assert refused.value.remedy == "Give one key for each row."
+
+
+def test_keys_are_no_parameter_that_an_alert_could_set() -> None:
+    with pytest.raises(InputError, match="keys"):
+        siblings(_family(1, MACHINE_OF == 2), keys="a")

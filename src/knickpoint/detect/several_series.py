@@ -23,6 +23,7 @@ __all__ = ["explain_jointly", "find_clusters", "find_steps_jointly"]
 def explain_jointly(
     frame: ArrayLike | Frame,
     keys: Iterable[str] | None = None,
+    /,
     *,
     method: str = "e_divisive_joint",
     **parameters: object,
@@ -42,7 +43,7 @@ def explain_jointly(
 
 
 def find_steps_jointly(
-    frame: ArrayLike | Frame, keys: Iterable[str] | None = None, *, method: str, **parameters: object
+    frame: ArrayLike | Frame, keys: Iterable[str] | None = None, /, *, method: str, **parameters: object
 ) -> list[tuple[Step, ...]]:
     """Return the steps of each row of ``frame`` by a ``method`` that looks at several series together.
 

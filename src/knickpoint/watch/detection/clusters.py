@@ -120,9 +120,7 @@ def _by_clusters(values: Values, columns: NDArray[np.int64], alert: Alert) -> _F
 def _jointly(values: Values, columns: NDArray[np.int64], alert: Alert) -> _Found:
     """Return the steps of a method that looks at the traces as one series of points: up for some, down for others."""
     first, stop = (int(columns[0]), int(columns[-1]) + 1) if columns.size else (0, 0)
-    detections = (
-        explain_jointly(values[:, columns], None, method=alert.method, **alert.parameters) if columns.size else []
-    )
+    detections = explain_jointly(values[:, columns], method=alert.method, **alert.parameters) if columns.size else []
     found: dict[tuple[int, int], list[_TraceStep]] = defaultdict(list)
     for row, detection in enumerate(detections):
         bounds = [first, *(int(columns[step.index]) for step in detection.steps), stop]
