@@ -30,7 +30,7 @@ from service_waiting import waiting_rows
 from service_world import COMMITS, Process, World, world
 from table import Reach, Row, finish, one_line
 
-_PARTS: Final = ("start", "answers", "readers", "uploads", "waiting", "narrow", "dask")
+_PARTS: Final = ("start", "answers", "readers", "uploads", "waiting", "narrow", "dask", "capacity")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,11 @@ class Size:
 
 _ANSWERS: Final = 100
 """Answers of each kind whose processor time is measured; the clock of processes ticks every 10 ms."""
+
+_VALUE_BYTES: Final = 2_500
+"""Memory that the import of one file of new traces may take for each of its values."""
+
+_CAPACITY_SECONDS: Final = 10.0
 
 _USUAL: Final = Size(40_000, 10, 60.0, 100.0, 10.0, 200_000, 1_000)
 _FULL: Final = Size(400_000, 50, 600.0, 100.0, 600.0, 1_000_000, 10_000)
@@ -168,7 +173,33 @@ def _large_rows(api: Process, size: Size) -> list[Row]:
     assert status == 200, f"the large file was answered with {status}"
     return [
         Row(f"one file of {size.large:,} new traces", "s", seconds),
-        Row("… memory of the API above that before", "MB", api.most_memory - before),
+        Row(
+            "… memory of the API above that before",
+            "MB",
+            api.most_memory - before,
+            reach=Reach.AT_MOST,
+            bound=_VALUE_BYTES * size.large / 1e6,
+        ),
+    ]
+
+
+def _capacity_rows(place: World, _size: Size) -> list[Row]:
+    """Ask for each kind of answer, and have results of a bot arrive at one commit after the other: what all this takes."""
+    import psycopg
+
+    api, worker = place.serve("--only", "api"), place.serve("--only", "worker")
+    asked = processor_milliseconds(api, place.traces, _ANSWERS // 5)
+    with _delays(place) as delays, arriving(api.address, place.traces, 1.0):
+        time.sleep(_CAPACITY_SECONDS)
+    time.sleep(_CAPACITY_SECONDS)  # the worker finishes what has arrived
+    with psycopg.connect(place.location) as connection:
+        ((size,),) = connection.execute("SELECT pg_database_size(current_database())").fetchall()
+    name = f"{place.traces:,} × {COMMITS}"
+    return [
+        Row(f"{name}: disk of the database", "MB", size / 1e6),
+        Row("… most memory of the API", "MB", api.most_memory),
+        Row(f"… most memory of a worker that judged {len(delays)} files", "MB", worker.most_memory),
+        Row("… answers a second for a core, each kind as often", "", 1000 / float(np.mean(list(asked.values())))),
     ]
 
 
@@ -180,6 +211,7 @@ _MEASURES: Final[dict[str, Callable[[World, Size], list[Row]]]] = {
     "waiting": lambda place, size: waiting_rows(place, size.waiting),
     "narrow": lambda place, _size: narrow_rows(place),
     "dask": lambda place, _size: dask_rows(place),
+    "capacity": _capacity_rows,
 }
 
 
