@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from knickpoint.detect import judge
 from knickpoint.detect.judgement import may_be_changes
-from knickpoint.detect.outliers import find_outliers, may_be_outlier, student_quantile
+from knickpoint.detect.outliers import find_outliers, find_outliers_of_noise, may_be_outlier, rounding, student_quantile
 from knickpoint.model.errors import InputError, SeriesError
 from knickpoint.model.step import Verdict
 
@@ -311,7 +311,7 @@ def test_a_value_that_is_ruled_out_is_no_outlier(seed: int, count: int, value: f
     noise = np.random.default_rng(seed).normal(0, 1, count)
     values = {"rounded": np.round(noise), "two": noise + 4 * (noise > 0.5)}.get(kind, noise)
     assume(not may_be_outlier(values, value))
-    found = find_outliers(np.append(values, value), most=(count + 1) // 10 + 1, robust=True)
+    found = find_outliers_of_noise(np.append(values, value), most=(count + 1) // 10 + 1, rounded_to=rounding(values))
     assert count not in found.indices[: found.count]
 
 
@@ -327,3 +327,23 @@ def test_what_may_be_no_change_is_judged_to_be_none(seed: int, count: int, value
 def test_a_value_off_a_flat_level_may_be_a_change() -> None:
     short = np.where(np.arange(20) < 16, np.nan, 10.0)
     assert may_be_changes(np.array([np.full(20, 10.0), short]), np.array([10.5, 10.5])).tolist() == [True, False]
+
+
+_ROUNDED = [10.0, 10, 11, 10, 9, 10, 10, 11, 10, 10, 9, 10, 10, 10, 11, 10, 9, 10, 10, 10]
+
+
+def test_a_value_far_off_rounded_ones_is_a_change_though_most_are_equal() -> None:
+    assert judge(_ROUNDED, 15.0, better="lower").verdict is Verdict.REGRESSED
+
+
+@pytest.mark.parametrize("new", [9.0, 10.0, 11.0])
+def test_a_level_that_rounded_values_had_before_is_no_change(new: float) -> None:
+    assert judge(_ROUNDED, new, better="lower").verdict is Verdict.UNCHANGED
+
+
+def test_a_level_that_rounded_values_had_once_is_no_change() -> None:
+    assert judge([*[10.0] * 9, 11.0], 11.0, better="lower").verdict not in {Verdict.REGRESSED, Verdict.IMPROVED}
+
+
+def test_an_outlier_among_rounded_values_hides_no_change() -> None:
+    assert judge([*_ROUNDED, 100.0], 15.0, better="lower").verdict is Verdict.REGRESSED

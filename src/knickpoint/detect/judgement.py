@@ -19,7 +19,7 @@ from knickpoint.detect.batch import find_steps_many
 from knickpoint.detect.measured_series import check_series, safe_unit
 from knickpoint.detect.methods.default.method import detect_default
 from knickpoint.detect.methods.default.model import FALSE_ALARMS
-from knickpoint.detect.outliers import Outliers, critical_value, find_outliers, student_quantile
+from knickpoint.detect.outliers import Outliers, critical_value, find_outliers_of_noise, rounding, student_quantile
 from knickpoint.detect.region_noise import RegionNoise, estimate_noise, rare_share
 from knickpoint.detect.steps import stable_region
 from knickpoint.model.errors import InputError
@@ -169,7 +169,7 @@ def _compare_levels(noise: RegionNoise, level: float, samples: int, alpha: float
 def _outliers_beside(region: NDArray[np.float64], value: float) -> tuple[NDArray[np.float64], Outliers]:
     """Return the values of ``region`` with ``value`` behind them, and the outliers among all of these."""
     values = np.append(region, value)
-    return values, find_outliers(values, most=_most_outliers(values.size), robust=True)
+    return values, find_outliers_of_noise(values, most=_most_outliers(values.size), rounded_to=rounding(region))
 
 
 def _most_outliers(count: int) -> int:

@@ -17,7 +17,15 @@ from knickpoint.detect.measured_series import safe_unit
 from knickpoint.detect.sorted_sample import SortedSample
 from knickpoint.native.student import student_p_value
 
-__all__ = ["Outliers", "critical_value", "find_outliers", "may_be_outlier", "student_quantile"]
+__all__ = [
+    "Outliers",
+    "critical_value",
+    "find_outliers",
+    "find_outliers_of_noise",
+    "may_be_outlier",
+    "rounding",
+    "student_quantile",
+]
 
 _MAD = 1.4826
 """Factor from the median absolute deviation to the standard deviation of normal noise."""
@@ -72,14 +80,38 @@ def find_outliers(
     deviations; the critical values are the same. Values that do not vary have no outliers. Of values that are equally
     extreme, the first one counts.
     """
+    return _remove_outliers(SortedSample(values) if robust else _SampleAroundMean(values), most, alpha)
+
+
+def find_outliers_of_noise(
+    values: NDArray[np.float64], *, most: int, alpha: float = 0.05, rounded_to: float = 0.0
+) -> Outliers:
+    """Find outliers as :func:`find_outliers`: the robust ones, but around the mean where values are ``rounded_to`` a few levels.
+
+    There, the median absolute deviation is 0 or a whole level, up to three times the noise. The standard deviation is right
+    within a few percent, but no less than half of what :func:`rounding` returns for the values that show the noise.
+    """
+    rest = _SampleAroundMean(values, rounded_to / 2) if rounded_to else SortedSample(values)
+    return _remove_outliers(rest, most, alpha)
+
+
+def rounding(values: NDArray[np.float64]) -> float:
+    """Return the smallest difference of ``values`` (1-D, finite) that are rounded to a few levels, else 0.
+
+    They are where at most half of them are different ones; values that are all equal show no rounding.
+    """
+    levels = np.unique(values)
+    return float(np.diff(levels).min()) if 1 < levels.size <= values.size / 2 else 0.0
+
+
+def _remove_outliers(rest: SortedSample | _SampleAroundMean, most: int, alpha: float) -> Outliers:
     indices: list[int] = []
     statistics: list[float] = []
     critical: list[float] = []
-    rest = SortedSample(values) if robust else _SampleAroundMean(values)
     count = 0
     # Remove the most extreme value, again and again. All values removed up to the last one beyond its critical value are
     # outliers, so that several of them cannot hide one another.
-    for _ in range(min(most, values.size - 2)):
+    for _ in range(min(most, len(rest) - 2)):
         size = len(rest)
         removed = rest.remove_extreme()
         if removed is None:
@@ -94,10 +126,14 @@ def find_outliers(
 
 
 class _SampleAroundMean:
-    """Hold the values that are left, in their order, with the place that each had at the start."""
+    """Hold the values that are left, in their order, with the place that each had at the start.
 
-    def __init__(self, values: NDArray[np.float64]) -> None:
+    ``least`` is the smallest standard deviation that their noise can have.
+    """
+
+    def __init__(self, values: NDArray[np.float64], least: float = 0.0) -> None:
         self._values = values
+        self._least = least
         self._places = np.arange(values.size)
 
     def __len__(self) -> int:
@@ -105,8 +141,9 @@ class _SampleAroundMean:
 
     def remove_extreme(self) -> tuple[int, float] | None:
         """Remove the value furthest from the mean, and return its place and distance in standard deviations; None where nothing varies."""
-        values = self._values / safe_unit(self._values)
-        distance, deviation = np.abs(values - values.mean()), float(values.std(ddof=1))
+        unit = safe_unit(self._values)
+        values = self._values / unit
+        distance, deviation = np.abs(values - values.mean()), max(float(values.std(ddof=1)), self._least / unit)
         if not deviation > 0:
             return None
         extreme = int(distance.argmax())
@@ -116,12 +153,15 @@ class _SampleAroundMean:
 
 
 def may_be_outlier(values: NDArray[np.float64], value: float, *, alpha: float = 0.05) -> bool:
-    """Return whether ``value`` can be among the outliers of ``values`` and itself, by the robust test, at most a tenth.
+    """Return whether ``value`` can be among the outliers of ``values`` and itself, at most a tenth, where ``values`` are the noise.
 
-    False is certain; the test itself takes forty times as long. While the test removes values, at least nine tenths are
-    left. So their median lies between two of the sorted values, and half of them lie within one median absolute deviation
-    on either side, an interval no shorter than the shortest with that many values.
+    It can where these are rounded to a few levels. Else the test is the robust one, and false is certain; the test itself takes
+    forty times as long. While it removes values, at least nine tenths are left. So their median lies between two of the sorted
+    values, and half of them lie within one median absolute deviation on either side, an interval no shorter than the shortest
+    with that many values.
     """
+    if rounding(values):
+        return True
     ascending = np.sort(np.append(values, value))
     ascending = ascending / safe_unit(ascending)
     value = value / safe_unit(np.append(values, value))

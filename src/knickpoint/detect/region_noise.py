@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.detect.outliers import find_outliers
+from knickpoint.detect.outliers import find_outliers_of_noise, rounding
 
 __all__ = ["RARE", "RegionNoise", "estimate_noise", "rare_share"]
 
@@ -82,13 +82,14 @@ def estimate_noise(values: NDArray[np.float64], *, ordered: bool) -> RegionNoise
     The autocorrelation around an estimated level is too small by (1 + 3 phi) / n (Kendall 1954), which is corrected.
     Values without an order have none.
     """
-    found = find_outliers(values, most=max(1, values.size // 10), alpha=0.01, robust=True)
+    level = rounding(values)
+    found = find_outliers_of_noise(values, most=max(1, values.size // 10), alpha=0.01, rounded_to=level)
     kept = np.delete(values, list(found.indices[: found.count]))
-    # Scale: the larger of the standard deviation around the median and the median absolute deviation.
+    # Scale: the largest of the standard deviation around the median, the median absolute deviation, and half of the rounding.
     centre = float(np.median(kept))
     residual = kept - centre
     deviation = float(np.sqrt(np.square(residual).sum() / max(kept.size - 1, 1)))
-    scale = max(deviation, _MAD * float(np.median(np.abs(residual))))
+    scale = max(deviation, _MAD * float(np.median(np.abs(residual))), level / 2)
     # Autocorrelation of residuals within three deviations, between 0 and 0.8.
     clipped = np.clip(residual, -3 * scale, 3 * scale)
     total = float(np.square(clipped).sum())
