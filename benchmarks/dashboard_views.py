@@ -112,6 +112,7 @@ def _views(largest: int, commit: str, trace: int) -> Iterator[View]:
     yield View("trace", f"trace/{trace}", "kp-chart canvas", still=True)
     yield View("explore", "explore", "tr[data-trace]", still=True)
     yield View("explore, 1,000 lines", "explore?plot=*", ".crowd-layer", still=True)
+    yield View("explore, 1,000 lines, smoothed", "explore?plot=*&smooth=51", ".crowd-layer", still=True)
     yield View("commit", f"commit/{commit}", "main table tbody tr")
     yield View("benchmark", "benchmark?param=benchmark&name=draw_rect_7", "main table tbody tr")
     yield View("alerts", "alerts", "main table tbody tr")

@@ -6,6 +6,25 @@ test("a spike is taken out, and a step stays at its commit", () => {
   expect([...movingMedian(Float64Array.of(1, 1, 1, 1, 1, 5, 5, 5, 5, 5), 5)]).toEqual([1, 1, 1, 1, 1, 5, 5, 5, 5, 5]);
 });
 
+test("each value is the median of its neighbours, as sorting them says", () => {
+  let seed = 1;
+  const random = (): number => (seed = (seed * 16_807) % 2_147_483_647) % 12; // with many equal ones
+  for (const [length, count] of [
+    [200, 51],
+    [60, 51],
+    [49, 51],
+    [300, 15],
+    [7, 5],
+  ] as const) {
+    const values = Float64Array.from({ length }, random);
+    const sorted = values.map((_, index) => {
+      const reach = Math.min(count >> 1, index, length - 1 - index);
+      return values.slice(index - reach, index + reach + 1).sort()[reach] ?? NaN;
+    });
+    expect(movingMedian(values, count)).toEqual(sorted);
+  }
+});
+
 test("values at the ends stay, and one value is its own median", () => {
   expect([...movingMedian(Float64Array.of(3, 1, 2), 51)]).toEqual([3, 2, 2]);
   expect([...movingMedian(Float64Array.of(1e300), 5)]).toEqual([1e300]);

@@ -22,6 +22,7 @@ import {
   type PlotSelection,
 } from "../../state/plot/plot-loader";
 import { firstError, Resource } from "../../state/resource";
+import { inSlices } from "../../state/slices";
 
 /** The page that the graph belongs to. */
 export interface GraphHost extends ReactiveControllerHost {
@@ -54,6 +55,7 @@ export class Graph {
   private readonly plotResource;
   private readonly ticketsResource;
   private readonly marksResource;
+  private readonly smoothResource;
   private readonly ticketsOf = memoizeLast(
     (tickets: readonly TicketMark[] | undefined): readonly TicketMark[] => tickets ?? [],
   );
@@ -68,10 +70,6 @@ export class Graph {
   private readonly idsOf = memoizeLast((plot: Plot, { traces, plotted }: PlotSelection): ReadonlySet<number> => {
     return new Set(plotted === undefined ? traces : plot.lines.flatMap((line) => line.trace?.id ?? []));
   });
-
-  private readonly smoothLines = memoizeLast((lines: readonly PlottedLine[], count: number) =>
-    count > 1 ? lines.map((line) => smoothed(line, count)) : lines,
-  );
 
   constructor(
     private readonly host: GraphHost,
@@ -93,6 +91,11 @@ export class Graph {
       onAnswer: ({ failures }) => {
         if (failures[0]) host.onFormulaFailure(failures[0]);
       },
+    });
+    this.smoothResource = new Resource(host, {
+      args: () => (host.route.smooth > 1 ? ([this.plot.lines, host.route.smooth] as const) : undefined),
+      load: ([lines, count], signal) => inSlices(lines, (line) => smoothed(line, count), signal),
+      keepWhileLoading: () => true,
     });
     const plottedText = (): readonly [string] | undefined => {
       const plotted = this.plot.lines.flatMap((line) => line.trace?.id ?? []);
@@ -126,13 +129,14 @@ export class Graph {
     return this.plotResource.value ?? EMPTY_PLOT;
   }
 
-  /** The lines as they are drawn: smoothed where the route says so. */
+  /** The lines as they are drawn: smoothed where the route says so, and none until that is done. */
   get drawnLines(): readonly PlottedLine[] {
-    return this.smoothLines(this.plot.lines, this.host.route.smooth);
+    const { lines } = this.plot;
+    return this.host.route.smooth > 1 && lines.length > 0 ? (this.smoothResource.value ?? []) : lines;
   }
 
   get isLoading(): boolean {
-    return this.plotResource.loading;
+    return this.plotResource.loading || this.smoothResource.loading;
   }
 
   /** What is plotted: for a shortcut, what it stands for. */
@@ -164,7 +168,7 @@ export class Graph {
   }
 
   private get resources() {
-    return [this.plotResource, this.ticketsResource, this.marksResource] as const;
+    return [this.plotResource, this.smoothResource, this.ticketsResource, this.marksResource] as const;
   }
 
   private async loadPlot(repository: string, keys: string, signal: AbortSignal): Promise<Plot> {

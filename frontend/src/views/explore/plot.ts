@@ -66,7 +66,7 @@ function renderGraphs(context: ExploreContext) {
 
 function renderGraph(context: ExploreContext, graph: Graph) {
   return html`${renderLegend(context, graph, scaleOf(context, graph))}
-  ${graph.plot.lines.length > 0 ? renderDrawn(context, graph) : renderEmpty(graph)}`;
+  ${graph.drawnLines.length > 0 ? renderDrawn(context, graph) : renderEmpty(graph)}`;
 }
 
 /** The name of one of several graphs, and what is done with it. */

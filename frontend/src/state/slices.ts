@@ -1,0 +1,19 @@
+/** Work that takes longer than a page may stand still. */
+
+/** The browser draws and answers at least this often, in milliseconds. */
+const SLICE_MS = 30;
+
+/** Do some work for each item, in slices between which the browser draws and answers; an abort ends it. */
+export async function inSlices<T, R>(items: readonly T[], work: (item: T) => R, signal: AbortSignal): Promise<R[]> {
+  const results: R[] = [];
+  let began = performance.now();
+  for (const item of items) {
+    if (performance.now() - began > SLICE_MS) {
+      await new Promise((resolve) => setTimeout(resolve));
+      signal.throwIfAborted();
+      began = performance.now();
+    }
+    results.push(work(item));
+  }
+  return results;
+}
