@@ -10,6 +10,7 @@ import {
   hazardText,
   intervalText,
   newestText,
+  overText,
   sizeInDeviations,
   standingText,
 } from "../src/text/findings";
@@ -107,6 +108,13 @@ test("the interval of a size is a share of the level before, or has the unit of 
 test("an unknown or exact interval is not shown", () => {
   const finding = { before_level: 12, low: null, high: null, sign: null, trace: { unit: "ms" } };
   expect([intervalText(finding), certaintyText({ ...finding, low: 3, high: 3 })]).toEqual(["", ""]);
+});
+
+test("a drift says how far it lies from what it is compared with", () => {
+  expect(overText({ reference: "v1.2", over_reference: 0.042 })).toBe("4.2 % above the level at v1.2");
+  expect(overText({ reference: "2026-05-31", over_reference: -0.1 })).toBe("10 % below the level before 2026-05-31");
+  expect(overText({ reference: "best", over_reference: 0.05 })).toBe("5 % above the best level before it");
+  expect(overText({ reference: "", over_reference: null })).toBe("");
 });
 
 test("a finding that only a matching ticket processed is not decided", () => {

@@ -8,10 +8,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from knickpoint.model.alert import Alert, DriftReference
+from knickpoint.model.alert import SINCE_BEST, Alert
+from knickpoint.model.errors import ConfigError
 from knickpoint.model.regression import Condition, Direction
 from knickpoint.model.settlement import FindingKind
+from knickpoint.store.commits.releases import Release
+from knickpoint.watch.alert_config.alert_health import health_of_alerts
 from knickpoint.watch.alert_run.run import run_alerts
+from knickpoint.watch.alert_validation import check_alert
+from knickpoint.watch.backtest.backtest import backtest
 from knickpoint.watch.detection.filters import refusal
 
 from .conftest import World, levels
@@ -65,10 +70,10 @@ def test_a_drift_since_the_best_level_counts_by_its_distance_from_there(world: W
     world.measure({"parse": grown.tolist()})
     world.run(SLOW)
     assert not world.points("parse")
-    world.run(replace(SLOW, since=DriftReference.BEST, minimum_effect=0.005))
+    world.run(replace(SLOW, since=SINCE_BEST, minimum_effect=0.005))
     (point,) = world.points("parse")
     assert point.kind is FindingKind.DRIFT
-    world.run(replace(SLOW, since=DriftReference.BEST))
+    world.run(replace(SLOW, since=SINCE_BEST))
     assert not world.points("parse")
 
 
@@ -94,22 +99,117 @@ def test_a_drift_is_announced_once_and_again_when_it_has_doubled(world: World) -
 
 def test_small_drifts_add_up_since_the_best_level() -> None:
     found = drift(11, 50)
-    small = replace(
-        found, direction=Direction.REGRESSION, since_best=0.03, numbers=replace(found.numbers, relative_size=0.006)
-    )
+    numbers = replace(found.numbers, relative_size=0.006, reference=SINCE_BEST, over_reference=0.03)
+    small = replace(found, direction=Direction.REGRESSION, numbers=numbers)
     alert = Alert("a", minimum_effect=0.01)
     refused = refusal(alert, small)
     assert refused is not None
     assert refused.reason.startswith("the effect 0.600% is below")
-    assert not refusal(replace(alert, since=DriftReference.BEST), small)
-    assert not refusal(Alert("a", since=DriftReference.BEST), small)
+    assert not refusal(replace(alert, since=SINCE_BEST), small)
+    assert not refusal(Alert("a", since=SINCE_BEST), small)
 
 
 def test_a_drift_near_the_best_level_is_refused_with_the_distance() -> None:
     found = drift(11, 50)
-    near = replace(
-        found, direction=Direction.REGRESSION, since_best=0.002, numbers=replace(found.numbers, relative_size=0.02)
-    )
-    refused = refusal(Alert("a", since=DriftReference.BEST), near)
+    numbers = replace(found.numbers, relative_size=0.02, reference=SINCE_BEST, over_reference=0.002)
+    near = replace(found, direction=Direction.REGRESSION, numbers=numbers)
+    refused = refusal(Alert("a", since=SINCE_BEST), near)
     assert refused is not None
     assert refused.reason == "the effect 0.200% over the best level before it is below the alert's minimum of 1.000%"
+
+
+def release(world: World, name: str, slot: int) -> None:
+    """Tag the commit at ``slot``."""
+    (commit,) = world.store.commits.get(world.repository, [slot])
+    world.store.releases.replace(world.repository, {name: Release(commit.commit.hash, slot)})
+
+
+@pytest.mark.parametrize("since", ["v1.0", "2026-01-02"])
+def test_a_drift_says_how_far_it_is_from_a_release_or_a_date(world: World, since: str) -> None:
+    world.measure({"parse": GROWING})
+    release(world, "v1.0", 23)
+    world.run(replace(SLOW, since=since))
+    (point,) = world.points("parse")
+    assert point.numbers.reference == since
+    assert point.numbers.over_reference == pytest.approx(point.numbers.after_level / 100 - 1, abs=0.005)
+
+
+def test_the_level_at_a_release_inside_of_a_drift_lies_on_its_slope(world: World) -> None:
+    world.measure({"parse": GROWING})
+    release(world, "v1.0", 45)
+    world.run(replace(SLOW, since="v1.0"))
+    (point,) = world.points("parse")
+    assert point.numbers.over_reference == pytest.approx(122 / 111 - 1, abs=0.005)
+
+
+def test_a_drift_that_is_near_to_the_release_is_left_out(world: World) -> None:
+    world.measure({"parse": GROWING})
+    release(world, "v1.0", 60)
+    world.run(replace(SLOW, since="v1.0", minimum_effect=0.05))
+    assert not world.points("parse")
+    release(world, "v1.0", 23)
+    world.run(replace(SLOW, since="v1.0", minimum_effect=0.05))
+    assert len(world.points("parse")) == 1
+
+
+def test_a_drift_that_ended_before_the_release_is_compared_with_its_start(world: World) -> None:
+    values = [*GROWING[:60], *levels((20, GROWING[59]))]
+    world.measure({"parse": values})
+    release(world, "v1.0", 78)
+    world.run(replace(SLOW, since="v1.0"))
+    (point,) = world.points("parse")
+    assert point.numbers.reference == ""
+    assert point.numbers.relative_size > 0.1
+
+
+def test_what_lies_below_the_release_is_no_effect_above_it() -> None:
+    found = drift(11, 50)
+    numbers = replace(found.numbers, relative_size=0.05, reference="v1.0", over_reference=-0.02)
+    below = replace(found, direction=Direction.REGRESSION, numbers=numbers)
+    refused = refusal(Alert("a", since="v1.0"), below)
+    assert refused is not None
+    assert refused.reason == "the effect 0.000% over the level at v1.0 is below the alert's minimum of 1.000%"
+
+
+def test_an_unknown_release_fails_the_run_of_this_alert_alone_and_its_health_says_so(world: World) -> None:
+    world.measure({"parse": GROWING})
+    release(world, "v1.0", 23)
+    summary = world.run(replace(SLOW, name="typo", since="v1.1"), SLOW)
+    assert list(summary.failures) == ["typo"]
+    assert "since is 'v1.1', and the repository project has no tag of that name" in summary.failures["typo"]
+    assert len(world.points("parse")) == 1
+    (health,) = health_of_alerts(world.store, [replace(SLOW, since="v1.1")])
+    assert health.problems[0].startswith("cannot run: since is 'v1.1'")
+    assert "or give one of v1.0" in health.failure
+
+
+def test_a_date_before_the_first_commit_cannot_be_compared_with(world: World) -> None:
+    world.measure({"parse": GROWING})
+    summary = world.run(replace(SLOW, since="2025-12-31"))
+    assert "no commit of the line main is that old" in summary.failures["slow"]
+
+
+def test_a_tag_that_moves_is_noticed_without_new_results(world: World) -> None:
+    world.measure({"parse": GROWING})
+    alert = replace(SLOW, since="v1.0")
+    release(world, "v1.0", 23)
+    world.run(alert)
+    release(world, "v1.0", 45)
+    world.run(alert)
+    (point,) = world.points("parse")
+    assert point.numbers.over_reference == pytest.approx(122 / 111 - 1, abs=0.005)
+
+
+def test_a_backtest_compares_with_the_release_from_its_commit_on(world: World) -> None:
+    world.measure({"parse": GROWING})
+    release(world, "v1.0", 23)
+    found = backtest(world.store, world.repository, replace(SLOW, since="v1.0"), since=20)
+    assert [each.relative_size > 0 for each in found.score.findings] == [True]
+
+
+@pytest.mark.parametrize(
+    ("since", "reason"), [("2026-02-30", "which is not a date"), ("", "since is ''"), (" v1", "since is ' v1'")]
+)
+def test_a_reference_that_can_be_none_is_refused(since: str, reason: str) -> None:
+    with pytest.raises(ConfigError, match=reason):
+        check_alert(Alert("a", since=since))

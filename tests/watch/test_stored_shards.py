@@ -261,3 +261,11 @@ def test_shards_are_all_traces_in_their_order(ids: list[int], number: str) -> No
         shards = list(shard_ids(wanted, times=times))
         assert np.array_equal(np.concatenate(shards) if shards else wanted, wanted)
         assert all(0 < shard.size <= 1024 * times for shard in shards)
+
+
+def test_workers_compare_drifts_with_a_date_as_one_process_does(watched: World) -> None:
+    watched.measure({"creep": [100 + 0.5 * max(0, position - 10) for position in range(60)]})
+    alerts = [Alert("slow", since="2026-01-02")]
+    here = detected(watched, alerts, Serial())
+    assert detected(watched, alerts, Reading()) == here
+    assert "reference='2026-01-02'" in str(here)

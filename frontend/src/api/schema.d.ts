@@ -1949,7 +1949,11 @@ export interface components {
             /** Settle Share */
             settle_share: number;
             severity: components["schemas"]["AlertSeverity"];
-            since: components["schemas"]["DriftReference"];
+            /**
+             * Since
+             * @description `start`, `best`, a date, or the tag of a release.
+             */
+            since: string;
             /** @description `configuration`: knickpoint.toml; `store`: made by command or API; `repository`: a file of the watched repository; `default`: as no other is defined. */
             source: components["schemas"]["AlertSource"];
             /**
@@ -2136,10 +2140,11 @@ export interface components {
             /** @default normal */
             severity: components["schemas"]["AlertSeverity"];
             /**
-             * @description What a drift is compared with: its start, or the best level before it.
+             * Since
+             * @description What a drift is compared with: `start`, `best` for the best level before it, a date such as `2026-05-31`, or a release, by the name of its tag.
              * @default start
              */
-            since: components["schemas"]["DriftReference"];
+            since: string;
             /**
              * Window
              * @default 0
@@ -2287,10 +2292,11 @@ export interface components {
             /** @default normal */
             severity: components["schemas"]["AlertSeverity"];
             /**
-             * @description What a drift is compared with: its start, or the best level before it.
+             * Since
+             * @description What a drift is compared with: `start`, `best` for the best level before it, a date such as `2026-05-31`, or a release, by the name of its tag.
              * @default start
              */
-            since: components["schemas"]["DriftReference"];
+            since: string;
             /**
              * Window
              * @default 0
@@ -3588,15 +3594,6 @@ export interface components {
             low: number | null;
         };
         /**
-         * DriftReference
-         * @description What a drift is compared with, to decide whether it is large enough to report.
-         *
-         *     START is the level where it begins. BEST is the best level that the trace had before: several drifts that are small by
-         *     themselves add up.
-         * @enum {string}
-         */
-        DriftReference: "start" | "best";
-        /**
          * Entries
          * @description Consecutive entries of the triage log, as one decision makes them.
          */
@@ -4640,9 +4637,19 @@ export interface components {
             movement: components["schemas"]["Movement"];
             /** Note */
             note: string;
+            /**
+             * Over Reference
+             * @description How far the end of the drift lies from the level there, as a share of it; null without a reference.
+             */
+            over_reference: number | null;
             /** P Value */
             p_value: number | null;
             place: components["schemas"]["PlaceAnswer"];
+            /**
+             * Reference
+             * @description What a drift is compared with: `best`, a date or a tag; empty for its start.
+             */
+            reference: string;
             /** Regression */
             regression: number;
             /**
@@ -4983,10 +4990,11 @@ export interface components {
             /** @default normal */
             severity: components["schemas"]["AlertSeverity"];
             /**
-             * @description What a drift is compared with: its start, or the best level before it.
+             * Since
+             * @description What a drift is compared with: `start`, `best` for the best level before it, a date such as `2026-05-31`, or a release, by the name of its tag.
              * @default start
              */
-            since: components["schemas"]["DriftReference"];
+            since: string;
             /**
              * Window
              * @default 0

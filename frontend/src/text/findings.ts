@@ -98,6 +98,18 @@ export function intervalText({ before_level: before, low, high, trace }: Measure
   return `${text(low)} to ${text(high)}`;
 }
 
+/** What a drift is compared with: "the best level before it", "the level before 2026-05-31", "the level at v1.2". */
+function referenceText(reference: string): string {
+  if (reference === "best") return "the best level before it";
+  return /^\d{4}-\d{2}-\d{2}$/.test(reference) ? `the level before ${reference}` : `the level at ${reference}`;
+}
+
+/** "4.2 % above the level at v1.2": how far a drift lies from what its alert compares it with; "" for its start. */
+export function overText({ reference, over_reference: over }: Pick<Finding, "reference" | "over_reference">): string {
+  if (!reference || over === null) return "";
+  return `${percentText(Math.abs(over))} ${over < 0 ? "below" : "above"} ${referenceText(reference)}`;
+}
+
 /** A chance from which on more digits say nothing. */
 const ALMOST_CERTAIN = 0.9995;
 

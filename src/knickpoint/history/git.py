@@ -104,9 +104,9 @@ class Git:
         return run_git(["-C", where, *arguments], where=where, stdin=stdin, remote=remote)
 
     def fetch(self) -> None:
-        """Bring a clone made by :meth:`clone` up to date, its default branch included; force-pushed branches too."""
+        """Bring a clone made by :meth:`clone` up to date, its default branch and tags included; force-pushed branches too."""
         prune = ("fetch", "--quiet", "--prune", "--no-write-fetch-head", "--no-recurse-submodules")
-        self.run(*prune, "origin", "+refs/heads/*:refs/heads/*", remote=self.remote)
+        self.run(*prune, "origin", "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*", remote=self.remote)
         printed = self.run("ls-remote", "--symref", "origin", "HEAD", remote=self.remote).decode(errors="replace")
         found = re.match(r"ref: (refs/heads/\S+)\tHEAD", printed)
         if found:
@@ -164,6 +164,15 @@ class Git:
             if name in local
         }
         return local | remote | both
+
+    def tags(self) -> dict[str, str]:
+        """Return tag → hash of what it names: a commit, but for the few tags of files and folders."""
+        printed = self.run("for-each-ref", "--format=%(refname)%00%(objectname)%00%(*objectname)", "refs/tags")
+        tags = {}
+        for line in filter(None, printed.decode(errors="replace").split("\n")):
+            name, named, peeled = line.split("\0")
+            tags[name.removeprefix("refs/tags/")] = peeled or named
+        return tags
 
     def default_branch(self) -> str:
         """Return the name of the default branch.

@@ -17,6 +17,7 @@ from knickpoint.model.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
     from knickpoint.watch.alert_config.finding_preview import Preview
+    from knickpoint.watch.lines import Lines
 
 __all__ = [
     "alert_problem",
@@ -43,7 +44,7 @@ def read_alert(instance: Instance, name: str, table: Mapping[str, Any], *, where
     Raises:
         ConfigError: a key is unknown, a value cannot be used, or an owner or a channel does not exist.
     """
-    from knickpoint.watch.alert_validation import check_alert, check_references
+    from knickpoint.watch.alert_validation import check_alert, check_references, unknown_reference
 
     if len(name) > _LONGEST_NAME or not _PRINTABLE.fullmatch(name):
         remedy = f"Use up to {_LONGEST_NAME} characters, without spaces around them."
@@ -51,8 +52,16 @@ def read_alert(instance: Instance, name: str, table: Mapping[str, Any], *, where
     _refuse_variables(table, where)
     alert = read_section(Alert, {**table, "name": name}, file=where)
     check_alert(alert)
+    if unknown := unknown_reference(alert, _known_lines(instance)):
+        raise ConfigError(unknown.message, where=where, remedy=unknown.remedy)
     check_references(alert, people=instance.config.people, channels=instance.config.channels, where=where)
     return alert
+
+
+def _known_lines(instance: Instance) -> list[Lines]:
+    from knickpoint.watch.lines import Lines
+
+    return [Lines(instance.store, each) for each in instance.store.commits.repositories()]
 
 
 def _refuse_variables(value: object, where: str) -> None:
@@ -233,9 +242,9 @@ def alert_problem(instance: Instance, alert: Alert, repositories: Sequence[str])
 
     ``repositories`` are the names of those with results.
     """
-    from knickpoint.watch.alert_validation import check_references, reason_against
+    from knickpoint.watch.alert_validation import check_references, reason_against, reason_of, unknown_reference
 
-    reason = reason_against(alert, repositories)
+    reason = reason_against(alert, repositories) or reason_of(unknown_reference(alert, _known_lines(instance)))
     if reason:
         return reason
     try:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Final
 
 from knickpoint.model.settlement import DEFAULT_RULE, SettleRule
 
-__all__ = ["Alert", "AlertDirection", "AlertKind", "AlertSeverity", "DriftReference"]
+__all__ = ["SINCE_BEST", "SINCE_START", "Alert", "AlertDirection", "AlertKind", "AlertSeverity", "is_day"]
+
+
+_DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
 class AlertDirection(Enum):
@@ -21,15 +26,16 @@ class AlertDirection(Enum):
     DOWN = "down"
 
 
-class DriftReference(Enum):
-    """What a drift is compared with, to decide whether it is large enough to report.
+SINCE_START: Final = "start"
+"""A drift is compared with the level where it begins."""
 
-    START is the level where it begins. BEST is the best level that the trace had before: several drifts that are small by
-    themselves add up.
-    """
+SINCE_BEST: Final = "best"
+"""A drift is compared with the best level that the trace had before: several that are small by themselves add up."""
 
-    START = "start"
-    BEST = "best"
+
+def is_day(since: str) -> bool:
+    """Return whether ``since`` of an alert is written as a date such as ``2026-05-31``, not as the name of a release."""
+    return _DAY.fullmatch(since) is not None
 
 
 class AlertKind(Enum):
@@ -73,7 +79,8 @@ class Alert:
         direction: which movements to report.
         minimum_effect: smallest |relative size| to report (0.02 is 2 %).
         minimum_change: smallest |size| to report, in the unit of the trace; a step must pass `minimum_effect` as well.
-        since: what a drift is compared with: `start`, where it begins, or `best`, the best level before it.
+        since: what a drift is compared with: `start`, where it begins; `best`, the best level before it; a date such as
+            `2026-05-31`; or a release, by the name of its tag in git.
         samples: whether a commit is judged by all samples of its runs, where several are kept, and not by their median alone.
         minimum_traces: smallest number of traces that must move together.
         window: number of last measured commits of each trace in which steps are reported, 0 for all.
@@ -98,7 +105,7 @@ class Alert:
     direction: AlertDirection = AlertDirection.BOTH
     minimum_effect: float = 0.0
     minimum_change: float = 0.0
-    since: DriftReference = DriftReference.START
+    since: str = SINCE_START
     samples: bool = False
     minimum_traces: int = 1
     window: int = 0

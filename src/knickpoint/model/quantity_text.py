@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from knickpoint.model.alert import SINCE_BEST, is_day
 from knickpoint.model.step import Flipping
 from knickpoint.model.unit import read_unit
 
@@ -22,7 +23,9 @@ __all__ = [
     "levels_text",
     "movement_words",
     "number_text",
+    "over_text",
     "percent_text",
+    "reference_text",
     "scale_for",
     "trace_name",
     "value_text",
@@ -156,6 +159,23 @@ def percent_text(fraction: float) -> str:
         return f"{number_text(size, 2)} %"
     text = f"{size:,.{0 if size >= 10 else 1 if size >= 1 else 2}f}"
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
+
+
+def reference_text(reference: str) -> str:
+    """Return what a drift is compared with in words; ``reference`` is ``best``, a date or the name of a release."""
+    if reference == SINCE_BEST:
+        return "the best level before it"
+    return f"the level before {reference}" if is_day(reference) else f"the level at {reference}"
+
+
+def over_text(over: float, reference: str) -> str:
+    """Return how far the end of a drift lies from ``reference``, as in ``4.2 % above the level at v1.2``.
+
+    It is "" without a reference, or where the share ``over`` of that level is unknown or infinite.
+    """
+    if not reference or not math.isfinite(over):
+        return ""
+    return f"{percent_text(abs(over))} {'above' if over >= 0 else 'below'} {reference_text(reference)}"
 
 
 def chance_text(chance: float) -> str:

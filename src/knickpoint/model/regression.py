@@ -125,6 +125,8 @@ class StepNumbers:
     ``size`` is their difference and ``relative_size`` is size / |before_level|, ``inf`` or ``-inf`` where it is 0.
     The size lies between ``low`` and ``high`` with 95 %, and ``sign`` is the chance that it has the right sign; nan where
     that is unknown.
+    ``over_reference`` is how far the end of a drift lies from the level at what its alert compares drifts with, the
+    ``reference`` (`best`, a date or a release), as a share of that level, with its sign; "" and nan where its start is that.
     ``deviation`` is a robust standard deviation of the single values around the local levels. ``hazard``, ``score``,
     ``p_value``, ``order`` and ``method`` are those of the :class:`~knickpoint.model.step.Step`.
     """
@@ -144,6 +146,8 @@ class StepNumbers:
     low: float = math.nan
     high: float = math.nan
     sign: float = math.nan
+    reference: str = ""
+    over_reference: float = math.nan
 
     @property
     def certain_share(self) -> float:
@@ -167,8 +171,7 @@ class Sighting:
     ``movement`` is +1 or -1, the sign of the difference between the means of the regions: part of the identity, never
     shown. ``direction`` follows from the sign of ``numbers.size`` and from the better direction of the trace. ``interval`` is the
     half width of the detector's interval of location, in measured commits. ``condition`` is PRESENT or RECOVERED, as
-    the later steps of the same detection show. ``settlement`` is that of the data at the time. ``since_best`` is how far the
-    end of a drift lies from the best level before it, as a share of that; nan where it is none, or is read from the store.
+    the later steps of the same detection show. ``settlement`` is that of the data at the time.
     """
 
     alert: str
@@ -181,7 +184,6 @@ class Sighting:
     condition: Condition = Condition.PRESENT
     kind: FindingKind = FindingKind.STEP
     settlement: Settlement = SETTLED
-    since_best: float = math.nan
 
     @property
     def until(self) -> int | None:

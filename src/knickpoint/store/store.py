@@ -25,6 +25,7 @@ from knickpoint.store.backup import backup
 from knickpoint.store.backup import restore as restore_backup
 from knickpoint.store.bisections import Bisections
 from knickpoint.store.commits.commits import Commits
+from knickpoint.store.commits.releases import Releases
 from knickpoint.store.database import Database
 from knickpoint.store.events.outbox import Outbox
 from knickpoint.store.events.workers import WorkerTable
@@ -54,6 +55,7 @@ class Store:
 
     Attributes:
         commits: repositories, commits by slot, lines.
+        releases: the tags of repositories, with their places on the default lines.
         traces: names and units of traces, and queries over them.
         runs: the runs that measured, each written once.
         frames: the values.
@@ -81,6 +83,7 @@ class Store:
     def __init__(self, database: Database) -> None:
         self.database = database
         self.commits = Commits(database)
+        self.releases = Releases(database)
         self.traces = Traces(database)
         self.outbox = Outbox(database)
         self.runs = Runs(database, self.traces, self.outbox)

@@ -10,7 +10,8 @@ import json
 import logging
 import math
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from datetime import date
 from functools import lru_cache
 from typing import Any, Final
 
@@ -18,12 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.detect import METHODS, MethodKind, explain_jointly, find_clusters, find_steps, load_method
-from knickpoint.model.alert import Alert
+from knickpoint.model.alert import Alert, is_day
 from knickpoint.model.errors import ConfigError, InputError
 from knickpoint.model.query import parse_query
 from knickpoint.watch.detection.cluster_windows import narrowest
+from knickpoint.watch.detection.drift_references import find_reference
+from knickpoint.watch.lines import Lines
 
-__all__ = ["check_alert", "check_references", "reason_against"]
+__all__ = ["check_alert", "check_references", "missing_reference", "reason_against", "reason_of", "unknown_reference"]
 
 _LOG: Final = logging.getLogger("knickpoint.watch")
 _BOUNDS: Final = (
@@ -55,6 +58,7 @@ def check_alert(alert: Alert) -> None:
         _check_method(alert, where)
         _check_samples(alert, where)
         _check_bounds(alert, where)
+        _check_since(alert, where)
         method, parameters = alert.method.replace("-", "_"), json.dumps(dict(alert.parameters), sort_keys=True)
         reason, remedy = _probe(method, parameters, alert.window)
     except ConfigError:
@@ -153,12 +157,57 @@ def _check_bounds(alert: Alert, where: str) -> None:
         )
 
 
+def _check_since(alert: Alert, where: str) -> None:
+    """Raise when what the alert compares drifts with cannot be the name of a release, or is no day of the calendar."""
+    if is_day(alert.since):
+        try:
+            date.fromisoformat(alert.since)
+        except ValueError as error:
+            raise ConfigError(
+                f"since is {alert.since}, which is not a date: {error}",
+                where=where,
+                remedy="Write a day as in 2026-05-31.",
+            ) from None
+    elif not alert.since or not alert.since.isprintable() or alert.since != alert.since.strip():
+        raise ConfigError(
+            f"since is {alert.since!r}",
+            where=where,
+            remedy="Give start, best, a date such as 2026-05-31, or the tag of a release.",
+        )
+
+
+def missing_reference(alert: Alert, lines: Lines) -> ConfigError | None:
+    """Return why ``alert`` cannot compare drifts in the repository of ``lines``, None where it can, or does not watch it."""
+    if alert.repository not in {"", lines.repository.name} or not lines.default.slots:
+        return None
+    try:
+        find_reference(alert, lines.line(alert.line), lines)
+    except ConfigError as error:
+        return error
+    return None
+
+
+def unknown_reference(alert: Alert, known: Sequence[Lines]) -> ConfigError | None:
+    """Return why ``alert`` can compare drifts in none of the repositories that it watches, None where it can in one.
+
+    ``known`` are all repositories with results. Where it is missing in some of them, the runs there say so.
+    """
+    watched = [lines for lines in known if alert.repository in {"", lines.repository.name}]
+    missing = [missing_reference(alert, lines) for lines in watched]
+    return missing[0] if all(missing) and missing else None
+
+
+def reason_of(error: ConfigError | None) -> str:
+    """Return ``error`` as the reason why an alert cannot run, with its remedy; "" for None."""
+    return f"{error.message.rstrip('.')}. {error.remedy}".strip() if error else ""
+
+
 def reason_against(alert: Alert, repositories: Collection[str]) -> str:
     """Return why ``alert`` cannot run in an instance that has results of ``repositories``, "" where it can."""
     try:
         check_alert(alert)
     except ConfigError as error:
-        return f"{error.message.rstrip('.')}. {error.remedy}".strip()
+        return reason_of(error)
     if alert.repository and repositories and alert.repository not in repositories:
         return f"there is no repository {alert.repository!r}. Correct the name, or import results of it first."
     return ""

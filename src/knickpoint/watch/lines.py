@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import datetime
 from functools import cached_property
+
+import numpy as np
 
 from knickpoint.model.commit import Line, Repository
 from knickpoint.model.regression import SuspectRange
 from knickpoint.store import Store
+from knickpoint.store.commits.releases import Release
 
 __all__ = ["Lines"]
 
@@ -32,6 +36,10 @@ class Lines:
     @cached_property
     def _names(self) -> frozenset[str]:
         return frozenset(self._store.commits.lines(self.repository))
+
+    @cached_property
+    def _releases(self) -> dict[str, Release]:
+        return self._store.releases.all(self.repository)
 
     def line(self, name: str) -> Line:
         """Return the line ``name``; a line that no longer exists, and "", stand for the default one."""
@@ -59,6 +67,21 @@ class Lines:
             line = self.line(line.base)
             found.setdefault(line.name, line)
         return tuple(found.values())
+
+    def release(self, name: str) -> int | None:
+        """Return the last commit (a slot) of the default line that the tag ``name`` contains, None for an unknown tag."""
+        found = self._releases.get(name)
+        return found.slot if found else None
+
+    def releases(self) -> list[str]:
+        """Return the tags of the repository, in the order of the commits of the default line."""
+        positions = self.default.positions
+        return sorted(self._releases, key=lambda name: (positions.get(self._releases[name].slot, -1), name))
+
+    def last_before(self, line: Line, moment: datetime) -> int | None:
+        """Return the position of the last commit of ``line`` that is older than ``moment``, None where none is."""
+        older = np.flatnonzero(self._store.commits.times(self.repository, line.slots) < moment.timestamp())
+        return int(older[-1]) if older.size else None
 
     def owner(self, line: Line, position: int) -> Line:
         """Return the line that the commit at ``position`` of ``line`` belongs to.

@@ -19,7 +19,7 @@ import {
   ticketOf,
 } from "../../templates/finding";
 import { ticketList } from "../../templates/tickets";
-import { decidedStatus } from "../../text/findings";
+import { decidedStatus, overText } from "../../text/findings";
 import { countText, numberText } from "../../text/numbers";
 import type { TraceContext } from "./context";
 import { renderMissedList } from "./missed";
@@ -73,6 +73,7 @@ function newestFirst(findings: readonly Finding[]): Finding[] {
 function renderChange(context: TraceContext, finding: Finding) {
   const { commit, place, p_value: pValue } = finding;
   const current = place.position !== null && place.position === context.route.commit;
+  const over = overText(finding);
   const pin = (): void => context.updateRoute({ commit: place.position ?? undefined });
   return html`<tr data-finding=${finding.id} aria-current=${current ? "true" : "false"}>
     <td>
@@ -81,7 +82,7 @@ function renderChange(context: TraceContext, finding: Finding) {
       <div class="second">
         ${commitHash(commit, finding.trace.repository)}<span>${commit.author}</span>${date(commit.time)}
         ${place.suspects > 1 ? html`<span class="range">one of ${place.suspects} commits</span>` : nothing}
-        ${sizeRange(finding)}
+        ${sizeRange(finding)} ${over ? html`<span>${over}</span>` : nothing}
         ${hazard(finding.hazard)}${
           pValue === null ? nothing : html`<span class="figure">p ${numberText(pValue, 2)}</span>`
         }

@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from knickpoint.history import Git, extend_line, fork_of
+from knickpoint.ingest.commit_sources.git_releases import update_releases
 from knickpoint.ingest.commit_sources.line_update import write_line
 from knickpoint.ingest.settings import RepositorySettings
 from knickpoint.model.commit import Commit, Line, Repository, SlottedCommit
@@ -45,6 +46,8 @@ class GitLines:
     def update(self, git: Git) -> None:
         """Bring the lines up to date with ``git``: the default branch, those that patterns name, and those with a line.
 
+        Tags are places on the default line, and are brought up to date as well.
+
         Raises:
             HistoryError: the repository cannot be read, or its default branch is not there.
         """
@@ -64,6 +67,7 @@ class GitLines:
         for name, tip in tips.items():
             if name != self.branch and (name in known or self._is_wanted(name)):
                 self._update_branch(name, tip, tips[self.branch])
+        update_releases(self.store, self.repository, git, self._line(self.branch))
 
     def place(self, commit: SlottedCommit, branch: str) -> str:
         """Make sure that ``commit`` is on a line; return a warning where it is on none, "" otherwise.

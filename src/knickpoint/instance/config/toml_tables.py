@@ -13,6 +13,7 @@ import re
 import types
 import typing
 from collections.abc import Mapping
+from datetime import date
 from enum import Enum
 from typing import Any, Final, TypeVar, cast
 
@@ -132,6 +133,8 @@ def _member(hint: type[Enum], value: Any, key: str, file: str) -> Enum:
 def _scalar(kinds: tuple[Any, ...], value: Any, key: str, file: str) -> Any:
     if isinstance(value, str) and str in kinds:
         return _VARIABLE.sub(lambda found: _variable(found[1], key, file), value)
+    if type(value) is date and str in kinds:
+        return value.isoformat()  # TOML reads a date without quotes as one
     if type(value) in kinds:
         return value
     if type(value) is int and float in kinds:

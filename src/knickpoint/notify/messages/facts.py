@@ -96,6 +96,7 @@ class TraceFacts:
         relative_size: their difference, relative to the level before; none where that level is 0.
         address: page of the trace in the dashboard, "" without a public address.
         between: what the change lies between with 95 %, as in `+21 % to +25 %`; "" where that is unknown.
+        over: of a drift, how far it lies from what its alert compares drifts with, as in `4.2 % above the level at v1.2`.
     """
 
     id: int
@@ -111,6 +112,7 @@ class TraceFacts:
     relative_size: float | None
     address: str = ""
     between: str = ""
+    over: str = ""
 
 
 @dataclass(frozen=True, slots=True)

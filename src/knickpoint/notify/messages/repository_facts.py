@@ -11,7 +11,7 @@ from knickpoint.model.commit import Commit, Repository
 from knickpoint.model.errors import AbsentError
 from knickpoint.model.params import decode_key
 from knickpoint.model.plain_text import plain_line
-from knickpoint.model.quantity_text import change_text, interval_text, levels_text, trace_name
+from knickpoint.model.quantity_text import change_text, interval_text, levels_text, over_text, trace_name
 from knickpoint.model.regression import ChangePoint, Direction, SuspectRange
 from knickpoint.notify.messages.facts import CommitFacts, RangeFacts, TraceFacts
 from knickpoint.notify.messages.headlines import shorten_all
@@ -138,6 +138,7 @@ def _trace_facts(point: ChangePoint, name: str, params: str, address: str) -> Tr
         between=message_line(interval_text(numbers.before_level, numbers.low, numbers.high, point.unit))
         if numbers.low < numbers.high
         else "",
+        over=message_line(over_text(numbers.over_reference, numbers.reference)),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from knickpoint.model.alert import AlertDirection, AlertKind, AlertSeverity, DriftReference
+from knickpoint.model.alert import SINCE_START, AlertDirection, AlertKind, AlertSeverity
 from knickpoint.server.schemas.base import Answer, FiniteOrNull, Text
 from knickpoint.server.schemas.commits import CommitAnswer
 from knickpoint.server.schemas.traces import TraceAnswer
@@ -35,9 +35,11 @@ class AlertRequest(Answer):
     direction: AlertDirection = AlertDirection.BOTH
     minimum_effect: float = 0.0
     minimum_change: float = 0.0
-    since: DriftReference = Field(
-        default=DriftReference.START,
-        description="What a drift is compared with: its start, or the best level before it.",
+    since: Text = Field(
+        default=SINCE_START,
+        max_length=_LONGEST,
+        description="What a drift is compared with: `start`, `best` for the best level before it, a date such as "
+        "`2026-05-31`, or a release, by the name of its tag.",
     )
     samples: bool = Field(
         default=False,

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from knickpoint.instance import NoticeKind
 from knickpoint.instance.alert_sources import AlertSource
-from knickpoint.model.alert import AlertKind, AlertSeverity, DriftReference
+from knickpoint.model.alert import AlertKind, AlertSeverity
 from knickpoint.model.service_part import ServicePart
 from knickpoint.server.schemas.base import Answer
 
@@ -75,7 +75,7 @@ class AlertAnswer(Answer):
     direction: str
     minimum_effect: float
     minimum_change: float
-    since: DriftReference
+    since: str = Field(description="`start`, `best`, a date, or the tag of a release.")
     samples: bool
     minimum_traces: int
     window: int

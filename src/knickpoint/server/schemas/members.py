@@ -71,6 +71,10 @@ class MemberAnswer(Answer):
     low: FiniteOrNull = Field(description="The size is at least this (95 %); null where there are too few values.")
     high: FiniteOrNull = Field(description="The size is at most this (95 %); null where there are too few values.")
     sign: FiniteOrNull = Field(description="Chance that the size has the right sign; null where it is unknown.")
+    reference: str = Field(description="What a drift is compared with: `best`, a date or a tag; empty for its start.")
+    over_reference: FiniteOrNull = Field(
+        description="How far the end of the drift lies from the level there, as a share of it; null without a reference."
+    )
     hazard: FiniteOrNull = Field(description="log(mean before / mean after); null where a mean is not positive.")
     before: LevelAnswer
     after: LevelAnswer

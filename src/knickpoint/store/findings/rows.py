@@ -95,6 +95,8 @@ def _numbers_of(row: Values) -> StepNumbers:
         low=number_or_nan(row["low"]),
         high=number_or_nan(row["high"]),
         sign=number_or_nan(row["sign"]),
+        reference=row["reference"],
+        over_reference=number_or_nan(row["over_reference"]),
     )
 
 
@@ -115,6 +117,8 @@ def _number_values(numbers: StepNumbers) -> dict[str, Any]:
         "low": finite_or_none(numbers.low),
         "high": finite_or_none(numbers.high),
         "sign": finite_or_none(numbers.sign),
+        "reference": numbers.reference,
+        "over_reference": finite_or_none(numbers.over_reference),
     }
 
 

@@ -6,7 +6,7 @@ from sqlalchemy import Column, Index, PrimaryKeyConstraint, Table, UniqueConstra
 
 from knickpoint.store.tables.base import Blob, Code, Number, Time, exact_text, metadata
 
-__all__ = ["commit", "line", "order", "repository", "successor"]
+__all__ = ["commit", "line", "order", "release", "repository", "successor"]
 
 repository = Table(
     "repository",
@@ -70,3 +70,14 @@ successor = Table(
     PrimaryKeyConstraint("repository_id", "line", "slot"),
 )
 """Commits that a rebase or a force-push took off a line, and the commit that took the place of each."""
+
+release = Table(
+    "release_",
+    metadata,
+    Column("repository_id", Number, nullable=False),
+    Column("name", exact_text, nullable=False),
+    Column("hash", exact_text, nullable=False),
+    Column("slot", Code, nullable=False),
+    PrimaryKeyConstraint("repository_id", "name"),
+)
+"""The tags of a repository: the commit of each, and the last commit of the default line that it contains, -1 for none."""

@@ -71,6 +71,8 @@ def _step() -> list[Column[Any]]:
         Column("low", Real, nullable=True),
         Column("high", Real, nullable=True),
         Column("sign", Real, nullable=True),
+        Column("reference", exact_text, nullable=False, server_default=""),
+        Column("over_reference", Real, nullable=True),
     ]
 
 

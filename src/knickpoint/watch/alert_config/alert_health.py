@@ -14,7 +14,8 @@ from knickpoint.model.query import parse_query
 from knickpoint.model.regression import Condition, Status
 from knickpoint.store import Store
 from knickpoint.store.findings.alerts import AlertRun
-from knickpoint.watch.alert_validation import reason_against
+from knickpoint.watch.alert_validation import reason_against, reason_of, unknown_reference
+from knickpoint.watch.lines import Lines
 
 __all__ = ["AlertHealth", "health_of_alerts", "newest_runs"]
 
@@ -91,9 +92,11 @@ def health_of_alerts(store: Store, alerts: Sequence[Alert]) -> list[AlertHealth]
 
 
 def _health(store: Store, alert: Alert) -> AlertHealth:
-    recent = newest_runs(alert, store.findings.alerts.newest(alert.name), store.commits.repositories())
+    repositories = store.commits.repositories()
+    recent = newest_runs(alert, store.findings.alerts.newest(alert.name), repositories)
     runs = store.findings.alerts.runs(alert.name, last=_RUNS, complete=True)
-    unable = reason_against(alert, [repository.name for repository in store.commits.repositories()])
+    unable = reason_against(alert, [repository.name for repository in repositories])
+    unable = unable or reason_of(unknown_reference(alert, [Lines(store, repository) for repository in repositories]))
     counted = _Findings() if unable else _count(store, alert)
     steadiness = _steadiness(() if unable else runs)
     failure = unable or next((run.failure for run in recent if run.failure), "")

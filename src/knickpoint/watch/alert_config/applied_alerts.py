@@ -14,7 +14,7 @@ from knickpoint.model.errors import ConfigError
 from knickpoint.store import Store
 from knickpoint.watch.alert_run.comparison import compare_retired
 from knickpoint.watch.alert_run.persistence import persist_changes
-from knickpoint.watch.alert_validation import check_alert, reason_against
+from knickpoint.watch.alert_validation import check_alert, reason_against, reason_of, unknown_reference
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.regressions.membership import regroup
 
@@ -80,8 +80,12 @@ def compare_alerts(store: Store, alerts: Sequence[Alert]) -> list[AlertDifferenc
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ConfigError(f"two alerts are called {twice[0]!r}", remedy="Give every alert a name of its own.")
-    repositories = [repository.name for repository in store.commits.repositories()]
-    failures = {alert.name: reason_against(alert, repositories) for alert in alerts}
+    known = [Lines(store, repository) for repository in store.commits.repositories()]
+    repositories = [lines.repository.name for lines in known]
+    failures = {
+        alert.name: reason_against(alert, repositories) or reason_of(unknown_reference(alert, known))
+        for alert in alerts
+    }
     # Settings that came with a later version have their defaults in alerts that were applied before.
     defaults = json.loads(_text(Alert("")))
     stored: dict[str, Settings] = {

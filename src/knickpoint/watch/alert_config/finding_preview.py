@@ -29,7 +29,7 @@ from knickpoint.watch.alert_run.comparison import (
     compare_unwatched,
 )
 from knickpoint.watch.alert_run.persistence import by_trace, point_updates
-from knickpoint.watch.alert_validation import reason_against
+from knickpoint.watch.alert_validation import missing_reference, reason_against
 from knickpoint.watch.detection.alert_filter import Filter
 from knickpoint.watch.detection.alert_groups import depends_on_group
 from knickpoint.watch.lines import Lines
@@ -110,7 +110,9 @@ def preview_alerts(
     able = [name for name in sorted(found) if name not in wanted or not reason_against(wanted[name], repositories)]
     end = clock() + seconds
     for repository in store.commits.repositories():
-        work = _Work(store, Lines(store, repository), able, wanted)
+        lines = Lines(store, repository)
+        able_here = [name for name in able if name not in wanted or not missing_reference(wanted[name], lines)]
+        work = _Work(store, lines, able_here, wanted)
         for chunk in work.chunks():
             if clock() >= end:
                 break

@@ -19,6 +19,7 @@ from knickpoint.model.query import parse_query
 from knickpoint.store import Store
 from knickpoint.watch.detection.alert_groups import whole_groups
 from knickpoint.watch.detection.digests import changed_traces
+from knickpoint.watch.detection.drift_references import find_reference
 from knickpoint.watch.detection.whole_chunks import WholeChunks, unchanged_traces
 from knickpoint.watch.lines import Lines
 
@@ -119,6 +120,7 @@ def _plan(
     try:
         # The traces that the run is about.
         line = lines.existing(alert.line)
+        find_reference(alert, line, lines)  # raises where there is none
         ids = store.traces.select(lines.repository, parse_query(alert.query))
         if chunks.renames:
             ids = np.setdiff1d(ids, sorted(chunks.renames))

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.model.alert import Alert
+from knickpoint.model.alert import Alert, is_day
 from knickpoint.model.commit import Line, Repository
 from knickpoint.model.errors import InputError
 from knickpoint.model.params import decode_key
@@ -30,6 +30,7 @@ from knickpoint.watch.backtest.selection import (
     sample_traces,
     traces_with_steps,
 )
+from knickpoint.watch.detection.drift_references import find_reference
 from knickpoint.watch.lines import Lines
 
 __all__ = ["Backtest", "BacktestBounds", "ReportProgress", "backtest", "backtest_history"]
@@ -98,6 +99,7 @@ def backtest(
     check_alert(alert)
     lines = Lines(store, repository)
     line = lines.line(alert.line)
+    reference = find_reference(alert, line, lines)
     start = _boundary(store, repository, line) if since is None else since
     if start >= len(line.slots) - 1:
         raise InputError(
@@ -117,6 +119,8 @@ def backtest(
 
     # Replay them.
     history = read_history(store, line, list(chosen.traces), start, samples=alert.samples)
+    if reference is not None and not is_day(alert.since):
+        history = replace(history, release=reference.position)
     every = -(-(len(line.slots) - 1 - start) // bounds.rounds)
     replayed = replay(history, alert, every=every, progress=report("replaying commits") if report else None)
     return Backtest(

@@ -20,7 +20,8 @@ class ReplayHistory:
     """Values of ``traces`` at ``commits``, shape (traces, commits), nan for missing.
 
     The replay begins behind the position ``start``: what is there up to it is known before, and is history; -1 begins with
-    nothing. ``samples`` are what runs measured behind the values, None where the replay judges values alone.
+    nothing. ``samples`` are what runs measured behind the values, None where the replay judges values alone. ``release`` is
+    the position of the release with which the alert compares drifts, -1 for none.
     """
 
     repository: str
@@ -29,6 +30,7 @@ class ReplayHistory:
     values: NDArray[np.float64]
     start: int = -1
     samples: PointSamples | None = None
+    release: int = -1
 
 
 def read_history(

@@ -23,6 +23,7 @@ from knickpoint.model.params import decode_key
 from knickpoint.model.regression import ChangePoint, Condition
 from knickpoint.model.report import Result, ResultTable, RunReport
 from knickpoint.store import RunWrite, Store, create_store
+from knickpoint.store.commits.releases import Release
 from knickpoint.watch.alert_run.run import Progress, run_alerts
 from knickpoint.watch.backtest.history import ReplayHistory
 from knickpoint.watch.backtest.prefix_runner import PrefixRunner
@@ -123,6 +124,11 @@ class _Replayer:
         writes = [write for position in batch for write in self._writes(position)]
         if not writes:
             return ""
+        if self._history.release >= 0:
+            # The release is known from its commit on; until then, all drifts end before it.
+            position = min(self._history.release, batch.stop - 1)
+            release = Release(self._history.commits[position].hash, self._slots[position])
+            self._store.releases.replace(self._repository, {self._alert.since: release})
         self._store.runs.write(self._repository, writes)
         held = ~np.isnan(self._history.values[:, batch.start : batch.stop])
         rows = np.flatnonzero(held.any(axis=1))

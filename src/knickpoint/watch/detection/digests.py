@@ -25,6 +25,7 @@ from knickpoint.version import __version__
 from knickpoint.watch.detection.alert_groups import GroupKey, depends_on_group, group_key
 from knickpoint.watch.detection.alert_window import known_columns, window_columns
 from knickpoint.watch.detection.commit_values import block_bytes, read_commit_values, sample_digests
+from knickpoint.watch.detection.drift_references import BEFORE_DRIFT, find_reference
 from knickpoint.watch.lines import Lines
 
 __all__ = ["Digester", "changed_traces", "content_digests", "group_digest", "group_digests"]
@@ -67,13 +68,21 @@ class Digester:
     They depend on the version of the program and of the package that adds the method, those settings of
     the alert on which its judgement depends, the
     part of the line that it shares with other lines, and on a trace's commits with values, in order, its values, which
-    direction is better, and the change point from which an alert with a window detects.
+    direction is better, the commit with which the alert compares drifts, and the change point from which an alert with a
+    window detects.
+
+    Raises ``ConfigError`` where there is no such commit.
     """
 
     def __init__(self, alert: Alert, line: Line, lines: Lines) -> None:
         seed = blake2b(digest_size=_BYTES)
         versions = [__version__, *filter(None, [package_of(alert.method)])]
         seed.update(json.dumps([*versions, judging_settings(alert), line.name], sort_keys=True).encode())
+
+        # A tag can move, and a date is another commit when older ones come in.
+        reference = find_reference(alert, line, lines)
+        if reference is not None and reference.position != BEFORE_DRIFT:
+            seed.update(f"{line.slots[reference.position]}".encode())
 
         # A branch shares its beginning with its base: where that changes, change points belong to other lines.
         while line.base:

@@ -11,7 +11,8 @@ import numpy as np
 
 from knickpoint.detect import judges_groups
 from knickpoint.detect.local_levels import NEAR
-from knickpoint.model.alert import Alert, AlertDirection, DriftReference
+from knickpoint.model.alert import Alert, AlertDirection
+from knickpoint.model.quantity_text import reference_text
 from knickpoint.model.regression import Direction, Sighting
 from knickpoint.model.settlement import FindingKind
 from knickpoint.watch.detection.alert_filter import Filter
@@ -62,7 +63,7 @@ def refusal(alert: Alert, sighting: Sighting) -> Refusal | None:
         max(alert.minimum_effect, least_drift(alert)) if sighting.kind is FindingKind.DRIFT else alert.minimum_effect
     )
     if effect < least:
-        over = " over the best level before it" if alert.since is DriftReference.BEST else ""
+        over = f" over {reference_text(alert.since)}" if _is_compared(alert, sighting) else ""
         reason = f"the effect {effect:.3%}{over} is below the alert's minimum of {least:.3%}"
         return Refusal(Filter.MINIMUM_EFFECT, reason)
     if abs(numbers.size) < alert.minimum_change:
@@ -71,12 +72,17 @@ def refusal(alert: Alert, sighting: Sighting) -> Refusal | None:
     return None
 
 
+def _is_compared(alert: Alert, sighting: Sighting) -> bool:
+    """Return whether it counts how far a drift lies from what the alert compares drifts with, not how far it moved."""
+    return sighting.numbers.reference == alert.since and not math.isnan(sighting.numbers.over_reference)
+
+
 def _effect(alert: Alert, sighting: Sighting) -> float:
-    """Return the size that counts: of a drift that got worse it may be how far it lies from the best level before it."""
-    worse = sighting.kind is FindingKind.DRIFT and sighting.direction is Direction.REGRESSION
-    if worse and alert.since is DriftReference.BEST and not math.isnan(sighting.since_best):
-        return abs(sighting.since_best)
-    return abs(sighting.numbers.relative_size)
+    """Return the size that counts; what lies on the other side of its reference than it moves to has none."""
+    numbers = sighting.numbers
+    if not _is_compared(alert, sighting):
+        return abs(numbers.relative_size)
+    return max(0.0, numbers.over_reference * math.copysign(1, numbers.size))
 
 
 def moved_together(

@@ -29,6 +29,7 @@ from knickpoint.watch.detection.alert_window import (
 from knickpoint.watch.detection.clusters import GroupClusters, GroupDetection
 from knickpoint.watch.detection.commit_values import read_commit_values, sample_digests, with_commit_values
 from knickpoint.watch.detection.digests import Digester, content_digests, group_digest
+from knickpoint.watch.detection.drift_references import DriftReference
 from knickpoint.watch.detection.method_parameters import method_parameters
 from knickpoint.watch.detection.settlement import settle_by_count
 from knickpoint.watch.detection.shards import SettledSteps, Shard
@@ -140,12 +141,16 @@ class JudgedRows:
 
 @dataclass(frozen=True, slots=True)
 class AlertsOnLine:
-    """Alerts that share a detection, and the line that they detect on; the first alert says how."""
+    """Alerts that share a detection, and the line that they detect on; the first alert says how.
+
+    They compare drifts with ``reference``, None for their start.
+    """
 
     alerts: Sequence[Alert]
     line: Line
     lines: Lines
     digesters: Sequence[Digester]
+    reference: DriftReference | None
 
     @property
     def alert(self) -> Alert:
@@ -185,7 +190,13 @@ class AlertsOnLine:
         sightings = {
             row: tuple(
                 sightings_of(
-                    self.alert.name, frame, rows.first + row, found.steps, self.lines, settlements=found.settlements
+                    self.alert.name,
+                    frame,
+                    rows.first + row,
+                    found.steps,
+                    self.lines,
+                    settlements=found.settlements,
+                    reference=self.reference,
                 )
             )
             for row, found in enumerate(detected)

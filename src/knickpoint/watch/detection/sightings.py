@@ -10,10 +10,11 @@ from typing import Final
 from knickpoint.detect.local_levels import LocalChange, local_changes
 from knickpoint.detect.patterns.drift.findings import OVER_HIGHEST, OVER_LOWEST
 from knickpoint.model.frame import Frame, Trace
-from knickpoint.model.regression import Condition, Sighting, StepNumbers, SuspectRange, direction_of
+from knickpoint.model.regression import Condition, Direction, Sighting, StepNumbers, SuspectRange, direction_of
 from knickpoint.model.settlement import FindingKind, Settlement
 from knickpoint.model.step import StableRegion, Step
 from knickpoint.model.unit import Better
+from knickpoint.watch.detection.drift_references import BEFORE_DRIFT, DriftReference, over_reference
 from knickpoint.watch.detection.recovery import conditions
 from knickpoint.watch.lines import Lines
 
@@ -29,17 +30,58 @@ def location_interval(step: Step) -> int:
 
 
 def sightings_of(
-    alert: str, frame: Frame, row: int, steps: Sequence[Step], lines: Lines, *, settlements: Sequence[Settlement]
+    alert: str,
+    frame: Frame,
+    row: int,
+    steps: Sequence[Step],
+    lines: Lines,
+    *,
+    settlements: Sequence[Settlement],
+    reference: DriftReference | None = None,
 ) -> list[Sighting]:
     """Return the ``steps`` of the trace in a ``row`` of ``frame`` as sightings of ``alert``, in their order.
 
-    The indices of the steps are columns of ``frame``. ``settlements`` has one for each step.
+    The indices of the steps are columns of ``frame``. ``settlements`` has one for each step. Drifts are compared with
+    ``reference``, where it applies to them.
     """
     changes = local_changes(frame.values[row], steps)
-    return [
+    found = [
         _sighting(alert, frame, row, lines, step=step, settlement=settlement, change=change, condition=condition)
         for step, settlement, change, condition in zip(steps, settlements, changes, conditions(changes), strict=True)
     ]
+    if reference is None:
+        return found
+    return [
+        _compared(sighting, reference, _over(frame, row, steps, changes, index, reference=reference))
+        for index, sighting in enumerate(found)
+    ]
+
+
+def _compared(sighting: Sighting, reference: DriftReference, over: float) -> Sighting:
+    """Return ``sighting`` with how far it lies from ``reference``, as it is where that is unknown."""
+    if math.isnan(over):
+        return sighting
+    return replace(sighting, numbers=replace(sighting.numbers, reference=reference.text, over_reference=over))
+
+
+def _over(
+    frame: Frame,
+    row: int,
+    steps: Sequence[Step],
+    changes: Sequence[LocalChange],
+    index: int,
+    *,
+    reference: DriftReference,
+) -> float:
+    """Return how far the end of the step at ``index`` lies from ``reference``, nan where it is compared with its start."""
+    step = steps[index]
+    if step.kind is not FindingKind.DRIFT:
+        return math.nan
+    if reference.position != BEFORE_DRIFT:
+        return over_reference(frame.values[row], steps, changes, index, reference.position - frame.first)
+    better = frame.traces[row].better
+    worse = direction_of(changes[index].size, better) is Direction.REGRESSION
+    return _since_best(step, better) if worse else math.nan
 
 
 def _sighting(
@@ -82,7 +124,6 @@ def _sighting(
         condition=condition,
         kind=step.kind,
         settlement=settlement,
-        since_best=_since_best(step, trace.better),
     )
 
 
@@ -94,8 +135,7 @@ def _better(step: Step, trace: Trace) -> Better:
 def _since_best(step: Step, better: Better) -> float:
     """Return how far the end of a drift lies from the best level before it, nan where that is unknown."""
     name = OVER_HIGHEST if better is Better.HIGHER else OVER_LOWEST
-    known = step.kind is FindingKind.DRIFT and better is not Better.UNKNOWN
-    return next((check.value for check in step.evidence if known and check.name == name), math.nan)
+    return next((check.value for check in step.evidence if check.name == name), math.nan)
 
 
 def _at_slots(region: StableRegion, frame: Frame) -> StableRegion:

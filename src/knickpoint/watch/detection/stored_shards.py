@@ -22,6 +22,7 @@ from knickpoint.store.traces.trace_chunks import CHUNK
 from knickpoint.version import __version__
 from knickpoint.watch.detection.clusters import detect_group
 from knickpoint.watch.detection.digests import Digester
+from knickpoint.watch.detection.drift_references import DriftReference
 from knickpoint.watch.detection.judged_rows import AlertsOnLine, JudgedRows, cut_rows
 from knickpoint.watch.detection.shards import detect_shard
 from knickpoint.watch.lines import Lines
@@ -42,7 +43,7 @@ _MANY_CHUNKS: Final = 16
 class StoredShard:
     """Traces of a store, by id, and the alerts that judge them on ``lines[0]``; the other lines are its bases, in order.
 
-    ``version`` is that of the program that asks.
+    Drifts are compared with ``drifts_since``, with their start for None. ``version`` is that of the program that asks.
     """
 
     store: StoreReference
@@ -52,6 +53,7 @@ class StoredShard:
     trace_ids: NDArray[np.int64]
     threads: int | None
     version: str = __version__
+    drifts_since: DriftReference | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,4 +130,4 @@ def _opened(shard: StoredShard) -> tuple[Store, AlertsOnLine] | UnreadStore:
         return UnreadStore(str(error))
     line = shard.lines[0]
     lines = Lines(store, line.repository, read=shard.lines)
-    return store, AlertsOnLine(shard.alerts, line, lines, shard.digesters)
+    return store, AlertsOnLine(shard.alerts, line, lines, shard.digesters, shard.drifts_since)

@@ -22,6 +22,7 @@ from knickpoint.store import Store, StoreReference
 from knickpoint.watch.detection.clusters import detect_group, group_ids
 from knickpoint.watch.detection.commit_values import block_bytes
 from knickpoint.watch.detection.digests import Digester
+from knickpoint.watch.detection.drift_references import find_reference
 from knickpoint.watch.detection.judged_rows import (
     AlertsOnLine,
     JudgedRows,
@@ -62,7 +63,13 @@ def detection_key(alert: Alert) -> Hashable:
     """
     if judges_groups(alert.method) or alert.window:
         return alert.name
-    return (alert.method, tuple(sorted(method_parameters(alert).items())), alert.settle_rule, alert.samples)
+    return (
+        alert.method,
+        tuple(sorted(method_parameters(alert).items())),
+        alert.settle_rule,
+        alert.samples,
+        alert.since,
+    )
 
 
 def detect_traces(
@@ -72,9 +79,10 @@ def detect_traces(
 
     The alerts have one :func:`detection_key`, so that one detection serves all of them. Traces come in their order, those
     of methods that judge groups in the order of the groups; where some workers cannot read the store, the traces that they
-    were given come at the end. Errors are those of :func:`knickpoint.detect.find_steps_many`.
+    were given come at the end. Errors are those of :func:`knickpoint.detect.find_steps_many` and :func:`.find_reference`.
     """
-    context = AlertsOnLine(alerts, line, lines, [Digester(alert, line, lines) for alert in alerts])
+    digesters = [Digester(alert, line, lines) for alert in alerts]
+    context = AlertsOnLine(alerts, line, lines, digesters, find_reference(alerts[0], line, lines))
     if judges_groups(context.alert.method):
         yield from _detect_together(store, context, trace_ids, runner)
         return
@@ -94,7 +102,15 @@ def _detect_together(
     if reference is not None:
         lines = context.lines.with_bases(context.line)
         shards = (
-            StoredShard(reference, context.alerts, lines, context.digesters, np.array(ids, dtype=np.int64), None)
+            StoredShard(
+                reference,
+                context.alerts,
+                lines,
+                context.digesters,
+                np.array(ids, dtype=np.int64),
+                None,
+                drifts_since=context.reference,
+            )
             for ids in groups
         )
         judged = runner.map(judge_stored_group, shards)
@@ -140,7 +156,15 @@ def _detect_stored(
                     unread.append(part)
                     continue
                 under_way.append(part)
-                yield StoredShard(reference, context.alerts, lines, context.digesters, part, runner.cores or None)
+                yield StoredShard(
+                    reference,
+                    context.alerts,
+                    lines,
+                    context.digesters,
+                    part,
+                    runner.cores or None,
+                    drifts_since=context.reference,
+                )
 
     for judged in runner.map(judge_stored_shard, shards()):
         ids = under_way.popleft()

@@ -26,7 +26,8 @@ from knickpoint.model.query import parse_query
 from knickpoint.model.regression import ChangePoint, Sighting
 from knickpoint.model.step import Candidate, Detection
 from knickpoint.store import Store
-from knickpoint.watch.alert_validation import reason_against
+from knickpoint.watch.alert_validation import missing_reference, reason_against, reason_of
+from knickpoint.watch.detection.drift_references import find_reference
 from knickpoint.watch.detection.filters import refusal
 from knickpoint.watch.detection.settlement import evidence_of
 from knickpoint.watch.detection.sightings import sightings_of
@@ -71,8 +72,8 @@ def find_trace_in(store: Store, trace: int | str) -> tuple[Repository, Trace]:
     )
 
 
-def _not_watched(alert: Alert, repository: Repository, trace: Trace) -> str:
-    failure = reason_against(alert, ())
+def _not_watched(alert: Alert, lines: Lines, trace: Trace) -> str:
+    failure, repository = reason_against(alert, ()) or reason_of(missing_reference(alert, lines)), lines.repository
     if failure:
         return f"the alert cannot run: {failure}"
     if alert.repository not in {"", repository.name}:
@@ -116,7 +117,7 @@ class _Subject:
         return {found.slot: found for found in self.store.commits.get(self.lines.repository, wanted)}
 
     def explain(self, alert: Alert) -> AlertExplanation:
-        reason = _not_watched(alert, self.lines.repository, self.trace)
+        reason = _not_watched(alert, self.lines, self.trace)
         line = self.lines.line(alert.line)
         if reason:
             return AlertExplanation(alert, line.name, reason)
@@ -213,7 +214,15 @@ class _Subject:
             sighting
             for step, sighting in zip(
                 detection.steps,
-                sightings_of(alert.name, frame, 0, detection.steps, self.lines, settlements=judged.settlements),
+                sightings_of(
+                    alert.name,
+                    frame,
+                    0,
+                    detection.steps,
+                    self.lines,
+                    settlements=judged.settlements,
+                    reference=find_reference(alert, self.lines.line(alert.line), self.lines),
+                ),
                 strict=True,
             )
             if step.index in chosen

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from knickpoint.cli.commands.explain.noise import noise_sentences
 from knickpoint.cli.commands.explain.numbers import cluster_lines
 from knickpoint.cli.output import percent
+from knickpoint.model.alert import SINCE_START
 from knickpoint.model.params import decode_key
 from knickpoint.model.plain_text import counted
 from knickpoint.model.quantity_text import (
@@ -17,6 +18,8 @@ from knickpoint.model.quantity_text import (
     interval_text,
     levels_text,
     number_text,
+    over_text,
+    reference_text,
     trace_name,
     value_text,
 )
@@ -54,7 +57,7 @@ def explanation_lines(explanation: Explanation) -> Iterator[str]:
 
 def _alert(explanation: Explanation, explained: AlertExplanation) -> Iterator[str]:
     if explained.reason:
-        yield f"This alert does not judge the trace: {explained.reason}."
+        yield f"This alert does not judge the trace: {explained.reason.rstrip('.')}."
         return
     if explained.detection is None:
         yield from cluster_lines(explained)
@@ -112,6 +115,11 @@ def _of_step(explanation: Explanation, explained: AlertExplanation, step: Explai
     drifts = step.sighting.kind is FindingKind.DRIFT
     verb = "has drifted and is" if drifts else "is"
     yield f"{_name(explanation)} {verb} {moved} since {_commit(step.commit)}: {levels} ({percent(numbers.relative_size)})."
+    over = over_text(numbers.over_reference, numbers.reference)
+    if over:
+        yield f"Its end is {over}, which the alert compares drifts with."
+    elif drifts and explained.alert.since != SINCE_START:
+        yield f"It is compared with its start: {reference_text(explained.alert.since)} says nothing about this drift."
     if numbers.deviation > 0:
         ratio = number_text(abs(numbers.size) / numbers.deviation, 2)
         between = interval_text(numbers.before_level, numbers.low, numbers.high, unit)

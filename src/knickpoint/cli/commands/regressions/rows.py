@@ -67,6 +67,7 @@ _TEXT_COLUMNS: Final = {
 DETAILS = (
     *(Column(name) for name in ("author", "repository", "line", "previous_commit", "date", "unit")),
     *(Column(name) for name in ("before_level", "after_level", "deviation", "low", "high", "sign")),
+    *(Column(name) for name in ("reference", "over_reference")),
     *(Column(f"{side}_{name}") for side in ("before", "after") for name in ("mean", "median", "count")),
     *(
         Column(name)
@@ -168,6 +169,8 @@ def _row(repository: Repository, regression: Regression, point: ChangePoint, kno
         "low": numbers.low,
         "high": numbers.high,
         "sign": numbers.sign,
+        "reference": numbers.reference,
+        "over_reference": numbers.over_reference,
         "hazard": numbers.hazard,
         "score": numbers.score,
         "p_value": numbers.p_value,
