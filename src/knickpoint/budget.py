@@ -1,4 +1,4 @@
-"""Bound what one request may cost: the seconds that it works, and the values that it reads at a time.
+"""Bound what one request may cost: the seconds that it works, and the values that it reads at a time; or abandon it.
 
 The server gives each request a :class:`Budget`. Whatever works for the request calls :func:`check_time` between blocks of
 work, and :func:`check_values` before it reads a matrix. The budget is a context variable: no function between the request
@@ -12,12 +12,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from threading import Event
 
-from knickpoint.model.errors import DeadlineError, InputError
+from knickpoint.model.errors import AbandonedError, DeadlineError, InputError
 
 __all__ = [
     "Budget",
+    "abandon",
     "check_time",
     "check_values",
     "deadline_error",
@@ -35,11 +37,13 @@ class Budget:
         seconds: how long it may work.
         values: values (traces times commits) that it may read at a time.
         deadline: when its time is up, by the monotonic clock.
+        abandoned: set when nobody waits for the answer any more.
     """
 
     seconds: float
     values: int
     deadline: float
+    abandoned: Event = field(default_factory=Event, compare=False)
 
     @classmethod
     def begin(cls, seconds: float, values: int) -> Budget:
@@ -60,6 +64,13 @@ def spending(budget: Budget) -> Iterator[None]:
         _BUDGET.reset(token)
 
 
+def abandon() -> None:
+    """Let the work of the present request end at its next :func:`check_time`, in whichever thread it is."""
+    budget = _BUDGET.get()
+    if budget is not None:
+        budget.abandoned.set()
+
+
 def remaining_seconds() -> float | None:
     """Return how long the present request may still work, at least 0; None where there is no budget."""
     budget = _BUDGET.get()
@@ -73,11 +84,15 @@ def largest_read() -> int | None:
 
 
 def check_time() -> None:
-    """Stop the work of a request whose time is up.
+    """Stop the work of a request whose time is up, or that was abandoned.
 
     Raises:
+        AbandonedError: nobody waits for the answer.
         DeadlineError: the time is up.
     """
+    budget = _BUDGET.get()
+    if budget is not None and budget.abandoned.is_set():
+        raise AbandonedError("nobody waits for the answer any more", remedy="Send the request again.")
     if remaining_seconds() == 0.0:
         raise deadline_error()
 

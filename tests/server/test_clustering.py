@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
+from fastapi import FastAPI
+from starlette.types import Message, Scope
 from tests.server.client import Client, error_of
 from tests.watch.clustered import LATE, LATER, SOON, SOONER, generated
 
@@ -12,8 +16,13 @@ URL = "/api/v1/clustering"
 
 
 @pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Client:
-    return Client(create_app(generated(tmp_path_factory.mktemp("clustered"))))
+def app(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
+    return create_app(generated(tmp_path_factory.mktemp("clustered")))
+
+
+@pytest.fixture
+def client(app: FastAPI) -> Client:
+    return Client(app)
 
 
 def test_the_strongest_step_comes_first_with_its_commit_and_what_its_traces_share(client: Client) -> None:
@@ -43,3 +52,22 @@ def test_what_cannot_be_clustered_is_refused(client: Client, params: dict[str, o
     answer = client.get(URL, params=params)
     assert answer.status_code in {400, 422}
     assert where in str(error_of(answer))
+
+
+def test_the_work_ends_when_whoever_asked_has_gone(app: FastAPI) -> None:
+    sent: list[Message] = []
+    arriving: list[Message] = [{"type": "http.request", "body": b"", "more_body": False}]
+
+    async def receive() -> Message:
+        return arriving.pop() if arriving else {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope: Scope = {
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "GET", "scheme": "http",
+        "path": URL, "raw_path": URL.encode(), "query_string": b"k=3", "headers": [(b"host", b"127.0.0.1")],
+        "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 80), "root_path": "",
+    }  # fmt: skip
+    asyncio.run(app(scope, receive, send))
+    assert sent[0]["status"] == 499

@@ -19,12 +19,14 @@
     │   ├── NotSignedInError  the caller is not known: no sign-in, no token, or one that is not valid
     │   └── ForbiddenError    the caller is known, and lacks the permission
     ├── ServiceError          a port, a server or a network peer fails
-    └── DeadlineError         the work for a request takes longer than it may
+    ├── DeadlineError         the work for a request takes longer than it may
+    └── AbandonedError        whoever asked for the work does not wait for the answer any more
 """
 
 from __future__ import annotations
 
 __all__ = [
+    "AbandonedError",
     "AbsentError",
     "AccessError",
     "AddressError",
@@ -130,3 +132,7 @@ class ServiceError(KnickpointError):
 
 class DeadlineError(KnickpointError):
     """The work for a request takes longer than it may."""
+
+
+class AbandonedError(KnickpointError):
+    """Whoever asked for the work does not wait for the answer any more."""

@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import compile_path
 
 from knickpoint.model.errors import (
+    AbandonedError,
     AbsentError,
     BusyError,
     DeadlineError,
@@ -58,6 +59,7 @@ _CODES: Final[tuple[tuple[type[KnickpointError], int], ...]] = (
     (TooManyRequestsError, 429),
     (OverloadedError, 503),
     (DeadlineError, 503),
+    (AbandonedError, 499),
     (UnknownError, 404),
     (AbsentError, 404),
     (HistoryError, 404),

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from knickpoint.budget import check_time
 from knickpoint.detect import find_clusters
 from knickpoint.model.cluster import Cluster
 from knickpoint.model.commit import Line
@@ -88,6 +89,7 @@ def cluster_traces(
 
     Raises:
         InputError: there are too many values, a position is beyond the line, or a rule is out of its range.
+        AbandonedError: the request that it works for was abandoned.
     """
     if not line.slots or not ids.size:
         return Clustering((), (), 0)
@@ -117,7 +119,10 @@ def _best_of(frame: Frame, rules: ClusteringRules, *, starts: int) -> list[Clust
 
     k-means ends where no trace is nearer to another centroid, which may be a poor grouping when there are few clusters.
     """
-    found = [find_clusters(frame, None, seed=seed, **rules.parameters) for seed in range(starts)]
+    found = []
+    for seed in range(starts):
+        check_time()  # a person may have cancelled
+        found.append(find_clusters(frame, None, seed=seed, **rules.parameters))
     return min(found, key=lambda clusters: sum(float(np.square(each.distances).sum()) for each in clusters))
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 
+from knickpoint.server.abandoned_requests import while_waited_for
 from knickpoint.server.answers.clusterings import ClusteringRequest, cluster_query
 from knickpoint.server.routes.dependencies import MOST, LineName, RepositoryName, Visible
 from knickpoint.server.schemas.clusterings import ClusteringAnswer
@@ -17,8 +18,9 @@ router = APIRouter(tags=["traces"])
 
 
 @router.get("/clustering")
-def get_clustering(
+async def get_clustering(
     visible: Visible,
+    request: Request,
     *,
     repository: RepositoryName = "",
     line: LineName = "",
@@ -40,7 +42,7 @@ def get_clustering(
     """Group the traces of a query by their shape, and fit a step to each group, as an alert with the method `cluster` does.
 
     The strongest step comes first. Nothing is stored, and the same values give the same clusters. At most 5,000,000 values,
-    traces times commits, are clustered at a time.
+    traces times commits, are clustered at a time. The work ends when the connection is closed before the answer.
     """
-    rules = ClusteringRules(k, interesting, skia)
-    return cluster_query(visible, ClusteringRequest(repository, line, query, first, last, commits, rules))
+    wanted = ClusteringRequest(repository, line, query, first, last, commits, ClusteringRules(k, interesting, skia))
+    return await while_waited_for(request, lambda: cluster_query(visible, wanted))
