@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Kinship", "ParamHistory", "group_by_params", "learn_kinship", "past_changes", "read_history"]
+__all__ = ["Kinship", "ParamHistory", "PastChanges", "group_by_params", "learn_kinship", "past_changes", "read_history"]
 
 _SPAN: Final = 5
 """Commits over which steps of several traces can be one change."""
