@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -36,6 +37,20 @@ def test_a_rejected_place_is_explained_by_the_check_that_it_failed(knick: Knick)
     assert found[3].startswith("It rejected this one: the chance of a change is ")
     assert found[4].startswith("It would count if this held: log-odds of a change is at least -0.1559 (it is ")
     assert len(found) == 5
+
+
+@pytest.mark.usefixtures("judged")
+def test_a_commit_beside_a_change_is_told_from_it(knick: Knick) -> None:
+    rows = json.loads(knick("query", "benchmark=parse_csv", "--format", "json").output)
+    commits = [row["commit"] for row in rows]
+    (place,) = [number for number, commit in enumerate(commits) if commit.startswith("55af290088")]
+    beside, what, *_ = sentences(knick("explain", "benchmark=parse_csv", "--at", commits[place - 2]).output)
+    assert beside.startswith(f"At {commits[place - 2][:10]} (")
+    assert "there is no change" in beside
+    assert beside.endswith(
+        "The nearest one is 2 measured commits away, at 55af290088 (Allow commas inside quoted fields)."
+    )
+    assert what.startswith("parse_csv is 29 % slower since 55af290088")
 
 
 @pytest.mark.usefixtures("judged")

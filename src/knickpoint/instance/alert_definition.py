@@ -237,14 +237,15 @@ def _differences(before: Alert | None, after: Alert) -> str:
     return ", ".join(f"{key} = {value!r}" for key, value in changed.items()) or "defaults"
 
 
-def alert_problem(instance: Instance, alert: Alert, repositories: Sequence[str]) -> str:
+def alert_problem(instance: Instance, alert: Alert, known: Sequence[Lines]) -> str:
     """Return what is wrong with an alert that is in force, "" for nothing: why it cannot run, or whom it cannot reach.
 
-    ``repositories`` are the names of those with results.
+    ``known`` are the repositories with results that count.
     """
     from knickpoint.watch.alert_validation import check_references, reason_against, reason_of, unknown_reference
 
-    reason = reason_against(alert, repositories) or reason_of(unknown_reference(alert, _known_lines(instance)))
+    repositories = [lines.repository.name for lines in known]
+    reason = reason_against(alert, repositories) or reason_of(unknown_reference(alert, known))
     if reason:
         return reason
     try:

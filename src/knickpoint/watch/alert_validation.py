@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.detect import METHODS, MethodKind, explain_jointly, find_clusters, find_steps, load_method
-from knickpoint.model.alert import Alert, is_day
+from knickpoint.model.alert import SINCE_BEST, SINCE_START, Alert, is_day
 from knickpoint.model.errors import ConfigError, InputError
 from knickpoint.model.query import parse_query
 from knickpoint.watch.detection.cluster_windows import narrowest
@@ -178,6 +178,8 @@ def _check_since(alert: Alert, where: str) -> None:
 
 def missing_reference(alert: Alert, lines: Lines) -> ConfigError | None:
     """Return why ``alert`` cannot compare drifts in the repository of ``lines``, None where it can, or does not watch it."""
+    if alert.since in {SINCE_START, SINCE_BEST}:
+        return None  # asks the store nothing
     if alert.repository not in {"", lines.repository.name} or not lines.default.slots:
         return None
     try:

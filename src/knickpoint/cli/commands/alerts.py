@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from knickpoint.model.alert import Alert
     from knickpoint.watch.alert_config.applied_alerts import AlertDifference
     from knickpoint.watch.alert_config.finding_preview import Preview
+    from knickpoint.watch.lines import Lines
 
 __all__ = ["command"]
 
@@ -92,18 +93,19 @@ def list_(instance: str | None, output: OutputFormat) -> None:
     """
     from knickpoint.instance.alert_sources import sourced_alerts
     from knickpoint.watch.alert_config.applied_alerts import compare_alerts
+    from knickpoint.watch.lines import Lines
 
     with open_chosen_instance(instance) as opened:
         known = {each.name: each.change.value for each in compare_alerts(opened.store, opened.alerts)}
-        repositories = [repository.name for repository in opened.store.commits.repositories()]
-        rows = [_row(opened, each, known, repositories) for each in sourced_alerts(opened.config, opened.store)]
+        lines = [Lines(opened.store, repository) for repository in opened.store.commits.repositories()]
+        rows = [_row(opened, each, known, lines) for each in sourced_alerts(opened.config, opened.store)]
         failed = [each for each in opened.store.findings.alert_definitions.files().values() if each.failure]
     show(_LIST if output is OutputFormat.TEXT else _LIST + _LIST_DETAILS, rows, output)
     for file in failed:
         click.echo(f"{file.path} of {file.repository} at {file.failed_at[:10]}: {file.failure}", err=True)
 
 
-def _row(opened: Instance, each: SourcedAlert, changes: Mapping[str, str], repositories: Sequence[str]) -> Row:
+def _row(opened: Instance, each: SourcedAlert, changes: Mapping[str, str], lines: Sequence[Lines]) -> Row:
     from knickpoint.instance.alert_definition import alert_problem
 
     alert = each.alert
@@ -124,7 +126,7 @@ def _row(opened: Instance, each: SourcedAlert, changes: Mapping[str, str], repos
         "source": each.source.value,
         "place": each.place,
         "state": "shadowed" if each.shadowed else "applied" if change == "unchanged" else change,
-        "failure": alert_problem(opened, alert, repositories),
+        "failure": alert_problem(opened, alert, lines),
     }
 
 

@@ -16,6 +16,7 @@ from knickpoint.server.schemas.health import AlertAnswer, HealthAnswer, NoticeAn
 from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.store.events.workers import WorkerState
 from knickpoint.watch.alert_config.alert_health import newest_runs
+from knickpoint.watch.lines import Lines
 
 __all__ = ["State", "list_alerts", "list_notices", "list_workers", "read_health"]
 
@@ -39,7 +40,7 @@ def list_alerts(instance: Instance, visible: VisibleRepositories) -> list[AlertA
     A run over repositories that the caller may not read gives neither its reason nor its size.
     """
     known = visible.all()
-    repositories = [repository.name for repository in known]
+    lines = [Lines(instance.store, repository) for repository in known]
     answers = []
     sources = {each.alert.name: each for each in sourced_alerts(instance.config, instance.store) if not each.shadowed}
     alerts = sorted(visible_alerts(instance, visible), key=lambda alert: alert.name)
@@ -57,7 +58,7 @@ def list_alerts(instance: Instance, visible: VisibleRepositories) -> list[AlertA
                 direction=alert.direction.value,
                 source=sources[alert.name].source,
                 place=sources[alert.name].place,
-                failure=alert_problem(instance, alert, repositories) or failure,
+                failure=alert_problem(instance, alert, lines) or failure,
                 last_run=run.started if run else None,
                 seconds=whole.seconds if whole else None,
                 traces=whole.traces if whole else None,

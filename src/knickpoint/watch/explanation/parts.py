@@ -44,7 +44,8 @@ class ExplainedStep:
     ``reason`` says why the alert did not report it, "" where it did. ``point`` is its change point, None without one
     (refused, or the alert has not run since the data changed). ``evidence`` weighs the values since the step against those
     before it, which settles it while few values follow, and says what samples its levels rest on, where the alert judges them.
-    ``machine`` says what changed about the machine there, "" if nothing did.
+    ``machine`` says what changed about the machine there, "" if nothing did. ``distance`` counts the measured commits from the
+    commit that was asked for to its range, 0 where that is inside or none was.
     """
 
     sighting: Sighting
@@ -53,6 +54,7 @@ class ExplainedStep:
     point: ChangePoint | None
     evidence: tuple[Check, ...]
     machine: str = ""
+    distance: int = 0
 
 
 @dataclass(frozen=True, slots=True)

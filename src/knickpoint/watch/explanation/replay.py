@@ -94,12 +94,17 @@ def _note(cluster: KeptCluster, member: KeptMember) -> str:
     return f"member {member.rank} of {name}, {joined} in run {member.run}"
 
 
+def _distance(measured: NDArray[np.int64], at: int | None, previous: int, position: int) -> int:
+    """Return how many measured commits lie between ``at`` and a step in (previous, position], 0 where its range holds ``at``."""
+    if at is None or previous < at <= position:
+        return 0
+    ranks = np.searchsorted(measured, [at, position])
+    return abs(int(ranks[0]) - int(ranks[1]))
+
+
 def _near(measured: NDArray[np.int64], at: int | None, previous: int, position: int) -> bool:
     """Return whether a step in (previous, position] is asked for: the range holds ``at``, or is near to it."""
-    if at is None or previous < at <= position:
-        return True
-    ranks = np.searchsorted(measured, [at, position])
-    return bool(abs(int(ranks[0]) - int(ranks[1])) <= REACH)
+    return _distance(measured, at, previous, position) <= REACH
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +244,7 @@ class _Subject:
                     *(sample_evidence(step, judged.commits) if judged.commits else ()),
                 ),
                 self._machine(sighting),
+                _distance(measured, at, step.previous, step.index),
             )
             for step, sighting in zip(steps, sightings, strict=True)
         )

@@ -63,9 +63,12 @@ def _alert(explanation: Explanation, explained: AlertExplanation) -> Iterator[st
         yield from cluster_lines(explained)
         return
     reported = [step for step in explained.steps if not step.reason]
-    chosen = (reported or list(explained.steps))[-1:]
+    # The newest one, or the one at the commit that is asked for; else the nearest one to it.
+    chosen = sorted(reversed(reported or explained.steps), key=lambda step: step.distance)[:1]
     rejected = [each for each in explained.candidates if not each.candidate.accepted]
     if chosen:
+        if chosen[0].distance and explanation.at:
+            yield from _of_elsewhere(explanation.at, rejected, chosen[0])
         yield from _of_step(explanation, explained, chosen[0])
         yield from _others(explained, chosen[0])
     elif rejected:
@@ -186,6 +189,16 @@ def _what_if(explained: AlertExplanation, step: ExplainedStep, before: str) -> s
             f" values near {before} would take it back."
         )
     return f"Values near {before} again would mark it as recovered; only other results before or at the change take it back."
+
+
+def _of_elsewhere(at: SlottedCommit, rejected: Sequence[ExplainedCandidate], step: ExplainedStep) -> Iterator[str]:
+    """Yield that there is no change ``at`` a commit, and why a place there was rejected; the ``step`` is near."""
+    here = next((each.candidate.reason for each in rejected if each.commit.slot == at.slot), "")
+    why = f"the place was rejected: {here}" if here else "nothing there was looked at"
+    yield (
+        f"At {_commit(at)} there is no change ({why})."
+        f" The nearest one is {counted(step.distance, 'measured commit')} away, at {_commit(step.commit)}."
+    )
 
 
 def _others(explained: AlertExplanation, chosen: ExplainedStep) -> Iterator[str]:
