@@ -64,13 +64,13 @@ def _alert(explanation: Explanation, explained: AlertExplanation) -> Iterator[st
         return
     reported = [step for step in explained.steps if not step.reason]
     # The newest one, or the one at the commit that is asked for; else the nearest one to it.
-    chosen = sorted(reversed(reported or explained.steps), key=lambda step: step.distance)[:1]
+    chosen = min(reversed(reported or explained.steps), key=lambda step: step.distance, default=None)
     rejected = [each for each in explained.candidates if not each.candidate.accepted]
     if chosen:
-        if chosen[0].distance and explanation.at:
-            yield from _of_elsewhere(explanation.at, rejected, chosen[0])
-        yield from _of_step(explanation, explained, chosen[0])
-        yield from _others(explained, chosen[0])
+        if chosen.distance and explanation.at:
+            yield from _of_elsewhere(explanation.at, rejected, chosen)
+        yield from _of_step(explanation, explained, chosen)
+        yield from _others(explained, chosen)
     elif rejected:
         yield from _of_candidate(explanation, explained, max(rejected, key=_nearness))
     else:
