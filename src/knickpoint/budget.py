@@ -37,7 +37,7 @@ class Budget:
         seconds: how long it may work.
         values: values (traces times commits) that it may read at a time.
         deadline: when its time is up, by the monotonic clock.
-        abandoned: set when nobody waits for the answer any more.
+        abandoned: set when the client no longer waits for the answer.
     """
 
     seconds: float
