@@ -210,6 +210,25 @@ def test_a_report_that_cannot_be_written_is_refused(
     assert (ran.code, ran.output) == (2, "")
 
 
+def test_files_without_a_result_are_an_error_and_not_too_few_data(knick: Knick, project: Project) -> None:
+    ran = knick("check", project.write("empty.csv", project.patch, {}))
+    assert (ran.code, ran.output) == (2, "")
+    assert "empty.csv: no file holds any result, so there is nothing to judge" in ran.errors
+
+
+def test_a_part_of_a_suite_may_be_empty_and_says_so(knick: Knick, project: Project) -> None:
+    ran = knick("check", "--partial", project.write("empty.csv", project.patch, {}))
+    assert ran.code == 3
+    assert "empty.csv: the file holds no results" in ran.errors
+
+
+def test_a_folder_of_new_results_is_called_a_folder(knick: Knick, project: Project) -> None:
+    project.repository.directory.joinpath("results").mkdir()
+    ran = knick("check", "results")
+    assert ran.code == 2
+    assert "results: this is a folder, and new results are files. Name them, as in results/*.json." in ran.errors
+
+
 def test_another_base_is_taken_by_name(knick: Knick, project: Project) -> None:
     new = project.write("new.csv", project.patch, values(400.0))
     assert (knick("check", new, "--base", "main").code, knick("check", new, "--base", "HEAD~1").code) == (1, 0)

@@ -86,6 +86,32 @@ def test_a_detached_head_among_unusual_branches_asks_for_a_setting(new_repositor
         Git.at(made.directory).default_branch()
 
 
+def test_what_was_the_default_branch_stays_it_whatever_is_checked_out(new_repository: NewRepository) -> None:
+    made = new_repository("made")
+    made.commit()
+    made.git("branch", "--move", "develop")
+    made.switch("feature", new=True)
+    git = Git.at(made.directory)
+    assert (git.default_branch("develop"), git.default_branch()) == ("develop", "feature")
+
+
+def test_a_local_default_branch_may_be_renamed(new_repository: NewRepository) -> None:
+    made = new_repository("made")
+    made.commit()
+    made.git("branch", "--move", "stable")
+    assert Git.at(made.directory).default_branch("develop") == "stable"
+
+
+def test_a_commit_without_a_branch_is_not_called_no_commit(new_repository: NewRepository) -> None:
+    made = new_repository("made")
+    made.commit()
+    made.git("switch", "--quiet", "--detach")
+    made.git("branch", "--quiet", "-D", "main")
+    with pytest.raises(HistoryError, match="has a commit, and no branch") as raised:
+        Git.at(made.directory).default_branch()
+    assert "fetch-depth: 0" in raised.value.remedy
+
+
 def test_an_empty_repository_says_that_it_has_no_commits(new_repository: NewRepository) -> None:
     with pytest.raises(HistoryError, match="no commits yet"):
         Git.at(new_repository("empty").directory).default_branch()

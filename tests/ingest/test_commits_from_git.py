@@ -225,6 +225,23 @@ def test_a_shallow_checkout_does_not_shorten_the_line(lab: Lab, made: GitReposit
     assert lab.line("lib") == hashes
 
 
+def test_the_branch_that_a_ci_cloned_does_not_become_the_default_one(
+    lab: Lab, made: GitRepository, tmp_path: Path
+) -> None:
+    hashes = made.commits(3)
+    lab.take(lab.skia("a.json", hashes[2], sort=1))
+    made.switch("feature", new=True)
+    new = made.commit()
+    made.switch("main")
+    url = made.directory.as_uri()
+    made.git("clone", "--quiet", "--depth", "1", "--branch", "feature", url, str(tmp_path / "cut"))
+    lab.configure('[repositories.lib]\nlocation = "../cut"\n')
+    with pytest.raises(HistoryError, match="does not have the default branch 'main'") as raised:
+        lab.take(lab.skia("b.json", new, sort=2))
+    assert "fetch-depth: 0" in raised.value.remedy
+    assert lab.line("lib") == hashes
+
+
 def test_a_checkout_that_was_shallow_gets_its_past(lab: Lab, made: GitRepository, tmp_path: Path) -> None:
     hashes = made.commits(4)
     made.git("clone", "--quiet", "--depth=2", made.directory.as_uri(), str(tmp_path / "cut"))

@@ -228,6 +228,15 @@ def test_an_unreadable_folder_is_one_clear_line(lab: Lab, monkeypatch: pytest.Mo
     assert summary.lines()[0] == f"{folder}: not read: you may not read it. Give yourself the right to read it."
 
 
+def test_a_table_without_rows_is_not_called_the_same_content(lab: Lab) -> None:
+    path = lab.directory / "empty.csv"
+    path.write_text("benchmark,value,unit\n", encoding="utf-8")
+    lines = lab.take(path).lines()
+    assert lines[0] == f"{path}: nothing imported, it has no run"
+    assert "holds no results" in lines[1]
+    assert "the same content is in already" in lab.take(path).lines()[0]
+
+
 def test_an_empty_file_is_refused(lab: Lab) -> None:
     assert "the file is empty" in lab.take(lab.write("a.json", "")).lines()[0]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -174,14 +174,15 @@ class Git:
             tags[name.removeprefix("refs/tags/")] = peeled or named
         return tags
 
-    def default_branch(self) -> str:
-        """Return the name of the default branch.
+    def default_branch(self, known: str = "") -> str:
+        """Return the name of the default branch; ``known`` is what it was before, "" for the first time.
 
-        It is the one that the remote names; without a remote, the only one of main, master and trunk; else the branch
-        that is checked out.
+        It is the one that the remote names; without a remote, the only one of main, master and trunk; else the one that it
+        was before; else the branch that is checked out.
 
         Raises:
-            HistoryError: no commits, or a detached head without a usual branch.
+            HistoryError: no commits, a detached head without a usual branch, or a clone without the branch ``known`` that
+                does not say which one is the default: what a CI checked out to test must not take its place.
         """
         target = self._references.get("refs/remotes/origin/HEAD", "")
         if target.startswith("refs/remotes/origin/"):
@@ -189,8 +190,15 @@ class Git:
         names = self.branches()
         usual = [name for name in _USUAL_BRANCHES if name in names]
         bare = self.run("rev-parse", "--is-bare-repository").strip() == b"true"
-        if len(usual) == 1 and not bare:
-            return usual[0]
+        if not bare and (len(usual) == 1 or known in names):
+            return usual[0] if len(usual) == 1 else known
+        if known and not bare and (self.shallow or self._is_copy):
+            raise HistoryError(
+                f"the clone does not have the default branch {known!r}",
+                where=str(self.directory),
+                remedy=f"Fetch it, with fetch-depth: 0 (actions/checkout) or git fetch origin {known}:{known}; "
+                "if another branch is the default one now, set branch in the section of the repository in knickpoint.toml.",
+            )
         try:
             current = self.run("symbolic-ref", "--short", "HEAD").decode().strip()
         except HistoryError:
@@ -199,10 +207,30 @@ class Git:
             return current
         if usual or len(names) == 1:
             return usual[0] if usual else next(iter(names))
-        raise HistoryError(
-            "no branch of this repository is the default one" if names else "this repository has no commits yet",
-            where=str(self.directory),
-            remedy="Set branch in its section of knickpoint.toml." if names else "Commit something first.",
+        raise self._no_default_branch(names)
+
+    @property
+    def _is_copy(self) -> bool:
+        """Whether branches of a remote were fetched, so that what is checked out says nothing of the project."""
+        return any(name.startswith("refs/remotes/origin/") for name in self._references)
+
+    def _no_default_branch(self, names: Collection[str]) -> HistoryError:
+        """Return the error that says why none of the branches ``names`` is the default one."""
+        where = str(self.directory)
+        if names:
+            return HistoryError(
+                "no branch of this repository is the default one",
+                where=where,
+                remedy="Set branch in its section of knickpoint.toml.",
+            )
+        try:
+            self.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+        except HistoryError:
+            return HistoryError("this repository has no commits yet", where=where, remedy="Commit something first.")
+        return HistoryError(
+            "this repository has a commit, and no branch",
+            where=where,
+            remedy="Fetch the branches, with fetch-depth: 0 (actions/checkout) or git fetch origin main:main.",
         )
 
     def contains(self, tip: str, commit: str) -> bool:

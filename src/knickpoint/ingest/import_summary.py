@@ -93,7 +93,8 @@ class FileSummary:
             return "; ".join(parts)
         if self.same:
             return f"nothing new, {'its run is' if self.same == 1 else f'all {self.same} runs are'} in already"
-        return "nothing new, the same content is in already"
+        # Where the same content is in already, nothing is said about it a second time.
+        return "nothing imported, it has no run" if self.problems else "nothing new, the same content is in already"
 
     def _parts(self) -> list[str]:
         """Return what became of the runs and results of a file, empty where nothing is new."""
@@ -128,9 +129,7 @@ def unreadable_file(source: str, error: KnickpointError) -> FileSummary:
 
 
 def _problem(problem: Problem, source: str) -> str:
-    where = problem.where.removeprefix(source).lstrip(",: ")
-    text = f"{where}: {problem.message}" if where else problem.message
-    return f"{text.rstrip('.')}. {problem.remedy}" if problem.remedy else text
+    return replace(problem, where=problem.where.removeprefix(source).lstrip(",: ")).sentence
 
 
 def _count(number: int, noun: str) -> str:

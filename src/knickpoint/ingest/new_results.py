@@ -16,7 +16,7 @@ from knickpoint.ingest.naming_rules import NamingRules
 from knickpoint.ingest.results_file import ResultsFile
 from knickpoint.ingest.settings import Destination, IngestSettings
 from knickpoint.ingest.stages.read import ReadResults, read_results
-from knickpoint.model.errors import FormatError
+from knickpoint.model.errors import FormatError, InputError
 from knickpoint.model.report import Problem, RunReport
 
 __all__ = ["NewResults", "read_new_results", "read_uploaded_results"]
@@ -98,6 +98,10 @@ def read_uploaded_results(destination: Destination, data: bytes, *, name: str, r
 def _read_local(path: Path, context: FileContext, settings: IngestSettings) -> ReadResults:
     """Return what the file at ``path`` states."""
     megabytes = settings.largest_megabytes
+    if path.is_dir():
+        raise InputError(
+            "this is a folder, and new results are files", where=str(path), remedy=f"Name them, as in {path}/*.json."
+        )
     data = read_file(path, megabytes)
     companions = companions_of(str(path), reader_of_neighbours(megabytes))
     return _read(ResultsFile(str(path), data, context, companions), settings)

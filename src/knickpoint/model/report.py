@@ -41,6 +41,12 @@ class Problem:
     remedy: str = ""
     severity: Severity = Severity.ERROR
 
+    @property
+    def sentence(self) -> str:
+        """The place, what is wrong, and the remedy, on one line."""
+        text = f"{self.where}: {self.message}" if self.where else self.message
+        return f"{text.rstrip('.')}. {self.remedy}" if self.remedy else text
+
 
 @dataclass(frozen=True, slots=True)
 class Result:

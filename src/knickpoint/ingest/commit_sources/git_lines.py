@@ -53,14 +53,15 @@ class GitLines:
         """
         self.git = git
         tips = git.branches()
-        self.branch = self.settings.branch or git.default_branch()
+        lines = self.store.commits.lines(self.repository)
+        self.branch = self.settings.branch or git.default_branch(lines[0] if lines else "")
         if self.branch not in tips:
             raise HistoryError(
                 f"there is no branch {self.branch!r}",
                 where=str(git.directory),
                 remedy=f"Its branches are {', '.join(sorted(tips)[:12]) or 'none'}; correct branch in knickpoint.toml.",
             )
-        known = set(self.store.commits.lines(self.repository))
+        known = set(lines)
         self._slots.clear()
         # The default line comes first: the others begin where they left it.
         self._update_default(tips[self.branch])

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from knickpoint.ingest.comparison_base import Base
+    from knickpoint.ingest.new_results import NewResults
     from knickpoint.instance import Instance
     from knickpoint.model.commit import Repository
     from knickpoint.reports import GateReport
@@ -128,6 +129,16 @@ def _left_out_warning(left_out: int) -> str:
     return f"the results have one benchmark only, so {others} considered left out on purpose; --partial confirms it"
 
 
+def _check_measured(read: NewResults, first: str) -> None:
+    """Refuse files without any result: nothing was measured, and a job lets "no data" pass."""
+    if not any(len(run.results) for run in read.runs):
+        raise InputError(
+            "no file holds any result, so there is nothing to judge",
+            where=first,
+            remedy="Look whether the run was filtered to nothing; --partial takes part of a suite that may be empty.",
+        )
+
+
 def _warn(report: CheckReport, canaries: Collection[str], warnings: Sequence[str]) -> None:
     """Print what a person has to know beside the verdicts to standard error."""
     if report.left_out:
@@ -227,6 +238,8 @@ def command(
         read = read_new_results(
             opened, results, format=format_name, repository=repository, params=read_pairs(params, "--param")
         )
+        if not partial:
+            _check_measured(read, results[0])
         store, settings = opened.store, opened.config.check
         # Read the results, and find the base that they are compared with.
         known = _repository(opened, read.repository, results[0])
@@ -268,5 +281,5 @@ def command(
         results="" if Path(results[0]).is_absolute() else results[0],
         to_errors=output is not OutputFormat.TEXT,
     )
-    _warn(report, canaries, warnings)
+    _warn(report, canaries, (*(problem.sentence for problem in read.warnings), *warnings))
     raise click.exceptions.Exit(_exit_code(gate))
