@@ -276,3 +276,10 @@ def test_a_run_without_results_is_read_with_a_warning() -> None:
     _, problems = read_report(json.dumps({"context": {}, "benchmarks": []}).encode(), name="empty.json")
     assert isinstance(problems[0], Problem)
     assert "holds no results" in problems[0].message
+
+
+def test_a_go_benchmark_that_fails_after_its_line_began_is_a_failure_of_its_series() -> None:
+    text = "BenchmarkGood-8   \t 100\t 12.5 ns/op\nBenchmarkBad-8    \t--- FAIL: BenchmarkBad-8\n    x_test.go:12: boom\nFAIL\n"
+    good, bad = read_report(text.encode())[0].runs[0].results
+    assert (good.params, good.outcome) == ({"benchmark": "BenchmarkGood", "metric": "time"}, Outcome.MEASURED)
+    assert (bad.params, bad.outcome) == ({"benchmark": "BenchmarkBad", "metric": "time"}, Outcome.FAILED)

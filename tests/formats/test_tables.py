@@ -59,6 +59,23 @@ def test_a_decimal_comma_is_one_where_semicolons_separate() -> None:
     assert made("decimal-comma.csv").runs[0].results[0].samples == (12.5, 13.25)
 
 
+def test_a_point_that_parts_thousands_beside_decimal_commas_is_refused_and_not_taken_for_a_decimal_one() -> None:
+    with pytest.raises(FormatError, match=r"'1\.234' in column 'time_ms' may be 1234 or 1\.234") as raised:
+        csv("name;time_ms\na;1,5\nb;1.234\n")
+    assert raised.value.where == "t.csv, line 3"
+
+
+@pytest.mark.parametrize("cells", [("1.5", "1.234"), ("1,5", "2.25"), ("1,5", "1,234")])
+def test_points_and_commas_that_cannot_part_thousands_are_decimal_ones(cells: tuple[str, str]) -> None:
+    report = csv(f"name;time_ms\na;{cells[0]}\nb;{cells[1]}\n")
+    assert [result.samples[0] for result in report.runs[0].results] == [float(cell.replace(",", ".")) for cell in cells]
+
+
+def test_a_column_with_a_unit_whose_numbers_are_not_read_is_named() -> None:
+    with pytest.raises(FormatError, match=r"'1\.234,5' in column 'time \(ms\)' is no number"):
+        csv("\ufeffname;time (ms)\r\ndecode;1.234,5\r\n")
+
+
 def test_runs_of_one_commit_are_told_apart_by_their_id() -> None:
     report = csv("commit,run,benchmark,value\nabc,1,x,3\nabc,2,x,4\n")
     assert [(run.identity, run.results[0].samples) for run in report.runs] == [("1", (3.0,)), ("2", (4.0,))]

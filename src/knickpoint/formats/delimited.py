@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Final
 
@@ -13,7 +14,7 @@ from knickpoint.formats.locust import COLUMNS
 from knickpoint.formats.redis_benchmark import CSV_HEADER
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.named_rows import EXAMPLE, check_told_apart, has_named_rows
-from knickpoint.formats.toolbox.numbers import numeral
+from knickpoint.formats.toolbox.numbers import NUMBER_AND_UNIT, numeral
 from knickpoint.formats.toolbox.table_cells import header_cells, read_cells
 from knickpoint.formats.toolbox.table_columns import read_table, roles
 from knickpoint.model.errors import FormatError
@@ -23,6 +24,8 @@ __all__ = ["fits", "read", "unread_table"]
 _NAME: Final = "csv"
 _GOOGLE_BENCHMARK: Final = frozenset({"name", "iterations", "real_time", "cpu_time", "time_unit"})
 """Its CSV has the unit in a column; its JSON is read."""
+_GROUPED: Final = re.compile(r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+", re.ASCII)
+_DECIMAL_COMMA: Final = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?", re.ASCII)
 _DELIMITERS: Final = (",", "\t", ";", "|")
 
 
@@ -54,10 +57,27 @@ def read(file: FileContent) -> Parsed:
     delimiter = _delimiter(lines[first])
     header = header_cells(lines[first], delimiter)
     number = partial(numeral, decimal_comma=delimiter == ";")
-    rows = read_cells(lines, len(header), first=first + 1, delimiter=delimiter)
+    rows: Iterable[tuple[int, Sequence[str]]] = read_cells(lines, len(header), first=first + 1, delimiter=delimiter)
+    if delimiter == ";":
+        rows = list(rows)
+        _check_notation(header, rows)
     check = check_told_apart if has_named_rows(header) else None
     report = read_table(_NAME, header, ((f"line {line}", cells) for line, cells in rows), number=number, check=check)
     return report, file.open_line_warning()
+
+
+def _check_notation(header: Sequence[str], rows: Sequence[tuple[int, Sequence[str]]]) -> None:
+    """Refuse a column of numbers in which some have a decimal comma, and a point parts others in threes."""
+    for index, name in enumerate(header):
+        cells = [(line, row[index].strip()) for line, row in rows if row[index].strip()]
+        doubtful = next(((line, text) for line, text in cells if _GROUPED.fullmatch(text)), None)
+        if doubtful and any(_DECIMAL_COMMA.fullmatch(text) for _, text in cells):
+            line, text = doubtful
+            raise FormatError(
+                f"{text!r} in column {name!r} may be {text.replace('.', '')} or {text}: others there have a decimal comma",
+                where=f"line {line}",
+                remedy="Write numbers without thousands separators, all with a comma or all with a point.",
+            )
 
 
 def unread_table(file: FileContent) -> str:
@@ -66,7 +86,14 @@ def unread_table(file: FileContent) -> str:
     names = _header(text) if text.lstrip()[:1] not in ("{", "[", "<", "") else []
     rows = [line for line in text.splitlines() if line.strip() and not line.startswith("#")][1:]
     delimiter = _delimiter(",".join(names)) if not rows else _delimiter(rows[0])
-    if not names or not any(numeral(cell) is not None for row in rows[:20] for cell in header_cells(row, delimiter)):
+    found = [header_cells(row, delimiter) for row in rows[:20]] if names else []
+    with_unit = next((cell for row in found for cell in row if NUMBER_AND_UNIT.fullmatch(cell)), "")
+    if with_unit:
+        return (
+            f"Its cells have numbers with units, such as {with_unit!r}. Write numbers of one unit and the unit in the header,"
+            f" as in {EXAMPLE}, or in a column unit."
+        )
+    if not any(numeral(cell) is not None for row in found for cell in row):
         return ""
     listed = ", ".join(names)[:100]
     return (

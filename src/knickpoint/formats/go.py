@@ -29,7 +29,7 @@ _EVENT: Final = re.compile(r'^\{"(?:Time|Action|ImportPath)":')
 _NUMBER: Final = re.compile(r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|NaN|Inf)", re.ASCII | re.IGNORECASE)
 _CONFIG: Final = re.compile(r"^(?P<key>[a-z][^\sA-Z:]*):(?:[ \t]+(?P<value>.*))?$")
 _UNIT: Final = re.compile(r"^Unit\s+(?P<unit>\S+)\s+(?P<pairs>.+)$")
-_OUTCOME: Final = re.compile(r"^\s*--- (?P<what>FAIL|SKIP): (?P<name>Benchmark\S*)")
+_OUTCOME: Final = re.compile(r"^(?P<whole>Benchmark\S*)?\s*--- (?P<what>FAIL|SKIP): (?P<name>Benchmark\S*)")
 _PROCESSORS: Final = re.compile(r"^(?P<name>.+)-(?P<count>[1-9]\d*)$")
 _METRICS: Final = {"ns/op": "time", "sec/op": "time", "B/op": "memory", "allocs/op": "allocs", "MB/s": "throughput"}
 _LOWER: Final = ("ns/op", "sec/op", "B/op", "allocs/op")
@@ -43,7 +43,8 @@ _RESERVED: Final = ("benchmark", "metric", "stat", "procs", *_SERIES_CONFIG)
 class _Line:
     """A result line, or a benchmark that failed or was skipped, with the configuration in force there.
 
-    ``values`` are pairs of a number as it is written and its unit; ``broken`` says why a result line has none.
+    ``values`` are pairs of a number as it is written and its unit; ``broken`` says why a result line has none. The name of
+    a benchmark that failed is ``whole`` where Go had begun its result line: then it ends with the number of processors.
     """
 
     name: str
@@ -51,6 +52,7 @@ class _Line:
     config: dict[str, str]
     values: list[tuple[str, str]] = field(default_factory=list)
     outcome: str = ""
+    whole: bool = False
     broken: str = ""
 
 
@@ -150,7 +152,8 @@ def _lines(text: list[tuple[int, str]], units: dict[str, Better]) -> Iterator[_L
         if result:
             yield _result(result, number, config)
         elif outcome := _OUTCOME.match(line):
-            yield _Line(outcome["name"], number, config, outcome=outcome["what"])
+            whole = outcome["whole"] is not None
+            yield _Line(outcome["name"], number, config, outcome=outcome["what"], whole=whole)
         elif unit := _UNIT.match(line):
             pairs = dict(pair.partition("=")[::2] for pair in unit["pairs"].split())
             units[unit["unit"]] = {"higher": Better.HIGHER, "lower": Better.LOWER}.get(
@@ -181,6 +184,11 @@ def _processors(lines: list[_Line]) -> dict[str, set[str]]:
         base, count = (found["name"], found["count"]) if found else (line.name, "")
         if not line.outcome:
             endings.setdefault(base, set()).add(count)
+    counts = set().union(*endings.values())
+    for line in lines:
+        found = _PROCESSORS.match(line.name) if line.whole else None
+        if found and found["count"] in counts:
+            endings.setdefault(found["name"], set()).add(found["count"])
     return endings
 
 

@@ -11,20 +11,32 @@ from knickpoint.formats.toolbox.json_node import Node
 from knickpoint.formats.toolbox.table_cells import Cell
 from knickpoint.formats.toolbox.table_columns import read_table, roles
 
-__all__ = ["fits", "read"]
+__all__ = ["fits", "read", "unread_rows"]
 
 _NAME: Final = "json"
 
 
 def fits(file: FileContent) -> bool:
     """Tell whether this is a list of plain objects, or one, that have a value and say of which commit or time."""
+    found = _roles(file)
+    return bool({"value", "samples"} & found) and bool({"commit", "time"} & found)
+
+
+def unread_rows(file: FileContent) -> str:
+    """Return what to do about rows that name no commit and no time, and about none; "" where the file has neither."""
+    if file.document in ([], {}):
+        return "It holds nothing. Look whether the run was filtered to nothing."
+    if {"value", "samples"} & _roles(file):
+        return "Its rows name neither commit nor time, so other files may look like this: say that it holds results with --as json."
+    return ""
+
+
+def _roles(file: FileContent) -> frozenset[str]:
+    """Return the roles of the members of plain objects, none where there is anything else."""
     document = file.document
     rows = document if isinstance(document, list) else [document]
     objects = [row for row in rows if isinstance(row, dict) and all(map(_is_plain, row.values()))]
-    if not objects or len(objects) < len(rows):
-        return False
-    found = roles(_header(objects)).keys()
-    return bool({"value", "samples"} & found) and bool({"commit", "time"} & found)
+    return frozenset(roles(_header(objects))) if objects and len(objects) == len(rows) else frozenset()
 
 
 def read(file: FileContent) -> Parsed:

@@ -15,6 +15,7 @@ from knickpoint.formats.toolbox.commit_placeholders import without_placeholders
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.gc_pause import held_back
 from knickpoint.formats.toolbox.parsing_memory import UNLIMITED, ReadingLimits
+from knickpoint.formats.toolbox.printed_for_people import better_output
 from knickpoint.formats.toolbox.storable_text import keepable, keepable_text, may_need_tidying
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Problem, Severity
@@ -179,14 +180,20 @@ def _only(file: FileContent) -> Format:
     start = file.text.lstrip()[:1]
     if start in ("{", "[") and file.fault is not None and not file.several:
         raise file.fault
-    from knickpoint.formats.delimited import unread_table  # a format, which is loaded when it is needed
+    raise FormatError("no format fits this file", where=file.name, remedy=_remedy(file))
 
-    raise FormatError(
-        "no format fits this file",
-        where=file.name,
-        remedy=unread_table(file)
+
+def _remedy(file: FileContent) -> str:
+    """Return what to do about a file that no format fits: what it looks like, and what to import instead."""
+    from knickpoint.formats.delimited import unread_table  # formats, which are loaded when they are needed
+    from knickpoint.formats.json_rows import unread_rows
+
+    return (
+        better_output(file)
+        or unread_table(file)
+        or unread_rows(file)
         or "Say which it is with --as; knick import --list shows them all, "
-        "and the guide on formats explains how to map any other JSON.",
+        "and the guide on formats explains how to map any other JSON."
     )
 
 

@@ -8,9 +8,13 @@ from typing import Final
 
 from knickpoint.model.errors import FormatError
 
-__all__ = ["NoNumberError", "numeral", "shown", "to_float"]
+__all__ = ["NUMBER_AND_UNIT", "NoNumberError", "numeral", "shown", "to_float"]
 
 _NUMERAL: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+NUMBER_AND_UNIT: Final = re.compile(
+    r"[+-]?\d[\d.,]*\s?(?:[numµμ]?s|min|h|[kKMGT]?i?[bB]|%|[A-Za-zµμ%]+/[A-Za-z]+)", re.ASCII
+)
+"""How people write a number with its unit in one cell: ``1.2ms``, ``95 %``."""
 _LONGEST_SHOWN: Final = 60
 
 

@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Final
 
 from knickpoint.formats.toolbox.exported_points import is_export, read_export
-from knickpoint.formats.toolbox.numbers import NoNumberError, numeral, to_float
+from knickpoint.formats.toolbox.numbers import NUMBER_AND_UNIT, NoNumberError, numeral, to_float
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.formats.toolbox.table_cells import Cell, cell_text
 from knickpoint.formats.toolbox.timestamps import in_utc, read_moment
@@ -24,6 +24,7 @@ from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Report, RunReport
 from knickpoint.model.revision import commit_name
 from knickpoint.model.unit import Better
+from knickpoint.model.unit_in_name import unit_in_name
 
 __all__ = ["name_and_unit", "read_table", "roles"]
 
@@ -73,6 +74,8 @@ _BETTERS: Final = {
 }
 RowCheck = Callable[[Sequence[str], Collection[int], Sequence[tuple[str, Sequence[Cell]]]], None]
 """Refuse header, columns of values, and rows of a wide table with a ``FormatError``."""
+_LONGEST_NAME: Final = 200
+"""Characters of a column's name in which a unit is looked for, to say what is wrong with its cells."""
 _STATUSES: Final = {
     "ok": "",
     "passed": "",
@@ -259,7 +262,9 @@ class _Table:
             error = NoNumberError(
                 f"{cell_text(cell)!r} in column {self.header[index]!r} is no finite number",
                 where=where,
-                remedy="Write plain numbers, without thousands separators; leave the cell empty where there is none.",
+                remedy="Write plain numbers, and the unit in a column unit or in the header."
+                if NUMBER_AND_UNIT.fullmatch(cell_text(cell))
+                else "Write plain numbers, without thousands separators; leave the cell empty where there is none.",
                 of=params.get("benchmark", ""),
             )
             if value is None and cell_text(cell).lower() not in _NO_NUMBERS:
@@ -316,6 +321,7 @@ def read_table(
     kept = list(rows)
     wide = () if long else _wide_columns(header, found, [row for _, row in kept], number)
     if not long and not wide:
+        _check_notation(header, found, kept)
         raise FormatError(
             f"no column holds values, among {', '.join(header)[:200]}",
             remedy="Name it value, or let its name end with a unit, as time_ms does.",
@@ -330,6 +336,22 @@ def read_table(
     for where, row in kept:
         table.add(row, where)
     return table.report(name)
+
+
+def _check_notation(header: Sequence[str], found: dict[str, int], rows: Sequence[tuple[str, Sequence[Cell]]]) -> None:
+    """Refuse a table whose only columns of values, by their units, hold text: its numbers have a notation that is not read."""
+    taken = set(found.values())
+    for index, name in enumerate(header):
+        text, unit = name_and_unit(name) if len(name) <= _LONGEST_NAME else ("", "")
+        if index in taken or not (unit or unit_in_name(text)):
+            continue
+        for where, row in rows:
+            if (cell := cell_text(row[index])).lower() not in _MISSING:
+                raise FormatError(
+                    f"{cell!r} in column {name!r} is no number",
+                    where=where,
+                    remedy="Write plain numbers, without thousands separators and units.",
+                )
 
 
 def _check_samples(column: str, cells: Sequence[Cell]) -> None:

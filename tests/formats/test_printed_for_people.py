@@ -1,0 +1,132 @@
+"""Whoever brings what a tool printed for people is told which output to import instead."""
+
+from __future__ import annotations
+
+import pytest
+
+from knickpoint.formats import read_report
+from knickpoint.model.errors import FormatError
+
+_OUTPUTS = {
+    "benchstat": (
+        """goos: linux
+         │   old.txt   │              new.txt               │
+         │   sec/op    │   sec/op     vs base               │
+Foo-8      12.50n ± 1%   13.50n ± 2%  +8.00% (p=0.000 n=10)
+""",
+        "go test -bench",
+    ),
+    "benchstat of one side": (
+        """goos: linux
+      │ old.txt │
+      │ sec/op  │
+Foo-8   12.50n ± 1%
+""",
+        "go test -bench",
+    ),
+    "benchstat as CSV": (
+        """,old.txt,,new.txt,,,
+,sec/op,CI,sec/op,CI,vs base,P
+Foo-8,1.25e-08,1%,1.35e-08,2%,+8%,p=0.0 n=10
+""",
+        "benchstat",
+    ),
+    "benchstat of 2020": (
+        """name    old time/op  new time/op  delta
+Foo-8   12.5ns ± 1%  13.5ns ± 1%  +8.0%
+""",
+        "benchstat",
+    ),
+    "go test": ("goos: linux\npkg: x/y\nPASS\nok  \tx/y\t0.002s\n", "-bench=."),
+    "JMH": (
+        """Benchmark      Mode  Cnt     Score    Error  Units
+My.parse      thrpt   25  1234.567 ± 12.34  ops/s
+""",
+        "-rf json",
+    ),
+    "BenchmarkDotNet": (
+        """| Method | Mean | Error | StdDev |
+|---|---:|---:|---:|
+| Parse | 1.2 us | 0.1 us | 0.1 us |
+""",
+        "--exporters",
+    ),
+    "BenchmarkDotNet as CSV": (
+        """Method,Job,N,Mean,Error,StdDev
+Parse,DefaultJob,100,1.234 μs,0.01 μs,0.009 μs
+""",
+        "--exporters",
+    ),
+    "Google Benchmark": (
+        """-----
+Benchmark           Time             CPU   Iterations
+-----
+BM_Parse         1234 ns         1230 ns  567890
+""",
+        "--benchmark_out=",
+    ),
+    "Google Benchmark as CSV": (
+        """name,iterations,real_time,cpu_time,time_unit,label
+"BM_Parse",567890,1234,1230,ns,
+""",
+        "--benchmark_out=",
+    ),
+    "pytest-benchmark": (
+        """---- benchmark: 1 tests ----
+Name (time in us)         Min      Max
+test_parse            10.1000  20.2000
+""",
+        "--benchmark-json",
+    ),
+    "hyperfine": (
+        """Benchmark 1: sleep 0.1
+  Time (mean ± σ):     102.1 ms ±   0.4 ms    [User: 1 ms]
+""",
+        "--export-json",
+    ),
+    "hyperfine as CSV": (
+        """command,mean,stddev,median,user,system,min,max
+sleep 0.1,0.10,0.01,0.1,0,0,0.1,0.1
+""",
+        "--export-json",
+    ),
+    "Rust's tests": (
+        """test a ... ok
+
+test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out
+""",
+        "cargo bench",
+    ),
+}
+
+
+@pytest.mark.parametrize("tool", list(_OUTPUTS))
+def test_what_a_tool_prints_for_people_is_refused_with_the_option_for_its_results(tool: str) -> None:
+    text, option = _OUTPUTS[tool]
+    with pytest.raises(FormatError, match="no format fits") as raised:
+        read_report(text.encode())
+    assert raised.value.remedy.startswith("It looks like the output of ")
+    assert option in raised.value.remedy
+
+
+@pytest.mark.parametrize(
+    "text", ['[{"benchmark": "a", "value": 1.5, "unit": "ms"}]', '{"benchmark": "a", "value": 1.5}']
+)
+def test_rows_of_json_without_commit_and_time_ask_for_their_format(text: str) -> None:
+    with pytest.raises(FormatError, match="no format fits") as raised:
+        read_report(text.encode())
+    assert "--as json" in raised.value.remedy
+    assert len(read_report(text.encode(), format="json")[0].runs[0].results) == 1
+
+
+@pytest.mark.parametrize("text", ["[]", "{}"])
+def test_an_empty_document_is_called_empty(text: str) -> None:
+    with pytest.raises(FormatError) as raised:
+        read_report(text.encode())
+    assert raised.value.remedy.startswith("It holds nothing.")
+
+
+def test_a_table_of_numbers_with_units_says_where_the_unit_belongs() -> None:
+    with pytest.raises(FormatError) as raised:
+        read_report(b"name,time\na,1.2ms\nb,900us\n")
+    assert "numbers with units, such as '1.2ms'" in raised.value.remedy
