@@ -289,6 +289,14 @@ def test_a_trace_that_is_set_apart_makes_a_group_of_its_own(client: Client) -> N
     assert {group["id"] for group in answer["groups"]} == {group["id"] for group in now[:2]}
 
 
+def test_a_decision_whose_answer_was_lost_is_answered_alike_and_undone_at_once(client: Client) -> None:
+    body = {"ids": ids(groups(client)[0]), "status": "hidden", "note": "noise"}
+    lost, answer = (client.post("/api/v1/triage", json=body).json() for _ in range(2))
+    assert answer["entries"] == lost["entries"]
+    client.post("/api/v1/triage/undo", json={"entries": answer["entries"]})
+    assert {member["status"] for member in groups(client)[0]["members"]} == {"new"}
+
+
 def test_two_commits_make_one_group_until_that_is_undone(client: Client) -> None:
     before = groups(client)
     answer = regroup(client, "merge", regressions=[group["id"] for group in before])

@@ -10,6 +10,7 @@ from knickpoint.model.alert import Alert
 from knickpoint.model.audit import AuditKind
 from knickpoint.model.errors import InputError
 from knickpoint.model.regression import Status
+from knickpoint.store import EventKind
 from knickpoint.watch.alert_config.applied_alerts import apply_alerts
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.triage.decisions import Targets, decide, merge, split, undo
@@ -48,6 +49,14 @@ def test_a_decision_is_one_entry_however_many_findings_it_is_about(busy: World) 
     first, second = ids(busy)
     decide(busy.store, Targets((first, second)), who="ada", status=Status.HIDDEN, note="secret plans")
     assert entries(busy) == [(AuditKind.DECIDED, "ada", f"hidden, note: 3 findings of R{first}, R{second}")]
+
+
+def test_a_decision_that_is_asked_again_is_audited_and_announced_once(busy: World) -> None:
+    busy.store.outbox.claim([EventKind.REGRESSIONS_CHANGED], "test", 600, 10)
+    for _ in range(2):
+        decide(busy.store, Targets((ids(busy)[0],)), who="ada", status=Status.HIDDEN)
+    assert len(entries(busy)) == 1
+    assert len(busy.store.outbox.claim([EventKind.REGRESSIONS_CHANGED], "test", 600, 10)) == 1
 
 
 def test_an_entry_says_which_ticket_and_whom(busy: World) -> None:

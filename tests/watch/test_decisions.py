@@ -3,6 +3,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -92,6 +93,70 @@ def test_deciding_about_the_rest_leaves_what_was_decided_before(busy: World) -> 
     decide(busy.store, Targets(points=(busy.points("read")[0].id,)), who=ME, status=Status.HIDDEN)
     decide(busy.store, Targets((regression.id,)), who=ME, status=Status.ACKNOWLEDGED)
     assert first_place(busy).counts == {Status.ACKNOWLEDGED: 2, Status.HIDDEN: 1}
+
+
+def test_a_decision_that_is_asked_again_is_made_once(busy: World) -> None:
+    ids = tuple(point.id for name in ("parse", "print", "read") for point in busy.points(name))
+    made = decide(busy.store, Targets(points=ids), who=ME, status=Status.HIDDEN, note="noise")
+    again = decide(busy.store, Targets(points=ids), who=ME, status=Status.HIDDEN, note="noise")
+    assert again.decisions == made.decisions
+    assert tuple(busy.store.findings.triage.entries()) == made.decisions
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"who": "Bob", "status": Status.HIDDEN, "note": "noise"},
+        {"who": ME, "status": Status.HIDDEN, "note": "the machine"},
+        {"who": ME, "status": Status.ACKNOWLEDGED, "note": "noise"},
+    ],
+    ids=["another person", "another note", "another status"],
+)
+def test_a_decision_that_differs_is_a_new_one(busy: World, asked: dict[str, Any]) -> None:
+    targets = Targets(points=(busy.points("parse")[0].id,))
+    decide(busy.store, targets, who=ME, status=Status.HIDDEN, note="noise")
+    decide(busy.store, targets, who=asked.pop("who"), **asked)
+    assert len(busy.store.findings.triage.entries()) == 2
+
+
+def test_a_decision_about_one_finding_more_is_a_new_one_about_all(busy: World) -> None:
+    parse, read = busy.points("parse")[0].id, busy.points("read")[0].id
+    decide(busy.store, Targets(points=(read,)), who=ME, status=Status.HIDDEN)
+    assert len(decide(busy.store, Targets(points=(parse, read)), who=ME, status=Status.HIDDEN).decisions) == 2
+    assert len(busy.store.findings.triage.entries()) == 3
+
+
+def test_a_decision_that_was_taken_back_can_be_made_again(busy: World) -> None:
+    targets = Targets(points=(busy.points("parse")[0].id,))
+    for act in (decide, undo, decide):
+        act(busy.store, targets, who=ME, **({"status": Status.HIDDEN} if act is decide else {}))
+    assert [entry.action for entry in busy.store.findings.triage.entries()] == [
+        Action.DECIDE,
+        Action.UNDO,
+        Action.DECIDE,
+    ]
+    assert busy.points("parse")[0].status is Status.HIDDEN
+
+
+def test_one_undo_takes_back_a_decision_that_was_asked_twice(busy: World) -> None:
+    targets = Targets(points=(busy.points("parse")[0].id,))
+    for _ in range(2):
+        decide(busy.store, targets, who=ME, status=Status.HIDDEN)
+    undo(busy.store, targets, who=ME)
+    assert busy.points("parse")[0].status is Status.NEW
+
+
+def test_a_decision_after_the_finding_moved_is_a_new_one(world: World) -> None:
+    gap = [float("nan")] * 6
+    world.measure({"parse": levels((10, 20.0)) + gap + levels((10, 25.0))})
+    world.run()
+    targets = Targets(points=(world.points("parse")[0].id,))
+    decide(world.store, targets, who=ME, status=Status.HIDDEN)
+    world.put(12, {"parse": 20.0})
+    assert world.run().moved == 1
+    decide(world.store, targets, who=ME, status=Status.HIDDEN)
+    first, second = world.store.findings.triage.entries()
+    assert first.suspect_range != second.suspect_range
 
 
 def test_a_triaged_finding_stays_triaged_over_another_run(busy: World) -> None:

@@ -7,6 +7,8 @@ newest one before it that still counts. To undo again goes further back.
 
 A decision also *anchors* its change points: it notes where they are, so that the rule of identity recognises a later
 step as the one that was decided about.
+
+A decision that repeats the last one, by the same person, adds nothing: whoever got no answer asks again.
 """
 
 from __future__ import annotations
@@ -70,6 +72,9 @@ class TriageLog:
 
         The points of one SPLIT or MERGE share a number, that of its first entry.
 
+        Where the last decision about these points was this one, by the same person and at the same places, nothing is
+        added: its entries are returned. Who got no answer, as the connection was lost, may so ask again.
+
         Raises:
             InputError: ``who`` is empty, an id is unknown, or the status ticket comes without a ticket.
         """
@@ -84,6 +89,8 @@ class TriageLog:
         seconds = (time or datetime.now(UTC)).timestamp()
         with self._database.transaction() as connection:
             points = self._points(connection, ids)
+            if action is Action.DECIDE and (made := self._repeated(connection, points, who, changes)):
+                return made
             first = next_id(connection, decision)
             if action is Action.SPLIT:
                 changes |= {"apart": first, "together": 0}
@@ -212,6 +219,35 @@ class TriageLog:
                 remedy="List what there is with knick regressions.",
             )
         return rows
+
+    def _repeated(
+        self, connection: Connection, points: Sequence[RowMapping], who: str, changes: Mapping[str, Any]
+    ) -> list[Decision]:
+        """Return the last decision about ``points`` where it is the one that ``who`` asks for, else nothing.
+
+        It is where the newest entries about the points are those of one decision about just them, or about more that
+        follow each other in the log, and would be written again as they are, but for the time.
+        """
+        entry = decision.c
+        among = self._database.among(entry.change_point_id, "ids")
+        newest = select(func.max(entry.id)).where(among).group_by(entry.change_point_id)
+        query = select(decision).where(entry.id.in_(newest)).order_by(entry.change_point_id)
+        rows = list(
+            connection.execute(query, {"ids": self._database.listed([point["id"] for point in points])}).mappings()
+        )
+        if [row["change_point_id"] for row in rows] != [point["id"] for point in points]:
+            return []
+        for place, (row, point) in enumerate(zip(rows, points, strict=True)):
+            again = {
+                "id": rows[0]["id"] + place,
+                "action": Action.DECIDE.value,
+                "who": who,
+                **{name: point[name] for name in _SUSPECT_RANGE},
+                **asdict(_changed_state(point, changes)),
+            }
+            if any(row[name] != value for name, value in again.items()):
+                return []
+        return [decision_of(row) for row in rows]
 
     def _anchor(self, connection: Connection, points: Sequence[RowMapping]) -> None:
         """Anchor the decided points where they are now, and with them the undecided live ones of the same traces."""

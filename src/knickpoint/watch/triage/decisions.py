@@ -145,7 +145,8 @@ def decide(
 ) -> TriageResult:
     """Set status, note, ticket or assignee of what ``targets`` mean; None leaves as it is.
 
-    A ticket without a status links it: the status becomes TICKET.
+    A ticket without a status links it: the status becomes TICKET. A decision that repeats the last one, by the same
+    person, is that one: it is returned, and neither announced nor audited again.
 
     Raises:
         InputError: no such finding, nothing to change, no author, or the status ticket without a ticket.
@@ -156,9 +157,11 @@ def decide(
         raise InputError("the decision changes nothing", remedy="Give a status, a note, a ticket or an assignee.")
     with store.transaction():
         ids = _members(store, targets, all_members=all_members)
+        newest = store.findings.triage.newest()
         decisions = store.findings.triage.decide(ids, status, who, note, ticket=ticket, assignee=assignee)
-        _announce(store, ids, decisions)
-        _record(store, who, _described(status, note, ticket, assignee), decisions)
+        if decisions[0].id > newest:
+            _announce(store, ids, decisions)
+            _record(store, who, _described(status, note, ticket, assignee), decisions)
     return TriageResult(tuple(decisions), RegressionChanges())
 
 
