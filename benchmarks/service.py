@@ -35,11 +35,24 @@ _PARTS: Final = ("start", "answers", "readers", "uploads", "waiting", "narrow", 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much a run measures."""
+    """How much a run measures.
+
+    Attributes:
+        traces: traces of the instance, of 20 machines.
+        readers: people who read, each a page a second.
+        read_seconds: how long they read.
+        every_seconds: pauses between the files that arrive meanwhile, each of all traces of a machine at a commit. With 400,000
+            traces, a file every ten seconds is 173 million values a day: 432 commits that are measured whole.
+        rate: uploads a second.
+        upload_seconds: how long they go on.
+        large: values of one large file.
+        waiting: files that wait in a folder.
+    """
 
     traces: int
     readers: int
     read_seconds: float
+    every_seconds: float
     rate: float
     upload_seconds: float
     large: int
@@ -54,8 +67,8 @@ _VALUE_BYTES: Final = 2_500
 
 _CAPACITY_SECONDS: Final = 10.0
 
-_USUAL: Final = Size(40_000, 10, 60.0, 100.0, 10.0, 200_000, 1_000)
-_FULL: Final = Size(400_000, 50, 600.0, 100.0, 600.0, 1_000_000, 10_000)
+_USUAL: Final = Size(40_000, 10, 60.0, 2.0, 100.0, 10.0, 200_000, 1_000)
+_FULL: Final = Size(400_000, 50, 600.0, 10.0, 100.0, 600.0, 1_000_000, 10_000)
 
 
 def _start_rows(place: World, _size: Size) -> list[Row]:
@@ -86,7 +99,7 @@ def _reader_rows(place: World, size: Size) -> list[Row]:
         time.sleep(5)
         readings.seconds.clear()  # the first answers fill caches
         begun = [each.processor_seconds for each in (api, *workers)]
-        with arriving(api.address, place.traces, 2.0) as statuses:
+        with arriving(api.address, place.traces, size.every_seconds) as statuses:
             time.sleep(size.read_seconds / 4)
             before = api.memory
             time.sleep(3 * size.read_seconds / 4)

@@ -18,6 +18,8 @@ __all__ = ["Readings", "processor_milliseconds", "reading"]
 _ASKED_BEFORE = 10
 """Answers that fill caches before those that are measured."""
 
+_AS_BROWSERS = {"Accept-Encoding": "gzip"}
+
 _PAUSE_SECONDS = 1.0
 """How long a reader looks at an answer before the next one."""
 
@@ -73,7 +75,7 @@ def processor_milliseconds(api: Process, traces: int, answers: int) -> dict[str,
         for number, (name, path) in enumerate(kind):
             if number == _ASKED_BEFORE:
                 begun = api.processor_seconds
-            connection.request("GET", f"/api/v1/{path}")
+            connection.request("GET", f"/api/v1/{path}", headers=_AS_BROWSERS)
             answer = connection.getresponse()
             answer.read()
             assert answer.status == 200, f"{name}: {answer.status}"
@@ -87,8 +89,8 @@ def _requests(chance: random.Random, traces: int) -> Sequence[tuple[str, str]]:
     trace = chance.randrange(1, traces + 1)
     query = quote(f"bot=device_{chance.randrange(BOTS)}&config=gpu")
     return (
-        ("triage", f"regressions?repository={REPOSITORY}&size=50"),
-        ("overview", f"overview?repository={REPOSITORY}&since=2026-01-01T00:00:00Z"),
+        ("triage", f"regressions?repository={REPOSITORY}&size=50&members=1"),
+        ("overview", f"overview?repository={REPOSITORY}&since=2026-01-01T00:00:{chance.randrange(60):02}Z"),
         ("facets", f"facets?repository={REPOSITORY}&query={query}"),
         ("traces", f"traces?repository={REPOSITORY}&query={query}&limit=50"),
         ("changes", f"traces/{trace}/changes"),
@@ -106,7 +108,7 @@ def _read(address: str, traces: int, number: int, readings: Readings, stop: thre
         for name, path in _requests(chance, traces):
             start = time.perf_counter()
             try:
-                connection.request("GET", f"/api/v1/{path}")
+                connection.request("GET", f"/api/v1/{path}", headers=_AS_BROWSERS)
                 answer = connection.getresponse()
                 answer.read()
                 problem = "" if answer.status == 200 else f"{name}: {answer.status}"

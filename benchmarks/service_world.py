@@ -161,7 +161,7 @@ def _fill(store: Store, traces: int) -> None:
 def _configure(directory: Path, nats: str, alerts: int) -> None:
     """Write alerts of one bot or one configuration each, and limits for readers that all come from one address."""
     names = [f'[alerts.bot_{n}]\nquery = "bot=device_{n % BOTS}&config={_CONFIGS[n // BOTS]}"' for n in range(alerts)]
-    limits = "[limits]\nrequests_per_minute = 1000000\ncostly_per_caller = 8"
+    limits = "[limits]\nrequests_per_minute = 1000000\ncostly_per_caller = 64"
     more = "connections = 5000\nconnections_per_address = 5000"
     text = (directory / CONFIG_FILE).read_text(encoding="utf-8")
     sections = [text, *names, limits, more, f'[nats]\nurl = "{nats}"', "[worker]\npoll_seconds = 0.2"]

@@ -24,6 +24,7 @@ from knickpoint.server.callers import IDENTIFYING, needed_permission
 from knickpoint.server.dashboard import add_pages
 from knickpoint.server.error_responses import ERRORS, add_error_handlers
 from knickpoint.server.forwarded_headers import ForwardedHeaders
+from knickpoint.server.kept_answers import KeptAnswers
 from knickpoint.server.known_parameters import check_parameters
 from knickpoint.server.link_pages import add_link_pages
 from knickpoint.server.parameter_texts import check_texts, describe_texts
@@ -155,6 +156,7 @@ def create_app(
     app = _build(whole=whole)
     app.state.instance = instance
     app.state.parts = parts
+    app.state.kept_answers = KeptAnswers()
     app.state.open_port = open_port
     app.state.ci_job_keys = _ci_job_keys(config)
     app.state.limits = limits = RequestLimits(config.limits, config.server.proxies)

@@ -40,6 +40,13 @@ class VisibleRepositories:
         """Whether the caller may read every repository, also those to come."""
         return Permission.READ in self.caller.grants.everywhere
 
+    @property
+    def extent(self) -> frozenset[str] | None:
+        """The names that the caller may read, None for every one, also those to come; callers of one extent see the same."""
+        granted = self.caller.grants.repositories
+        readable = frozenset(name for name, permissions in granted.items() if Permission.READ in permissions)
+        return None if self.is_everything else readable
+
     def shows(self, name: str) -> bool:
         """Return whether the caller may read a repository of this name, if there is one."""
         return self.caller.grants.allow(Permission.READ, name)

@@ -16,11 +16,17 @@ from knickpoint.server.answers.commits import commit_answer
 from knickpoint.server.answers.health import list_alerts
 from knickpoint.server.answers.regressions import Listing, Ordering, count_groups, list_regressions
 from knickpoint.server.schemas.filters import AlertKindFilter, ListFilter
-from knickpoint.server.schemas.overview import DeviceUseAnswer, FailingAlertAnswer, NewsAnswer, OverviewAnswer
+from knickpoint.server.schemas.overview import (
+    DeviceUseAnswer,
+    FailingAlertAnswer,
+    NewsAnswer,
+    OpenWorkAnswer,
+    OverviewAnswer,
+)
 from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.store import Store
 
-__all__ = ["list_devices", "read_overview"]
+__all__ = ["list_devices", "read_open_work", "read_overview"]
 
 _MOST_NEWS: Final = 12
 _LARGEST: Final = 6
@@ -28,8 +34,12 @@ _DEVICE_DAYS: Final = 7
 _HELD: Final = frozenset({QuarantineState.QUARANTINED})
 
 
-def read_overview(instance: Instance, visible: VisibleRepositories, since: datetime, repository: str) -> OverviewAnswer:
+def read_overview(
+    instance: Instance, visible: VisibleRepositories, since: datetime, repository: str, work: OpenWorkAnswer
+) -> OverviewAnswer:
     """Return what happened since a time in a repository, or in all that the caller may read, and what waits there.
+
+    ``work`` is what :func:`read_open_work` returned for the same repository.
 
     Raises:
         HistoryError: there is no such repository.
@@ -41,26 +51,37 @@ def read_overview(instance: Instance, visible: VisibleRepositories, since: datet
     for each in chosen:
         announced.update(ledger.counts_since(each, since))
         news += _news(store, each, ledger.newest_since(each, since, limit=_MOST_NEWS))
-    work = ListFilter(repository=repository)
-    largest = list_regressions(
-        visible, Listing(work, Ordering.CHANGE, descending=True, page=1, size=_LARGEST, members=1)
-    )
-    return OverviewAnswer(
+    return OverviewAnswer.of(
+        work,
         since=since,
         announced=announced,
         news=sorted(news, key=lambda item: item.time, reverse=True)[:_MOST_NEWS],
-        waiting=largest.unprocessed,
         mine=_assigned(visible, repository),
-        canaries=count_groups(
-            visible, ListFilter(repository=repository, alert_kind=AlertKindFilter.CANARY)
-        ).unprocessed,
-        quarantined=sum(len(store.quarantines.all(each, states=_HELD)) for each in chosen),
         failing=[
             FailingAlertAnswer(name=alert.name, reason=alert.failure)
             for alert in list_alerts(instance, visible)
             if alert.failure
         ],
         devices=list_devices(store, chosen),
+    )
+
+
+def read_open_work(visible: VisibleRepositories, repository: str) -> OpenWorkAnswer:
+    """Return what waits for anybody in a repository, or in all that the caller may read.
+
+    Raises:
+        HistoryError: there is no such repository.
+    """
+    wanted = ListFilter(repository=repository)
+    largest = list_regressions(
+        visible, Listing(wanted, Ordering.CHANGE, descending=True, page=1, size=_LARGEST, members=1)
+    )
+    canaries = ListFilter(repository=repository, alert_kind=AlertKindFilter.CANARY)
+    quarantines = visible.store.quarantines
+    return OpenWorkAnswer(
+        waiting=largest.unprocessed,
+        canaries=count_groups(visible, canaries).unprocessed,
+        quarantined=sum(len(quarantines.all(each, states=_HELD)) for each in visible.some(repository)),
         largest=[group for group in largest.groups if group.members[0].direction is not Direction.IMPROVEMENT],
     )
 

@@ -16,7 +16,7 @@ from knickpoint.server.answers.commits import (
 )
 from knickpoint.server.answers.tabular_values import list_times
 from knickpoint.server.routes.binary import BINARY, AsJson, binary
-from knickpoint.server.routes.dependencies import MOST, LineName, RepositoryName, Visible
+from knickpoint.server.routes.dependencies import MOST, LineName, RepositoryName, Visible, of_one_moment
 from knickpoint.server.schemas.commit_reports import CommitReportAnswer
 from knickpoint.server.schemas.commits import CommitAnswer, CommitsAnswer, LineAnswer, RepositoryAnswer
 from knickpoint.server.schemas.values import TimesAnswer
@@ -39,6 +39,7 @@ def get_lines(visible: Visible, repository: RepositoryName = "") -> list[LineAns
 
 
 @router.get("/commits")
+@of_one_moment
 def get_commits(
     visible: Visible,
     repository: RepositoryName = "",
@@ -63,6 +64,7 @@ def get_times(
 
 
 @router.get("/commits/{revision}")
+@of_one_moment
 def get_commit(visible: Visible, revision: str, repository: RepositoryName = "", line: LineName = "") -> CommitAnswer:
     """Find a commit by its hash, a unique prefix of at least 7 characters, or its number."""
     return find_commit(visible.store, visible.line(repository, line), revision)

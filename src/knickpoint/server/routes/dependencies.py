@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, Final, ParamSpec, TypeVar
 
 from fastapi import Depends, Path, Query, Request
 
 from knickpoint.instance import Instance
 from knickpoint.server.callers import Reader
+from knickpoint.server.kept_answers import KeptAnswers
 from knickpoint.server.replica_reads import reading_instance
 from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.store import Store
@@ -16,6 +19,7 @@ __all__ = [
     "MOST",
     "RESULTS_BODY",
     "FirstPosition",
+    "Kept",
     "LastPosition",
     "LineName",
     "PrimaryInstance",
@@ -24,7 +28,11 @@ __all__ = [
     "RequestStore",
     "TraceKey",
     "Visible",
+    "of_one_moment",
 ]
+
+_P = ParamSpec("_P")
+_Found = TypeVar("_Found")
 
 
 async def _primary(request: Request) -> Instance:
@@ -43,6 +51,12 @@ async def _store(instance: Annotated[Instance, Depends(_instance)]) -> Store:
 
 async def _visible(caller: Reader, instance: Annotated[Instance, Depends(_instance)]) -> VisibleRepositories:
     return VisibleRepositories(instance.store, caller)
+
+
+async def _kept(request: Request) -> KeptAnswers:
+    kept = request.app.state.kept_answers
+    assert isinstance(kept, KeptAnswers)
+    return kept
 
 
 MOST: Final = 2**53
@@ -67,6 +81,27 @@ RequestStore = Annotated[Store, Depends(_store)]
 
 Visible = Annotated[VisibleRepositories, Depends(_visible)]
 """What the caller may read; a route that takes it needs the permission to read."""
+
+
+def of_one_moment(endpoint: Callable[_P, _Found]) -> Callable[_P, _Found]:
+    """Let all that a route reads be of one moment of the store, and in one transaction; for a route that takes ``visible``.
+
+    It holds a connection until the answer is made, so it is not for routes that compute for long, nor for those that ask
+    the catalogue of traces, which reads the newest moment for all of them.
+    """
+
+    @wraps(endpoint)
+    def answer(*args: _P.args, **named: _P.kwargs) -> _Found:
+        visible = named["visible"]
+        assert isinstance(visible, VisibleRepositories)
+        with visible.store.database.reading():
+            return endpoint(*args, **named)
+
+    return answer
+
+
+Kept = Annotated[KeptAnswers, Depends(_kept)]
+"""The answers of this process that are still true."""
 
 RepositoryName = Annotated[str, Query(description="Name of the repository; optional where there is only one.")]
 LineName = Annotated[str, Query(description="Name of the line. Default: the default line.")]

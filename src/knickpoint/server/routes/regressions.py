@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from knickpoint.model.errors import InputError
 from knickpoint.model.regression import Condition, Direction, Status
@@ -24,7 +24,14 @@ from knickpoint.server.answers.suspects import list_suspects
 from knickpoint.server.answers.tickets import list_trackers, with_new_ticket
 from knickpoint.server.answers.triage import decide, list_decisions, merge, split, undo
 from knickpoint.server.callers import Editor
-from knickpoint.server.routes.dependencies import MOST, RepositoryName, RequestInstance, Visible
+from knickpoint.server.routes.dependencies import (
+    MOST,
+    Kept,
+    RepositoryName,
+    RequestInstance,
+    Visible,
+    of_one_moment,
+)
 from knickpoint.server.schemas.breakdowns import BreakdownAnswer
 from knickpoint.server.schemas.clusters import ClustersAnswer
 from knickpoint.server.schemas.filters import AlertKindFilter, ListFilter
@@ -123,9 +130,11 @@ def _filtered(
 RequestFilter = Annotated[ListFilter, Depends(_filtered)]
 
 
-@router.get("/regressions")
+@router.get("/regressions", response_model=RegressionsAnswer)
 def get_regressions(
+    request: Request,
     visible: Visible,
+    kept: Kept,
     wanted: RequestFilter,
     *,
     sort: Annotated[
@@ -141,13 +150,15 @@ def get_regressions(
     members: Annotated[
         int, Query(ge=1, le=100, description="Members of each regression, the lead first.")
     ] = FEW_MEMBERS,
-) -> RegressionsAnswer:
+) -> Response:
     """List regressions: unprocessed, processed, history or gone; each with its commit and its first traces.
 
     Regressions at or before the history boundary are history. The unprocessed list does not have them.
     """
     ordering, descending = _ordering(sort)
-    return list_regressions(visible, Listing(wanted, ordering, descending, page, size, members))
+    listing = Listing(wanted, ordering, descending, page, size, members)
+    question = ("regressions", listing, visible.extent)
+    return kept.get(visible.store, question, lambda: list_regressions(visible, listing)).response(request)
 
 
 @router.get("/regressions/{regression}/suspects")
@@ -184,6 +195,7 @@ def get_breakdown(
 
 
 @router.get("/members")
+@of_one_moment
 def get_members(
     visible: Visible,
     wanted: RequestFilter,

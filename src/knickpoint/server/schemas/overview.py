@@ -11,7 +11,7 @@ from knickpoint.server.schemas.base import Answer, FiniteOrNull
 from knickpoint.server.schemas.commits import CommitAnswer
 from knickpoint.server.schemas.regressions import GroupAnswer
 
-__all__ = ["DeviceUseAnswer", "FailingAlertAnswer", "NewsAnswer", "OverviewAnswer"]
+__all__ = ["DeviceUseAnswer", "FailingAlertAnswer", "NewsAnswer", "OpenWorkAnswer", "OverviewAnswer"]
 
 
 class NewsAnswer(Answer):
@@ -46,18 +46,23 @@ class FailingAlertAnswer(Answer):
     reason: str
 
 
-class OverviewAnswer(Answer):
+class OpenWorkAnswer(Answer):
+    """What waits for anybody."""
+
+    waiting: int = Field(description="Number of regressions with unprocessed findings.")
+    canaries: int = Field(description="Number of unprocessed regressions of canary alerts.")
+    quarantined: int = Field(description="Number of runs whose results are quarantined.")
+    largest: list[GroupAnswer] = Field(
+        description="The largest unprocessed regressions, at most 6, each with its lead; improvements are left out."
+    )
+
+
+class OverviewAnswer(OpenWorkAnswer):
     """What happened since a time, and what waits."""
 
     since: datetime
     announced: dict[AnnouncementKind, int] = Field(description="Number of announcements since, by kind.")
     news: list[NewsAnswer] = Field(description="The newest of them, at most 12.")
-    waiting: int = Field(description="Number of regressions with unprocessed findings.")
     mine: int = Field(description="Number of regressions with findings that are assigned to the caller.")
-    canaries: int = Field(description="Number of unprocessed regressions of canary alerts.")
-    quarantined: int = Field(description="Number of runs whose results are quarantined.")
     failing: list[FailingAlertAnswer] = Field(description="The alerts that cannot run.")
     devices: list[DeviceUseAnswer]
-    largest: list[GroupAnswer] = Field(
-        description="The largest unprocessed regressions, at most 6, each with its lead; improvements are left out."
-    )

@@ -128,9 +128,13 @@ class RowChecks:
             self._intact = set()
             self._since = self._clock()
 
+    def is_known(self, name: RowName, checksum: int | None) -> bool:
+        """Return whether a row was found intact lately, or cannot be checked as it has no checksum."""
+        return checksum is None or (name, checksum) in self._intact
+
     def is_intact(self, name: RowName, checksum: int | None, *blobs: bytes) -> bool:
         """Return whether a row is what was written; log it where it is not. A row without a checksum counts as intact."""
-        if checksum is None or (name, checksum) in self._intact:
+        if checksum is None or self.is_known(name, checksum):
             return True
         if row_checksum(name, *blobs) == checksum:
             self._intact.add((name, checksum))

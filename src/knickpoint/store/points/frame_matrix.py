@@ -38,7 +38,7 @@ class FrameMatrix:
         # Rows: by trace id; "order" is the place of each row among the ids that were asked for.
         self.order = np.argsort(ids, kind="stable") if not bool((np.diff(ids) > 0).all()) else None
         self.ids = ids if self.order is None else ids[self.order]
-        self._distinct = self.order is None or bool((np.diff(self.ids) > 0).all())
+        self.distinct = self.order is None or bool((np.diff(self.ids) > 0).all())
         self.chunks, self._begins = np.unique(self.ids // CHUNK, return_index=True)
         self._ends = np.append(self._begins[1:], len(self.ids))
         self._number = {chunk: number for number, chunk in enumerate(self.chunks.tolist())}
@@ -120,7 +120,7 @@ class FrameMatrix:
         own = self.ids[begin:end]
         if not len(own):
             return
-        whole = self._distinct and int(own[-1]) - int(own[0]) + 1 == len(own)  # then it is one copy
+        whole = self.distinct and int(own[-1]) - int(own[0]) + 1 == len(own)  # then it is one copy
         some = stored[int(own[0]) - lowest : int(own[-1]) - lowest + 1]
         self.values[begin:end, column] = some if whole else some[own - own[0]]
 

@@ -24,6 +24,7 @@ from knickpoint.store.points.chunk_digests import chunk_digests
 from knickpoint.store.points.frame_matrix import FrameMatrix
 from knickpoint.store.points.tile_codec import dense_values, floats, segment_points
 from knickpoint.store.points.tile_rows import HotRow, SealedRow
+from knickpoint.store.points.tile_slices import TileSlices
 from knickpoint.store.tables.tiles import hot, sealed, segment
 from knickpoint.store.traces.renames import predecessors
 from knickpoint.store.traces.trace_chunks import CHUNK
@@ -47,6 +48,7 @@ class Frames:
         self._database = database
         self._traces = traces
         self._checks = RowChecks()
+        self._slices = TileSlices(database, self._checks)
         low, high = bindparam("low", type_=BigInteger), bindparam("high", type_=BigInteger)
         within = (sealed.c.first <= high) & (sealed.c.first + sealed.c.span > low)
         self._sealed = select(sealed).where(database.among(sealed.c.chunk), within)
@@ -151,9 +153,12 @@ class Frames:
         values = {"numbers": self._database.listed(matrix.chunks), "low": low, "high": high}
         self._checks.renew()
 
-        # Sealed tiles: dense ones are copied as they come, sparse ones scattered together.
+        # Sealed tiles: of a few traces, their parts of known ones; else dense ones are copied as they come, sparse ones
+        # scattered together.
+        left = self._slices.put(connection, matrix, low, high)
+        whole = values | {"numbers": self._database.listed(left)}
         sparse = []
-        for row in map(SealedRow._make, self._database.quick(connection, self._sealed, values)):
+        for row in map(SealedRow._make, self._database.quick(connection, self._sealed, whole) if len(left) else ()):
             check_time()
             if not self._checks.is_intact(sealed_name(row), row.checksum, row.data):
                 continue  # nothing lies behind it

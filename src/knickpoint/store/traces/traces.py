@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +19,7 @@ from knickpoint.store.database import Database
 from knickpoint.store.tables import traces as tables
 from knickpoint.store.tables.commits import repository as repository_table
 from knickpoint.store.traces.catalogue import Catalogue
+from knickpoint.store.traces.decoded_chunks import DecodedChunks
 from knickpoint.store.traces.identities import Identities
 from knickpoint.store.traces.key_digests import digest_each
 from knickpoint.store.traces.renames import TraceRenames
@@ -42,6 +42,7 @@ class Traces:
         self._units = Units(database)
         self._catalogue = Catalogue(database)
         self._identities = Identities(database)
+        self._decoded = DecodedChunks()
         self.renames = TraceRenames(database)
         self._rules: tuple[DirectionRule, ...] = ()
         self._configured: dict[int, Better | None] = {}
@@ -98,7 +99,7 @@ class Traces:
         if not len(wanted):
             return []
         with self._database.reading() as connection:
-            chunks = {key: StoredChunk.of(row) for key, row in self._chunks(connection, np.unique(wanted // CHUNK))}
+            chunks = self._chunks(connection, np.unique(wanted // CHUNK))
             names = self._repository_names(connection) if self._rules else {}
             traces = []
             stated: dict[tuple[int, int], tuple[str, str, Better]] = {}
@@ -175,7 +176,8 @@ class Traces:
         pairs = zip(wanted, digests.tolist(), strict=True)
         return {key: sorted(found[high, low]) for key, (high, low) in pairs if (high, low) in found}
 
-    def _chunks(self, connection: Connection, keys: NDArray[np.int64]) -> Iterator[tuple[int, Any]]:
-        query = select(tables.chunk).where(self._database.among(tables.chunk.c.id))
-        for row in connection.execute(query, {"numbers": self._database.listed(keys)}).all():
-            yield row.id, row
+    def _chunks(self, connection: Connection, numbers: NDArray[np.int64]) -> dict[int, StoredChunk]:
+        table = tables.chunk.c
+        columns = (table.id, table.repository_id, table.facts, table["keys"])  # "keys" is also a method of collections
+        query = select(*columns).where(self._database.among(table.id))
+        return self._decoded.of(connection.execute(query, {"numbers": self._database.listed(numbers)}))

@@ -1,0 +1,122 @@
+"""Answers that are kept for as long as the store holds the same data, for lists that many people look at.
+
+An answer is kept under what was asked and the *moment* of the store in which it was read: equal moments have equal data
+(:meth:`knickpoint.store.database.Database.moment`). So nobody gets an answer that a read of the store would not give, and
+who has just decided sees the decision. Whoever asks the same while it is being read waits for that answer. Where moments
+cannot be told, as with the embedded database and with replicas, each request reads for itself.
+
+What is kept is compressed once, in the thread of the request, and sent so to browsers, which take that.
+"""
+
+from __future__ import annotations
+
+import gzip
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from concurrent.futures import CancelledError, Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import dataclass
+from typing import Final
+
+from pydantic import BaseModel
+from starlette.requests import HTTPConnection
+from starlette.responses import Response
+
+from knickpoint.budget import remaining_seconds
+from knickpoint.store import Store
+
+__all__ = ["KeptAnswer", "KeptAnswers"]
+
+_MOST: Final = 64
+_MOST_BYTES: Final = 1 << 19
+"""How many answers are kept, and how large each may be when it is compressed: together at most 32 MB."""
+
+_LEVEL: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class KeptAnswer:
+    """An answer as JSON, compressed where it is kept."""
+
+    data: bytes
+    is_compressed: bool
+
+    @classmethod
+    def of(cls, answer: BaseModel, *, compress: bool) -> KeptAnswer:
+        """Write an answer."""
+        data = answer.model_dump_json(by_alias=True).encode()
+        return cls(gzip.compress(data, _LEVEL, mtime=0) if compress else data, compress)
+
+    @property
+    def json(self) -> bytes:
+        """The answer as JSON."""
+        return gzip.decompress(self.data) if self.is_compressed else self.data
+
+    def response(self, request: HTTPConnection) -> Response:
+        """Return the response to a client: as it is kept to one that takes that."""
+        headers = {"vary": "Accept-Encoding"}
+        if not self.is_compressed or "gzip" not in request.headers.get("accept-encoding", ""):
+            return Response(self.json, media_type="application/json", headers=headers)
+        return Response(self.data, media_type="application/json", headers={**headers, "content-encoding": "gzip"})
+
+
+class KeptAnswers:
+    """Keep the newest answer to each question; safe for threads."""
+
+    def __init__(self) -> None:
+        self._answers: OrderedDict[Hashable, tuple[str, Future[KeptAnswer]]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, store: Store, question: Hashable, build: Callable[[], BaseModel]) -> KeptAnswer:
+        """Return the answer to ``question``, which ``build`` reads from ``store`` if it is not known.
+
+        ``question`` has all that the answer depends on but the data of the store: what was asked, what the caller may read,
+        and a time where the answer depends on one. All that ``build`` reads is of one moment.
+        """
+        with store.database.reading() as connection:
+            moment = store.database.moment(connection)
+            if moment is None:
+                return KeptAnswer.of(build(), compress=False)
+            answer, is_known = self._find(question, moment)
+            if not is_known:
+                return self._fill(question, answer, build)
+        # Another request reads it, or did.
+        try:
+            return answer.result(remaining_seconds())
+        except (CancelledError, FutureTimeoutError):
+            with store.database.reading():
+                return KeptAnswer.of(build(), compress=False)
+
+    def _find(self, question: Hashable, moment: str) -> tuple[Future[KeptAnswer], bool]:
+        """Return where the answer is or will be, and whether somebody has it in hand already."""
+        with self._lock:
+            known = self._answers.get(question)
+            if known is not None and known[0] == moment:
+                self._answers.move_to_end(question)
+                return known[1], True
+            answer: Future[KeptAnswer] = Future()
+            self._answers[question] = (moment, answer)
+            self._answers.move_to_end(question)
+            if len(self._answers) > _MOST:
+                self._answers.popitem(last=False)
+            return answer, False
+
+    def _fill(self, question: Hashable, answer: Future[KeptAnswer], build: Callable[[], BaseModel]) -> KeptAnswer:
+        """Read the answer; those who wait for one that failed read it for themselves, and get an error of their own."""
+        try:
+            found = KeptAnswer.of(build(), compress=True)
+        except BaseException:
+            self._forget(question, answer)
+            answer.cancel()
+            raise
+        answer.set_result(found)
+        if len(found.data) > _MOST_BYTES:
+            self._forget(question, answer)
+        return found
+
+    def _forget(self, question: Hashable, answer: Future[KeptAnswer]) -> None:
+        with self._lock:
+            known = self._answers.get(question)
+            if known is not None and known[1] is answer:
+                del self._answers[question]

@@ -1,0 +1,179 @@
+"""An answer is kept for as long as the store holds the same data, and given to all who may read as much."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.instance.disturbance import results
+from tests.instance.test_worker import Clock
+from tests.server.client import Client
+from tests.store.conftest import Cluster
+from tests.store.conftest import own_cluster as own_cluster  # noqa: PLC0414  # a fixture
+
+from knickpoint.ingest.context.sidecar import Sidecar
+from knickpoint.ingest.file_import import import_data
+from knickpoint.instance import Worker, create_instance
+from knickpoint.model.errors import InputError
+from knickpoint.server import create_app
+from knickpoint.server.kept_answers import KeptAnswers
+from knickpoint.server.schemas.triage import LastEntryAnswer
+from knickpoint.store import Store, create_store, open_store
+
+
+class Builder:
+    """Build an answer that says which one it is."""
+
+    def __init__(self) -> None:
+        self.built = 0
+
+    def __call__(self) -> LastEntryAnswer:
+        self.built += 1
+        return LastEntryAnswer(entry=self.built)
+
+
+@pytest.fixture
+def location(own_cluster: Cluster) -> str:
+    own_cluster.execute("CREATE DATABASE lab")
+    return own_cluster.url("lab")
+
+
+@pytest.fixture
+def store(location: str) -> Iterator[Store]:
+    with create_store(location) as made:
+        yield made
+
+
+@pytest.mark.postgres
+def test_an_answer_is_built_once_while_nothing_is_written(store: Store) -> None:
+    kept, build = KeptAnswers(), Builder()
+    assert [kept.get(store, "question", build).json for _ in range(3)] == [b'{"entry":1}'] * 3
+
+
+@pytest.mark.postgres
+def test_another_question_has_an_answer_of_its_own(store: Store) -> None:
+    kept, build = KeptAnswers(), Builder()
+    assert [kept.get(store, question, build).json for question in ("one", "other", "one")] == [
+        b'{"entry":1}',
+        b'{"entry":2}',
+        b'{"entry":1}',
+    ]
+
+
+@pytest.mark.postgres
+def test_what_any_process_writes_ends_an_answer(store: Store, location: str) -> None:
+    kept, build = KeptAnswers(), Builder()
+    kept.get(store, "question", build)
+    with open_store(location) as elsewhere:
+        elsewhere.commits.add_repository("main")
+    assert kept.get(store, "question", build).json == b'{"entry":2}'
+
+
+@pytest.mark.postgres
+def test_a_write_counts_from_its_commit_on(store: Store) -> None:
+    """An answer that was read while a write was under way does not have it, and ends when it takes place."""
+    kept, build = KeptAnswers(), Builder()
+    begun, read = threading.Event(), threading.Event()
+
+    def write() -> None:
+        with store.transaction():
+            store.commits.add_repository("main")
+            begun.set()
+            assert read.wait(30)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    assert begun.wait(30)
+    answers = [kept.get(store, "question", build).json for _ in range(2)]
+    read.set()
+    writer.join()
+    assert answers == [b'{"entry":1}'] * 2
+    assert kept.get(store, "question", build).json == b'{"entry":2}'
+
+
+@pytest.mark.postgres
+def test_who_asks_while_an_answer_is_built_waits_for_it(store: Store) -> None:
+    kept, count = KeptAnswers(), Builder()
+    building, asked = threading.Event(), threading.Event()
+
+    def build() -> LastEntryAnswer:
+        building.set()
+        assert asked.wait(30)
+        return count()
+
+    answers: list[bytes] = []
+    first, second = (
+        threading.Thread(target=lambda: answers.append(kept.get(store, "question", build).json)) for _ in range(2)
+    )
+    first.start()
+    assert building.wait(30)
+    second.start()
+    asked.set()
+    first.join()
+    second.join()
+    assert answers == [b'{"entry":1}'] * 2
+
+
+@pytest.mark.postgres
+def test_an_answer_that_failed_is_not_kept(store: Store) -> None:
+    def refuse() -> LastEntryAnswer:
+        raise InputError("there is none")
+
+    kept, build = KeptAnswers(), Builder()
+    with pytest.raises(InputError, match="there is none"):
+        kept.get(store, "question", refuse)
+    assert kept.get(store, "question", build).json == b'{"entry":1}'
+
+
+@pytest.mark.postgres
+def test_a_large_answer_is_not_kept(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("knickpoint.server.kept_answers._MOST_BYTES", 10)
+    kept, build = KeptAnswers(), Builder()
+    assert [kept.get(store, "question", build).json for _ in range(2)] == [b'{"entry":1}', b'{"entry":2}']
+
+
+@pytest.mark.postgres
+def test_the_oldest_of_many_answers_goes(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("knickpoint.server.kept_answers._MOST", 2)
+    kept, build = KeptAnswers(), Builder()
+    for question in (1, 2, 1, 3, 1, 2):
+        kept.get(store, question, build)
+    assert build.built == 4
+
+
+def test_the_embedded_database_is_read_each_time(tmp_path: Path) -> None:
+    kept, build = KeptAnswers(), Builder()
+    with create_store(tmp_path / "store.db") as store:
+        assert [kept.get(store, "question", build).json for _ in range(2)] == [b'{"entry":1}', b'{"entry":2}']
+
+
+@pytest.mark.postgres
+@pytest.mark.usefixtures("store")
+def test_a_standby_is_read_each_time(own_cluster: Cluster) -> None:
+    standby = own_cluster.standby(own_cluster.data.with_name("standby"))
+    try:
+        kept, build = KeptAnswers(), Builder()
+        with open_store(standby.url("lab")) as replica:
+            assert [kept.get(replica, "question", build).json for _ in range(2)] == [b'{"entry":1}', b'{"entry":2}']
+    finally:
+        standby.stop()
+
+
+@pytest.mark.postgres
+def test_a_list_shows_each_decision_at_once(location: str, tmp_path: Path) -> None:
+    with create_instance(tmp_path / "here", store=location, repositories={"main": ""}, as_work=True) as instance:
+        for number in range(40):
+            import_data(instance, results(number), source=f"upload:{number}", stated=Sidecar(repository="main"))
+        Worker(instance, clock=Clock()).step()
+        client = Client(create_app(instance))
+        pages = ("/api/v1/regressions", "/api/v1/overview?since=2026-01-01T00:00:00Z")
+        before = [[client.get(page).json() for page in pages] for _ in range(2)]
+        assert before[0] == before[1]
+        (regression,) = before[0][0]["groups"]
+        client.post("/api/v1/triage", json={"regressions": [regression["id"]], "status": "hidden"})
+        listed, overview = (client.get(page).json() for page in pages)
+    assert listed["groups"] == []
+    assert (before[0][1]["waiting"], overview["waiting"]) == (1, 0)
+    assert (len(before[0][1]["largest"]), overview["largest"]) == (1, [])
