@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from accuracy_noise import FAMILIES, autocorrelated
 from accuracy_series import Labelled, read_labelled, read_real
+from knickpoint.model.normal_noise import MAD
 
 __all__ = ["Example", "examples", "quiet_stretches"]
 
@@ -42,7 +43,7 @@ class Example:
 
 
 def _deviation(values: Array) -> float:
-    return 1.4826 * float(np.median(np.abs(values - np.median(values))))
+    return MAD * float(np.median(np.abs(values - np.median(values))))
 
 
 def _without_steps(series: list[Labelled]) -> list[Base]:
@@ -63,7 +64,7 @@ def _without_steps(series: list[Labelled]) -> list[Base]:
 def _is_quiet(values: Array) -> bool:
     """Say whether halves, quarters, splits and dozens of values agree in level, and halves in noise."""
     n, deviation = values.size, _deviation(values)
-    step = 1.4826 * float(np.median(np.abs(np.diff(values)))) / np.sqrt(2)
+    step = MAD * float(np.median(np.abs(np.diff(values)))) / np.sqrt(2)
     if not (deviation > 0 and step > 0 and deviation < 0.25 * abs(float(np.median(values))) and deviation < 1.5 * step):
         return False
     for parts, bound in ((2, 0.5), (4, 0.9)):

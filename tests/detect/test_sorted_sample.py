@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from knickpoint.detect.sorted_sample import SortedSample
+from knickpoint.model.normal_noise import MAD
 
 
 def _furthest(values: NDArray[np.float64]) -> tuple[int, float] | None:
     """Return the answer by looking at every value."""
     distance = np.abs(values - np.median(values))
-    deviation = 1.4826 * float(np.median(distance))
+    deviation = MAD * float(np.median(distance))
     return (int(distance.argmax()), float(distance.max()) / deviation) if deviation > 0 else None
 
 

@@ -15,6 +15,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from knickpoint.model.normal_noise import MAD
+
 __all__ = ["Trend", "combine_trends", "trend_of"]
 
 _LEVEL_VALUES: Final = 20
@@ -23,8 +25,6 @@ _LEVEL_VALUES: Final = 20
 _MEDIAN_FACTOR: Final = math.sqrt(math.pi / 2)
 """Standard error of a median over that of a mean, for normal values."""
 
-_DEVIATION_FACTOR: Final = 1.4826
-"""Standard deviation over the median distance from the median, for normal values."""
 
 _FEWEST_COMMITS: Final = 4
 
@@ -117,7 +117,7 @@ def _filled(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 def _scatter(mean: NDArray[np.float64]) -> float:
     """Return the standard deviation of a series from commit to commit; steps and drift leave it as it is."""
     steps = np.diff(mean)
-    return float(_DEVIATION_FACTOR * np.median(np.abs(steps - np.median(steps))) / math.sqrt(2))
+    return float(MAD * np.median(np.abs(steps - np.median(steps))) / math.sqrt(2))
 
 
 def _sampling_variance(changes: NDArray[np.float64], population: int) -> float:

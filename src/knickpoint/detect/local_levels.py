@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from knickpoint.detect.measured_series import check_series
 from knickpoint.detect.outliers import student_quantile
+from knickpoint.model.normal_noise import MAD
 from knickpoint.model.step import SizeEstimate, Step
 from knickpoint.native.student import student_p_value
 
@@ -30,8 +31,6 @@ The median of 20 values is known to about a quarter of their deviation; with few
 is lost in the noise. With many more, drift counts again.
 """
 
-_TO_DEVIATION: Final = 1.4826
-"""Standard deviations in a median absolute deviation of normal values."""
 
 _MEAN_TO_DEVIATION: Final = 1.2533
 """Standard deviations in a mean absolute deviation of normal values."""
@@ -121,7 +120,7 @@ def _deviation(distances: Sequence[float]) -> float:
     Where more than half of the distances are 0, so is their median, and the mean distance counts instead.
     """
     middle = _median(distances)
-    return _TO_DEVIATION * middle if middle else _MEAN_TO_DEVIATION * math.fsum(distances) / len(distances)
+    return MAD * middle if middle else _MEAN_TO_DEVIATION * math.fsum(distances) / len(distances)
 
 
 @dataclass(frozen=True, slots=True)

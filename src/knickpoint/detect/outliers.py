@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from knickpoint.detect.measured_series import safe_unit
 from knickpoint.detect.sorted_sample import SortedSample
+from knickpoint.model.normal_noise import MAD
 from knickpoint.native.student import student_p_value
 
 __all__ = [
@@ -26,9 +27,6 @@ __all__ = [
     "rounding",
     "student_quantile",
 ]
-
-_MAD = 1.4826
-"""Factor from the median absolute deviation to the standard deviation of normal noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +167,7 @@ def may_be_outlier(values: NDArray[np.float64], value: float, *, alpha: float = 
     half = (count - removed + 1) // 2
     if half < 2 or count - removed < 3:
         return True
-    least = _MAD * float((ascending[half - 1 :] - ascending[: count - half + 1]).min()) / 2
+    least = MAD * float((ascending[half - 1 :] - ascending[: count - half + 1]).min()) / 2
     low, high = ascending[(count - removed - 1) // 2], ascending[min((count + removed) // 2, count - 1)]
     furthest = max(abs(value - low), abs(value - high))
     return bool(furthest >= critical_value(count - removed, alpha) * least - (high - low))

@@ -15,14 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.detect.outliers import find_outliers_of_noise, rounding
+from knickpoint.model.normal_noise import MAD
 
 __all__ = ["RARE", "RegionNoise", "estimate_noise", "rare_share"]
 
 RARE: Final = 0.02
 """Share of the runs of a region that may stray as far as new samples do."""
-
-_MAD: Final = 1.4826
-"""Factor from the median absolute deviation to the standard deviation of normal noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +87,7 @@ def estimate_noise(values: NDArray[np.float64], *, ordered: bool) -> RegionNoise
     centre = float(np.median(kept))
     residual = kept - centre
     deviation = float(np.sqrt(np.square(residual).sum() / max(kept.size - 1, 1)))
-    scale = max(deviation, _MAD * float(np.median(np.abs(residual))), level / 2)
+    scale = max(deviation, MAD * float(np.median(np.abs(residual))), level / 2)
     # Autocorrelation of residuals within three deviations, between 0 and 0.8.
     clipped = np.clip(residual, -3 * scale, 3 * scale)
     total = float(np.square(clipped).sum())

@@ -6,11 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.detect.measured_series import unit_of_largest
+from knickpoint.model.normal_noise import MAD
 
 __all__ = ["SortedSample"]
-
-_MAD = 1.4826
-"""Factor from the median absolute deviation to the standard deviation of normal noise."""
 
 
 class SortedSample:
@@ -39,7 +37,7 @@ class SortedSample:
         unit = unit_of_largest(max(abs(ascending[0]), abs(ascending[-1])))
         centre = (ascending[(count - 1) // 2] / unit + ascending[count // 2] / unit) / 2
         low, high = self._nearest(centre, unit, (count - 1) // 2), self._nearest(centre, unit, count // 2)
-        deviation = _MAD * ((low + high) / 2)
+        deviation = MAD * ((low + high) / 2)
         if not deviation > 0:
             return None
         furthest = max(centre - ascending[0] / unit, ascending[-1] / unit - centre)

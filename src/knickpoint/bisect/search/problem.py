@@ -11,15 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.model.bisection import ProbePurpose
+from knickpoint.model.normal_noise import MAD
 
 __all__ = ["Budget", "Conclusion", "ConclusionKind", "Level", "Observation", "PlannedProbe", "Posterior", "Problem"]
 
 
 _FAR: Final = 5.0
 """A value of the history is an outlier beyond this distance from their median, in standard deviations."""
-
-_TO_DEVIATION: Final = 1.4826
-"""The standard deviation of normal values over their median absolute deviation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +39,7 @@ class Level:
         if len(array) < 2:
             return cls()
         distance = np.abs(array - np.median(array))
-        reach = _FAR * _TO_DEVIATION * float(np.median(distance))
+        reach = _FAR * MAD * float(np.median(distance))
         kept = array[distance <= reach] if reach > 0 else array
         return cls(float(kept.mean()), float(kept.std(ddof=1)), len(kept))
 

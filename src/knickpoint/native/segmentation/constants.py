@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from knickpoint.model.normal_noise import MAD
+
 __all__ = [
     "BARS",
     "CAP",
@@ -33,9 +35,6 @@ SIDE: Final = 40
 
 LEVELS: Final = 64
 """Levels that a path may take: half of them quantiles of the values, half evenly spaced."""
-
-MAD: Final = 1.4826
-"""Makes the median absolute deviation a standard deviation of normal noise."""
 
 CAP: Final = 9.0
 """What a value costs at most: as much as 3 standard deviations off."""

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from knickpoint.model.commit import Line
 from knickpoint.model.frame import Trace
+from knickpoint.model.normal_noise import MAD
 from knickpoint.model.params import decode_key
 from knickpoint.store import Store
 from knickpoint.watch.absence.missing_traces import Absences
@@ -219,5 +220,5 @@ def _levels(store: Store, line: Line, traces: Sequence[Trace], ended: set[int]) 
             values = values[-_COMPARED:] if trace.id in ended else values[:_COMPARED]
             if values.size:
                 median = float(np.median(values))
-                found[trace.id] = _Level(median, 1.4826 * float(np.median(np.abs(values - median))))
+                found[trace.id] = _Level(median, MAD * float(np.median(np.abs(values - median))))
     return found

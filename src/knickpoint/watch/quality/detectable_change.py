@@ -15,14 +15,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from knickpoint.model.normal_noise import MAD
+
 __all__ = ["AFTER", "FACTOR", "DetectableChange", "detectable_change", "detectable_size"]
 
 FACTOR: Final = 5.5
 AFTER: Final = 20
 """Values after a change at which it should be found."""
-
-_TO_DEVIATION: Final = 1.4826
-"""Standard deviations in a median absolute deviation of normal values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +51,6 @@ def detectable_change(values: NDArray[np.float64], *, after: int = AFTER) -> Det
     if values.size < 4:
         return None
     centre = float(np.median(values))
-    deviation = _TO_DEVIATION * float(np.median(np.abs(values - centre)))
+    deviation = MAD * float(np.median(np.abs(values - centre)))
     size = detectable_size(deviation, values.size, after)
     return DetectableChange(values.size, after, deviation, size, size / abs(centre) if centre else math.inf)

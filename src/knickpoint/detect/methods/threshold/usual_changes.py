@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.detect.measured_series import safe_unit
+from knickpoint.model.normal_noise import MAD
 
 __all__ = ["deviations_of", "usual_deviations"]
 
-_MEDIAN: Final = 1.4826
 _MEAN: Final = 1.2533
 """Factors from the median and from the mean of absolute deviations to the standard deviation of normal noise."""
 
@@ -33,7 +33,7 @@ def usual_deviations(changes: Floats) -> Floats:
     if known.size < _FEWEST:
         return np.where(np.isnan(changes), np.nan, 0.0)
     deviations = np.abs(changes - np.median(known))
-    scale = _MEDIAN * float(np.nanmedian(deviations)) or _MEAN * float(np.nanmean(deviations))
+    scale = MAD * float(np.nanmedian(deviations)) or _MEAN * float(np.nanmean(deviations))
     return deviations / scale if scale else deviations
 
 

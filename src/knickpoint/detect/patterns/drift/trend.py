@@ -15,6 +15,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from knickpoint.model.normal_noise import MAD
+
 __all__ = ["SHORTEST", "Rise", "Slope", "Trend", "advantage", "fit_trend", "rises_of"]
 
 Floats = NDArray[np.float64]
@@ -28,8 +30,6 @@ _FARTHEST: Final = 3.0
 _ROUNDS: Final = 3
 """How often outliers are set aside and the model is fitted again."""
 
-_MAD: Final = 1.4826
-"""Factor from the median absolute deviation to the standard deviation of normal noise."""
 
 _STEP_COSTS: Final = 2
 _SLOPE_COSTS: Final = 3
@@ -166,7 +166,7 @@ def fit_trend(values: Floats, places: tuple[int, ...], slopes: tuple[Slope, ...]
 
 def _deviation(residuals: Floats) -> float:
     """Return a robust standard deviation; where most residuals are 0 it is the ordinary one, and never 0."""
-    robust = _MAD * float(np.median(np.abs(residuals)))
+    robust = MAD * float(np.median(np.abs(residuals)))
     smallest = 1e-12 * float(np.abs(residuals).max(initial=0.0)) + 1e-300
     return max(robust, 1e-6 * float(residuals.std()), smallest)
 

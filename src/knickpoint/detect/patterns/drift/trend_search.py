@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from knickpoint.detect.patterns.drift.hinges import best_slope
 from knickpoint.detect.patterns.drift.trend import Slope, Trend, advantage, fit_trend, rises_of
+from knickpoint.model.normal_noise import MAD
 
 __all__ = ["PlaceSearch", "SearchedTrend", "search_trend"]
 
@@ -41,8 +42,6 @@ _LIKE_NOISE: Final = 1.5
 
 _STANDS_OUT: Final = 3.0
 """Robust deviations from the usual jump of the staircase beyond which a step stands out."""
-
-_MAD: Final = 1.4826
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +121,7 @@ def _starts(values: Floats, places: Places) -> list[Places]:
     jumps = np.diff([float(np.median(part)) for part in np.split(values, places)])
     largest = places[int(np.argmax(np.abs(jumps)))]
     distances = np.abs(jumps - np.median(jumps))
-    bound = _STANDS_OUT * _MAD * float(np.median(distances))
+    bound = _STANDS_OUT * MAD * float(np.median(distances))
     standing = tuple(place for place, far in zip(places, (distances > bound).tolist(), strict=True) if far)
     return list(dict.fromkeys([(), (largest,), standing, places]))
 

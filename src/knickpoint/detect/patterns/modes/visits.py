@@ -11,6 +11,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from knickpoint.model.normal_noise import MAD
+
 __all__ = ["Visits", "find_visits", "sort_again"]
 
 _SEPARATION: Final = 3.0
@@ -31,8 +33,6 @@ _ROUNDING: Final = 1e-9
 _ROUNDS: Final = 2
 """How often the modes and the values that belong to them are estimated from each other."""
 
-_MAD: Final = 1.4826
-"""Factor from the median absolute deviation to the standard deviation of normal noise."""
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -69,7 +69,7 @@ def find_visits(values: Floats, breaks: Sequence[int]) -> Visits:
 def sort_again(values: Floats, visits: Visits, levels: Sequence[tuple[float, int]]) -> Visits:
     """Sort ``values`` again, into better ``levels`` (each with how many values it has) than those of ``visits``."""
     around = np.abs(values - visits.levels[visits.labels])
-    noise = _at_least_rounding(values, min(_MAD * float(np.median(around)), visits.noise))
+    noise = _at_least_rounding(values, min(MAD * float(np.median(around)), visits.noise))
     return _visits(values, _distinct_levels(levels, noise), noise)
 
 
@@ -98,7 +98,7 @@ def _noise_within(values: Floats, breaks: Sequence[int]) -> float:
     """Return the robust standard deviation of the values around the medians of their levels."""
     around = [np.abs(values[first:stop] - np.median(values[first:stop])) for first, stop in _bounds(values, breaks)]
     free = max(values.size - len(around), values.size // 2, 1)
-    return _MAD * float(np.median(np.concatenate(around))) * math.sqrt(values.size / free)
+    return MAD * float(np.median(np.concatenate(around))) * math.sqrt(values.size / free)
 
 
 def _distinct_levels(found: Sequence[tuple[float, int]], noise: float) -> Floats:
