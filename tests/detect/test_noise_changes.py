@@ -107,3 +107,51 @@ def test_a_noise_change_is_an_accepted_candidate_with_its_reasons() -> None:
 @pytest.mark.parametrize("values", [[1.0] * 60, [1.0, 2.0], [np.nan] * 50], ids=["constant", "short", "missing"])
 def test_series_without_noise_have_no_change_of_it(values: list[float]) -> None:
     assert not find_steps(values, noise=True)
+
+
+def _stretches(*parts: tuple[int, float], seed: int = 0) -> np.ndarray:
+    """Return 100 in stretches of so many values, each with normal noise of a deviation."""
+    rng = np.random.default_rng([11, seed])
+    return 100 + np.concatenate([deviation * rng.normal(size=count) for count, deviation in parts])
+
+
+def test_noise_where_there_was_none_is_found_and_has_no_noise_before() -> None:
+    (found,) = _noise_changes(_stretches((60, 0.0), (60, 1.0)))
+    assert abs(found.index - 60) <= 3
+    assert found.estimate
+    assert found.estimate.before == 0
+    assert 0 < found.estimate.low < 1 < found.estimate.high
+
+
+def test_noise_that_ends_is_found_and_has_none_after() -> None:
+    (found,) = _noise_changes(_stretches((60, 1.0), (60, 0.0)))
+    assert found.estimate
+    assert found.estimate.after == 0
+    assert found.relative_size == -1
+
+
+def test_noise_that_begins_after_most_values_is_found() -> None:
+    assert _noise_changes(_stretches((150, 0.0), (50, 1.0)))
+
+
+def test_a_tenth_of_other_values_on_either_side_of_more_noise_is_no_error() -> None:
+    rng = np.random.default_rng(5)
+    rare, often = (np.where(rng.random(60) < share, rng.normal(size=60), 0.0) for share in (0.02, 0.45))
+    values = 100 + np.concatenate([rare, often, 4 * rng.normal(size=200)])
+    assert len(_noise_changes(values)) >= 1
+
+
+def _more_spread(values: np.ndarray) -> list[Step]:
+    """Return the findings of a change of the spread, without those of other changes of the distribution."""
+    return [step for step in _noise_changes(values) if step.evidence[0].name.startswith("rank sum")]
+
+
+def test_rounding_makes_no_noise_where_there_was_some() -> None:
+    # Of the values, 60 and 48 % are the middle one: their median distance from it goes from 0 to a whole level.
+    found = [_more_spread(np.round(_stretches((250, 0.6), (250, 0.78), seed=seed))) for seed in range(40)]
+    assert sum(map(len, found)) <= 2
+
+
+def test_more_noise_shows_in_rounded_values() -> None:
+    found = [_noise_changes(np.round(_stretches((100, 0.5), (100, 1.5), seed=seed))) for seed in range(20)]
+    assert sum(map(bool, found)) >= 16

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from knickpoint.detect.measured_series import MeasuredSeries
 from knickpoint.detect.patterns.shifts import SHORTEST, chance_of_largest, middle_ranks, standard_sums
 from knickpoint.detect.steps import build_estimated_step, stable_regions
+from knickpoint.detect.value_levels import levels_of
 from knickpoint.model.settlement import FindingKind
 from knickpoint.model.step import Check, SizeEstimate, Step
 
@@ -36,18 +37,9 @@ _LEAST_VARIANCE: Final = 0.05
 _LEAST_AROUND: Final = 4.5
 """Length of the components at the place, each side around its own median: by chance in 1 of 1,000 places that are known."""
 
-_SEPARATION: Final = 4.5
-"""Standard deviations within levels from which on two levels are apart, as for the method ``modes``."""
-
-_LEAST_SHARE: Final = 0.05
-_FEWEST: Final = 3
-"""Share, and number, of the values of a side that make a level."""
-
 _AS_NORMAL: Final = math.sqrt(math.pi / 2)
 """Factor from the mean distance to the standard deviation of normal noise."""
 
-_MAD: Final = 1.4826
-"""Factor from the median distance to the standard deviation of normal noise."""
 
 Floats = NDArray[np.float64]
 
@@ -182,26 +174,8 @@ def _moved(sides: Sequence[Floats]) -> float:
 
 def _level_checks(when: str, part: Floats) -> Iterator[Check]:
     """Yield how many levels the values of a side have, and, where several, each with its share of the values."""
-    levels = _levels(np.sort(part), max(_FEWEST, math.ceil(_LEAST_SHARE * part.size)))
+    levels = levels_of(part)
     yield Check(f"levels {when}", float(len(levels)))
     for number, (level, count) in enumerate(levels if len(levels) > 1 else (), start=1):
         yield Check(f"level {number} {when}", level)
         yield Check(f"share of the values at level {number} {when}", count / part.size)
-
-
-def _levels(ordered: Floats, fewest: int) -> list[tuple[float, int]]:
-    """Return the levels of ``ordered`` values, ascending, with their counts: divided in two while the halves lie far apart."""
-    whole = [(float(np.median(ordered)), ordered.size)]
-    places = np.arange(fewest, ordered.size - fewest + 1)
-    if not places.size:
-        return whole
-    # The division that leaves the smallest squares within the halves has the largest between them.
-    centred = ordered - ordered.mean()
-    below = np.cumsum(centred)[places - 1]
-    place = int(places[np.argmax(below**2 / (places * (ordered.size - places)))])
-    halves = ordered[:place], ordered[place:]
-    gap = float(np.median(halves[1]) - np.median(halves[0]))
-    within = _MAD * float(np.median(np.concatenate([np.abs(half - np.median(half)) for half in halves])))
-    if gap <= 0 or gap < _SEPARATION * within:
-        return whole
-    return [level for half in halves for level in _levels(half, fewest)]
