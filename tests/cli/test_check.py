@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -318,3 +318,64 @@ def test_a_finding_that_its_commit_accepts_is_acknowledged_at_the_merge(knick: K
     assert knick("run").code == 0
     explained = [knick("explain", f"benchmark={name}", "--format", "json").output for name in ("b3", "b4")]
     assert ["acknowledged" in text for text in explained] == [True, False]
+
+
+def _latencies(count: int, tail: float, wobble: int) -> list[float]:
+    """Return samples around 10 whose slowest twentieth takes ``tail``."""
+    return [10 + (sample + wobble) % 7 / 10 + (sample < count // 20) * (tail - 10) for sample in range(count)]
+
+
+def _measured(project: Project, name: str, commits: Sequence[str], tail: float, count: int = 100) -> Path:
+    rows = [
+        f"{commit},s,latency,ms,{value}"
+        for place, commit in enumerate(commits)
+        for value in _latencies(count, tail + place % 3 / 10, place)
+    ]
+    path = project.repository.directory / name
+    path.write_text("\n".join(["commit,suite,benchmark,unit,value", *rows, ""]), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def latencies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """Go to a repository with twelve commits of a hundred samples each, and a thirteenth without results."""
+    repository = GitRepository.make(tmp_path / "latencies")
+    old = repository.commits(12)
+    project = Project(repository, old[-1], repository.commit("Slow down the tail"))
+    with create_instance(repository.directory / ".knickpoint", repositories={"latencies": ".."}) as opened:
+        import_files(
+            opened,
+            [_measured(project, f"{place}.csv", [commit], 20.0 + place % 3 / 10) for place, commit in enumerate(old)],
+        )
+    for service in _SERVICES:
+        monkeypatch.delenv(service.sign, raising=False)
+    monkeypatch.chdir(repository.directory)
+    monkeypatch.setenv("KNICKPOINT_INSTANCE", ".knickpoint")
+    return project
+
+
+def test_a_slower_tail_regresses_by_its_percentile_and_not_by_the_median(knick: Knick, latencies: Project) -> None:
+    new = _measured(latencies, "new.csv", [latencies.patch], 30.0)
+    (by_median,) = rows(knick, new)
+    assert by_median["verdict"] == "unchanged"
+    (by_tail,) = rows(knick, new, "--summary", "p99")
+    assert (by_tail["verdict"], by_tail["level"]) == ("regressed", pytest.approx(30, abs=0.7))
+
+
+def test_a_check_by_percentile_says_so(knick: Knick, latencies: Project) -> None:
+    new = _measured(latencies, "new.csv", [latencies.patch], 20.0)
+    assert "Compared: the p99 of the samples of each run." in knick("check", new, "--summary", "p99").output
+
+
+def test_new_results_with_too_few_samples_for_a_percentile_have_no_verdict(knick: Knick, latencies: Project) -> None:
+    new = _measured(latencies, "new.csv", [latencies.patch], 30.0, count=40)
+    ran = knick("check", new, "--summary", "p99", "--format", "json")
+    (row,) = json.loads(ran.output)
+    assert (ran.code, row["verdict"]) == (3, "no data")
+    assert "p99 needs 100 samples of a run, and there are at most 40" in row["reason"]
+
+
+def test_a_history_with_too_few_samples_for_a_percentile_gives_no_verdict(knick: Knick, latencies: Project) -> None:
+    new = _measured(latencies, "new.csv", [latencies.patch], 30.0, count=2000)
+    (row,) = json.loads(knick("check", new, "--summary", "p99.9", "--format", "json").output)
+    assert row["reason"] == "the history has too few samples: p99.9 needs 1,000 samples of a run"

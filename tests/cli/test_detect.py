@@ -73,6 +73,40 @@ def test_the_explanation_of_samples_names_their_noise(detect: Detect) -> None:
     assert "samples of the level before" in explained
 
 
+def _latencies(count: int) -> str:
+    slow = count // 20
+    rows = [
+        f"{commit},{10 + sample % 7 / 10 + (sample < slow) * (10 + 5 * (commit >= 15))}"
+        for commit in range(30)
+        for sample in range(count)
+    ]
+    return "\n".join(["pos,value", *rows])
+
+
+def test_a_percentile_of_the_samples_has_a_step_that_their_level_hides(detect: Detect) -> None:
+    assert detect.found(given=_latencies(100)) == []
+    (step,) = detect.found("--summary", "p99", given=_latencies(100))
+    assert (step["pos"], step["relative_size"]) == ("15", pytest.approx(0.25, abs=0.05))
+
+
+def test_the_newest_position_is_judged_by_a_percentile_of_its_samples(detect: Detect) -> None:
+    given = "\n".join(_latencies(100).splitlines()[: 1 + 16 * 100])
+    (verdict,) = detect.found("--summary", "p99", "--newest", "1", given=given)
+    assert (verdict["verdict"], verdict["pos"]) == ("regressed", "15")
+
+
+def test_a_percentile_of_too_few_samples_ends_with_what_it_needs(detect: Detect) -> None:
+    ran = detect.run("--summary", "p99", given=_latencies(20))
+    assert ran.code == 3
+    assert "p99 needs 100 samples of a run, and there are at most 20; of 30 positions, 30 have too few" in ran.errors
+
+
+def test_a_summary_that_does_not_exist_is_refused_with_those_that_do(detect: Detect) -> None:
+    ran = detect.run("--summary", "p100", given=_latencies(20))
+    assert ran.code == 2
+    assert "p99.9" in ran.errors
+
+
 def test_rows_of_one_position_are_samples_where_the_t_test_is_told_so(detect: Detect) -> None:
     rows = [
         f"{commit}{'.0' * (sample % 2)},{10 + (commit >= 15) * 5 + sample / 10}"

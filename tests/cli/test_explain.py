@@ -86,7 +86,11 @@ def test_a_changed_distribution_is_explained_by_its_levels(knick: Knick, instanc
         file.write("\n[alerts.default]\nparameters = { noise = true }\n")
     assert knick("import", "split.csv", "--order", "given").code == 0
     assert knick("run").code == 0
-    what, spread, moved, _, why = sentences(knick("explain", "benchmark=parse").output)
+    what, where, spread, moved, _, why = sentences(knick("explain", "benchmark=parse").output)
+    assert re.fullmatch(
+        r"Values from 10 to 90 %: 9\d[.\d]*–10\d[.\d]* → 9\d[.\d]*–10\d[.\d]* ms; two modes where one was: 9\d[.\d]* ms \(\d+ %\), 10\d[.\d]* ms \(\d+ %\)\.",
+        where,
+    )
     assert what.startswith("The distribution of parse changed at ")
     assert re.search(
         r": one level before, two levels \(9\d\.\d+ ms \(\d+ %\), 10\d[.\d]* ms \(\d+ %\)\) since\.$", what

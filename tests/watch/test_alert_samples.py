@@ -137,3 +137,71 @@ def test_a_backtest_replays_samples(world: World) -> None:
 def test_a_method_that_judges_traces_together_refuses_samples() -> None:
     with pytest.raises(ConfigError, match="judges traces together"):
         check_alert(replace(SAMPLES, method="siblings"))
+
+
+P99 = Alert("p99", summary="p99")
+
+
+def _latencies(commits: int = 60, count: int = 120, *, tail: float = 1.5) -> list[list[NDArray[np.float64]]]:
+    """Return samples whose slowest twentieth takes ``tail`` times as long from the 40th commit on; their median stays."""
+    rng = np.random.default_rng(8)
+    history = []
+    for commit in range(commits):
+        samples = rng.normal(10, 0.3, count)
+        samples[: count // 20] += 10 * (tail if commit >= 40 else 1)
+        history.append([samples])
+    return history
+
+
+def test_an_alert_for_a_percentile_finds_what_the_median_hides(world: World) -> None:
+    _measure(world, _latencies())
+    world.run(POINTS, SAMPLES)
+    assert _found(world) == []
+    world.run(P99)
+    assert _found(world) == [40]
+    (point,) = world.points(NAME)
+    assert point.numbers.relative_size == pytest.approx(0.25, abs=0.05)
+
+
+def test_an_alert_for_a_percentile_judges_no_commit_with_too_few_samples(world: World) -> None:
+    _measure(world, _latencies(count=60))
+    world.run(P99)
+    assert _found(world) == []
+    explained = explain_trace(world.store, world.trace(NAME), [P99]).alerts[0]
+    assert explained.detection is not None
+    assert explained.detection.facts["commits with too few samples for p99"] == 60
+
+
+def test_a_summary_that_any_number_of_samples_has_takes_points_as_samples(world: World) -> None:
+    world.measure({NAME: [10.0] * 30 + [12.0] * 20})
+    world.run(Alert("least", summary="min"))
+    assert _found(world) == [30]
+
+
+def test_alerts_for_two_percentiles_are_judged_apart(world: World) -> None:
+    _measure(world, _latencies())
+    world.run(Alert("p50", summary="p50"), P99)
+    (point,) = world.points(NAME)
+    assert point.alerts == ("p99",)
+
+
+def test_a_backtest_replays_a_summary(world: World) -> None:
+    _measure(world, _latencies())
+    line = world.store.commits.line(world.repository)
+    history = read_history(world.store, line, [world.trace(NAME)], -1, samples=True)
+    (found,) = replay(history, P99).findings
+    assert found.position == 40
+
+
+@pytest.mark.parametrize(
+    ("alert", "words"),
+    [
+        (replace(P99, summary="p100"), "no summary 'p100'"),
+        (replace(P99, samples=True), "Remove one of them"),
+        (replace(P99, method="siblings"), "summary is p99, and the method siblings judges traces together"),
+    ],
+)
+def test_a_summary_that_cannot_be_judged_is_refused(alert: Alert, words: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        check_alert(alert)
+    assert words in str(refused.value)

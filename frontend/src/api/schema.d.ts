@@ -1957,6 +1957,11 @@ export interface components {
             /** @description `configuration`: knickpoint.toml; `store`: made by command or API; `repository`: a file of the watched repository; `default`: as no other is defined. */
             source: components["schemas"]["AlertSource"];
             /**
+             * Summary
+             * @description Which summary of samples is judged, such as `p99`; empty for their level.
+             */
+            summary: string;
+            /**
              * Traces
              * @description Number of traces in the last run.
              */
@@ -2146,6 +2151,12 @@ export interface components {
              */
             since: string;
             /**
+             * Summary
+             * @description Which summary of the samples of a run is judged instead of their level: `min`, `median`, `max`, or a percentile such as `p99`.
+             * @default
+             */
+            summary: string;
+            /**
              * Window
              * @default 0
              */
@@ -2297,6 +2308,12 @@ export interface components {
              * @default start
              */
             since: string;
+            /**
+             * Summary
+             * @description Which summary of the samples of a run is judged instead of their level: `min`, `median`, `max`, or a percentile such as `p99`.
+             * @default
+             */
+            summary: string;
             /**
              * Window
              * @default 0
@@ -2809,6 +2826,13 @@ export interface components {
             measured: number;
             /** @description null where the newest value belongs to the level before it. */
             newest: components["schemas"]["NewestAnswer"] | null;
+            /**
+             * Notes
+             * @description By the id of a change: which number of the samples its levels are, or how the distribution changed; only where the levels do not say it.
+             */
+            notes: {
+                [key: string]: string;
+            };
             /** Regions */
             regions: components["schemas"]["RegionAnswer"][];
             trace: components["schemas"]["TraceAnswer"];
@@ -4995,6 +5019,12 @@ export interface components {
              * @default start
              */
             since: string;
+            /**
+             * Summary
+             * @description Which summary of the samples of a run is judged instead of their level: `min`, `median`, `max`, or a percentile such as `p99`.
+             * @default
+             */
+            summary: string;
             /**
              * Window
              * @default 0

@@ -17,6 +17,7 @@ export const DEFAULTS = {
   minimum_change: 0,
   since: "start",
   samples: false,
+  summary: "",
   minimum_traces: 1,
   window: 0,
   settle_share: 0.35,

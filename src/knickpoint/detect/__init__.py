@@ -7,7 +7,7 @@
     for step in find_steps(values):                    # 1-D, nan where a commit has no value
         print(step.index, step.relative_size)
 
-``find_steps`` takes one series, ``find_steps_many`` a frame of traces x commits, and ``explain`` gives everything that a
+``summarise`` makes one value a commit of samples, such as their 99th percentile. ``find_steps`` takes one series, ``find_steps_many`` a frame of traces x commits, and ``explain`` gives everything that a
 method decided. ``explain_jointly`` looks at several series together, ``find_clusters`` groups those of one shape. Each
 method is a function of this package, too: ``e_divisive(values, …)`` is ``explain(values, method="e_divisive", …)``.
 """
@@ -29,6 +29,7 @@ from knickpoint.detect.registry import (
     parameters_of,
     presets_of,
 )
+from knickpoint.detect.samples import summarise
 from knickpoint.detect.several_series import explain_jointly, find_clusters, find_steps_jointly
 from knickpoint.detect.single_series import explain, find_steps
 
@@ -60,6 +61,7 @@ __all__ = [
     "presets_of",
     "siblings",
     "step_fit",
+    "summarise",
     "t_test",
     "threshold",
 ]

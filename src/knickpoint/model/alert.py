@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Final
 
 from knickpoint.model.settlement import DEFAULT_RULE, SettleRule
+from knickpoint.model.summary import NO_SUMMARY
 
 __all__ = ["SINCE_BEST", "SINCE_START", "Alert", "AlertDirection", "AlertKind", "AlertSeverity", "is_day"]
 
@@ -82,6 +83,8 @@ class Alert:
         since: what a drift is compared with: `start`, where it begins; `best`, the best level before it; a date such as
             `2026-05-31`; or a release, by the name of its tag in git.
         samples: whether a commit is judged by all samples of its runs, where several are kept, and not by their median alone.
+        summary: which summary of the samples of a run is judged instead of their level, such as `p99`
+            (:func:`~knickpoint.model.summary.read_summary`); "" for the level.
         minimum_traces: smallest number of traces that must move together.
         window: number of last measured commits of each trace in which steps are reported, 0 for all.
         settle_share: share of the values since a change with which, in a row up to the newest, it must be found to be
@@ -107,6 +110,7 @@ class Alert:
     minimum_change: float = 0.0
     since: str = SINCE_START
     samples: bool = False
+    summary: str = NO_SUMMARY
     minimum_traces: int = 1
     window: int = 0
     settle_share: float = DEFAULT_RULE.share
@@ -117,6 +121,11 @@ class Alert:
     owners: tuple[str, ...] = ()
     notify: tuple[str, ...] = ()
     every_minutes: float = 0.0
+
+    @property
+    def reads_samples(self) -> bool:
+        """Whether it judges what runs measured, and not the points alone."""
+        return self.samples or self.summary != NO_SUMMARY
 
     @property
     def settle_rule(self) -> SettleRule:

@@ -22,6 +22,7 @@ from knickpoint.detect import METHODS, MethodKind, explain_jointly, find_cluster
 from knickpoint.model.alert import SINCE_BEST, SINCE_START, Alert, is_day
 from knickpoint.model.errors import ConfigError, InputError
 from knickpoint.model.query import parse_query
+from knickpoint.model.summary import read_summary
 from knickpoint.watch.detection.cluster_windows import narrowest
 from knickpoint.watch.detection.drift_references import find_reference
 from knickpoint.watch.lines import Lines
@@ -122,12 +123,24 @@ def _check_method(alert: Alert, where: str) -> None:
 
 
 def _check_samples(alert: Alert, where: str) -> None:
-    """Raise when the alert wants samples, and its method judges traces together, by one value a commit."""
-    if alert.samples and METHODS[alert.method.replace("-", "_")].kind is not MethodKind.SERIES:
+    """Raise when the alert wants samples, and its method judges traces together, by one value a commit; or wants them in two ways."""
+    if alert.summary:
+        try:
+            read_summary(alert.summary)
+        except InputError as error:
+            raise ConfigError(f"summary: {error.message}", where=where, remedy=error.remedy) from None
+    if alert.samples and alert.summary:
         raise ConfigError(
-            f"samples is true, and the method {alert.method} judges traces together, by the points alone",
+            f"samples is true, which judges the level of samples, and summary is {alert.summary}",
             where=where,
-            remedy="Remove samples, or use a method that judges each trace by itself.",
+            remedy="Remove one of them; two alerts can watch both.",
+        )
+    if alert.reads_samples and METHODS[alert.method.replace("-", "_")].kind is not MethodKind.SERIES:
+        setting = "samples is true" if alert.samples else f"summary is {alert.summary}"
+        raise ConfigError(
+            f"{setting}, and the method {alert.method} judges traces together, by the points alone",
+            where=where,
+            remedy=f"Remove {setting.split(maxsplit=1)[0]}, or use a method that judges each trace by itself.",
         )
 
 

@@ -50,8 +50,8 @@ export class AlertEditor extends PageElement {
 
   /** Settings that have no field: the alert keeps them. */
   private get unseen(): AlertSettings {
-    const { line, minimum_change, since, settle_share, settle_least, settle_most } = this.alert ?? DEFAULTS;
-    return { line, minimum_change, since, settle_share, settle_least, settle_most };
+    const { line, minimum_change, since, summary, settle_share, settle_least, settle_most } = this.alert ?? DEFAULTS;
+    return { line, minimum_change, since, summary, settle_share, settle_least, settle_most };
   }
 
   private read(): { name: string; settings: AlertSettings } {

@@ -34,12 +34,12 @@ export function renderChangeList(context: TraceContext, changes: Changes) {
         ? html`<p class="faint">No change was found in this trace. “Why” below shows what the method examined.</p>`
         : nothing
     }
-    ${empty && gone.length === 0 ? nothing : renderTable(context, changes.changes, gone)} ${renderMissedList(context)}
+    ${empty && gone.length === 0 ? nothing : renderTable(context, changes, gone)} ${renderMissedList(context)}
     ${ticketList(context.tickets, (position) => context.updateRoute({ commit: position }))}
   </section>`;
 }
 
-function renderTable(context: TraceContext, changes: readonly Finding[], gone: readonly Finding[]) {
+function renderTable(context: TraceContext, { changes, notes }: Changes, gone: readonly Finding[]) {
   return html`<table class="changes">
     <caption class="sr-only">
       Changes of this trace, newest first
@@ -51,7 +51,7 @@ function renderTable(context: TraceContext, changes: readonly Finding[], gone: r
       </tr>
     </thead>
     <tbody>
-      ${newestFirst(changes).map((finding) => renderChange(context, finding))}
+      ${newestFirst(changes).map((finding) => renderChange(context, finding, notes[finding.id]))}
     </tbody>
     ${
       gone.length > 0
@@ -70,7 +70,7 @@ function newestFirst(findings: readonly Finding[]): Finding[] {
   return [...findings].sort((a, b) => (b.place.position ?? 0) - (a.place.position ?? 0));
 }
 
-function renderChange(context: TraceContext, finding: Finding) {
+function renderChange(context: TraceContext, finding: Finding, note = "") {
   const { commit, place, p_value: pValue } = finding;
   const current = place.position !== null && place.position === context.route.commit;
   const over = overText(finding);
@@ -83,6 +83,7 @@ function renderChange(context: TraceContext, finding: Finding) {
         ${commitHash(commit, finding.trace.repository)}<span>${commit.author}</span>${date(commit.time)}
         ${place.suspects > 1 ? html`<span class="range">one of ${place.suspects} commits</span>` : nothing}
         ${sizeRange(finding)} ${over ? html`<span>${over}</span>` : nothing}
+        ${note ? html`<span>${note}</span>` : nothing}
         ${hazard(finding.hazard)}${
           pValue === null ? nothing : html`<span class="figure">p ${numberText(pValue, 2)}</span>`
         }

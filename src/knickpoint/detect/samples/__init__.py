@@ -1,7 +1,8 @@
 """Several samples of a commit: how much noise lies within runs, between runs and between commits, and one value for each commit.
 
 ``sample_sets`` checks what a caller gives, ``noise_components`` estimates the noise of each level, and ``commit_values`` turns
-samples into one value a commit. The record is ``docs/decisions/0294-one-value-from-the-samples-of-a-commit.md``.
+samples into one value a commit. ``summaries`` makes another one of them, such as their 99th percentile. The records are
+``docs/decisions/0294-one-value-from-the-samples-of-a-commit.md`` and ``0364-summaries-of-samples.md``.
 """
 
 from knickpoint.detect.samples.commit_values import (
@@ -13,14 +14,20 @@ from knickpoint.detect.samples.commit_values import (
     with_sample_facts,
 )
 from knickpoint.detect.samples.sample_sets import RunTable, Samples
+from knickpoint.detect.samples.summaries import MORE_SAMPLES, short_text, summarise, summarise_runs, summary_of
 
 __all__ = [
+    "MORE_SAMPLES",
     "CommitValues",
     "RunTable",
     "Samples",
     "combine_runs",
     "combine_samples",
     "sample_evidence",
+    "short_text",
+    "summarise",
+    "summarise_runs",
+    "summary_of",
     "with_sample_evidence",
     "with_sample_facts",
 ]

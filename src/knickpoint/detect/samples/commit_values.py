@@ -36,29 +36,27 @@ class CommitValues:
     Attributes:
         values: 1-D, ``nan`` for a commit without samples or with a value that is set aside.
         counts: samples of each commit, those that are set aside included.
-        errors: standard error of each value, ``nan`` where there are no samples.
-        noise: what the errors are made of, for values over ``unit``.
-        unit: what values are divided by, so that no square overflows.
+        errors: standard error of each value, ``nan`` where there are no samples, and where it is unknown.
+        facts: the numbers about the samples, by name.
         aside: how many values are set aside.
     """
 
     values: NDArray[np.float64]
     counts: NDArray[np.int64]
     errors: NDArray[np.float64]
-    noise: NoiseComponents
-    unit: float
-    aside: int
+    facts: Mapping[str, float]
+    aside: int = 0
 
-    @property
-    def facts(self) -> Mapping[str, float]:
-        """The numbers about the samples, by name."""
-        return {
-            "samples": float(self.counts.sum()),
-            "noise within runs (standard deviation)": math.sqrt(self.noise.within) * self.unit,
-            "noise between runs (standard deviation)": math.sqrt(self.noise.runs) * self.unit,
-            "noise between commits (standard deviation)": math.sqrt(self.noise.commits) * self.unit,
-            "commits set aside for too few samples": float(self.aside),
-        }
+
+def _facts(counts: NDArray[np.int64], noise: NoiseComponents, unit: float, aside: int) -> Mapping[str, float]:
+    """Return the numbers about samples whose ``noise`` is that of values over ``unit``."""
+    return {
+        "samples": float(counts.sum()),
+        "noise within runs (standard deviation)": math.sqrt(noise.within) * unit,
+        "noise between runs (standard deviation)": math.sqrt(noise.runs) * unit,
+        "noise between commits (standard deviation)": math.sqrt(noise.commits) * unit,
+        "commits set aside for too few samples": float(aside),
+    }
 
 
 def combine_samples(samples: Samples, values: ArrayLike | None = None) -> CommitValues:
@@ -80,14 +78,15 @@ def combine_runs(table: RunTable) -> CommitValues:
     found = np.full(table.length, np.nan)
     errors, counts = found.copy(), np.zeros(table.length, dtype=np.int64)
     if not table.commits.size:
-        return CommitValues(found, counts, errors, NoiseComponents(0.0, 0.0, 0.0), 1.0, 0)
+        return CommitValues(found, counts, errors, _facts(counts, NoiseComponents(0.0, 0.0, 0.0), 1.0, 0))
     unit = safe_unit(table.samples)
     measured = measure_commits(replace(table, samples=table.samples / unit))
     np.add.at(counts, table.commits, table.sizes)
     aside = _imprecise(measured.variances)
     found[measured.rows], errors[measured.rows] = measured.levels * unit, np.sqrt(measured.variances) * unit
     found[measured.rows[aside]] = np.nan
-    return CommitValues(found, counts, errors, measured.noise, unit, int(aside.sum()))
+    few = int(aside.sum())
+    return CommitValues(found, counts, errors, _facts(counts, measured.noise, unit, few), few)
 
 
 def _imprecise(variances: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -117,7 +116,7 @@ def _largest_useful(variances: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def sample_evidence(step: Step, commits: CommitValues) -> tuple[Check, ...]:
-    """Return how many samples the levels of ``step`` rest on, and how precisely these know its size."""
+    """Return how many samples the levels of ``step`` rest on, and how precisely these know its size, where that is known."""
 
     def rests_on(region: StableRegion) -> tuple[float, float]:
         part = slice(region.first, region.last + 1)
@@ -126,11 +125,9 @@ def sample_evidence(step: Step, commits: CommitValues) -> tuple[Check, ...]:
         return float(commits.counts[part][used].sum()), error
 
     (before, before_error), (after, after_error) = rests_on(step.before), rests_on(step.after)
-    return (
-        Check("samples of the level before", before),
-        Check("samples of the level after", after),
-        Check("standard error of the size by the samples", math.hypot(before_error, after_error)),
-    )
+    counted = Check("samples of the level before", before), Check("samples of the level after", after)
+    error = math.hypot(before_error, after_error)
+    return counted if math.isnan(error) else (*counted, Check("standard error of the size by the samples", error))
 
 
 def with_sample_evidence(step: Step, commits: CommitValues) -> Step:

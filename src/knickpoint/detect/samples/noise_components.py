@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from knickpoint.detect.samples.sample_sets import RunTable
 
-__all__ = ["MeasuredCommits", "NoiseComponents", "measure_commits", "robust_levels"]
+__all__ = ["MeasuredCommits", "NoiseComponents", "by_size", "measure_commits", "robust_levels"]
 
 _MOST_PAIRED: Final = 64
 """Samples of which all pairs are compared; of more, as many quantiles take their place."""
@@ -57,7 +57,7 @@ def robust_levels(sizes: NDArray[np.int64], samples: NDArray[np.float64]) -> NDA
     location based on rank tests", Annals of Mathematical Statistics 34 (1963). O(n log n) time beyond 64 samples.
     """
     levels = np.empty(sizes.size)
-    for size, runs, block in _by_size(sizes, samples):
+    for size, runs, block in by_size(sizes, samples):
         if size <= 2:
             levels[runs] = block.mean(axis=1)
             continue
@@ -67,7 +67,7 @@ def robust_levels(sizes: NDArray[np.int64], samples: NDArray[np.float64]) -> NDA
     return levels
 
 
-def _by_size(
+def by_size(
     sizes: NDArray[np.int64], samples: NDArray[np.float64]
 ) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.float64]]]:
     """Yield, for each size, the groups of that size and a matrix with the samples of one of them in each row."""
@@ -80,7 +80,7 @@ def _by_size(
 def _typical_variance(sizes: NDArray[np.int64], samples: NDArray[np.float64]) -> float:
     """Return the median of the variances of groups, each over its median for normal noise; 0 without groups of two."""
     found = [np.empty(0)]
-    for size, _, block in _by_size(sizes, samples):
+    for size, _, block in by_size(sizes, samples):
         freedom = size - 1
         if freedom:
             # Median of chi-square over its mean: Wilson and Hilferty (1931).

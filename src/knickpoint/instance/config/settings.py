@@ -171,10 +171,12 @@ class CheckSettings:
         false_positives: share of unchanged pull requests that may fail, over all benchmarks together: 0.01 is one in a
             hundred.
         minimum_effect: the smallest relative change that counts: 0.02 is 2 %.
+        summary: what of the samples of a run is compared: `median`, `min`, `max`, or a percentile such as `p99`.
     """
 
     false_positives: float = 0.01
     minimum_effect: float = 0.0
+    summary: str = "median"
 
 
 @dataclass(frozen=True, slots=True)

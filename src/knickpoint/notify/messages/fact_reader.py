@@ -198,7 +198,7 @@ class FactReader:
         alerts = self._alerts[key]
         ranked = self.store.findings.suspects.get(key)
         others = sorted(side, key=lambda each: each.rank)[1 : _MOST_OTHERS + 1]
-        lead_facts, *other_facts = repository.traces([lead, *others], self.settings.address)
+        lead_facts, *other_facts = repository.traces([lead, *others], self.settings.address, alerts)
         picture = f"change-{announced.id}.png"
         self._pictures[picture] = repository.picture(lead)
         names = sorted({name for each in side for name in each.alerts})

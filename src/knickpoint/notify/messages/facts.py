@@ -97,6 +97,8 @@ class TraceFacts:
         address: page of the trace in the dashboard, "" without a public address.
         between: what the change lies between with 95 %, as in `+21 % to +25 %`; "" where that is unknown.
         over: of a drift, how far it lies from what its alert compares drifts with, as in `4.2 % above the level at v1.2`.
+        note: which number of the samples the levels are, as in `p99 of the samples`, or how the distribution changed, as in
+            `10 to 90 %: 9.8–10.3 → 9.6–12.9 ms`; "" where the levels say all.
     """
 
     id: int
@@ -113,6 +115,7 @@ class TraceFacts:
     address: str = ""
     between: str = ""
     over: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
+from knickpoint.model.alert import Alert
 from knickpoint.model.commit import Commit, Repository
 from knickpoint.model.errors import AbsentError
 from knickpoint.model.params import decode_key
 from knickpoint.model.plain_text import plain_line
 from knickpoint.model.quantity_text import change_text, interval_text, levels_text, over_text, trace_name
 from knickpoint.model.regression import ChangePoint, Direction, SuspectRange
+from knickpoint.model.settlement import FindingKind
 from knickpoint.notify.messages.facts import CommitFacts, RangeFacts, TraceFacts
 from knickpoint.notify.messages.headlines import shorten_all
 from knickpoint.plots import draw_trend, png
 from knickpoint.store import Store
+from knickpoint.watch.finding_notes import finding_note
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.trace_pages import change_page
 from knickpoint.watch.trend import NEAR, commit_day, read_trend, short_name
@@ -85,14 +88,22 @@ class RepositoryFacts:
             return None
         return self.commits([slot]).get(slot)
 
-    def traces(self, points: Sequence[ChangePoint], address: str) -> list[TraceFacts]:
-        """Return how the traces of ``points`` changed; their names are cut where they are equal."""
+    def traces(self, points: Sequence[ChangePoint], address: str, alerts: Sequence[Alert] = ()) -> list[TraceFacts]:
+        """Return how the traces of ``points`` changed; their names are cut where they are equal. ``alerts`` are those in force."""
         named = [trace_name(decode_key(each.key)) for each in points]
         names = shorten_all(tuple(_clean(name) for name, _ in named), _LONGEST_NAME)
         rests = shorten_all(tuple(_clean(rest) for _, rest in named), _LONGEST_NAME)
         return [
-            _trace_facts(point, name, rest, address) for point, name, rest in zip(points, names, rests, strict=True)
+            replace(_trace_facts(point, name, rest, address), note=message_line(self._note(point, alerts)))
+            for point, name, rest in zip(points, names, rests, strict=True)
         ]
+
+    def _note(self, point: ChangePoint, alerts: Sequence[Alert]) -> str:
+        """Return what the levels of ``point`` are of, or how its distribution changed, "" where they say all."""
+        line = self.lines.line(point.suspect_range.line)
+        noisy = point.kind is FindingKind.NOISE
+        values = self.store.frames.values(line, [point.trace_id])[0] if noisy else None
+        return finding_note(point, alerts, line, values)
 
     def picture(self, lead: ChangePoint) -> Callable[[], bytes]:
         """Return what draws the trace of ``lead`` as PNG, once, when it is called."""

@@ -16,6 +16,7 @@ from knickpoint.server.answers.traces import trace_answer
 from knickpoint.server.schemas.changes import ChangesAnswer, NewestAnswer, RegionAnswer
 from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.store import Store
+from knickpoint.watch.finding_notes import finding_note
 
 __all__ = ["read_changes", "split_regions"]
 
@@ -37,6 +38,13 @@ def _starts(point: ChangePoint, line: Line) -> list[int]:
     """Return where regions begin at a change: at its commit, and behind the last one of a drift."""
     behind = [] if point.until is None else [line.positions.get(point.until, -1) + 1]
     return [line.positions[point.suspect_range.slot], *behind]
+
+
+def _notes(store: Store, points: Sequence[ChangePoint], line: Line, values: NDArray[np.float64]) -> dict[int, str]:
+    """Return what the levels of ``points`` do not say, by id."""
+    alerts = store.findings.alerts_of_regressions({point.regression_id for point in points if point.regression_id})
+    notes = {point.id: finding_note(point, alerts.get(point.regression_id, ()), line, values) for point in points}
+    return {key: note for key, note in notes.items() if note}
 
 
 def _newest(store: Store, line: Line, key: int) -> NewestAnswer | None:
@@ -73,6 +81,7 @@ def read_changes(visible: VisibleRepositories, key: int, line_name: str) -> Chan
         last=int(measured[-1]) if len(measured) else None,
         regions=split_regions(values, [start for point in points for start in _starts(point, line)]),
         changes=member_answers(store, repository, points),
+        notes=_notes(store, points, line, values),
         newest=_newest(store, line, key),
         gone=member_answers(store, repository, gone),
     )

@@ -45,6 +45,12 @@ class AlertRequest(Answer):
         default=False,
         description="Whether a commit is judged by all samples of its runs, where several are kept.",
     )
+    summary: Text = Field(
+        default="",
+        max_length=_LONGEST,
+        description="Which summary of the samples of a run is judged instead of their level: `min`, `median`, `max`, or a "
+        "percentile such as `p99`.",
+    )
     minimum_traces: int = Field(default=1, le=2**31 - 1)
     window: int = Field(default=0, le=2**31 - 1)
     settle_share: float | None = Field(default=None, description="Default: that of the program.")

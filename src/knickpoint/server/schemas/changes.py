@@ -45,5 +45,9 @@ class ChangesAnswer(Answer):
     last: int | None = Field(description="Position of the last value.")
     regions: list[RegionAnswer]
     changes: list[MemberAnswer]
+    notes: dict[int, str] = Field(
+        description="By the id of a change: which number of the samples its levels are, or how the distribution changed; only where "
+        "the levels do not say it."
+    )
     newest: NewestAnswer | None = Field(description="null where the newest value belongs to the level before it.")
     gone: list[MemberAnswer] = Field(description="Changes that later data no longer show; no region ends there.")

@@ -77,6 +77,7 @@ class AlertAnswer(Answer):
     minimum_change: float
     since: str = Field(description="`start`, `best`, a date, or the tag of a release.")
     samples: bool
+    summary: str = Field(description="Which summary of samples is judged, such as `p99`; empty for their level.")
     minimum_traces: int
     window: int
     settle_share: float

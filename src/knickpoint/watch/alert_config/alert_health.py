@@ -8,10 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from knickpoint.detect.samples import short_text
 from knickpoint.model.alert import Alert
 from knickpoint.model.commit import Repository
 from knickpoint.model.query import parse_query
 from knickpoint.model.regression import Condition, Status
+from knickpoint.model.summary import read_summary
 from knickpoint.store import Store
 from knickpoint.store.findings.alerts import AlertRun
 from knickpoint.watch.alert_validation import reason_against, reason_of, unknown_reference
@@ -33,6 +35,10 @@ _MOSTLY: Final = 0.5
 
 _ENOUGH: Final = 10
 """Number of findings from which that share is meaningful."""
+
+_SAMPLED_TRACES: Final = 16
+_SAMPLED_COMMITS: Final = 32
+"""Traces, and newest commits, whose samples say whether there are enough for a percentile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +115,9 @@ def _health(store: Store, alert: Alert) -> AlertHealth:
         gone=counted.gone,
         steadiness=steadiness.share,
         wasted=counted.wasted,
-        problems=(f"cannot run: {unable}",) if unable else tuple(_problems(failure, counted, steadiness)),
+        problems=(f"cannot run: {unable}",)
+        if unable
+        else (*_problems(failure, counted, steadiness), *_too_few_samples(store, alert, repositories)),
         failure=failure,
     )
 
@@ -160,3 +168,21 @@ def _problems(failure: str, counted: _Findings, steadiness: _Steadiness) -> Iter
         yield f"runs find only {steadiness.share:.0%} of what the runs before found"
     if counted.findings >= _ENOUGH and counted.wasted > _MOSTLY:
         yield f"{counted.wasted:.0%} of its findings were hidden or went away again"
+
+
+def _too_few_samples(store: Store, alert: Alert, repositories: Sequence[Repository]) -> Iterator[str]:
+    """Yield that the alert judges a percentile for which no run at the newest commits of some of its traces has enough samples."""
+    if not alert.summary:
+        return
+    summary, most = read_summary(alert.summary), 0
+    for repository in repositories:
+        ids = store.traces.select(repository, parse_query(alert.query))[:_SAMPLED_TRACES]
+        if alert.repository not in {"", repository.name} or not ids.size:
+            continue
+        line = Lines(store, repository).line(alert.line)
+        found = store.samples.read(line, ids, first=max(0, len(line.slots) - _SAMPLED_COMMITS))
+        most = max(most, 1, int(found.sizes.max(initial=0)))
+        if most >= summary.fewest:
+            return
+    if most:
+        yield f"{short_text(summary, most)}, as far as was looked"

@@ -118,7 +118,7 @@ def backtest(
     chosen = sample_traces({label.trace_id for label in labels}, stepping, bounds.traces)
 
     # Replay them.
-    history = read_history(store, line, list(chosen.traces), start, samples=alert.samples)
+    history = read_history(store, line, list(chosen.traces), start, samples=alert.reads_samples)
     if reference is not None and not is_day(alert.since):
         history = replace(history, release=reference.position)
     every = -(-(len(line.slots) - 1 - start) // bounds.rounds)

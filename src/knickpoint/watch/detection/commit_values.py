@@ -2,7 +2,8 @@
 
 The stored point is the median of a commit's runs. Where runs have several samples, or a commit several runs, the value that an
 alert with ``samples`` judges is made of all of them (:mod:`knickpoint.detect.samples`); points of one sample stay as they are.
-The record is ``docs/decisions/0330-alerts-judge-samples.md``.
+One with a ``summary``, such as `p99`, judges that of each commit, and nothing where there are too few samples for it. The records
+are ``docs/decisions/0330-alerts-judge-samples.md`` and ``0364-summaries-of-samples.md``.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.detect.samples import CommitValues, RunTable, combine_runs
+from knickpoint.detect.samples import CommitValues, RunTable, combine_runs, summarise_runs
 from knickpoint.model.alert import Alert
 from knickpoint.model.frame import Frame
+from knickpoint.model.summary import Summary, read_summary
 from knickpoint.store import PointSamples, Store
 
-__all__ = ["block_bytes", "read_commit_values", "sample_digests", "with_commit_values"]
+__all__ = ["block_bytes", "read_commit_values", "read_summaries", "sample_digests", "with_commit_values"]
 
 _DIGEST_BYTES: Final = 8
 _BLOCK_BYTES: Final = 16 * 2**20
@@ -28,26 +30,40 @@ _BLOCK_BYTES: Final = 16 * 2**20
 
 def block_bytes(alert: Alert, usual: int) -> int:
     """Return how many bytes of points to read at a time for ``alert``, ``usual`` ones where it judges them alone."""
-    return min(usual, _BLOCK_BYTES) if alert.samples else usual
+    return min(usual, _BLOCK_BYTES) if alert.reads_samples else usual
 
 
 def read_commit_values(store: Store, alert: Alert, frame: Frame) -> Mapping[int, CommitValues]:
     """Return the values that ``alert`` judges instead of the points, by row of ``frame``.
 
-    A row without several samples at any commit is left out, and so are all where the alert judges points.
+    A row without several samples at any commit is left out, unless the alert judges a summary, and all are where it judges points.
     """
-    if not alert.samples or not frame.columns:
+    if not alert.reads_samples:
+        return {}
+    return _read(store, frame, read_summary(alert.summary) if alert.summary else None)
+
+
+def read_summaries(store: Store, frame: Frame, summary: Summary) -> NDArray[np.float64]:
+    """Return the ``summary`` of the samples of each point of ``frame``, nan where there are too few for it."""
+    return np.asarray(with_commit_values(frame, _read(store, frame, summary)), dtype=np.float64)
+
+
+def _read(store: Store, frame: Frame, summary: Summary | None) -> Mapping[int, CommitValues]:
+    """Return the values of rows by their samples: their ``summary``, or their level where several are kept."""
+    if not frame.columns:
         return {}
     ids = np.array([trace.id for trace in frame.traces], dtype=np.int64)
     found = store.samples.read(frame.line, ids, first=frame.first, last=frame.first + frame.columns - 1)
     bounds = np.searchsorted(found.rows, np.arange(len(ids) + 1))
     ends = np.concatenate([[0], np.cumsum(found.sizes)])
     values: dict[int, CommitValues] = {}
-    for row in np.unique(found.rows).tolist():
+    for row in range(len(ids)) if summary else np.unique(found.rows).tolist():
         begin, stop = int(bounds[row]), int(bounds[row + 1])
         samples = found.samples[int(ends[begin]) : int(ends[stop])]
         table = _runs_of_row(frame.values[row], found, slice(begin, stop), samples)
-        if table.samples.size > np.unique(table.commits).size:
+        if summary:
+            values[row] = summarise_runs(table, summary)
+        elif table.samples.size > np.unique(table.commits).size:
             values[row] = combine_runs(table)
     return values
 

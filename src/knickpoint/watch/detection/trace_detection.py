@@ -68,6 +68,7 @@ def detection_key(alert: Alert) -> Hashable:
         tuple(sorted(method_parameters(alert).items())),
         alert.settle_rule,
         alert.samples,
+        alert.summary,
         alert.since,
     )
 

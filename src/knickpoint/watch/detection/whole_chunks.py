@@ -50,10 +50,10 @@ class WholeChunks:
         """
         if alert.window:
             return {}
-        looked_at = (line.name, alert.samples)
+        looked_at = (line.name, alert.reads_samples)
         if looked_at not in self._of_line:
             everything = self._store.traces.select(self._lines.repository, _ALL)
-            self._of_line[looked_at] = self._store.frames.chunk_digests(line, everything, samples=alert.samples)
+            self._of_line[looked_at] = self._store.frames.chunk_digests(line, everything, samples=alert.reads_samples)
         seed = Digester(alert, line, self._lines).seed.tobytes() + self._settings()
         stored = self._of_line[looked_at]
         continued = self._of_old_traces(stored)

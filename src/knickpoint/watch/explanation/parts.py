@@ -44,7 +44,8 @@ class ExplainedStep:
     ``reason`` says why the alert did not report it, "" where it did. ``point`` is its change point, None without one
     (refused, or the alert has not run since the data changed). ``evidence`` weighs the values since the step against those
     before it, which settles it while few values follow, and says what samples its levels rest on, where the alert judges them.
-    ``machine`` says what changed about the machine there, "" if nothing did. ``distance`` counts the measured commits from the
+    ``machine`` says what changed about the machine there, "" if nothing did, and ``note`` how the distribution of the values changed, for a
+    change of the noise. ``distance`` counts the measured commits from the
     commit that was asked for to its range, 0 where that is inside or none was.
     """
 
@@ -55,6 +56,7 @@ class ExplainedStep:
     evidence: tuple[Check, ...]
     machine: str = ""
     distance: int = 0
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

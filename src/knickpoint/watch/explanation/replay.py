@@ -24,7 +24,8 @@ from knickpoint.model.params import decode_key
 from knickpoint.model.quarantine import QuarantineState
 from knickpoint.model.query import parse_query
 from knickpoint.model.regression import ChangePoint, Sighting
-from knickpoint.model.step import Candidate, Detection
+from knickpoint.model.settlement import FindingKind
+from knickpoint.model.step import Candidate, Detection, Step
 from knickpoint.store import Store
 from knickpoint.watch.alert_validation import missing_reference, reason_against, reason_of
 from knickpoint.watch.detection.drift_references import find_reference
@@ -41,6 +42,7 @@ from knickpoint.watch.explanation.parts import (
     ExplainedStep,
     Explanation,
 )
+from knickpoint.watch.finding_notes import distribution_note
 from knickpoint.watch.identity.point_matching import REACH
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.mode_causes import read_mode_cause
@@ -245,9 +247,17 @@ class _Subject:
                 ),
                 self._machine(sighting),
                 _distance(measured, at, step.previous, step.index),
+                self._note(judged, step),
             )
             for step, sighting in zip(steps, sightings, strict=True)
         )
+
+    def _note(self, judged: JudgedTrace, step: Step) -> str:
+        """Return how the distribution changed at a change of the noise, in words, "" for other kinds."""
+        if step.kind is not FindingKind.NOISE:
+            return ""
+        sides = [(side.first, side.last) for side in (step.before, step.after)]
+        return distribution_note(judged.values, sides, self.trace.unit)
 
     def _machine(self, sighting: Sighting) -> str:
         """Return what changed about the machine at a step, in words, "" if nothing did."""

@@ -13,6 +13,7 @@ import numpy as np
 from knickpoint.detect.family import judge_family
 from knickpoint.model.commit import Repository
 from knickpoint.model.report import RunReport
+from knickpoint.model.summary import MEDIAN, Summary
 from knickpoint.store import Store
 from knickpoint.watch.deciding_statistics import deciding_keys, noise_kind
 from knickpoint.watch.results_check.report import CheckedTrace, CheckReport
@@ -39,11 +40,13 @@ def check_results(
     partial: bool = False,
     false_positives: float = 0.01,
     minimum_effect: float = 0.0,
+    summary: Summary = MEDIAN,
 ) -> CheckReport:
     """Judge the results of ``runs`` against the history of ``line`` up to and including ``base`` (a slot).
 
     Several runs of one benchmark are several samples; the samples within a run are one value, their median, as the
-    points of the history are. Without a ``repository`` or a ``base`` there is no history. Nothing is written. The values are
+    points of the history are. With another ``summary`` they are that, and the values of the history are made of its samples, as far as
+    they are stored. Without a ``repository`` or a ``base`` there is no history. Nothing is written. The values are
     judged together (:func:`knickpoint.detect.family.judge_family`): at most a share of ``false_positives`` of unchanged
     commits has any regression. Besides, a benchmark is *regressed*, with the reason,
 
@@ -57,14 +60,14 @@ def check_results(
         InputError: ``false_positives`` or ``minimum_effect`` cannot be.
     """
     # Gather the new results, and read the history of their keys.
-    new = gather(runs)
+    new = gather(runs, summary)
     history = None
     if repository is not None:
         chosen = store.commits.line(repository, line)
-        history = History.read(store, chosen, base_position(chosen, base), new)
+        history = History.read(store, chosen, base_position(chosen, base), new, summary)
 
     # Judge what was measured, then what was not.
-    rows = [row for key, results in new.items() for row in check_key(key, results, history)]
+    rows = [row for key, results in new.items() for row in check_key(key, results, history, summary)]
     waiting = [row for row in rows if isinstance(row, MeasuredTrace)]
     checked = [row for row in rows if isinstance(row, CheckedTrace)]
     names = {row.key for row in rows}

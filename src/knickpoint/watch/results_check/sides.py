@@ -9,25 +9,33 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from knickpoint.detect.samples import summary_of
 from knickpoint.model.commit import Line
 from knickpoint.model.errors import HistoryError
 from knickpoint.model.frame import Trace
 from knickpoint.model.report import Outcome, RunReport
+from knickpoint.model.summary import MEDIAN, Summary
 from knickpoint.model.unit import Better, read_unit
 from knickpoint.store import Store
 from knickpoint.watch.absence.vanished_traces import failed_positions
+from knickpoint.watch.detection.commit_values import read_summaries
 
 __all__ = ["History", "NewResults", "base_position", "gather"]
 
 
 @dataclass(slots=True)
 class NewResults:
-    """The new results of one key: by dimension, a value and its unit for each run; messages of failures and skips."""
+    """The new results of one key: by dimension, a value and its unit for each run; messages of failures and skips.
+
+    Values are ``nan`` where a run has too few samples for the summary that is asked for; ``most`` is the largest number of
+    samples of a run.
+    """
 
     measured: dict[str, list[tuple[float, str]]] = field(default_factory=dict)
     better: Better = Better.UNKNOWN
     failed: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
+    most: int = 0
 
     @property
     def runs(self) -> int:
@@ -35,8 +43,8 @@ class NewResults:
         return max((len(values) for values in self.measured.values()), default=0) + len(self.failed)
 
 
-def gather(runs: Sequence[RunReport]) -> dict[str, NewResults]:
-    """Gather one value a run and key: the median of the run's samples, as a point of the history is."""
+def gather(runs: Sequence[RunReport], summary: Summary = MEDIAN) -> dict[str, NewResults]:
+    """Gather one value a run and key: the ``summary`` of the run's samples; a point of the history is their median."""
     found: dict[str, NewResults] = {}
     for run in runs:
         samples: dict[tuple[str, str], list[float]] = {}
@@ -51,7 +59,8 @@ def gather(runs: Sequence[RunReport]) -> dict[str, NewResults]:
                 new.better = result.better if new.better is Better.UNKNOWN else new.better
         for (key, unit), values in samples.items():
             measured = found[key].measured.setdefault(read_unit(unit).dimension, [])
-            measured.append((float(np.median(values)), unit))
+            found[key].most = max(found[key].most, len(values))
+            measured.append((summary_of(np.asarray(values, dtype=np.float64), summary), unit))
     return found
 
 
@@ -59,7 +68,8 @@ def gather(runs: Sequence[RunReport]) -> dict[str, NewResults]:
 class History:
     """What the store knows of some keys on a line up to and including a position.
 
-    ``traces`` are those of the keys, sorted by id, and ``values`` their traces x positions.
+    ``traces`` are those of the keys, sorted by id, and ``values`` their traces x positions. ``judged`` are the values that
+    new results are compared with: the same, unless a summary of the samples is.
     """
 
     store: Store
@@ -67,15 +77,19 @@ class History:
     last: int
     traces: tuple[Trace, ...]
     values: NDArray[np.float64]
+    judged: NDArray[np.float64]
 
     @classmethod
-    def read(cls, store: Store, line: Line, last: int, keys: Iterable[str]) -> History:
+    def read(cls, store: Store, line: Line, last: int, keys: Iterable[str], summary: Summary = MEDIAN) -> History:
         """Read the history of ``keys`` on ``line`` up to and including the position ``last``, -1 for none."""
         ids = sorted(number for found in store.traces.find_ids(line.repository, keys).values() for number in found)
-        values = np.empty((len(ids), 0))
-        if ids and last >= 0:
-            values = np.asarray(store.frames.values(line, ids, last=last), dtype=np.float64)
-        return cls(store, line, last, tuple(store.traces.get(ids)), values)
+        values = judged = np.empty((len(ids), 0))
+        if ids and last >= 0 and summary != MEDIAN:
+            frame = store.frames.read(line, ids, last=last)
+            values, judged = np.asarray(frame.values, dtype=np.float64), read_summaries(store, frame, summary)
+        elif ids and last >= 0:
+            values = judged = np.asarray(store.frames.values(line, ids, last=last), dtype=np.float64)
+        return cls(store, line, last, tuple(store.traces.get(ids)), values, judged)
 
     @cached_property
     def measured(self) -> NDArray[np.int64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -9,10 +10,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from knickpoint.detect.samples import short_text
 from knickpoint.model.frame import Trace
 from knickpoint.model.judgement import Judgement
 from knickpoint.model.plain_text import counted
 from knickpoint.model.step import Verdict
+from knickpoint.model.summary import MEDIAN, Summary
 from knickpoint.model.unit import Better, convert, read_unit
 from knickpoint.watch.results_check.report import CheckedTrace
 from knickpoint.watch.results_check.sides import History, NewResults
@@ -35,15 +38,19 @@ class MeasuredTrace:
     better: Better
 
 
-def check_key(key: str, new: NewResults, history: History | None) -> list[CheckedTrace | MeasuredTrace]:
+def check_key(
+    key: str, new: NewResults, history: History | None, summary: Summary = MEDIAN
+) -> list[CheckedTrace | MeasuredTrace]:
     """Return the verdicts on the new results of one key, or what is to be judged: one, or one for each dimension."""
     if new.failed or not new.measured:
         return [_without_value(key, new, history)]
-    return [_check_values(key, dimension, new, history) for dimension in new.measured]
+    return [_check_values(key, dimension, new, history, summary=summary) for dimension in new.measured]
 
 
-def _check_values(key: str, dimension: str, new: NewResults, history: History | None) -> CheckedTrace | MeasuredTrace:
-    """Return the values of one dimension with their history, or the verdict where the unit changed."""
+def _check_values(
+    key: str, dimension: str, new: NewResults, history: History | None, *, summary: Summary
+) -> CheckedTrace | MeasuredTrace:
+    """Return the values of one dimension with their history, or the verdict where the unit changed, or samples are too few."""
     measured = new.measured[dimension]
     rows = history.of(key) if history else {}
     row = rows.get(dimension)
@@ -52,10 +59,19 @@ def _check_values(key: str, dimension: str, new: NewResults, history: History | 
 
     # Compare in the unit of the history, where there is one.
     trace = history.traces[row] if history and row is not None else None
-    past = history.values[row] if history and row is not None else np.empty(0)
+    past = history.judged[row] if history and row is not None else np.empty(0)
     better = _better(history, trace) or new.better
     unit = trace.unit if trace else measured[0][1]
-    values = tuple(convert(value, read_unit(source), read_unit(unit)) for value, source in measured)
+    enough = [(value, source) for value, source in measured if not math.isnan(value)]
+    values = tuple(convert(value, read_unit(source), read_unit(unit)) for value, source in enough)
+    few = ""
+    if not values:
+        few = f"the new results have too few samples: {short_text(summary, new.most)}"
+    elif history and row is not None and np.isnan(past).all():
+        few = f"the history has too few samples: {summary} needs {counted(summary.fewest, 'sample')} of a run"
+    if few:
+        judgement = Judgement.without_numbers(Verdict.NO_DATA, few, samples=len(values))
+        return CheckedTrace(key, trace, unit, values, judgement, better=better)
     return MeasuredTrace(key, trace, unit, values, past, better)
 
 

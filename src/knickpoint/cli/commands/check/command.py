@@ -180,6 +180,13 @@ def _warn(report: CheckReport, canaries: Collection[str], warnings: Sequence[str
     help="The share of unchanged pull requests that may fail, over all benchmarks. Default: that of [check], or 0.01.",
 )
 @click.option(
+    "--summary",
+    default=None,
+    metavar="NAME",
+    help="What of the samples of a run is compared: median, min, max, or a percentile such as p99. Default: that of"
+    " [check], or the median.",
+)
+@click.option(
     "--fail-on",
     multiple=True,
     type=click.Choice([verdict.value for verdict in Verdict if verdict is not Verdict.NO_DATA]),
@@ -209,6 +216,7 @@ def command(
     params: tuple[str, ...],
     minimum_effect: float | None,
     false_positives: float | None,
+    summary: str | None,
     fail_on: tuple[str, ...],
     partial: bool,
     everything: bool,
@@ -230,6 +238,7 @@ def command(
     """
     from knickpoint.ingest.comparison_base import find_base
     from knickpoint.ingest.new_results import read_new_results
+    from knickpoint.model.summary import read_summary
     from knickpoint.watch.accepted_changes import match_accepted
     from knickpoint.watch.results_check import check_results
 
@@ -241,6 +250,7 @@ def command(
         if not partial:
             _check_measured(read, results[0])
         store, settings = opened.store, opened.config.check
+        compared = read_summary(settings.summary if summary is None else summary)
         # Read the results, and find the base that they are compared with.
         known = _repository(opened, read.repository, results[0])
         found = find_base(opened, known, read, requested=base, line=line) if known else None
@@ -253,6 +263,7 @@ def command(
             partial=partial,
             false_positives=settings.false_positives if false_positives is None else false_positives,
             minimum_effect=settings.minimum_effect if minimum_effect is None else minimum_effect,
+            summary=compared,
         )
         newest = store.commits.get(known, [report.newest])[0].commit.hash if known and report.newest is not None else ""
         # Say it: what the commits accept, what canaries say, and the plots of what fails.
@@ -261,7 +272,7 @@ def command(
         gate = gate_report(
             report,
             repository=read.repository,
-            base=base_sentence(found, report, newest),
+            base=base_sentence(found, report, newest, compared),
             fail_on=[Verdict(name) for name in fail_on],
             canaries=canaries,
             accepted=accepted,

@@ -12,6 +12,7 @@ from knickpoint.model.plain_text import counted
 from knickpoint.model.quantity_text import trace_name
 from knickpoint.model.query import parse_query
 from knickpoint.model.step import Verdict
+from knickpoint.model.summary import MEDIAN, Summary
 from knickpoint.reports import Acceptance, GateReport, GateRow, RowKind
 
 if TYPE_CHECKING:
@@ -32,8 +33,16 @@ _KINDS = {
 }
 
 
-def base_sentence(base: Base | None, report: CheckReport, newest: str) -> str:
-    """Return the sentence about the base; ``newest`` is the hash of the last measured commit up to it."""
+def base_sentence(base: Base | None, report: CheckReport, newest: str, summary: Summary = MEDIAN) -> str:
+    """Return the sentence about the base; ``newest`` is the hash of the last measured commit up to it.
+
+    Where the ``summary`` that is compared is not the median, another sentence says so.
+    """
+    found = _base_sentence(base, report, newest)
+    return found if summary == MEDIAN else f"{found} Compared: the {summary} of the samples of each run."
+
+
+def _base_sentence(base: Base | None, report: CheckReport, newest: str) -> str:
     if base is None or base.commit is None:
         return f"Base: none, {base.reason if base else NO_HISTORY}."
     commit = base.commit.commit

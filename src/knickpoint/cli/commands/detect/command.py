@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from knickpoint.cli.commands.detect.clusters import show_clusters
-from knickpoint.cli.commands.detect.commit_samples import by_commit
+from knickpoint.cli.commands.detect.commit_samples import by_commit, summarised
 from knickpoint.cli.commands.detect.explanations import show_explanations
 from knickpoint.cli.commands.detect.methods import RESERVED, show_methods
 from knickpoint.cli.commands.detect.positions import ROWS
@@ -22,6 +22,7 @@ from knickpoint.cli.commands.detect.verdicts import show_verdicts
 from knickpoint.cli.options import read_pairs
 from knickpoint.cli.output import OutputFormat, format_option
 from knickpoint.model.errors import InputError
+from knickpoint.model.summary import read_summary
 
 __all__ = ["command"]
 
@@ -66,6 +67,11 @@ def _refuse_reserved(parameters: dict[str, str]) -> None:
     metavar="N",
     help="Judge the last N rows by those before; --set then sets parameters of judge: better, alpha, minimum_effect…",
 )
+@click.option(
+    "--summary",
+    metavar="NAME",
+    help="Judge this of the samples of each `pos` instead of their level: min, median, max, or a percentile such as p99.",
+)
 @format_option
 def command(
     *,
@@ -75,6 +81,7 @@ def command(
     list_methods: bool,
     explained: bool,
     newest: int | None,
+    summary: str | None,
     output: OutputFormat,
 ) -> None:
     """Find the steps of the series in FILE, or on standard input if it is - or missing.
@@ -104,8 +111,11 @@ def command(
         raise InputError(
             "the newest rows are judged by the default method", where="--newest", remedy="Leave out --method."
         )
+    wanted = read_summary(summary) if summary else None
     series = read_series(*_read_text(file))
-    if kind is MethodKind.SERIES and not newest and not ROWS.intersection(parameters):
+    if wanted:
+        series = summarised(series, wanted)
+    elif kind is MethodKind.SERIES and not newest and not ROWS.intersection(parameters):
         series = [by_commit(each) for each in series]
     if kind is MethodKind.GROUP:
         show_clusters(series, method, parameters, output)

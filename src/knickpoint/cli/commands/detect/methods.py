@@ -8,7 +8,7 @@ from knickpoint.cli.output import Column, OutputFormat, show
 
 __all__ = ["RESERVED", "show_methods"]
 
-RESERVED: Final = frozenset({"frame", "keys", "method", "threads", "values"})
+RESERVED: Final = frozenset({"frame", "keys", "method", "samples", "threads", "values"})
 """Arguments of methods that are no settings of the user."""
 
 

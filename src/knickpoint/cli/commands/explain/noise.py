@@ -28,14 +28,22 @@ def noise_sentences(name: str, commit: str, step: ExplainedStep, checks: Sequenc
             f"The values of {name} stray by {after} around their level since {commit}, by {before} before"
             f" (one standard deviation, {percent(numbers.relative_size)})."
         )
+        yield from _of_values(step)
         return
     yield f"The distribution of {name} changed at {commit}: {_levels_text(known, unit)}."
+    yield from _of_values(step)
     spreads = (value_text(known[f"noise {when} (standard deviation)"], unit) for when in ("before", "after"))
     yield "The values stray by {} around their level before, and by {} since (one standard deviation).".format(*spreads)
     yield (
         f"Up to {known[_DIFFERENCE] * 100:.0f} % of the values lie elsewhere, relative to the median; values of equal rank lie"
         f" {value_text(abs(numbers.size), unit)} apart on average, as a standard deviation."
     )
+
+
+def _of_values(step: ExplainedStep) -> Iterator[str]:
+    """Yield where the values lay before and lie since, where that is known."""
+    if step.note:
+        yield f"Values from {step.note}."
 
 
 def _levels_text(known: Mapping[str, float], unit: str) -> str:

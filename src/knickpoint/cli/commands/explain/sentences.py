@@ -62,6 +62,8 @@ def _alert(explanation: Explanation, explained: AlertExplanation) -> Iterator[st
     if explained.detection is None:
         yield from cluster_lines(explained)
         return
+    if explained.alert.summary:
+        yield from _of_summary(explained.alert.summary, explained.detection.facts)
     reported = [step for step in explained.steps if not step.reason]
     # The newest one, or the one at the commit that is asked for; else the nearest one to it.
     chosen = min(reversed(reported or explained.steps), key=lambda step: step.distance, default=None)
@@ -82,6 +84,16 @@ def _alert(explanation: Explanation, explained: AlertExplanation) -> Iterator[st
         )
         if flipping.cause:
             yield _cause(flipping.cause, flipping.stretch.levels, explanation.trace.unit)
+
+
+def _of_summary(summary: str, facts: Mapping[str, float]) -> Iterator[str]:
+    """Say which number of the samples the alert judges, and of how many commits there is none."""
+    few = int(facts.get(f"commits with too few samples for {summary}", 0))
+    needed = int(facts.get(f"samples of a run that {summary} needs", 1))
+    lacking = (
+        f"; {counted(few, 'commit has', 'commits have')} fewer than the {needed:,} samples that it needs" if few else ""
+    )
+    yield f"It judges the {summary} of the samples of each run, not their median{lacking}."
 
 
 def _commit(slotted: SlottedCommit) -> str:

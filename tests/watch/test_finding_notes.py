@@ -1,0 +1,69 @@
+"""What explanations, messages and pages say of a finding whose levels do not say all."""
+
+from __future__ import annotations
+
+import numpy as np
+from tests.watch.conftest import World
+
+from knickpoint.access.local_user import local_caller
+from knickpoint.model.alert import Alert
+from knickpoint.model.settlement import FindingKind
+from knickpoint.notify.messages.repository_facts import RepositoryFacts
+from knickpoint.server.answers.changes import read_changes
+from knickpoint.server.visible_repositories import VisibleRepositories
+from knickpoint.watch.explanation import explain_trace
+from knickpoint.watch.finding_notes import finding_note, summary_note
+
+NOISE = Alert("noise", parameters={"noise": True})
+QUIET = Alert("quiet")
+
+
+def _two_modes(world: World) -> str:
+    """Measure a trace that a third of its values leave for another level from the 40th commit on; return its name."""
+    rng = np.random.default_rng(9)
+    values = 100 + rng.normal(size=80) + 8 * ((np.arange(80) >= 40) & (rng.random(80) < 0.4))
+    world.measure({"a": values.tolist()})
+    world.run(NOISE)
+    return "a"
+
+
+def test_an_explanation_says_where_the_values_lay_and_lie(world: World) -> None:
+    name = _two_modes(world)
+    (explained,) = explain_trace(world.store, world.trace(name), [NOISE]).alerts
+    (step,) = [each for each in explained.steps if each.note]
+    assert step.note.startswith("10 to 90 %: ")
+    assert "a second mode at 107.9 ms with" in step.note
+
+
+def test_a_message_says_where_the_values_lay_and_lie(world: World) -> None:
+    name = _two_modes(world)
+    facts = RepositoryFacts(world.store, world.repository).traces(world.points(name), "", [NOISE])
+    assert "a second mode at 107.9 ms with" in facts[0].note
+
+
+def test_the_page_of_a_trace_says_where_the_values_lay_and_lie(world: World) -> None:
+    name = _two_modes(world)
+    answer = read_changes(VisibleRepositories(world.store, local_caller()), world.trace(name), "")
+    (noisy,) = [change.id for change in answer.changes if change.kind is FindingKind.NOISE]
+    assert "a second mode at 107.9 ms with" in answer.notes[noisy]
+
+
+def test_a_step_has_no_note(world: World) -> None:
+    world.measure({"a": [10.0] * 30 + [12.0] * 20})
+    world.run(QUIET)
+    facts = RepositoryFacts(world.store, world.repository).traces(world.points("a"), "", [QUIET])
+    assert facts[0].note == ""
+
+
+def test_a_finding_of_a_percentile_says_so(world: World) -> None:
+    world.measure({"a": [10.0] * 30 + [12.0] * 20})
+    least = Alert("least", summary="min")
+    world.run(least)
+    (point,) = world.points("a")
+    line = world.store.commits.line(world.repository)
+    assert finding_note(point, [least], line, None) == "min of the samples"
+
+
+def test_a_finding_of_alerts_that_judge_different_numbers_names_none() -> None:
+    assert summary_note([Alert("p99", summary="p99"), QUIET]) == ""
+    assert summary_note([]) == ""
