@@ -41,6 +41,22 @@ test("one value far from all others lies beyond the range", () => {
   expect(mainRange(Float64Array.from([...wave, 900]))).toEqual({ low: 10, high: 14 });
 });
 
+test("the range is that of the sorted numbers, whatever their order", () => {
+  let seed = 1;
+  const random = (): number => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647;
+  for (const length of [20, 49, 50, 149, 150, 250, 2400]) {
+    const numbers = Float64Array.from({ length }, () => (random() - 0.5) ** 9);
+    const sorted = numbers.toSorted();
+    const trimmed = Math.max(1, Math.round(length * 0.01));
+    const [low, high] = [sorted[trimmed] ?? 0, sorted[length - 1 - trimmed] ?? 0];
+    const [least, greatest] = [sorted[0] ?? 0, sorted[length - 1] ?? 0];
+    expect(mainRange(numbers)).toEqual({
+      low: low - least > 2 * (high - low) ? low : least,
+      high: greatest - high > 2 * (high - low) ? high : greatest,
+    });
+  }
+});
+
 test("a level that holds for a while is inside the range", () => {
   expect(mainRange(Float64Array.from([...wave, ...Array<number>(10).fill(900)])).high).toBe(900);
 });

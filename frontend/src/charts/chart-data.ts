@@ -192,8 +192,16 @@ export function canUseLogScale(lines: readonly ChartLine[]): boolean {
 /** A line whose mean is this much smaller than another looks flat beside it. */
 const MAX_MEAN_RATIO = 50;
 
-/** Whether lines of one unit differ so much that a logarithmic scale would help. */
+const differing = new WeakMap<object, boolean>();
+
+/** Whether lines of one unit differ so much that a logarithmic scale would help; calculated once for an array of lines. */
 export function differInMagnitude(lines: readonly Pick<ChartLine, "unit" | "values">[]): boolean {
+  const known = differing.get(lines) ?? haveDistantMeans(lines);
+  differing.set(lines, known);
+  return known;
+}
+
+function haveDistantMeans(lines: readonly Pick<ChartLine, "unit" | "values">[]): boolean {
   const meansByUnit = new Map<string, number[]>();
   for (const { unit, values } of lines) {
     if (values.length === 0 || values.some((value) => value <= 0)) continue;

@@ -153,7 +153,11 @@ export class Chart extends PageElement implements ChartView {
     this.destroyPlot();
     const colours = palette(this);
     this.plot = new uPlot(uplotOptions(this, colours, this.box, this.hooks(colours)), alignedData(this), this.box);
-    if (isCrowd(this.lines)) this.drawCrowd(new Crowd(this, this.plot, colours));
+    if (isCrowd(this.lines)) {
+      // It is drawn with uPlot, which knows a microtask later where the axes leave room.
+      this.crowd = new Crowd(this, this.plot, colours);
+      this.crowd.emphasize(this.selectedIndex);
+    }
     const { over } = this.plot;
     over.addEventListener("mousedown", (event) => (this.pressedAt = { x: event.clientX, y: event.clientY }));
     over.addEventListener("mouseup", (event) => this.onMouseup(event));
@@ -161,12 +165,6 @@ export class Chart extends PageElement implements ChartView {
     over.addEventListener("mouseleave", () => this.hideTooltip());
     // Values that arrive while somebody reads the tooltip do not take it away. uPlot is ready a microtask later.
     if (pointer && pointer.left >= 0) queueMicrotask(() => this.plot?.setCursor(pointer));
-  }
-
-  private drawCrowd(crowd: Crowd): void {
-    this.crowd = crowd;
-    crowd.emphasize(this.selectedIndex);
-    crowd.draw();
   }
 
   private destroyPlot(): void {

@@ -3,8 +3,16 @@
 /** Values farther apart than this many usual distances have a gap between them. */
 const USUAL_DISTANCES = 6;
 
+const known = new WeakMap<ArrayLike<number>, number>();
+
 /** The distance between neighbouring positions from which on there is a gap: each trace has its own rhythm. */
 export function gapDistance(positions: ArrayLike<number>): number {
+  const distance = known.get(positions) ?? findGapDistance(positions);
+  known.set(positions, distance);
+  return distance;
+}
+
+function findGapDistance(positions: ArrayLike<number>): number {
   if (positions.length < 3) return Infinity;
   const distances = new Float64Array(positions.length - 1);
   for (let index = 1; index < positions.length; index++) {

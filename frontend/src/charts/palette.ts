@@ -1,16 +1,10 @@
 /** The colours of the style sheet, for the canvas. */
 
 import type { Direction, Status } from "../api/client";
+import { shownTheme } from "../state/theme";
 
-/** The colour of a custom property in the current theme; a canvas does not resolve `var()` and `light-dark()`. */
-function resolveColour(name: string, host: HTMLElement): string {
-  const probe = document.createElement("span");
-  probe.style.color = `var(${name})`;
-  host.append(probe);
-  const { color } = getComputedStyle(probe);
-  probe.remove();
-  return color;
-}
+/** The palettes by theme and medium: to read a colour, the browser lays the page out. */
+const known = new Map<string, Palette>();
 
 export interface Palette {
   ink: string;
@@ -32,9 +26,24 @@ export interface Palette {
 /** Lines of a plot repeat these colours. */
 export const SERIES_COLOURS = 8;
 
+/** The colours of the current theme; paper is light in any theme. */
 export function palette(host: HTMLElement): Palette {
-  const get = (name: string): string => resolveColour(name, host);
-  return {
+  const key = matchMedia("print").matches ? "print" : shownTheme();
+  const colours = known.get(key) ?? readPalette(host);
+  known.set(key, colours);
+  return colours;
+}
+
+function readPalette(host: HTMLElement): Palette {
+  // A canvas does not resolve `var()` and `light-dark()`, the style of an element does.
+  const probe = document.createElement("span");
+  host.append(probe);
+  const style = getComputedStyle(probe);
+  const get = (name: string): string => {
+    probe.style.color = `var(${name})`;
+    return style.color;
+  };
+  const colours: Palette = {
     ink: get("--ink"),
     faint: get("--ink-faint"),
     grid: get("--line-faint"),
@@ -55,4 +64,6 @@ export function palette(host: HTMLElement): Palette {
     direction: { regression: get("--worse"), improvement: get("--better"), unknown: get("--ink-soft") },
     series: Array.from({ length: SERIES_COLOURS }, (_, index) => get(`--series-${index + 1}`)),
   };
+  probe.remove();
+  return colours;
 }

@@ -2,6 +2,7 @@
 
 import uPlot from "uplot";
 import { positionBounds, relativeBase, type ChartLine, type ChartView } from "./chart-data";
+import { lowerBound } from "./position-axis";
 
 /** The share of values at each end that may lie beyond the range. */
 const TRIMMED = 0.01;
@@ -28,33 +29,47 @@ function union(bounds: readonly Bounds[]): Bounds {
 function fullRange(numbers: Float64Array): Bounds {
   let { low, high } = NOTHING;
   for (const number of numbers) {
-    low = Math.min(low, number);
-    high = Math.max(high, number);
+    if (number < low) low = number;
+    if (number > high) high = number;
   }
   return { low, high };
 }
 
+/**
+ * The greatest numbers in descending order, `count` of them; of all numbers times -1 where `sign` is -1.
+ *
+ * A plot has the values of a thousand lines: most of them are passed over by one comparison, and nothing is sorted.
+ */
+function greatestOf(numbers: Float64Array, count: number, sign: 1 | -1): Float64Array {
+  const found = new Float64Array(count).fill(-Infinity);
+  let bound = -Infinity;
+  for (const number of numbers) {
+    const value = sign * number;
+    if (value <= bound) continue;
+    let at = count - 1;
+    for (; at > 0 && (found[at - 1] ?? 0) < value; at--) found[at] = found[at - 1] ?? 0;
+    found[at] = value;
+    bound = found[count - 1] ?? 0;
+  }
+  return found;
+}
+
 /** The range of numbers, without extreme ones that are far from all others. */
 export function mainRange(numbers: Float64Array): Bounds {
-  if (numbers.length === 0) return NOTHING;
-  const sorted = Float64Array.from(numbers).sort();
-  const last = sorted.length - 1;
-  const [least = 0, greatest = 0] = [sorted[0], sorted[last]];
-  if (sorted.length < FEWEST) return { low: least, high: greatest };
-  const trimmed = Math.max(1, Math.round(sorted.length * TRIMMED));
-  const [low = 0, high = 0] = [sorted[trimmed], sorted[last - trimmed]];
+  if (numbers.length < FEWEST) return fullRange(numbers);
+  const trimmed = Math.max(1, Math.round(numbers.length * TRIMMED));
+  const [above, below] = [greatestOf(numbers, trimmed + 1, 1), greatestOf(numbers, trimmed + 1, -1)];
+  const [least, greatest] = [-(below[0] ?? 0), above[0] ?? 0];
+  const [low, high] = [-(below[trimmed] ?? 0), above[trimmed] ?? 0];
   const far = FAR * (high - low);
   // Values that never vary have no spread to compare with.
   if (far === 0) return { low: least, high: greatest };
   return { low: low - least > far ? low : least, high: greatest - high > far ? high : greatest };
 }
 
-/** The values of a line in a range of positions. */
-function visibleValues(line: ChartLine, min: number, max: number): Float64Array {
-  return line.values.filter((_, index) => {
-    const position = line.positions[index] ?? 0;
-    return position >= min && position <= max;
-  });
+/** The values of a line in a range of positions, both ends included. */
+function visibleValues({ positions, values }: ChartLine, min: number, max: number): Float64Array {
+  return values.subarray(lowerBound(positions, min), lowerBound(positions, Math.floor(max) + 1));
 }
 
 /** The bounds of what an axis has to show of its lines; all values where it is logarithmic. */
