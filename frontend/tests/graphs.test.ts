@@ -76,6 +76,13 @@ test("graphs with an id of a shortcut plot what it stands for", () => {
   ]);
 });
 
+test("a graph keeps its own scale under a short address, and has that of the page once it is alone", () => {
+  const scaled = replacedGraph(three, 2, { ownScale: "log" });
+  const short = graphsOf(shortened(scaled, ["x", "y", "z"]));
+  expect(short.map(({ ownScale }) => ownScale)).toEqual([undefined, undefined, "log"]);
+  expect(removedGraph(removedGraph(scaled, 0), 0)).toMatchObject({ plotted: "c", ownScale: undefined });
+});
+
 test("a query moves as it is to a graph of formulas", () => {
   const into = { selection: { ...EMPTY_GRAPH, formulas: ["f", "g"] }, plot: plotOf([]) };
   const from = { selection: { ...query("a"), formulas: ["g", "h"] }, plot: plotOf([1, 2]) };

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { auditRoute } from "../src/routes/audit";
-import { exploreRoute } from "../src/routes/explore";
+import { EMPTY_GRAPH, exploreRoute } from "../src/routes/explore";
 import { overviewRoute } from "../src/routes/overview";
 import { clustersRoute } from "../src/routes/clusters";
 import { compareRoute } from "../src/routes/compare";
@@ -67,11 +67,13 @@ const ROUTES: readonly Route[] = [
     ...exploreRoute,
     plotted: "os=linux",
     others: [
-      { traces: [1, 2], formulas: ['ave(filter("a=b&c"))', "2 + 3"], plotted: undefined, keys: "" },
-      { traces: [], formulas: [], plotted: "", keys: "" },
-      { traces: [], formulas: [], plotted: undefined, keys: "abcdefghijkl" },
+      { ...EMPTY_GRAPH, traces: [1, 2], formulas: ['ave(filter("a=b&c"))', "2 + 3"], ownScale: "ratio" },
+      { ...EMPTY_GRAPH, plotted: "" },
+      { ...EMPTY_GRAPH, keys: "abcdefghijkl" },
     ],
     above: 2,
+    scale: "zero",
+    ownScale: "log",
   },
   overviewRoute,
   { ...overviewRoute, repository: "r", days: 7, query: "os=linux", by: "suite", commits: 100 },

@@ -116,6 +116,29 @@ def test_a_plot_is_saved_as_its_values_and_as_pictures(page: Page, many: str, qu
     assert saved_plot(page, "Save the plot as PNG").startswith(b"\x89PNG")
 
 
+def test_what_was_typed_just_now_is_what_is_plotted(page: Page, many: str) -> None:
+    page.goto(f"{many}/explore?query=suite%3Dfew")
+    page.get_by_role("button", name="Plot all").wait_for()
+    page.evaluate(
+        """() => {
+            const field = document.querySelector("#query");
+            field.value = "benchmark~^b5.$";
+            field.dispatchEvent(new Event("input"));
+            Array.from(document.querySelectorAll("button"), (each) => each).find((each) => each.innerText === "Plot all").click();
+        }"""
+    )
+    page.wait_for_url("**plot=benchmark*")
+    expect(page.get_by_role("region", name="Plot", exact=True)).to_contain_text("10 lines")
+    expect(page.locator("#query")).to_have_value("benchmark~^b5.$")
+
+
+def test_the_tooltip_says_of_how_many_samples_a_value_is_the_median(browse: Callable[[str], Page]) -> None:
+    page = browse("/explore?plot=benchmark%3Didle")
+    page.wait_for_load_state("networkidle")
+    point_at(page, 0.955)  # the third commit from the end
+    expect(page.locator(".chart-tip")).to_contain_text("median of 2 runs with 2 samples")
+
+
 def test_a_query_is_completed_and_a_caret_stands_where_it_is_wrong(
     page: Page, many: str, expected_errors: list[str]
 ) -> None:
@@ -265,12 +288,42 @@ def test_graphs_are_added_used_moved_and_removed_by_keyboard_alone(browse: Calla
     page.keyboard.press("N")
     expect(graph(page, 1)).to_have_attribute("aria-current", "true")
     expect(page.locator("#query")).to_have_value("benchmark=parse")
-    page.get_by_label("Move what graph 2 plots").select_option("to graph 1")
+    page.get_by_role("button", name="Move graph 2 to graph 1").press("Enter")
     expect(page.get_by_role("region", name="Plot", exact=True)).to_contain_text("2 lines")
     page.go_back()
     expect(graph(page, 2)).to_contain_text("1 line")
     page.keyboard.press("Escape")
     expect(page.get_by_role("region", name="Plot", exact=True)).to_contain_text("print")
+
+
+def test_arrow_keys_pass_over_graphs_and_the_button_moves_to_the_chosen_one(browse: Callable[[str], Page]) -> None:
+    page = browse(f"{GRAPHS}&graph=plot%3Dbenchmark%253Didle")
+    choice = page.get_by_label("Where graph 3 moves")
+    choice.press("ArrowDown")
+    expect(choice).to_have_value("1")
+    expect(graph(page, 3)).to_contain_text("idle")
+    page.get_by_role("button", name="Move graph 3", exact=True).press("Enter")
+    expect(page.get_by_role("region", name="Graph 3", exact=True)).to_have_count(0)
+    expect(graph(page, 1)).to_contain_text("1 line")
+    expect(graph(page, 2)).to_contain_text("2 lines")
+
+
+def test_one_graph_has_a_scale_of_its_own_and_the_address_keeps_it(browse: Callable[[str], Page]) -> None:
+    page = browse(GRAPHS)
+    scales = "() => Array.from(document.querySelectorAll('kp-chart'), ({ scale }) => scale).join()"
+    graph(page, 2).get_by_label("Scale of graph 2").select_option("logarithmic")
+    page.wait_for_function(f"({scales})() === 'auto,log'")
+    page.keyboard.press("y")
+    page.wait_for_function(f"({scales})() === 'zero,log'")
+    page.keyboard.press("Y")
+    page.wait_for_function(f"({scales})() === 'auto,log'")
+    page.reload()
+    graph(page, 2)
+    page.wait_for_function(f"({scales})() === 'auto,log'")
+    graph(page, 2).get_by_label("Scale of graph 2").select_option("scale of all graphs")
+    page.wait_for_function(f"({scales})() === 'auto,zero'")
+    page.get_by_role("button", name="Remove graph 2").click()
+    page.wait_for_function(f"({scales})() === 'zero'")
 
 
 def test_each_graph_is_saved_by_itself(browse: Callable[[str], Page]) -> None:

@@ -23,6 +23,8 @@ export interface GraphSelection {
   plotted: string | undefined;
   /** The id of a shortcut; it stands for `traces` and `formulas`, which are empty then. */
   keys: string;
+  /** The scale of this graph alone; undefined for that of the page. */
+  ownScale: Scale | undefined;
 }
 
 /** The selection of the route is that of the current graph, which traces and formulas are added to. */
@@ -57,7 +59,13 @@ const LISTED = 100;
 /** The list renders all its rows, so it ends here; a narrower query finds the others. */
 export const MAX_LISTED = 1000;
 
-export const EMPTY_GRAPH: GraphSelection = { traces: [], formulas: [], plotted: undefined, keys: "" };
+export const EMPTY_GRAPH: GraphSelection = {
+  traces: [],
+  formulas: [],
+  plotted: undefined,
+  keys: "",
+  ownScale: undefined,
+};
 
 /** All traces, and nothing plotted. */
 export const exploreRoute: ExploreRoute = {
@@ -89,15 +97,17 @@ function parseGraph(search: URLSearchParams): GraphSelection {
     formulas: search.getAll("f"),
     plotted: parsePlotted(search.get("plot")),
     keys: search.get("keys") ?? "",
+    ownScale: parseScale(search.get("scale")),
   };
 }
 
-function graphPairs({ traces, formulas, plotted, keys }: GraphSelection) {
+function graphPairs({ traces, formulas, plotted, keys, ownScale }: GraphSelection) {
   return [
     ["traces", traces.join(",")],
     ...formulas.map((formula) => ["f", formula] as const),
     ["plot", plotted === "" ? ALL_TRACES : plotted],
     ["keys", keys],
+    ["scale", ownScale],
   ] as const;
 }
 
@@ -121,7 +131,7 @@ export const exploreFormat: RouteFormat<ExploreRoute> = {
       above: Math.min(parseWhole(searchParams.get("above")) ?? 0, others.length),
       listed: parseLimited(searchParams.get("list"), LISTED, MAX_LISTED),
       ...parseRange(searchParams),
-      scale: parseScale(searchParams.get("y")),
+      scale: parseScale(searchParams.get("y")) ?? "auto",
       along: parseAlong(searchParams.get("x")),
       smooth: SMOOTHINGS.find((count) => count === parseWhole(searchParams.get("smooth"))) ?? 1,
       multiples: searchParams.get("multiples") !== null,

@@ -56,7 +56,7 @@ export const traceFormat: RouteFormat<TraceRoute> = {
       id: Number(id),
       line: searchParams.get("line") ?? "",
       ...parseRange(searchParams),
-      scale: parseScale(searchParams.get("y")),
+      scale: parseScale(searchParams.get("y")) ?? "auto",
       along: parseAlong(searchParams.get("x")),
       commit: parseWhole(searchParams.get("commit")),
       gone: searchParams.get("gone") === "1",

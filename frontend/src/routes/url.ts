@@ -32,8 +32,8 @@ export function parseList(text: string | null): string[] {
   return text ? text.split(",").map(decodeURIComponent) : [];
 }
 
-export function parseScale(text: string | null): Scale {
-  return SCALES.find((scale) => scale === text) ?? "auto";
+export function parseScale(text: string | null): Scale | undefined {
+  return SCALES.find((scale) => scale === text);
 }
 
 export function parseAlong(text: string | null): Along {

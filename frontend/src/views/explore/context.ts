@@ -14,6 +14,8 @@ export interface ExploreContext {
   readonly route: ExploreRoute;
   readonly repositories: readonly Repository[];
   readonly repository: Repository | undefined;
+  /** The query in its field: that of the route, or what was typed just now. */
+  readonly query: string;
   readonly data: ExploreData;
   /** The graphs from top to bottom. */
   readonly graphs: readonly Graph[];

@@ -12,6 +12,7 @@ import {
 } from "../../api/client";
 import type { Series } from "../../api/series";
 import type { ExploreRoute } from "../../routes/explore";
+import { OriginCache } from "../../state/plot/origin-cache";
 import { firstError, Resource } from "../../state/resource";
 
 /** Points of a small drawing, and traces of one request for them. */
@@ -38,6 +39,7 @@ function isStillValid(before: readonly unknown[], now: readonly unknown[], error
 
 export class ExploreData {
   sparklines: ReadonlyMap<number, Series> = new Map();
+  readonly origins = new OriginCache();
   private readonly tracesResource;
   private readonly facetsResource;
   private readonly neverMeasuredResource;

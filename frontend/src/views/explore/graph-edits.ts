@@ -2,6 +2,7 @@
 
 import { EMPTY_GRAPH, type ExploreRoute } from "../../routes/explore";
 import type { HistoryMode } from "../../routes/navigation";
+import type { Scale } from "../../routes/url";
 import { showToast } from "../../state/toasts";
 import type { Graph } from "./graph";
 import {
@@ -13,7 +14,6 @@ import {
   removedGraph,
   replacedGraph,
   usedGraph,
-  type GraphsPart,
 } from "./graphs";
 import { addressRefusal, toggledTrace } from "./plot-selection";
 
@@ -22,6 +22,8 @@ export interface EditedPage {
   readonly route: ExploreRoute;
   readonly graphs: readonly Graph[];
   readonly graph: Graph;
+  /** The query in its field; that of the route follows it. */
+  readonly query: string;
   updateRoute: (part: Partial<ExploreRoute>, mode?: HistoryMode) => void;
   requestUpdate: () => void;
 }
@@ -36,8 +38,8 @@ export class GraphEdits {
 
   /** Plot what the query finds in a graph of its own. */
   addQuery(): void {
-    const { route } = this.page;
-    if (this.hasRoom()) this.change(addedGraph(route, { ...EMPTY_GRAPH, plotted: route.query }));
+    const { query, route } = this.page;
+    if (this.hasRoom()) this.change({ ...addedGraph(route, { ...EMPTY_GRAPH, plotted: query }), query });
   }
 
   remove(graph: Graph): void {
@@ -68,6 +70,18 @@ export class GraphEdits {
     else this.change(replacedGraph(this.page.route, this.indexOf(graph), change.route), "replace");
   }
 
+  /** Give a graph a scale of its own; undefined for that of the page. */
+  scale(graph: Graph, ownScale: Scale | undefined): void {
+    this.change(replacedGraph(this.page.route, this.indexOf(graph), { ownScale }), "replace");
+  }
+
+  /** Show the values of a graph in percent of those at a commit: with the other graphs, unless it has a scale of its own. */
+  relate(graph: Graph, base: number): void {
+    const isOwn = graph.chosen.ownScale !== undefined;
+    const own = replacedGraph(this.page.route, this.indexOf(graph), { ownScale: "ratio" });
+    this.change({ base, ...(isOwn ? own : { scale: "ratio" }) }, "replace");
+  }
+
   removeFormula(formula: string, graph: Graph): void {
     const { selection } = graph;
     const formulas = selection.formulas.filter((other) => other !== formula);
@@ -86,7 +100,7 @@ export class GraphEdits {
   }
 
   /** Change the graphs, unless the address has no room for them. */
-  private change(part: GraphsPart, mode: HistoryMode = "push"): void {
+  private change(part: Partial<ExploreRoute>, mode: HistoryMode = "push"): void {
     const refusal = addressRefusal({ ...this.page.route, ...part });
     if (refusal) this.refuse(refusal);
     else this.page.updateRoute(part, mode);

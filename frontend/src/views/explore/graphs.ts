@@ -1,7 +1,7 @@
 /** The graphs of the page, from top to bottom; traces and formulas are added to the current one. */
 
 import { EMPTY_GRAPH, type ExploreRoute, type GraphSelection } from "../../routes/explore";
-import { MAX_TRACES, type Plot } from "../../state/plot/plot-loader";
+import { MAX_TRACES, type Plot, type PlotSelection } from "../../state/plot/plot-loader";
 import { countText } from "../../text/numbers";
 import { omittedText } from "./plot-selection";
 
@@ -15,14 +15,17 @@ export function isEmptyGraph({ traces, formulas, plotted, keys }: GraphSelection
   return traces.length + formulas.length === 0 && plotted === undefined && keys === "";
 }
 
-export function graphsOf({ traces, formulas, plotted, keys, others, above }: GraphsPart): readonly GraphSelection[] {
-  return [...others.slice(0, above), { traces, formulas, plotted, keys }, ...others.slice(above)];
+export function graphsOf(route: GraphsPart): readonly GraphSelection[] {
+  const { traces, formulas, plotted, keys, ownScale, others, above } = route;
+  return [...others.slice(0, above), { traces, formulas, plotted, keys, ownScale }, ...others.slice(above)];
 }
 
-/** The part of a route with these graphs, of which the one at an index is the current one. */
+/** The part of a route with these graphs, of which the one at an index is the current one; one alone has the page's scale. */
 function withGraphs(graphs: readonly GraphSelection[], current: number): GraphsPart {
   const others = graphs.filter((_, index) => index !== current);
-  return { ...(graphs[current] ?? EMPTY_GRAPH), others, above: Math.min(current, others.length) };
+  const used = graphs[current] ?? EMPTY_GRAPH;
+  const ownScale = others.length > 0 ? used.ownScale : undefined;
+  return { ...used, ownScale, others, above: Math.min(current, others.length) };
 }
 
 /** Let the graph at an index be the current one; one that plots nothing does not stay behind. */
@@ -53,22 +56,28 @@ export function replacedGraph(route: GraphsPart, index: number, selection: Parti
 
 /** Let the graphs that have an id of a shortcut, "" for none, plot what it stands for. */
 export function shortened(route: GraphsPart, ids: readonly string[]): GraphsPart {
-  const graphs = graphsOf(route).map((graph, index) => (ids[index] ? { ...EMPTY_GRAPH, keys: ids[index] } : graph));
+  const graphs = graphsOf(route).map((graph, index) => {
+    const { ownScale } = graph;
+    return ids[index] ? { ...EMPTY_GRAPH, ownScale, keys: ids[index] } : graph;
+  });
   return withGraphs(graphs, route.above);
 }
 
 /** What a graph plots, and its plot, which knows the traces of its query. */
 export interface DrawnGraph {
-  selection: Omit<GraphSelection, "keys">;
+  selection: PlotSelection;
   plot: Plot;
 }
 
 /**
- * What a graph plots after it took in what another one plots.
+ * What a graph plots after it took in what another one plots. Its scale stays.
  *
  * Of two queries, or a query and chosen traces, the ids of all their traces are left: a plot has one query.
  */
-export function mergedGraph(into: DrawnGraph, from: DrawnGraph): GraphSelection | { refusal: string } {
+export function mergedGraph(
+  into: DrawnGraph,
+  from: DrawnGraph,
+): Omit<GraphSelection, "ownScale"> | { refusal: string } {
   const formulas = [...new Set([...into.selection.formulas, ...from.selection.formulas])];
   const chosen = [into, from].filter(({ selection }) => selection.traces.length > 0 || selection.plotted !== undefined);
   const [only, ...more] = chosen;

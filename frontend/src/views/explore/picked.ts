@@ -12,7 +12,7 @@ import { countText } from "../../text/numbers";
 import { valueText } from "../../text/units";
 import type { ExploreContext } from "./context";
 import type { Graph } from "./graph";
-import { markTips, renderCommit } from "./tooltip";
+import { markTips, renderCommit, renderOrigin } from "./tooltip";
 
 export function renderPicked(context: ExploreContext, graph: Graph) {
   const { picked } = graph;
@@ -36,11 +36,9 @@ export function renderPicked(context: ExploreContext, graph: Graph) {
       >
         ×
       </button>
-      <button class="link" @click=${() => context.updateRoute({ scale: "ratio", base: position }, "replace")}>
-        % of this commit
-      </button>
+      <button class="link" @click=${() => context.edits.relate(graph, position)}>% of this commit</button>
     </div>
-    ${markTips(graph, line.id, position)} ${renderCommit(context, position)}
+    ${renderOrigin(context, line.id, position)} ${markTips(graph, line.id, position)} ${renderCommit(context, position)}
     ${previous === undefined ? nothing : renderSince(context, previous, position)}
   </div>`;
 }

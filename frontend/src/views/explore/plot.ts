@@ -15,7 +15,7 @@ import type { Scale } from "../../routes/url";
 import { MAX_TRACES } from "../../state/plot/plot-loader";
 import { loadingNotice } from "../../templates/notice";
 import { selectField } from "../../templates/select-field";
-import { alongField, scaleField } from "../../templates/scale-field";
+import { alongField, ownScaleField, scaleField } from "../../templates/scale-field";
 import { ticketList } from "../../templates/tickets";
 import { countText, grouped } from "../../text/numbers";
 import type { ExploreContext } from "./context";
@@ -29,9 +29,14 @@ import { renderPivot } from "./pivot";
 import { renderSmoothing } from "./smoothing-field";
 import { renderTooltip } from "./tooltip";
 
+function hasTooManyUnits({ plot }: Graph): boolean {
+  return axisUnits(plot.lines, "auto").length > MAX_AXES;
+}
+
 /** The scale of the values of a graph: percent of the first ones if there are too many units for axes. */
-function scaleOf({ route }: ExploreContext, graph: Graph): Scale {
-  return axisUnits(graph.plot.lines, "auto").length > MAX_AXES ? "ratio" : route.scale;
+function scaleOf({ graphs, route }: ExploreContext, graph: Graph): Scale {
+  if (hasTooManyUnits(graph)) return "ratio";
+  return (graphs.length > 1 ? graph.chosen.ownScale : undefined) ?? route.scale;
 }
 
 export function renderPlot(context: ExploreContext) {
@@ -73,9 +78,12 @@ function renderGraph(context: ExploreContext, graph: Graph) {
 function renderHead(context: ExploreContext, graph: Graph, index: number) {
   const { graphs } = context;
   const others = graphs.flatMap((other, at) => (other === graph ? [] : [[String(at), `to graph ${at + 1}`] as const]));
-  const move = (at: string): void => {
-    const into = graphs[Number(at)];
-    if (at && into) context.edits.move(graph, into);
+  const only = others.length === 1 ? others[0] : undefined;
+  const move = (event: Event): void => {
+    // A button confirms: arrow keys change a closed select at once.
+    const chosen = (event.target as Element).closest(".chart-tools")?.querySelector<HTMLSelectElement>(".move select");
+    const into = graphs[Number(only?.[0] ?? chosen?.value)];
+    if (into) context.edits.move(graph, into);
   };
   return html`<div class="chart-tools">
     <h2>Graph ${index + 1}</h2>
@@ -94,7 +102,16 @@ function renderHead(context: ExploreContext, graph: Graph, index: number) {
             Plot here
           </button>`
     }
-    ${selectField(`Move what graph ${index + 1} plots`, "", [["", "Move"], ...others], move)}
+    ${hasTooManyUnits(graph) ? unitsNote(graph) : ownScaleField(index + 1, graph.chosen.ownScale, baseText(context), (scale) => context.edits.scale(graph, scale))}
+    ${only ? nothing : html`<span class="move">${selectField(`Where graph ${index + 1} moves`, "", others, () => undefined)}</span>`}
+    <button
+      class="button small"
+      aria-label="Move graph ${index + 1}${only ? ` ${only[1]}` : ""}"
+      title="Add what it plots to the other graph, and remove it"
+      @click=${move}
+    >
+      Move ${only?.[1]}
+    </button>
     <button class="icon tiny" aria-label="Remove graph ${index + 1}" @click=${() => context.edits.remove(graph)}>
       ×
     </button>
@@ -162,8 +179,7 @@ function renderTools(context: ExploreContext) {
   const { graph, graphs, range, route } = context;
   const { lines } = graph.plot;
   const isOne = graphs.length === 1;
-  const scale = scaleOf(context, graph);
-  const units = axisUnits(lines, "auto");
+  const scale = isOne ? scaleOf(context, graph) : route.scale;
   const setScale = (next: Scale): void => context.updateRoute({ scale: next }, "replace");
   return html`<div class="chart-tools">
     <span class="faint">${isOne ? summaryText(context, graph) : countText(graphs.length, "graph")}</span>
@@ -176,12 +192,8 @@ function renderTools(context: ExploreContext) {
     }
     <span class="spring"></span>
     ${renderSmoothing(context)} ${alongField(route.along, (along) => context.updateRoute({ along }, "replace"))}
-    ${
-      units.length > MAX_AXES
-        ? html`<span class="faint">${units.length} units: % of each first value</span>`
-        : scaleField(scale, baseText(context), setScale)
-    }
-    ${scale === "ratio" ? renderBaseField(context) : nothing}
+    ${isOne && hasTooManyUnits(graph) ? unitsNote(graph) : scaleField(scale, baseText(context), setScale)}
+    ${graphs.some((each) => scaleOf(context, each) === "ratio") ? renderBaseField(context) : nothing}
     <button
       class="button small"
       aria-pressed=${route.multiples ? "true" : "false"}
@@ -223,6 +235,10 @@ function renderTools(context: ExploreContext) {
         : nothing
     }
   </div>`;
+}
+
+function unitsNote({ plot: { lines } }: Graph) {
+  return html`<span class="faint">${axisUnits(lines, "auto").length} units: % of each first value</span>`;
 }
 
 /** The short hash of the commit that values on a relative scale refer to; "" until it is loaded. */

@@ -2,7 +2,7 @@
 
 import { pan, zoom } from "../../state/plot/zoom";
 import type { ShortcutGroup } from "../../state/shortcuts";
-import { nextScale, otherAlong } from "../../templates/scale-field";
+import { nextOwnScale, nextScale, otherAlong } from "../../templates/scale-field";
 import type { ExploreContext } from "./context";
 
 /** The actions that only keys call. */
@@ -20,6 +20,10 @@ export function exploreShortcuts(page: KeyboardActions): ShortcutGroup[] {
   const next = page.graphs[page.graphs.indexOf(page.graph) + 1] ?? page.graphs[0];
   const focusQuery = (): void => page.querySelector<HTMLInputElement>("#query")?.focus();
   const showNextScale = (): void => page.updateRoute({ scale: nextScale(page.route.scale) }, "replace");
+  const showNextOwnScale = (): void => {
+    if (page.graphs.length === 1) showNextScale();
+    else page.edits.scale(page.graph, nextOwnScale(page.graph.chosen.ownScale));
+  };
   const zoomBy = (factor: number): void => page.zoomTo(zoom(range, factor, total));
   const panBy = (fraction: number): void => page.zoomTo(pan(range, fraction, total));
   return [
@@ -47,6 +51,7 @@ export function exploreShortcuts(page: KeyboardActions): ShortcutGroup[] {
         { keys: ["F"], description: "build a formula", run: () => page.openFormulaMenu() },
         { keys: ["s"], description: "give the plot a short address", run: () => void page.createShortAddress() },
         { keys: ["y"], description: "next scale", run: showNextScale },
+        { keys: ["Y"], description: "next scale of the current graph alone", run: showNextOwnScale },
         {
           keys: ["d"],
           description: "by date, by commit",

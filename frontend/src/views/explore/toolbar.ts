@@ -46,7 +46,7 @@ export function renderPlotQuery(context: ExploreContext, total: number) {
   return html`<button
     class="button small"
     title="Plot what the query finds (p)"
-    ?disabled=${context.route.plotted === context.route.query}
+    ?disabled=${context.route.plotted === context.query}
     @click=${() => context.plotQuery()}
   >
     ${text}

@@ -29,7 +29,19 @@ export function renderTooltip(context: ExploreContext, graph: Graph, hovered: Ho
       ${valueText(value, line.unit)}${drawn}${relative ? html` <span class="faint figure">${relative}</span>` : nothing}
     </div>
     <div class="tip-subject">${line.label}</div>
-    ${markTips(graph, line.id, position)} ${renderCommit(context, position)} ${ticketTips(graph.tickets, position)}`;
+    ${renderOrigin(context, line.id, position)} ${markTips(graph, line.id, position)} ${renderCommit(context, position)}
+    ${ticketTips(graph.tickets, position)}`;
+}
+
+/** "median of 3 samples", below the value; a line that a formula made has a negative id, and no samples. */
+export function renderOrigin(context: ExploreContext, trace: number, position: number) {
+  const commit = context.line.commits?.peek(position)?.hash;
+  const refresh = (): void => {
+    context.refreshTooltip();
+    context.refreshPicked();
+  };
+  const text = trace < 0 || !commit ? "" : context.data.origins.textOf(trace, commit, refresh);
+  return text ? html`<div class="faint">${text}</div>` : nothing;
 }
 
 /** The finding on a line at a commit, and what changed in its environment there. */

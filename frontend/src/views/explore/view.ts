@@ -43,6 +43,8 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
   @state() cursor = 0;
   @state() expandedFacets: ReadonlySet<string> = new Set();
   @state() private isQuerying = false;
+  /** What was typed into the field of the query, until the route has it. */
+  @state() private typed: string | undefined;
   @state() private formulaFailure: FormulaFailure | undefined;
   @query("kp-formula-dialog") private readonly formulaDialog!: FormulaDialog | null;
   @query("kp-formula-field") private readonly formulaField!: FormulaField | null;
@@ -101,6 +103,10 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
     return this.repositories.find(({ name }) => name === this.route.repository) ?? this.repositories[0];
   }
 
+  get query(): string {
+    return this.typed ?? this.route.query;
+  }
+
   get range(): ChartRange | undefined {
     const { first, last } = this.route;
     return first === undefined || last === undefined ? undefined : { first, last };
@@ -126,8 +132,11 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
   // ---- Actions
 
   updateRoute(part: Partial<ExploreRoute>, mode: HistoryMode = "push"): void {
-    // What was typed before does not replace this query.
-    if (part.query !== undefined) window.clearTimeout(this.queryTimer);
+    if (part.query !== undefined) {
+      // What was typed before does not replace this query.
+      window.clearTimeout(this.queryTimer);
+      this.typed = undefined;
+    }
     navigate({ ...this.route, ...part }, mode);
   }
 
@@ -137,7 +146,9 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
 
   queryAfterTyping(text: string): void {
     window.clearTimeout(this.queryTimer);
-    const apply = (): void => this.updateRoute({ query: text.trim() && text }, "replace");
+    const typed = text.trim() && text;
+    this.typed = typed;
+    const apply = (): void => this.updateRoute({ query: typed }, "replace");
     this.queryTimer = window.setTimeout(apply, QUERY_DELAY_MS);
   }
 
@@ -163,7 +174,8 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
   }
 
   plotQuery(): void {
-    this.updateRoute({ traces: [], plotted: this.route.query, keys: "" });
+    const { query } = this;
+    this.updateRoute({ query, traces: [], plotted: query, keys: "" });
   }
 
   clearPlot(): void {
@@ -199,7 +211,7 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
   openFormulaMenu(): void {
     const facets = this.data.facets?.facets ?? [];
     this.formulaDialog?.open(
-      this.route.query,
+      this.query,
       facets.map(({ name }) => name),
     );
   }
@@ -244,7 +256,7 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
     await this.attempt(async () => {
       const base = revision ? (await api.commit(this.repository?.name ?? "", revision)).position : undefined;
       if (base === null) throw new ApiError("The commit is not on the plotted line.");
-      this.updateRoute({ scale: "ratio", base }, "replace");
+      this.updateRoute({ base }, "replace");
     });
   }
 
