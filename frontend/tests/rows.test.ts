@@ -5,7 +5,9 @@ import {
   cursorIndex,
   nearestRemainingRow,
   layOutRows,
+  stepCommit,
   stepRow,
+  rowsBetween,
   nextRemainingRow,
   checkState,
   toggleRows,
@@ -36,6 +38,19 @@ test("findings follow the regression that is expanded", () => {
 
 test("the keyboard moves row by row and stays in the table", () => {
   expect([stepRow(rows, "c1", 1), stepRow(rows, "c2", 1), stepRow(rows, "c1", -1)]).toEqual(["11", "c2", "c1"]);
+});
+
+test("the keyboard moves from commit to commit, past their findings", () => {
+  expect([stepCommit(rows, "c1", 1), stepCommit(rows, "12", 1), stepCommit(rows, "c2", 1)]).toEqual(["c2", "c2", "c2"]);
+  expect([stepCommit(rows, "c2", -1), stepCommit(rows, "12", -1), stepCommit(rows, "c1", -1)]).toEqual([
+    "c1",
+    "c1",
+    "c1",
+  ]);
+});
+
+test("rows between two are those of the table, whichever comes first", () => {
+  expect(rowsBetween(rows, "12", "c1").map(({ id }) => id)).toEqual(["c1", "11", "12"]);
 });
 
 test("the keyboard is on the first row if its row is gone", () => {

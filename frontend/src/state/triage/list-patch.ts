@@ -94,6 +94,11 @@ export function patchList(list: RegressionList, answer: Triage, tab: Tab, order:
   };
 }
 
+/** A finding that was read again: the object of before where nothing of it changed, for which no row is rendered again. */
+export function reuseFinding(now: Finding, before: Finding | undefined): Finding {
+  return before && JSON.stringify(before) === JSON.stringify(now) ? before : now;
+}
+
 /**
  * A list that was read again, with the objects of the list before for regressions that did not change.
  *

@@ -66,6 +66,25 @@ export function stepRow(rows: readonly Row[], at: string, by: number): string {
   return rows[to]?.id ?? "";
 }
 
+/** The id of the row of the next or the previous commit; from a finding, the previous one is its own. */
+export function stepCommit(rows: readonly Row[], at: string, by: number): string {
+  const from = cursorIndex(rows, at);
+  const isCommit = ({ kind }: Row): boolean => kind === "regression";
+  const found = by > 0 ? rows.slice(from + 1).find(isCommit) : rows.slice(0, Math.max(from, 0)).findLast(isCommit);
+  return found?.id ?? at;
+}
+
+/** The rows from one to another, in the order of the table; one that is not there counts as the first. */
+export function rowsBetween(rows: readonly Row[], one: string, other: string): Row[] {
+  const ends = [one, other].map((id) =>
+    Math.max(
+      0,
+      rows.findIndex((row) => row.id === id),
+    ),
+  );
+  return rows.slice(Math.min(...ends), Math.max(...ends) + 1);
+}
+
 /** The row to move to when the findings `leaving` leave: the next one that stays, else the one before. */
 export function nextRemainingRow(rows: readonly Row[], at: string, leaving: Selection): string {
   const stays = (row: Row): boolean =>

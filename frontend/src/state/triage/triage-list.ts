@@ -7,6 +7,7 @@ import {
   toApiError,
   type ApiError,
   type Direction,
+  type Finding,
   type ListFilter,
   type Regression,
   type RegressionList,
@@ -18,13 +19,16 @@ import { parseTriageFilter } from "../../text/triage-filter";
 import { memoizeLast } from "../memoize";
 import { Resource } from "../resource";
 import { recordDecision, type DecisionInput, type DecisionResult } from "./decisions";
-import { patchFindings, patchList, reuseUnchanged, withoutFindings } from "./list-patch";
+import { patchFindings, patchList, reuseFinding, reuseUnchanged, withoutFindings } from "./list-patch";
+import { regressionRowId } from "./rows";
 import type { Selection } from "./selection";
 
 /** Findings of each regression that come with the list. */
 const FIRST_FINDINGS = 5;
 /** Findings of one regression that come with one further request. */
 export const FINDINGS_PER_REQUEST = 200;
+/** The most findings that the server sends at once. */
+const MOST_FINDINGS = 500;
 
 /** The state of the request for more findings of a regression; none where there is no request. */
 export type FindingsRequest = "loading" | ApiError;
@@ -136,8 +140,39 @@ export class TriageList {
   private async load(route: TriageRoute, signal: AbortSignal): Promise<RegressionList> {
     if (!this.known) this.abortFindings();
     const { sort, page, size } = route;
-    const answer = await api.regressions({ ...listFilter(route), sort, page, size, members: FIRST_FINDINGS }, signal);
-    return { ...answer, groups: reuseUnchanged(answer.groups, this.known?.groups ?? []) };
+    const filter = listFilter(route);
+    const answer = await api.regressions({ ...filter, sort, page, size, members: FIRST_FINDINGS }, signal);
+    const known = listsTheSame([route], this.answer.answeredArgs ?? [route]) ? (this.known?.groups ?? []) : [];
+    const groups = reuseUnchanged(answer.groups, known);
+    const before = new Map(known.map((regression) => [regression.id, regression]));
+    return {
+      ...answer,
+      groups: await Promise.all(groups.map((each) => this.withAsMany(each, before.get(each.id), filter, signal))),
+    };
+  }
+
+  /**
+   * A regression that somebody changed, with as many findings as were loaded of it before.
+   *
+   * Without them, its rows would go from under the eyes of whoever reads them, and the keyboard with them.
+   */
+  private async withAsMany(
+    now: Regression,
+    before: Regression | undefined,
+    filter: ListFilter,
+    signal: AbortSignal,
+  ): Promise<Regression> {
+    if (!before || before === now || !this.route().open.includes(regressionRowId(now))) return now;
+    const known = new Map(before.members.map((finding) => [finding.id, finding]));
+    const members: Finding[] = [];
+    const wanted = Math.min(before.members.length, now.traces);
+    for (let isWhole = false; !isWhole && members.length < wanted;) {
+      const size = Math.min(MOST_FINDINGS, wanted - members.length);
+      const page = await api.findings(now.id, members.at(-1)?.id, size, filter, signal);
+      members.push(...page.members.map((finding) => reuseFinding(finding, known.get(finding.id))));
+      isWhole = page.after === null;
+    }
+    return members.length < now.members.length ? now : { ...now, members };
   }
 
   /** Decide about findings that leave the list by it: at once. They return as they were if the decision fails. */
@@ -180,7 +215,8 @@ export class TriageList {
     const { signal } = this.findingsAbort;
     const lastLoaded = (): number | undefined => this.regression(id)?.members.at(-1)?.id;
     const after = lastLoaded();
-    if (!filter) return;
+    const { members = [], traces = 0 } = this.regression(id) ?? {};
+    if (!filter || members.length >= traces || this.findingsRequests.get(id) === "loading") return;
     this.findingsRequests.set(id, "loading");
     this.host.requestUpdate();
     try {

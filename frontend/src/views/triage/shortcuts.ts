@@ -3,7 +3,7 @@
 import type { Tab } from "../../routes/triage";
 import type { Shortcut, ShortcutGroup } from "../../state/shortcuts";
 import { undoLast } from "../../state/triage/decisions";
-import type { Row } from "../../state/triage/rows";
+import { stepCommit, type Row, type stepRow } from "../../state/triage/rows";
 import type { Selection } from "../../state/triage/selection";
 import type { TriageContext } from "./context";
 
@@ -13,11 +13,11 @@ export interface KeyboardActions extends TriageContext {
   readonly currentRow: Row | undefined;
   /** The findings that a decision is about: the selection, else the current row. */
   readonly targets: Selection;
-  step: (by: number) => void;
+  step: (by: number, from?: typeof stepRow) => void;
   turnPage: (by: number) => void;
   openRow: (row: Row | undefined) => void;
   explainRow: (row: Row | undefined) => void;
-  /** Expand or collapse the current row; a finding collapses its regression. */
+  /** Expand or collapse the current row; a finding loads more of its regression, or collapses it. */
   expandCurrent: (expanded: boolean) => void;
   showTab: (tab: Tab) => void;
   querySelector: ParentNode["querySelector"];
@@ -37,7 +37,13 @@ export function triageShortcuts(page: KeyboardActions): ShortcutGroup[] {
           description: "show the commit's traces, or open the trace",
           run: () => page.openRow(page.currentRow),
         },
-        { keys: ["ArrowRight"], description: "show the traces of the commit", run: () => page.expandCurrent(true) },
+        { keys: ["J"], description: "next commit, past all traces of this one", run: () => page.step(1, stepCommit) },
+        { keys: ["K"], description: "previous commit", run: () => page.step(-1, stepCommit) },
+        {
+          keys: ["ArrowRight"],
+          description: "show the traces of the commit, or more of them",
+          run: () => page.expandCurrent(true),
+        },
         { keys: ["ArrowLeft"], description: "hide the traces of the commit", run: () => page.expandCurrent(false) },
         {
           keys: ["w"],

@@ -295,7 +295,7 @@ function renderMore(context: TriageContext, regression: Regression) {
 function renderMoreButton({ traces, members }: Regression, load: () => void) {
   const left = traces - members.length;
   const label = left > FINDINGS_PER_REQUEST ? `${FINDINGS_PER_REQUEST} more` : `the other ${grouped(left)}`;
-  return html`<button class="link" @click=${load}>Show ${label}</button>
+  return html`<button class="link" title="On one of its traces: →" @click=${load}>Show ${label}</button>
     <span class="faint">${grouped(members.length)} of ${countText(traces, "finding")} of this commit are shown.</span>`;
 }
 

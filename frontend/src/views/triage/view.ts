@@ -14,6 +14,7 @@ import { triageRoute, type Tab, type TriageRoute } from "../../routes/triage";
 import { applyColumns } from "../../state/triage/columns";
 import { LogWatch } from "../../state/triage/log-watch";
 import { loadFreshness, newestRun, pollWhileVisible, type Freshness } from "../../state/freshness";
+import { memoizeLast } from "../../state/memoize";
 import { Resource } from "../../state/resource";
 import { isAllowed, isAllowedSomewhere } from "../../state/access";
 import { registerShortcuts } from "../../state/shortcuts";
@@ -24,6 +25,7 @@ import {
   layOutRows,
   nearestRemainingRow,
   regressionRowId,
+  rowsBetween,
   stepRow,
   toggleRows,
   type RegressionRow,
@@ -43,6 +45,7 @@ import { renderTable } from "./table";
 import { renderToolbar, renderTroubles } from "./toolbar";
 
 const FILTER_DELAY_MS = 250;
+const NONE: RegressionList["groups"] = [];
 
 /**
  * The ids of the rows as they were last shown.
@@ -173,9 +176,11 @@ export class TriageView extends PageElement implements KeyboardActions, Deciding
     return this.list.findingsRequests;
   }
 
+  private readonly layOut = memoizeLast(layOutRows);
+
   /** The rows that are shown. */
-  get rows(): Row[] {
-    return layOutRows(this.data?.groups ?? [], this.route.open);
+  get rows(): readonly Row[] {
+    return this.layOut(this.data?.groups ?? NONE, this.route.open);
   }
 
   get currentRow(): Row | undefined {
@@ -198,8 +203,8 @@ export class TriageView extends PageElement implements KeyboardActions, Deciding
     navigate({ ...this.route, ...part }, mode);
   }
 
-  step(by: number): void {
-    this.moveTo(stepRow(this.rows, this.route.at, by));
+  step(by: number, from = stepRow): void {
+    this.moveTo(from(this.rows, this.route.at, by));
   }
 
   private moveTo(at: string, part: Partial<TriageRoute> = {}): void {
@@ -208,7 +213,7 @@ export class TriageView extends PageElement implements KeyboardActions, Deciding
   }
 
   focusRow(id: string): void {
-    const row = [...this.querySelectorAll<HTMLElement>("tr[data-row]")].find((element) => element.dataset.row === id);
+    const row = this.querySelector<HTMLElement>(`tr[data-row="${id}"]`);
     row?.focus({ preventScroll: true });
     row?.scrollIntoView({ block: "nearest" });
   }
@@ -245,6 +250,7 @@ export class TriageView extends PageElement implements KeyboardActions, Deciding
   expandCurrent(expanded: boolean): void {
     const row = this.currentRow;
     if (row?.kind === "regression") this.expandRow(row, expanded);
+    else if (row && expanded) this.loadFindings(row.regression.id);
     if (row?.kind !== "finding" || expanded) return;
     const parent = regressionRowId(row.regression);
     this.moveTo(parent, { open: this.route.open.filter((id) => id !== parent) });
@@ -279,14 +285,8 @@ export class TriageView extends PageElement implements KeyboardActions, Deciding
   selectRow(row: Row, extend: boolean): void {
     const rows = this.rows.filter(({ regression }) => this.mayDecide(regression.repository));
     if (!rows.some(({ id }) => id === row.id)) return;
-    const indexOf = (id: string): number => rows.findIndex((candidate) => candidate.id === id);
-    if (extend) {
-      const ends = [indexOf(row.id), indexOf(this.anchor || row.id)].sort((a, b) => a - b);
-      const range = rows.slice(Math.max(ends[0] ?? 0, 0), (ends[1] ?? 0) + 1);
-      this.selection = toggleRows(this.selection, range, true);
-    } else {
-      this.selection = toggleRows(this.selection, [row]);
-    }
+    const range = extend && rowsBetween(rows, row.id, this.anchor || row.id);
+    this.selection = range ? toggleRows(this.selection, range, true) : toggleRows(this.selection, [row]);
     this.anchor = row.id;
     this.updateRoute({ at: row.id }, "replace");
   }
