@@ -59,7 +59,7 @@ _AREAS: Final = {
     "034": "Faults, versions and growth",
     "036": "Time of runs and messages",
     "037": "Explore, and what browsers load",
-    "038": "Compared files, clusters and found regressions",
+    "038": "Compared files, clusters, graphs and groups of many traces",
 }
 
 
