@@ -111,6 +111,12 @@ test("a row that left while another page was open leaves the keyboard to the nex
   expect(nearestRemainingRow(rows, "unknown", before)).toBe("unknown");
 });
 
+test("a finding that was not loaded yet stands in the place of the one before it", () => {
+  expect(
+    nearestRemainingRow(layOutRows([regression(1, [12]), regression(2, [21])], ["c1"]), "11", ["c1", "11", "c2"]),
+  ).toBe("12");
+});
+
 test("the reasons why selected findings are held back are given once each", () => {
   const held = { ...regression(3, [31, 32]), held: "canary loop moved" };
   const partly = { ...regression(4, []), held: "", traces: 2 };

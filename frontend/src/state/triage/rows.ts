@@ -100,14 +100,16 @@ export function nextRemainingRow(rows: readonly Row[], at: string, leaving: Sele
  * The row to be on after rows left while the page showed something else.
  *
  * `before` are the ids of the rows as they were last shown. The answer is `at` itself if its row is still there, else
- * the next row of `before` that is, else the one before.
+ * the row that stands in its place now: after the nearest one before it that remains. That may be one that had not
+ * been loaded. Where nothing stands there, it is that nearest one.
  */
 export function nearestRemainingRow(rows: readonly Row[], at: string, before: readonly string[]): string {
-  const present = new Set(rows.map((row) => row.id));
+  const places = new Map(rows.map((row, place) => [row.id, place]));
   const from = before.indexOf(at);
-  if (present.has(at) || from < 0) return at;
-  const remains = (id: string): boolean => present.has(id);
-  return before.slice(from).find(remains) ?? before.slice(0, from).findLast(remains) ?? "";
+  if (places.has(at) || from < 0) return at;
+  const above = before.slice(0, from).findLast((id) => places.has(id));
+  const place = above === undefined ? -1 : (places.get(above) ?? -1);
+  return (rows[place + 1] ?? rows[place])?.id ?? "";
 }
 
 export type CheckState = "all" | "some" | "none";

@@ -24,7 +24,7 @@ import { regressionRowId } from "./rows";
 import type { Selection } from "./selection";
 
 /** Findings of each regression that come with the list. */
-const FIRST_FINDINGS = 5;
+const FIRST_FINDINGS = 1;
 /** Findings of one regression that come with one further request. */
 export const FINDINGS_PER_REQUEST = 200;
 /** The most findings that the server sends at once. */
