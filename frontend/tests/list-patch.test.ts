@@ -21,6 +21,7 @@ const list = (regressions: Regression[]): RegressionList => ({
   unprocessed: regressions.length,
   history: 0,
   processed: 0,
+  all: 1,
   gone: 0,
   groups: regressions,
 });
@@ -32,6 +33,7 @@ const answer = (part: Partial<Triage>): Triage => ({
   unprocessed: 1,
   history: 0,
   processed: 1,
+  all: 1,
   gone: 0,
   ...part,
 });

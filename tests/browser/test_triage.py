@@ -372,3 +372,68 @@ def test_notices_are_loaded_when_they_are_opened(browse: Visit) -> None:
     page = browse("/triage")
     page.get_by_text("Canaries that moved, benchmarks that stopped").click()
     expect(page.get_by_text("No canary moved, and no benchmark stopped.")).to_be_visible()
+
+
+def test_an_alert_leads_to_all_its_regressions_with_what_people_decided(visit: Visit) -> None:
+    page = visit("/alerts")
+    page.get_by_role("link", name="Regressions of default").click()
+    expect(page.get_by_role("heading", name="Regressions of default")).to_be_visible()
+    expect(groups(page)).to_have_count(2)
+    expect(groups(page).first).to_contain_text("Read files ahead")  # the newest commit
+    expect(groups(page).last.locator(".c-decision")).to_have_text("unprocessed 2")
+
+    keys(page, "j", "j", "t")
+    page.get_by_label("Key or address").fill("https://tickets.example.org/PERF-7")
+    page.get_by_role("textbox", name="Note").fill("The new check.")
+    page.get_by_role("button", name="Link").click()
+    decision = groups(page).last.locator(".c-decision")
+    expect(decision).to_contain_text("ticket 2")
+    expect(decision.get_by_role("link", name="PERF-7")).to_have_attribute("href", "https://tickets.example.org/PERF-7")
+    expect(decision).to_contain_text("The new check.")
+    expect(decision.locator("time")).to_be_visible()
+    expect(tab(page, "All")).to_contain_text("2")
+
+    page.get_by_label("Status").select_option("new")
+    expect(groups(page)).to_have_count(1)
+    expect(groups(page).first.get_by_role("button", name="Acknowledge")).to_be_visible()
+    page.get_by_label("Status").select_option("ticket")
+    expect(groups(page).first).to_contain_text("Check every bracket")
+    groups(page).first.get_by_role("button", name="Put back").click()
+    expect(page.get_by_text("No finding matches the filter")).to_be_visible()
+    page.get_by_role("button", name="Clear the filter").click()
+    expect(groups(page)).to_have_count(2)
+    expect(page.get_by_role("heading", name="Regressions of default")).to_be_visible()
+
+
+def test_a_row_of_all_that_is_decided_about_stays_and_can_be_put_back(visit: Visit) -> None:
+    page = visit("/triage?tab=all")
+    expect(groups(page)).to_have_count(2)
+    keys(page, "h")
+    expect(groups(page).first.locator(".c-decision")).to_contain_text("hidden 2")
+    groups(page).first.get_by_role("button", name="Put back").click()
+    expect(groups(page).first.locator(".c-decision")).to_have_text("unprocessed 2")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1440, 1024, 390])
+def test_decisions_have_room_beside_the_regressions_of_an_alert(visit: Visit, width: int, scheme: str) -> None:
+    page = visit("/triage?tab=all&q=alert:default&sort=-date")
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    keys(page, "j", "j", "n")
+    page.get_by_role("textbox", name="Note").fill("The new check. " * 8)
+    page.get_by_role("button", name="Save", exact=True).click()
+    cell = groups(page).last.locator(".c-decision")
+    expect(cell).to_contain_text("The new check.")
+    box = cell.bounding_box()
+    assert box
+    assert box["width"] > 180
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert violations(page) == []
+
+
+def test_an_alert_without_regressions_says_what_to_do(browse: Visit) -> None:
+    page = browse('/triage?tab=all&q=alert:"night"')
+    expect(page.get_by_text("There is no alert of this name")).to_be_visible()
+    page.get_by_role("link", name="See the alerts").click()
+    expect(page.get_by_role("heading", name="Alerts")).to_be_visible()

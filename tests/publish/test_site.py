@@ -77,6 +77,7 @@ def test_all_commits_and_regressions_are_published(published: Path, instance: Pa
     with open_instance(instance) as opened:
         repository = opened.store.commits.repositories()[0]
         known = {each.id for each in opened.store.findings.regressions(repository)}
+    assert set(lists.pop("all")) == known
     assert {each["id"] for groups in lists.values() for each in groups} == known
 
 

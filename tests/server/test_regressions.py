@@ -474,3 +474,35 @@ def test_the_newest_entry_of_the_log_grows_with_each_decision_and_undo(client: C
         entries.append(newest())
     assert entries[0] == 0
     assert entries == sorted(set(entries))
+
+
+def test_the_list_of_all_has_what_is_decided_about_and_what_is_not(client: Client) -> None:
+    decide(client, ids(groups(client)[0]), "hidden")
+    found = groups(client, all=True, sort="-date", alert="default")
+    assert [group["commit"]["hash"] for group in found] == [commit_hash(FASTER), commit_hash(SLOWER)]
+    assert [group["statuses"] for group in found] == [{"new": 1}, {"hidden": 2}]
+    assert client.get(URL).json()["all"] == 2
+    assert [group["commit"]["hash"] for group in groups(client, all=True, status="new")] == [commit_hash(FASTER)]
+    assert groups(client, all=True, alert="another") == []
+
+
+def test_a_regression_tells_its_newest_decision_until_that_is_undone(client: Client) -> None:
+    first, second = ids(groups(client)[0])
+    decide(client, [first], "hidden", note="noise")
+    decide(client, [second], "ticket", ticket="PERF-7", note="The new check.")
+    last, none = groups(client, all=True)[0]["decided"], groups(client, all=True)[1]["decided"]
+    told = (last["finding"], last["status"], last["ticket"], last["note"], last["who"])
+    assert told == (second, "ticket", "PERF-7", "The new check.", local_caller().name)
+    assert none is None
+    client.post("/api/v1/triage/undo", json={"ids": [second]})
+    assert groups(client, all=True)[0]["decided"]["note"] == "noise"
+    client.post("/api/v1/triage/undo", json={"ids": [first]})
+    assert groups(client, all=True)[0]["decided"] is None
+
+
+def test_a_decision_on_the_list_of_all_keeps_the_regression_there(client: Client) -> None:
+    group = groups(client, all=True)[0]
+    body = {"regressions": [group["id"]], "status": "acknowledged", "filter": {"all": True}}
+    answer = client.post("/api/v1/triage", json=body).json()
+    assert (answer["changed"], answer["left"], answer["all"]) == (2, [], 2)
+    assert answer["groups"][0]["statuses"] == {"acknowledged": 2}

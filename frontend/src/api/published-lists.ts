@@ -2,9 +2,11 @@
 
 import type { Finding, FindingPage, Regression, RegressionList } from "./client";
 
-type Tab = "unprocessed" | "processed" | "history" | "gone";
-/** All regressions by the list that they are on, each with all members, the worst first. */
-export type Lists = Record<Tab, Regression[]>;
+const PARTS = ["unprocessed", "history", "processed"] as const;
+
+type Tab = (typeof PARTS)[number] | "all" | "gone";
+/** All regressions by the list that they are on, each with all members, the worst first; of `all`, their ids. */
+export type Lists = Record<Exclude<Tab, "all">, Regression[]> & { all: number[] };
 
 const KEYS: Record<string, (regression: Regression) => string | number> = {
   hazard: ({ hazard }) => Math.abs(hazard ?? 0),
@@ -16,7 +18,7 @@ const KEYS: Record<string, (regression: Regression) => string | number> = {
 };
 
 function tabOf(search: URLSearchParams): Tab {
-  return (["gone", "history", "processed"] as const).find((tab) => search.get(tab) === "true") ?? "unprocessed";
+  return (["gone", "all", "history", "processed"] as const).find((tab) => search.get(tab) === "true") ?? "unprocessed";
 }
 
 function accepts(search: URLSearchParams): (finding: Finding) => boolean {
@@ -57,6 +59,16 @@ function filtered(groups: readonly Regression[], search: URLSearchParams): Regre
   });
 }
 
+/** The regressions of a list. Members of one may be on several lists, and are together on that of all. */
+function groupsOf(lists: Lists, tab: Tab): readonly Regression[] {
+  if (tab !== "all") return lists[tab];
+  const parts = PARTS.map((part) => new Map(lists[part].map((group) => [group.id, group])));
+  return lists.all.flatMap((id) => {
+    const groups = parts.flatMap((part) => part.get(id) ?? []);
+    return groups.slice(0, 1).map((group) => ({ ...group, members: groups.flatMap(({ members }) => members) }));
+  });
+}
+
 function sorted(groups: Regression[], sort: string): Regression[] {
   const isReversed = sort.startsWith("-");
   const key = KEYS[sort.replace(/^-/, "")];
@@ -71,12 +83,12 @@ function sorted(groups: Regression[], sort: string): Regression[] {
 /** One page of a list. */
 export function listRegressions(lists: Lists, search: URLSearchParams): RegressionList {
   const tab = tabOf(search);
-  const groups = sorted(filtered(lists[tab], search), search.get("sort") ?? "-change");
+  const groups = sorted(filtered(groupsOf(lists, tab), search), search.get("sort") ?? "-change");
   const size = Number(search.get("size") ?? 50);
   const pages = Math.max(1, Math.ceil(groups.length / size));
   const page = Math.min(Number(search.get("page") ?? 1), pages);
   const members = Number(search.get("members") ?? 5);
-  const count = (name: Tab): number => filtered(lists[name], search).length;
+  const count = (name: Tab): number => filtered(groupsOf(lists, name), search).length;
   return {
     page,
     pages,
@@ -84,6 +96,7 @@ export function listRegressions(lists: Lists, search: URLSearchParams): Regressi
     unprocessed: count("unprocessed"),
     processed: count("processed"),
     history: count("history"),
+    all: count("all"),
     gone: count("gone"),
     groups: groups
       .slice((page - 1) * size, page * size)
@@ -94,7 +107,7 @@ export function listRegressions(lists: Lists, search: URLSearchParams): Regressi
 /** One page of the members of a regression. */
 export function membersOf(lists: Lists, search: URLSearchParams): FindingPage {
   const regression = Number(search.get("regression"));
-  const group = filtered(lists[tabOf(search)], search).find(({ id }) => id === regression);
+  const group = filtered(groupsOf(lists, tabOf(search)), search).find(({ id }) => id === regression);
   const all = group?.members ?? [];
   const after = search.get("after");
   const begin = after === null ? 0 : all.findIndex(({ id }) => id === Number(after)) + 1;

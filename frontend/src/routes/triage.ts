@@ -2,8 +2,11 @@
 
 import { formatUrl, parseLimited, parseList, parseWhole, type RouteFormat } from "./url";
 
-/** The lists: findings to triage, decided ones, those before the history boundary, those that later data no longer show. */
-export type Tab = "unprocessed" | "processed" | "history" | "gone";
+/**
+ * The lists: findings to triage, decided ones, those before the history boundary, all of these, and those that later data
+ * no longer show.
+ */
+export type Tab = "unprocessed" | "processed" | "history" | "all" | "gone";
 
 export interface TriageRoute {
   view: "triage";
@@ -27,7 +30,7 @@ export interface TriageRoute {
   at: string;
 }
 
-const TABS: readonly Tab[] = ["unprocessed", "processed", "history", "gone"];
+const TABS: readonly Tab[] = ["unprocessed", "processed", "history", "all", "gone"];
 const DEFAULT_SORT = "-change";
 const PAGE_SIZE = 50;
 const MAX_PAGE_SIZE = 500;
@@ -48,6 +51,11 @@ export const triageRoute: TriageRoute = {
   open: [],
   at: "",
 };
+
+/** Everything that an alert found, the newest first. */
+export function alertRegressionsRoute(alert: string): TriageRoute {
+  return { ...triageRoute, tab: "all", filter: `alert:"${alert}"`, sort: "-date" };
+}
 
 export const triageFormat: RouteFormat<TriageRoute> = {
   title: "Triage",

@@ -124,7 +124,8 @@ def read_answers(instance: Instance, chosen: Chosen) -> SiteAnswers:
         fixed |= dict(reader.of_repository(repository, line))
         trace_count, commit_count = trace_count + len(ids), commit_count + len(line.slots)
     lists = {name: reader.groups(wanted) for name, wanted in _TABS.items()}
-    json["lists"] = lists
+    # Their members are those of the other lists: the order is enough.
+    json["lists"] = lists | {"all": reader.order(ListFilter(alert_kind=_EVERY_KIND, all=True))}
     for group in (group for groups in lists.values() for group in groups):
         fixed |= dict(reader.of_regression(group["id"]))
     json["fixed"] = fixed
@@ -227,14 +228,21 @@ class _Reader:
 
     def groups(self, wanted: ListFilter) -> list[dict[str, Any]]:
         """Return all regressions of a list with all members, the worst first."""
-        found: list[GroupAnswer] = []
+        return [
+            _plain(group) | {"members": list(self._members(group.id, wanted))} for group in self._all_groups(wanted)
+        ]
+
+    def order(self, wanted: ListFilter) -> list[int]:
+        """Return the ids of all regressions of a list, the worst first."""
+        return [group.id for group in self._all_groups(wanted)]
+
+    def _all_groups(self, wanted: ListFilter) -> Iterator[GroupAnswer]:
         page, pages = 1, 1
         while page <= pages:
             listing = Listing(wanted, Ordering.CHANGE, descending=True, page=page, size=_PAGE, members=FEW_MEMBERS)
             answer = regressions.list_regressions(self.visible, listing)
-            found += answer.groups
+            yield from answer.groups
             page, pages = page + 1, answer.pages
-        return [_plain(group) | {"members": list(self._members(group.id, wanted))} for group in found]
 
     def _members(self, regression: int, wanted: ListFilter) -> Iterator[Any]:
         after: int | None = None

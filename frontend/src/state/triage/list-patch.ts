@@ -90,6 +90,7 @@ export function patchList(list: RegressionList, answer: Triage, tab: Tab, order:
     unprocessed: answer.unprocessed,
     history: answer.history,
     processed: answer.processed,
+    all: answer.all,
     gone: answer.gone,
   };
 }

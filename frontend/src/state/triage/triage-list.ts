@@ -40,6 +40,7 @@ export function listFilter(route: TriageRoute): ListFilter {
     repository: route.repository,
     processed: route.tab === "processed",
     history: route.tab === "history",
+    all: route.tab === "all",
     gone: route.tab === "gone",
     filter: fields.filter,
     direction: (route.direction || null) as Direction | null,
@@ -67,7 +68,7 @@ function listsTheSame([a]: readonly [TriageRoute], [b]: readonly [TriageRoute]):
 
 /** Whether a finding with this status is no longer on a tab. */
 export function leavesTab(tab: Tab, status: Status | undefined): boolean {
-  return status !== undefined && (tab === "processed" ? status === "new" : status !== "new");
+  return status !== undefined && tab !== "all" && (tab === "processed" ? status === "new" : status !== "new");
 }
 
 export class TriageList {

@@ -13,6 +13,7 @@ const UNPROCESSED: ListFilter = {
   repository: "",
   processed: false,
   history: false,
+  all: false,
   gone: false,
   filter: "",
   direction: null,

@@ -8,6 +8,7 @@ import { alertsRoute, type AlertsRoute } from "../../routes/alerts";
 import { navigate } from "../../routes/navigation";
 import { qualityRoute } from "../../routes/quality";
 import { routeUrl } from "../../routes/routes";
+import { alertRegressionsRoute } from "../../routes/triage";
 import { isAllowedSomewhere } from "../../state/access";
 import { Resource } from "../../state/resource";
 import { timestamp } from "../../templates/commit";
@@ -92,6 +93,7 @@ export class AlertsView extends PageElement {
             <th scope="col">Reports</th>
             <th scope="col">Defined in</th>
             <th scope="col">Last run</th>
+            <th scope="col">Found</th>
           </tr>
         </thead>
         <tbody>
@@ -111,6 +113,7 @@ export class AlertsView extends PageElement {
                     ${alert.failure ? html`<strong class="bad">fails: ${alert.failure}</strong>` : nothing}</span
                   >
                 </td>
+                <td data-label="Found">${regressionsLink(alert)}</td>
               </tr>`,
           )}
         </tbody>
@@ -129,11 +132,16 @@ export class AlertsView extends PageElement {
         <a class="button small" href=${routeUrl({ ...alertsRoute, name: alert.name, edit: true })}
           >${alert.source === "store" ? "Edit" : "Try other settings"}</a
         >
+        ${regressionsLink(alert)}
       </p>
       ${error ? errorNotice(error, () => this.record.reload()) : nothing}
       ${record ? renderRecord(record) : error ? nothing : loadingNotice("Loading what it did")}
     </section>`;
   }
+}
+
+function regressionsLink({ name }: Alert) {
+  return html`<a href=${routeUrl(alertRegressionsRoute(name))} aria-label="Regressions of ${name}">Regressions</a>`;
 }
 
 function watchesText({ query, repository, line, every_minutes: minutes }: Alert): string {

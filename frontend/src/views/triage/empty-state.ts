@@ -1,30 +1,63 @@
 /** What the page shows instead of an empty list: why it is empty, and what to do next. */
 
-import { html, type TemplateResult } from "lit";
+import { html, nothing, type TemplateResult } from "lit";
 import type { RegressionList } from "../../api/client";
+import { alertsRoute } from "../../routes/alerts";
 import { routeUrl } from "../../routes/routes";
-import { triageRoute, type Tab } from "../../routes/triage";
-import { freshnessText } from "../../state/freshness";
+import { alertRegressionsRoute, triageRoute, type Tab } from "../../routes/triage";
+import { freshnessText, type Freshness } from "../../state/freshness";
 import { countText } from "../../text/numbers";
+import { parseTriageFilter } from "../../text/triage-filter";
 import type { TriageContext } from "./context";
 
-const UNFILTERED = { filter: "", direction: "", repository: "", status: "", minimumPercent: 0, page: 1 };
+const UNFILTERED = { direction: "", repository: "", status: "", minimumPercent: 0, page: 1 };
 
 export function renderEmptyState(context: TriageContext, data: RegressionList) {
   const { filter, direction, status, minimumPercent, tab, repository } = context.route;
   const lastRun = context.freshness ? freshnessText(context.freshness.alerts) : "";
-  if (filter || direction || repository || status || minimumPercent > 0) return renderFiltered(context);
+  const { alert, ...others } = parseTriageFilter(filter);
+  const isOnlyAlert = Object.values(others).join("") === "" && !direction && !repository && !status && !minimumPercent;
+  if (alert && isOnlyAlert && tab === "all" && context.freshness) return renderNothingOf(alert, context.freshness);
+  if (filter || direction || repository || status || minimumPercent > 0) return renderFiltered(context, alert);
   if (tab !== "unprocessed") return EMPTY_TABS[tab];
   if (data.history > 0) return renderOnlyHistory(data, lastRun);
   if (data.processed > 0) return renderAllDone(data, lastRun);
   return renderNothingFound(context, lastRun);
 }
 
-function renderFiltered(context: TriageContext) {
+function renderFiltered(context: TriageContext, alert = "") {
+  const filter = alert && alertRegressionsRoute(alert).filter;
   return html`<div class="notice">
     <h2>No finding matches the filter</h2>
     <p>Use fewer words, or clear the filter.</p>
-    <button class="button" @click=${() => context.updateRoute(UNFILTERED)}>Clear the filter</button>
+    <button class="button" @click=${() => context.updateRoute({ ...UNFILTERED, filter })}>Clear the filter</button>
+  </div>`;
+}
+
+/** An alert found nothing: say whether it ran, and what to do. */
+function renderNothingOf(name: string, { alerts }: Freshness) {
+  const alert = alerts.find((each) => each.name === name);
+  if (!alert) {
+    return html`<div class="notice">
+      <h2>There is no alert of this name</h2>
+      <p>It may have another name now, or was removed.</p>
+      <a class="button" href=${routeUrl(alertsRoute)}>See the alerts</a>
+    </div>`;
+  }
+  const { failure, last_run: ran } = alert;
+  return html`<div class="notice">
+    <h2>${ran && !failure ? "This alert has found nothing" : "This alert has not found anything yet"}</h2>
+    <p>
+      ${
+        failure
+          ? `It fails: ${failure}`
+          : ran
+            ? `${freshnessText([alert])} A dry run shows what it would find with other settings.`
+            : "It runs when results arrive, or with the command:"
+      }
+    </p>
+    ${ran || failure ? nothing : html`<pre class="commands">knick run</pre>`}
+    <a class="button" href=${routeUrl({ ...alertsRoute, name, edit: true })}>Try other settings</a>
   </div>`;
 }
 
@@ -41,6 +74,7 @@ const EMPTY_TABS: Record<Exclude<Tab, "unprocessed">, TemplateResult> = {
     "Nothing is gone",
     "This tab keeps the findings that later data no longer show, with the decisions about them.",
   ),
+  all: emptyTab("Nothing was found", "This tab lists what alerts found, whether processed or not."),
   processed: emptyTab(
     "Nothing has been processed yet",
     "This tab shows what you acknowledge, hide or link to a ticket. You can put it back.",

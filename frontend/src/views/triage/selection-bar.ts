@@ -15,7 +15,12 @@ export function renderSelectionBar(context: TriageContext) {
       context.route.tab === "processed"
         ? renderButton("Put back", "r", () => void context.decide(selection, "new"), "primary")
         : html`${renderButton("Acknowledge", "a", () => void context.decide(selection, "acknowledged"), "primary")}
-          ${renderButton("Hide", "h", () => void context.decide(selection, "hidden"))}`
+          ${renderButton("Hide", "h", () => void context.decide(selection, "hidden"))}
+          ${
+            context.route.tab === "all"
+              ? renderButton("Put back", "r", () => void context.decide(selection, "new"))
+              : nothing
+          }`
     }
     ${renderButton("Ticket", "t", () => void context.linkTicket(selection))}
     ${renderButton("Note", "n", () => void context.writeNote(selection))}

@@ -61,6 +61,7 @@ export function triageShortcuts(page: KeyboardActions): ShortcutGroup[] {
         { keys: ["/"], description: "filter", run: () => page.querySelector<HTMLInputElement>("#filter")?.focus() },
         { keys: ["p"], description: "switch between unprocessed and processed", run: () => page.showTab(otherTab) },
         { keys: ["H"], description: "history: what the first run found", run: () => page.showTab("history") },
+        { keys: ["A"], description: "all findings, processed or not", run: () => page.showTab("all") },
         { keys: ["G"], description: "findings that are gone", run: () => page.showTab("gone") },
       ],
     },
@@ -89,7 +90,7 @@ function decisionShortcuts(page: KeyboardActions): Shortcut[] {
   return [
     { keys: ["a"], description: "acknowledge", run: () => void page.decide(page.targets, "acknowledged") },
     { keys: ["h"], description: "hide as noise", run: () => void page.decide(page.targets, "hidden") },
-    ...(page.route.tab === "processed" ? [putBack] : []),
+    ...(page.route.tab === "processed" || page.route.tab === "all" ? [putBack] : []),
     { keys: ["t"], description: "link a ticket", run: () => void page.linkTicket(page.targets) },
     { keys: ["n"], description: "write a note", run: () => void page.writeNote(page.targets) },
     { keys: ["i"], description: "assign", run: () => void page.assign(page.targets) },

@@ -10,7 +10,7 @@ import type { Tab } from "../../routes/triage";
 import { checkState, selectionOfRow, type FindingRow, type RegressionRow, type Row } from "../../state/triage/rows";
 import { FINDINGS_PER_REQUEST } from "../../state/triage/triage-list";
 import { bisectionTag } from "../../templates/bisection";
-import { commitHash, date } from "../../templates/commit";
+import { commitHash, date, timestamp } from "../../templates/commit";
 import {
   change,
   comparison,
@@ -61,8 +61,8 @@ function isLast({ regression, finding }: FindingRow): boolean {
 }
 
 /** Findings that a tab lists may have been decided about. */
-function showsDecisions(tab: Tab): boolean {
-  return tab === "processed" || tab === "gone";
+export function showsDecisions(tab: Tab): boolean {
+  return tab === "processed" || tab === "all" || tab === "gone";
 }
 
 const sharedPrefixes = new WeakMap<readonly Finding[], number>();
@@ -105,7 +105,11 @@ function renderRegression(context: TriageContext, row: RegressionRow, current: b
       <td class="c-date">${date(commit.time)}</td>
       <td class="c-hazard figure" title=${LARGEST_HAZARD_TITLE}>${hazardNumber(regression.hazard)}</td>
       <td class="c-traces figure">${grouped(regression.traces)}</td>
-      <td class="c-lead">${renderLead(lead)}</td>
+      ${
+        showsDecisions(context.route.tab)
+          ? html`<td class="c-decision">${renderDecision(regression, lead)}</td>`
+          : html`<td class="c-lead">${renderLead(lead)}</td>`
+      }
       <td class="c-spark">${findingSparkline(lead)}</td>
       ${renderActions(context, row, `all of ${commit.short}`)}
     </tr>
@@ -144,7 +148,6 @@ function renderSubject(context: TriageContext, row: RegressionRow, lead: Finding
       ${kindTag(lead)}${regression.certainty === "provisional" ? provisionalTag(lead) : nothing}
       ${lead.assignee ? html`<span class="tag" title="Takes care of it">${lead.assignee}</span>` : nothing}
       ${regression.bisection ? bisectionTag(regression.bisection, routeUrl(findingRoute(lead))) : nothing}
-      ${showsDecisions(tab) ? renderStatuses(regression) : nothing}
     </div>
     ${heldLine(regression.held)}
     <div class="second indent facts-line">
@@ -158,7 +161,8 @@ function renderSubject(context: TriageContext, row: RegressionRow, lead: Finding
       }
     </div>
     <div class="when-small second indent">
-      ${ellipsizedName(traceName(lead.trace.params).name)}${comparison(lead)} ${renderLargestHazard(regression)}
+      ${ellipsizedName(traceName(lead.trace.params).name)}${comparison(lead)}
+      ${showsDecisions(tab) ? nothing : renderLargestHazard(regression)}
     </div>`;
 }
 
@@ -179,6 +183,21 @@ function renderStatuses({ statuses, traces }: Regression) {
       const title = `${number} ${statusWord[status]}`;
       return html`<span title=${title}>${statusLabel(status)}${traces > 1 ? ` ${number}` : ""}</span>`;
     });
+}
+
+/** What was decided: the statuses, the ticket, the note of the newest decision, and whose decision that was. */
+function renderDecision(regression: Regression, lead: Finding) {
+  const { decided } = regression;
+  const ticket = ticketOf({ ticket: decided?.ticket ?? "", matched_ticket: ticketOf(lead) });
+  return html`<div class="statuses">
+      ${renderStatuses(regression)}${ticket ? html`<span class="ticket">${ticketLink(ticket)}</span>` : nothing}
+    </div>
+    ${
+      decided
+        ? html`${decided.note ? html`<div class="note" title=${decided.note}><bdi>${decided.note}</bdi></div>` : nothing}
+            <div class="second"><bdi>${decided.who}</bdi> ${timestamp(decided.time)}</div>`
+        : nothing
+    }`;
 }
 
 function renderLead(lead: Finding) {
@@ -254,8 +273,9 @@ function isDecidable(context: TriageContext, row: Row): boolean {
 function renderActions(context: TriageContext, row: Row, target: string) {
   const { tab } = context.route;
   // A finding that only a matching ticket processed has no decision to take back.
-  const undecided = row.kind === "finding" && tab === "processed" && decidedStatus(row.finding) === "new";
-  if (!isDecidable(context, row) || undecided) return html`<td class="c-act"></td>`;
+  const undecided = row.kind === "finding" && decidedStatus(row.finding) === "new";
+  const isNew = row.kind === "finding" ? undecided : row.regression.statuses.new;
+  if (!isDecidable(context, row) || (undecided && tab === "processed")) return html`<td class="c-act"></td>`;
   const button = (label: string, status: Status, key: string) =>
     html`<button
       class="button small"
@@ -267,7 +287,7 @@ function renderActions(context: TriageContext, row: Row, target: string) {
   return html`<td class="c-act">
     <div class="actions">
       ${
-        tab === "processed"
+        tab === "processed" || (tab === "all" && !isNew)
           ? button("Put back", "new", "r")
           : html`${button("Acknowledge", "acknowledged", "a")}${button("Hide", "hidden", "h")}`
       }

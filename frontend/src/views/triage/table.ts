@@ -9,7 +9,7 @@ import { freshnessText } from "../../state/freshness";
 import { checkState, cursorIndex, type Row } from "../../state/triage/rows";
 import { countText } from "../../text/numbers";
 import type { TriageContext } from "./context";
-import { renderRow, rowInputs } from "./table-rows";
+import { renderRow, rowInputs, showsDecisions } from "./table-rows";
 
 interface Column {
   /** The class of its cells without the `c-`. */
@@ -42,6 +42,7 @@ const CAPTIONS: Record<Tab, string> = {
   unprocessed: "Unprocessed",
   processed: "Processed",
   history: "Unprocessed historical",
+  all: "All",
   gone: "Gone",
 };
 
@@ -52,13 +53,14 @@ const TAB_KEYS: Record<Tab, TemplateResult> = {
   unprocessed: UNPROCESSED_KEYS,
   history: UNPROCESSED_KEYS,
   processed: html`${key("x")} select · ${key("r")} put back · ${key("u")} undo ·`,
+  all: html`${UNPROCESSED_KEYS} ${key("t")} ticket · ${key("n")} note ·`,
   gone: html`${key("p")} back ·`,
 };
 
 export function renderTable(context: TriageContext, data: RegressionList, rows: readonly Row[]) {
   const { tab, at } = context.route;
   const cursor = cursorIndex(rows, at);
-  return html`<table class="findings">
+  return html`<table class="findings ${showsDecisions(tab) ? "decisions" : ""}">
       <caption class="sr-only">
         ${CAPTIONS[tab]} findings, grouped by commit
       </caption>
@@ -72,7 +74,11 @@ export function renderTable(context: TriageContext, data: RegressionList, rows: 
             }
           </th>
           ${COLUMNS.map((column) => renderHeading(context, column))}
-          <th class="c-lead" scope="col">Leading trace</th>
+          ${
+            showsDecisions(tab)
+              ? html`<th class="c-decision" scope="col">Decision</th>`
+              : html`<th class="c-lead" scope="col">Leading trace</th>`
+          }
           <th class="c-spark" scope="col">Values</th>
           <th class="c-act" scope="col"><span class="sr-only">Decide</span></th>
         </tr>

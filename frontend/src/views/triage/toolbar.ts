@@ -7,11 +7,11 @@ import { hiddenColumns, OPTIONAL_COLUMNS, showColumn } from "../../state/triage/
 import { selectField } from "../../templates/select-field";
 import { statusWord } from "../../text/findings";
 import { grouped } from "../../text/numbers";
-import { FILTER_HINT } from "../../text/triage-filter";
+import { FILTER_HINT, parseTriageFilter } from "../../text/triage-filter";
 import type { TriageContext } from "./context";
 
 const MINIMUM_PERCENTS = [0, 1, 2, 5, 10, 25, 100];
-const PROCESSED_STATUSES = ["acknowledged", "hidden", "ticket"] as const;
+const STATUSES = ["new", "acknowledged", "hidden", "ticket"] as const;
 
 export function renderToolbar(context: TriageContext) {
   return html`<div class="tools">
@@ -47,6 +47,7 @@ function renderTabs({ route, data }: TriageContext) {
     ${renderTab(route, "unprocessed", "Unprocessed", data?.unprocessed)}
     ${renderTab(route, "processed", "Processed", data?.processed)}
     ${data?.history || route.tab === "history" ? renderTab(route, "history", "History", data?.history) : nothing}
+    ${renderTab(route, "all", "All", data?.all)}
     ${data?.gone || route.tab === "gone" ? renderTab(route, "gone", "Gone", data?.gone) : nothing}
   </nav>`;
 }
@@ -66,7 +67,7 @@ function renderFilters(context: TriageContext) {
   const filterBy = (part: Partial<TriageRoute>): void => context.updateRoute({ ...part, page: 1, at: "" });
   const names = repositories.map(({ name }) => [name, name] as const);
   const percents = [...new Set([...MINIMUM_PERCENTS, route.minimumPercent])].sort((a, b) => a - b);
-  const statuses = PROCESSED_STATUSES.map((status) => [status, statusWord[status]] as const);
+  const statuses = STATUSES.slice(route.tab === "all" ? 0 : 1).map((status) => [status, statusWord[status]] as const);
   return html`${
       repositories.length > 1
         ? selectField("Repository", route.repository, [["", "All repositories"], ...names], (repository) =>
@@ -90,19 +91,23 @@ function renderFilters(context: TriageContext) {
       percents.map((percent) => [String(percent), percent === 0 ? "Any size" : `From ${percent} %`]),
       (percent) => filterBy({ minimumPercent: Number(percent) }),
     )}
-    ${selectField(
-      "Kind of alert",
-      route.alertKind,
-      [
-        ["", "Work"],
-        ["informational", "Informational"],
-        ["canary", "Canaries"],
-        ["any", "All alerts"],
-      ],
-      (alertKind) => filterBy({ alertKind }),
-    )}
     ${
-      route.tab === "processed"
+      parseTriageFilter(route.filter).alert
+        ? nothing
+        : selectField(
+            "Kind of alert",
+            route.alertKind,
+            [
+              ["", "Work"],
+              ["informational", "Informational"],
+              ["canary", "Canaries"],
+              ["any", "All alerts"],
+            ],
+            (alertKind) => filterBy({ alertKind }),
+          )
+    }
+    ${
+      route.tab === "processed" || route.tab === "all"
         ? selectField("Status", route.status, [["", "Any status"], ...statuses], (status) => filterBy({ status }))
         : nothing
     }

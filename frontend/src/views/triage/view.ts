@@ -38,6 +38,7 @@ import { errorNotice, loadingNotice } from "../../templates/notice";
 import { findingRoute } from "./context";
 import { Deciding, type DecidingPage } from "./deciding";
 import { renderEmptyState } from "./empty-state";
+import { renderHead } from "./head";
 import { renderPager } from "./pager";
 import { renderSelectionBar } from "./selection-bar";
 import { triageShortcuts, type KeyboardActions } from "./shortcuts";
@@ -325,8 +326,8 @@ export class TriageView extends PageElement implements KeyboardActions, Deciding
     const { data } = this;
     const { error } = this.list;
     return html`
-      <h1 class="sr-only">Triage</h1>
-      ${renderToolbar(this)} ${renderTroubles(this)} ${error ? errorNotice(error, () => this.list.reload()) : nothing}
+      ${renderHead(this.route)} ${renderToolbar(this)} ${renderTroubles(this)}
+      ${error ? errorNotice(error, () => this.list.reload()) : nothing}
       ${data ? this.renderList(data) : error ? nothing : loadingNotice("Loading the findings")}
       ${this.selection.size > 0 ? renderSelectionBar(this) : nothing}
       ${data && this.repositories.length > 0 ? html`<kp-notices></kp-notices>` : nothing}

@@ -21,18 +21,21 @@ _MOST_WORDS: Final = 20
 
 
 class Tab(Enum):
-    """One of the lists that the members of each regression are divided among."""
+    """One of the lists that the members of each regression are divided among; ALL has those of all but GONE."""
 
     UNPROCESSED = "unprocessed"
     HISTORY = "history"
     PROCESSED = "processed"
+    ALL = "all"
     GONE = "gone"
 
 
 def tab_of(wanted: ListFilter) -> Tab:
-    """Return the list that a filter means: ``gone`` goes before ``history``, ``history`` before ``processed``."""
+    """Return the list that a filter means: ``gone`` goes before ``all``, then ``history``, then ``processed``."""
     if wanted.gone:
         return Tab.GONE
+    if wanted.all:
+        return Tab.ALL
     if wanted.history:
         return Tab.HISTORY
     return Tab.PROCESSED if wanted.processed else Tab.UNPROCESSED
@@ -80,6 +83,8 @@ def members_on_list(wanted: ListFilter) -> Selection:
     tab = tab_of(wanted)
     if tab is Tab.GONE:
         return replace(matching_members(wanted), conditions=frozenset({Condition.GONE}))
+    if tab is Tab.ALL:
+        return matching_members(wanted)
     if tab is Tab.PROCESSED:
         return replace(matching_members(wanted), processed=True)
     return replace(matching_members(wanted), processed=False, history=tab is Tab.HISTORY)

@@ -8,11 +8,12 @@ from enum import Enum
 from typing import Final
 
 from knickpoint.model.commit import Repository
-from knickpoint.model.regression import Regression
+from knickpoint.model.regression import Decision, Regression
 from knickpoint.server.answers.bisection_standings import read_standings
 from knickpoint.server.answers.filters import matching_members, members_on_list, tab_of
 from knickpoint.server.answers.members import RepositoryReader, member_answers, read_members
 from knickpoint.server.schemas.bisections import BisectionStandingAnswer
+from knickpoint.server.schemas.decisions import DecisionAnswer
 from knickpoint.server.schemas.filters import ListFilter
 from knickpoint.server.schemas.members import MemberAnswer, MembersAnswer
 from knickpoint.server.schemas.regressions import GroupAnswer, RegressionsAnswer
@@ -26,6 +27,7 @@ __all__ = [
     "Listing",
     "Ordering",
     "count_groups",
+    "decision_answer",
     "group_answers",
     "list_groups",
     "list_members",
@@ -152,6 +154,7 @@ def group_answers(store: Store, rows: Sequence[tuple[Repository, Regression]]) -
     readers: dict[int, RepositoryReader] = {}
     members: dict[int, MemberAnswer] = {}
     standings: dict[int, BisectionStandingAnswer] = {}
+    decided = store.findings.triage.newest_of([regression.id for _, regression in rows])
     for repository in {each.id: each for each, _ in rows}.values():
         regressions = [regression for owner, regression in rows if owner.id == repository.id]
         points = [point for regression in regressions for point in regression.members]
@@ -161,7 +164,9 @@ def group_answers(store: Store, rows: Sequence[tuple[Repository, Regression]]) -
         ids = [regression.id for regression in regressions]
         standings |= read_standings(store, repository, reader.lines.default, ids)
     return [
-        _group_answer(readers[repository.id], regression, members, standings.get(regression.id))
+        _group_answer(
+            readers[repository.id], regression, members, standings.get(regression.id), decided.get(regression.id)
+        )
         for repository, regression in rows
     ]
 
@@ -171,6 +176,7 @@ def _group_answer(
     regression: Regression,
     members: Mapping[int, MemberAnswer],
     bisection: BisectionStandingAnswer | None,
+    decided: Decision | None,
 ) -> GroupAnswer:
     points = regression.members
     return GroupAnswer.of(
@@ -183,6 +189,12 @@ def _group_answer(
         traces=sum(regression.matching.values()),
         directions=regression.matching,
         statuses=regression.counts or regression.gone,
+        decided=decision_answer(decided) if decided else None,
         bisection=bisection,
         members=[members[point.id] for point in points],
     )
+
+
+def decision_answer(entry: Decision) -> DecisionAnswer:
+    """Build the answer about an entry of the triage log."""
+    return DecisionAnswer.of(entry, finding=entry.change_point_id)

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 from knickpoint.model.access import Permission
 from knickpoint.model.errors import InputError
 from knickpoint.server.answers.filters import members_on_list
-from knickpoint.server.answers.regressions import count_groups, list_groups
+from knickpoint.server.answers.regressions import count_groups, decision_answer, list_groups
+from knickpoint.server.schemas.decisions import DecisionAnswer
 from knickpoint.server.schemas.filters import ListFilter
 from knickpoint.server.schemas.triage import (
-    DecisionAnswer,
     Entries,
     RegroupRequest,
     TargetsRequest,
@@ -183,4 +183,4 @@ def list_decisions(visible: VisibleRepositories, finding: int) -> list[DecisionA
     """
     visible.of_findings([finding])
     entries = visible.store.findings.triage.entries([finding])
-    return [DecisionAnswer.of(entry, finding=entry.change_point_id) for entry in entries]
+    return [decision_answer(entry) for entry in entries]

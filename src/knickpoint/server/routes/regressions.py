@@ -34,6 +34,7 @@ from knickpoint.server.routes.dependencies import (
 )
 from knickpoint.server.schemas.breakdowns import BreakdownAnswer
 from knickpoint.server.schemas.clusters import ClustersAnswer
+from knickpoint.server.schemas.decisions import DecisionAnswer
 from knickpoint.server.schemas.filters import AlertKindFilter, ListFilter
 from knickpoint.server.schemas.history import HistoryAnswer
 from knickpoint.server.schemas.members import MembersAnswer
@@ -41,7 +42,6 @@ from knickpoint.server.schemas.regressions import RegressionsAnswer
 from knickpoint.server.schemas.suspects import SuspectsAnswer
 from knickpoint.server.schemas.tickets import TrackerAnswer
 from knickpoint.server.schemas.triage import (
-    DecisionAnswer,
     LastEntryAnswer,
     RegroupRequest,
     TriageAnswer,
@@ -71,6 +71,9 @@ def _filtered(
     *,
     repository: Annotated[str, Query(description="Name of the repository; all of them without it.")] = "",
     processed: Annotated[bool, Query(description="The processed ones instead of the unprocessed.")] = False,
+    all: Annotated[  # noqa: A002
+        bool, Query(description="All that later data still show: unprocessed, history and processed ones.")
+    ] = False,
     gone: Annotated[bool, Query(description="Those that later data no longer show.")] = False,
     history: Annotated[bool, Query(description="The unprocessed ones that are history.")] = False,
     filter: Annotated[  # noqa: A002
@@ -108,6 +111,7 @@ def _filtered(
         repository=repository,
         processed=processed,
         history=history,
+        all=all,
         gone=gone,
         filter=filter,
         direction=direction,
@@ -151,7 +155,7 @@ def get_regressions(
         int, Query(ge=1, le=100, description="Members of each regression, the lead first.")
     ] = FEW_MEMBERS,
 ) -> Response:
-    """List regressions: unprocessed, processed, history or gone; each with its commit and its first traces.
+    """List regressions: unprocessed, processed, history, all of these, or gone; each with its commit and its first traces.
 
     Regressions at or before the history boundary are history. The unprocessed list does not have them.
     """

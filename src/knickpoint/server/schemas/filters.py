@@ -29,6 +29,9 @@ class ListFilter(Answer):
     repository: Text = Field(default="", description="Name of the repository; all of them without it.")
     processed: bool = Field(default=False, description="The processed ones instead of the unprocessed.")
     history: bool = Field(default=False, description="The unprocessed ones that are history.")
+    all: bool = Field(
+        default=False, description="All that later data still show: unprocessed, history and processed ones."
+    )
     gone: bool = Field(default=False, description="Those that later data no longer show.")
     filter: Text = Field(
         default="", max_length=1000, description="Words that all occur in trace key, commit hash, author or subject."

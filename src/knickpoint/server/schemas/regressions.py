@@ -12,6 +12,7 @@ from knickpoint.model.settlement import Certainty
 from knickpoint.server.schemas.base import Answer
 from knickpoint.server.schemas.bisections import BisectionStandingAnswer
 from knickpoint.server.schemas.commits import CommitAnswer
+from knickpoint.server.schemas.decisions import DecisionAnswer
 from knickpoint.server.schemas.members import MemberAnswer, PlaceAnswer
 
 __all__ = ["GroupAnswer", "RegressionsAnswer"]
@@ -43,6 +44,10 @@ class GroupAnswer(Answer):
         description="Number of all its traces, by status. Traces that no longer show the change count only in the "
         "list `gone`."
     )
+    decided: DecisionAnswer | None = Field(
+        description="The newest decision about one of its members that has a status, a note, a ticket or an assignee; "
+        "null where none has."
+    )
     bisection: BisectionStandingAnswer | None = Field(description="Its newest bisection; null without one.")
     members: list[MemberAnswer] = Field(
         description="The lead first; at most as many as `members` in the request. `/api/v1/members` has the others."
@@ -54,6 +59,7 @@ class RegressionsAnswer(Answer):
 
     page: int
     pages: int
+    all: int = Field(description="Number of regressions that match the filter, but those that are gone.")
     gone: int = Field(description="Number of regressions with findings that later data no longer show.")
     groups_total: int = Field(description="Number of regressions that match the filter.")
     unprocessed: int = Field(

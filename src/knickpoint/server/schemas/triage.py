@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from pydantic import Field
 
-from knickpoint.model.regression import Action, Status
+from knickpoint.model.regression import Status
 from knickpoint.server.schemas.base import Answer, Id, Text
 from knickpoint.server.schemas.filters import ListFilter
 from knickpoint.server.schemas.regressions import GroupAnswer
 
 __all__ = [
-    "DecisionAnswer",
     "Entries",
     "LastEntryAnswer",
     "RegroupRequest",
@@ -94,6 +91,7 @@ class TriageAnswer(Answer):
         description="Number of regressions in history with unprocessed findings that match the filter."
     )
     processed: int = Field(description="Number of regressions with processed findings that match the filter.")
+    all: int = Field(description="Number of regressions that match the filter, but those that are gone.")
     gone: int = Field(description="Number of regressions with findings that later data no longer show.")
 
 
@@ -101,17 +99,3 @@ class LastEntryAnswer(Answer):
     """How far the triage log goes: a page that remembers the number sees when somebody decided."""
 
     entry: int = Field(description="Number of the newest entry; 0 for an empty log.")
-
-
-class DecisionAnswer(Answer):
-    """One entry of the triage log: the whole state after it."""
-
-    id: int
-    finding: int
-    action: Action
-    status: Status
-    who: str
-    time: datetime
-    note: str
-    ticket: str
-    assignee: str

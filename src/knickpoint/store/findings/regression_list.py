@@ -101,7 +101,7 @@ class _MemberState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many regressions have a member that is unprocessed work or history, processed, or gone.
+    """How many regressions have a member that is unprocessed work or history, processed, any of these, or gone.
 
     One regression may count for several.
     """
@@ -109,6 +109,7 @@ class Tally:
     unprocessed: int = 0
     history: int = 0
     processed: int = 0
+    all: int = 0
     gone: int = 0
 
     def __add__(self, other: Tally) -> Tally:
@@ -116,6 +117,7 @@ class Tally:
             self.unprocessed + other.unprocessed,
             self.history + other.history,
             self.processed + other.processed,
+            self.all + other.all,
             self.gone + other.gone,
         )
 
@@ -196,6 +198,7 @@ def tally_regressions(database: Database, connection: Connection, repository_id:
         "unprocessed": live & is_unprocessed() & ~history,
         "history": live & is_unprocessed() & history,
         "processed": live & ~is_unprocessed(),
+        "all": live,
         "gone": ~live,
     }
     each = (

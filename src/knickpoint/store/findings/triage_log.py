@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, RowMapping, func, select, update
+from sqlalchemy import Connection, RowMapping, func, or_, select, update
 
 from knickpoint.model.errors import InputError
 from knickpoint.model.regression import Action, Condition, Decision, Status
@@ -184,6 +184,25 @@ class TriageLog:
             bound["ids"] = self._database.listed(sorted(set(ids)))
         with self._database.reading() as connection:
             return [decision_of(row) for row in connection.execute(query, bound).mappings()]
+
+    def newest_of(self, regressions: Collection[int]) -> dict[int, Decision]:
+        """Return regression → the newest entry about one of its change points that is decided about in any way.
+
+        Regressions without such a point are left out, also those whose decisions were all taken back.
+        """
+        point = change_point.c
+        state = (point.status != Status.NEW.value, point.note != "", point.ticket != "", point.assignee != "")
+        query = (
+            select(point.regression_id, func.max(decision.c.id).label("newest"))
+            .select_from(change_point.join(decision, decision.c.change_point_id == point.id))
+            .where(self._database.among(point.regression_id, "ids"), or_(*state))
+            .group_by(point.regression_id)
+            .subquery()
+        )
+        found = select(decision, query.c.regression_id.label("regression")).join(query, query.c.newest == decision.c.id)
+        with self._database.reading() as connection:
+            rows = connection.execute(found, {"ids": self._database.listed(sorted(set(regressions)))}).mappings()
+            return {row["regression"]: decision_of(row) for row in rows}
 
     def keep_bystanders(self, act: int, former: Mapping[int, int]) -> None:
         """Keep change point → former regression of bystanders of the split or merge with the number ``act``.

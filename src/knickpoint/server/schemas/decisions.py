@@ -1,0 +1,24 @@
+"""Entries of the triage log."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from knickpoint.model.regression import Action, Status
+from knickpoint.server.schemas.base import Answer
+
+__all__ = ["DecisionAnswer"]
+
+
+class DecisionAnswer(Answer):
+    """One entry of the triage log: the whole state after it."""
+
+    id: int
+    finding: int
+    action: Action
+    status: Status
+    who: str
+    time: datetime
+    note: str
+    ticket: str
+    assignee: str
