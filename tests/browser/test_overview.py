@@ -15,6 +15,7 @@ from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.ingest.file_import import import_data
 from knickpoint.instance import Instance
 from knickpoint.instance.alert_definition import read_alert
+from knickpoint.store.commits.releases import Release
 
 pytestmark = pytest.mark.browser
 
@@ -79,7 +80,7 @@ def test_the_editor_of_alerts_shows_what_an_alert_would_find_and_writes_configur
 ) -> None:
     expected_errors.append("400")  # the method that there is not
     page = browse("/alerts")
-    page.get_by_role("table", name="Alerts").get_by_role("link", name="default").click()
+    page.get_by_role("table", name="Alerts").get_by_role("link", name="default", exact=True).click()
     expect(page.get_by_text("3 present, unprocessed.")).to_be_visible()
     page.get_by_role("link", name="New alert").click()
     page.get_by_label("Name", exact=True).fill('the "parser"')
@@ -87,13 +88,17 @@ def test_the_editor_of_alerts_shows_what_an_alert_would_find_and_writes_configur
     page.get_by_label("Least change in percent").fill("5")
     page.get_by_label("Direction").select_option("worse")
     page.get_by_label("Judge all samples of a commit").check()
+    page.get_by_label("Compare drifts with").fill("v9")
+    page.get_by_role("button", name="Dry run").click()
+    expect(page.get_by_role("alert")).to_contain_text("has no tag of that name")
+    page.get_by_label("Compare drifts with").fill("best")
     page.get_by_role("button", name="Dry run").click()
     expect(page.get_by_role("status", name="Dry run")).to_contain_text("2 of 2 traces judged")
     written = page.locator(".alert-editor pre").inner_text()
     (name, settings), *_ = tomllib.loads(written)["alerts"].items()
     read_alert(served[0], name, settings, where="the page")
     assert (name, settings["query"], settings["minimum_effect"]) == ('the "parser"', "benchmark=parse|print", 0.05)
-    assert settings["samples"] is True
+    assert (settings["samples"], settings["since"]) == (True, "best")
     expect(page.get_by_role("link", name="Download")).to_have_attribute("download", "alert.toml")
 
     page.get_by_label("Method", exact=True).fill("guess")
@@ -110,3 +115,30 @@ def test_a_trace_leads_to_all_traces_of_its_benchmark(browse: Callable[[str], Pa
     expect(row).to_contain_text("µs")
     row.get_by_role("link").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("parse")
+
+
+def test_the_editor_offers_the_tags_of_the_repository_to_compare_drifts_with(
+    browse: Callable[[str], Page], served: tuple[Instance, str], expected_errors: list[str]
+) -> None:
+    expected_errors.append("400")  # the day that there is not
+    store = served[0].store
+    (repository,) = store.commits.repositories()
+    store.releases.replace(repository, {"v1.4": Release("0" * 40, store.commits.line(repository).slots[20])})
+    try:
+        page = browse("/alerts?name=default&edit=1")
+        field = page.get_by_label("Compare drifts with")
+        expect(field).to_have_value("start")
+        offered = page.locator("#references option")
+        expect(offered).to_have_count(3)
+        assert [each.get_attribute("value") for each in offered.all()] == ["start", "best", "v1.4"]
+        field.fill("v1.4")
+        written = page.locator(".alert-editor pre").inner_text()
+        (name, settings), *_ = tomllib.loads(written)["alerts"].items()
+        assert read_alert(served[0], name, settings, where="the page").since == "v1.4"
+        page.get_by_role("button", name="Dry run").click()
+        expect(page.get_by_role("status", name="Dry run")).to_contain_text("traces judged")
+        field.fill("2026-13-45")
+        page.get_by_role("button", name="Dry run").click()
+        expect(page.get_by_role("alert")).to_contain_text("2026-13-45")
+    finally:
+        store.releases.replace(repository, {})

@@ -7,6 +7,9 @@ import pytest
 from tests.server.client import Client
 from tests.server.story import COMMITS, FASTER, REPOSITORY, SLOWER, UNMEASURED, commit_hash
 
+from knickpoint.instance import Instance
+from knickpoint.store.commits.releases import Release
+
 
 def test_a_repository_tells_its_size(reader: Client) -> None:
     (repository,) = reader.get("/api/v1/repositories").json()
@@ -114,3 +117,15 @@ def test_a_commit_within_a_suspect_range_names_the_change_that_may_have_begun_th
 
 def test_the_report_of_an_unknown_commit_is_refused(reader: Client) -> None:
     assert reader.get("/api/v1/commits/0000000000/report").status_code == 404
+
+
+def test_releases_come_newest_first_with_the_commit_that_they_contain(client: Client, instance: Instance) -> None:
+    store = instance.store
+    (repository,) = store.commits.repositories()
+    slots = store.commits.line(repository).slots
+    tags = {"v1.10": slots[30], "v1.9": slots[20], "elsewhere": -1}
+    store.releases.replace(repository, {name: Release("0" * 40, slot) for name, slot in tags.items()})
+    found = client.get("/api/v1/releases", params={"repository": REPOSITORY}).json()
+    assert [(each["name"], each["position"]) for each in found] == [("v1.10", 30), ("v1.9", 20), ("elsewhere", None)]
+    assert [each["name"] for each in client.get("/api/v1/releases", params={"limit": 1}).json()] == ["v1.10"]
+    assert client.get("/api/v1/releases", params={"repository": "nobody/nothing"}).status_code == 404

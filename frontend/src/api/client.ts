@@ -38,6 +38,7 @@ export type Overview = Schemas["OverviewAnswer"];
 export type Settings = Schemas["SettingsAnswer"];
 export type Trend = Schemas["TrendAnswer"];
 export type Trends = Schemas["TrendsAnswer"];
+export type Release = Schemas["ReleaseAnswer"];
 export type Regression = Schemas["GroupAnswer"];
 export type Missing = Schemas["MissingAnswer"];
 export type MissingEntry = Schemas["MissingEntryAnswer"];
@@ -360,6 +361,7 @@ export const api = {
     get<CommitReport>(apiUrl(`commits/${encodeURIComponent(hash)}/report`, { repository }), signal),
   commit: (repository: string, revision: string) =>
     get<Commit>(apiUrl(`commits/${encodeURIComponent(revision)}`, { repository })),
+  releases: (repository: string, signal?: AbortSignal) => get<Release[]>(apiUrl("releases", { repository }), signal),
   commits: (repository: string, line: string, first: number, limit: number) =>
     get<Commits>(apiUrl("commits", { repository, line, first, limit })),
   async times(repository: string, line: string, signal?: AbortSignal): Promise<Float64Array> {

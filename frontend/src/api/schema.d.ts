@@ -1095,7 +1095,7 @@ export interface paths {
         };
         /**
          * Get Regressions
-         * @description List regressions: unprocessed, processed, history or gone; each with its commit and its first traces.
+         * @description List regressions: unprocessed, processed, history, all of these, or gone; each with its commit and its first traces.
          *
          *     Regressions at or before the history boundary are history. The unprocessed list does not have them.
          */
@@ -1206,6 +1206,26 @@ export interface paths {
          *     Alerts rank them after each run, and they are kept with the regression.
          */
         get: operations["get_suspects"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/releases": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Releases
+         * @description List the releases of a repository, or of all: the tags that alerts can compare drifts with, the newest first.
+         */
+        get: operations["get_releases"];
         put?: never;
         post?: never;
         delete?: never;
@@ -4200,6 +4220,8 @@ export interface components {
             /** @description `provisional` where all of its live members are, whatever the filter. */
             certainty: components["schemas"]["Certainty"];
             commit: components["schemas"]["CommitAnswer"];
+            /** @description The newest decision about one of its members that has a status, a note, a ticket or an assignee; null where none has. */
+            decided: components["schemas"]["DecisionAnswer"] | null;
             /**
              * Directions
              * @description Number of traces that match the filter, by direction.
@@ -4420,6 +4442,12 @@ export interface components {
             alert: string;
             /** @description Only findings of alerts of this kind. Default: `work`, and `any` where the filter names an alert. */
             alert_kind?: components["schemas"]["AlertKindFilter"] | null;
+            /**
+             * All
+             * @description All that later data still show: unprocessed, history and processed ones.
+             * @default false
+             */
+            all: boolean;
             /**
              * Assignee
              * @description Only findings assigned to this person.
@@ -5768,6 +5796,11 @@ export interface components {
          */
         RegressionsAnswer: {
             /**
+             * All
+             * @description Number of regressions that match the filter, but those that are gone.
+             */
+            all: number;
+            /**
              * Gone
              * @description Number of regressions with findings that later data no longer show.
              */
@@ -5826,6 +5859,24 @@ export interface components {
              * @description Ids of members of these regressions to leave out.
              */
             without?: number[];
+        };
+        /**
+         * ReleaseAnswer
+         * @description A release of a repository: a tag of git.
+         */
+        ReleaseAnswer: {
+            /**
+             * Name
+             * @description The name of the tag.
+             */
+            name: string;
+            /**
+             * Position
+             * @description Position of the last commit of the default line that the tag contains; null where it has none.
+             */
+            position: number | null;
+            /** Repository */
+            repository: string;
         };
         /**
          * RemeasuredAnswer
@@ -6529,6 +6580,11 @@ export interface components {
          * @description A list of regressions after a decision, as far as the decision concerns it.
          */
         TriageAnswer: {
+            /**
+             * All
+             * @description Number of regressions that match the filter, but those that are gone.
+             */
+            all: number;
             /**
              * Changed
              * @description Number of findings that the decision changed.
@@ -11150,6 +11206,8 @@ export interface operations {
                 repository?: string;
                 /** @description The processed ones instead of the unprocessed. */
                 processed?: boolean;
+                /** @description All that later data still show: unprocessed, history and processed ones. */
+                all?: boolean;
                 /** @description Those that later data no longer show. */
                 gone?: boolean;
                 /** @description The unprocessed ones that are history. */
@@ -12873,6 +12931,8 @@ export interface operations {
                 repository?: string;
                 /** @description The processed ones instead of the unprocessed. */
                 processed?: boolean;
+                /** @description All that later data still show: unprocessed, history and processed ones. */
+                all?: boolean;
                 /** @description Those that later data no longer show. */
                 gone?: boolean;
                 /** @description The unprocessed ones that are history. */
@@ -13445,6 +13505,112 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SuspectsAnswer"];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_releases: {
+        parameters: {
+            query?: {
+                /** @description Name of the repository; optional where there is only one. */
+                repository?: string;
+                /** @description How many of each repository. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReleaseAnswer"][];
                 };
             };
             /** @description The request cannot be used. */

@@ -3,10 +3,11 @@
 import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
 import { api, toApiError, type Alert, type AlertPreview, type AlertSettings, type ApiError } from "../../api/client";
-import type { Repository } from "../../api/client";
+import type { Release, Repository } from "../../api/client";
 import { PageElement } from "../../page-element";
 import { alertsRoute } from "../../routes/alerts";
 import { routeUrl } from "../../routes/routes";
+import { Resource } from "../../state/resource";
 import { traceRoute } from "../../routes/trace";
 import { commitLink } from "../../templates/regression-table";
 import { longName } from "../../templates/trace-name";
@@ -38,6 +39,13 @@ export class AlertEditor extends PageElement {
   @state() private previews: readonly AlertPreview[] | undefined;
   @state() private error: ApiError | undefined;
   @state() private busy = false;
+  /** The repository that is chosen, whose tags are offered; "" for all. */
+  @state() private watched: string | undefined;
+
+  private readonly releases = new Resource<readonly [string], readonly Release[]>(this, {
+    args: () => [this.watched ?? this.alert?.repository ?? ""],
+    load: ([repository], signal) => api.releases(repository, signal),
+  });
 
   private get form(): HTMLFormElement | null {
     return this.querySelector("form");
@@ -50,8 +58,8 @@ export class AlertEditor extends PageElement {
 
   /** Settings that have no field: the alert keeps them. */
   private get unseen(): AlertSettings {
-    const { line, minimum_change, since, summary, settle_share, settle_least, settle_most } = this.alert ?? DEFAULTS;
-    return { line, minimum_change, since, summary, settle_share, settle_least, settle_most };
+    const { line, minimum_change, summary, settle_share, settle_least, settle_most } = this.alert ?? DEFAULTS;
+    return { line, minimum_change, summary, settle_share, settle_least, settle_most };
   }
 
   private read(): { name: string; settings: AlertSettings } {
@@ -69,6 +77,7 @@ export class AlertEditor extends PageElement {
       parameters: parseParameters(text("parameters")),
       direction: text("direction"),
       minimum_effect: Number(text("minimum_effect")) / PERCENT,
+      since: text("since") || DEFAULTS.since,
       minimum_traces: Number(text("minimum_traces")),
       window: Number(text("window")),
       kind: text("kind"),
@@ -83,6 +92,7 @@ export class AlertEditor extends PageElement {
 
   private onInput(): void {
     const { name, settings } = this.read();
+    this.watched = settings.repository ?? "";
     this.toml = alertToml(name, settings);
     this.previews = undefined;
   }
@@ -175,6 +185,7 @@ export class AlertEditor extends PageElement {
           min=${attributes.min ?? nothing}
           step=${attributes.step ?? nothing}
           maxlength=${attributes.maxlength ?? nothing}
+          list=${attributes.list ?? nothing}
           ?required=${attributes.type === "number" || attributes.required !== undefined}
           autocomplete="off"
           spellcheck="false"
@@ -191,6 +202,12 @@ export class AlertEditor extends PageElement {
       ${select("repository", "Repository", alert?.repository ?? "", ["", ...this.repositories.map(({ name }) => name)])}
       ${select("direction", "Direction", alert?.direction ?? "both", DIRECTIONS)}
       ${input("minimum_effect", "Least change in percent", (alert?.minimum_effect ?? 0) * PERCENT, { ...number, step: "any" })}
+      ${input("since", "Compare drifts with: start, best, day, tag", alert?.since ?? DEFAULTS.since, { list: "references" })}
+      <datalist id="references">
+        <option value="start">where the drift begins</option>
+        <option value="best">the best level before it</option>
+        ${this.releases.value?.map(({ name, repository }) => html`<option value=${name}>${repository}</option>`)}
+      </datalist>
       ${input("minimum_traces", "Least number of traces", alert?.minimum_traces ?? 1, { type: "number", min: "1" })}
       ${input("window", "Newest commits that it looks at; 0 for all", alert?.window ?? 0, number)}
       ${input("every_minutes", "Minutes between runs; 0 when results arrive", alert?.every_minutes ?? 0, { ...number, step: "any" })}

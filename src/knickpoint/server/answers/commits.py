@@ -9,15 +9,23 @@ import numpy as np
 
 from knickpoint.model.commit import Commit, Line, Repository, SlottedCommit
 from knickpoint.model.errors import HistoryError
-from knickpoint.server.schemas.commits import CommitAnswer, CommitsAnswer, LineAnswer, RepositoryAnswer
+from knickpoint.server.schemas.commits import (
+    CommitAnswer,
+    CommitsAnswer,
+    LineAnswer,
+    ReleaseAnswer,
+    RepositoryAnswer,
+)
 from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.store import Store
+from knickpoint.watch.lines import Lines
 
 __all__ = [
     "commit_answer",
     "find_commit",
     "list_commits",
     "list_lines",
+    "list_releases",
     "list_repositories",
     "pack_times",
     "short_hash",
@@ -56,6 +64,22 @@ def list_lines(store: Store, repository: Repository) -> list[LineAnswer]:
     """List the lines of a repository, the default one first."""
     lines = [store.commits.line(repository, name) for name in store.commits.lines(repository)]
     return [LineAnswer.of(line, commits=len(line.slots)) for line in lines]
+
+
+def list_releases(visible: VisibleRepositories, repository: str, limit: int) -> list[ReleaseAnswer]:
+    """List the newest ``limit`` releases of a repository, or of each one, by the order of their commits, newest first.
+
+    Raises:
+        HistoryError: there is no such repository.
+    """
+    answers = []
+    for each in visible.some(repository):
+        lines = Lines(visible.store, each)
+        for name in reversed(lines.releases()[-limit:]):
+            slot = lines.release(name)
+            position = None if slot is None else lines.default.positions.get(slot)
+            answers.append(ReleaseAnswer(repository=each.name, name=name, position=position))
+    return answers
 
 
 def list_commits(store: Store, line: Line, first: int, limit: int) -> CommitsAnswer:

@@ -11,6 +11,7 @@ from knickpoint.server.answers.commits import (
     find_commit,
     list_commits,
     list_lines,
+    list_releases,
     list_repositories,
     pack_times,
 )
@@ -18,7 +19,13 @@ from knickpoint.server.answers.tabular_values import list_times
 from knickpoint.server.routes.binary import BINARY, AsJson, binary
 from knickpoint.server.routes.dependencies import MOST, LineName, RepositoryName, Visible, of_one_moment
 from knickpoint.server.schemas.commit_reports import CommitReportAnswer
-from knickpoint.server.schemas.commits import CommitAnswer, CommitsAnswer, LineAnswer, RepositoryAnswer
+from knickpoint.server.schemas.commits import (
+    CommitAnswer,
+    CommitsAnswer,
+    LineAnswer,
+    ReleaseAnswer,
+    RepositoryAnswer,
+)
 from knickpoint.server.schemas.values import TimesAnswer
 
 __all__ = ["router"]
@@ -36,6 +43,16 @@ def get_repositories(visible: Visible) -> list[RepositoryAnswer]:
 def get_lines(visible: Visible, repository: RepositoryName = "") -> list[LineAnswer]:
     """List the lines of a repository."""
     return list_lines(visible.store, visible.choose(repository))
+
+
+@router.get("/releases")
+def get_releases(
+    visible: Visible,
+    repository: RepositoryName = "",
+    limit: Annotated[int, Query(ge=1, le=1000, description="How many of each repository.")] = 100,
+) -> list[ReleaseAnswer]:
+    """List the releases of a repository, or of all: the tags that alerts can compare drifts with, the newest first."""
+    return list_releases(visible, repository, limit)
 
 
 @router.get("/commits")

@@ -12,6 +12,7 @@ __all__ = [
     "CommitAnswer",
     "CommitsAnswer",
     "LineAnswer",
+    "ReleaseAnswer",
     "RepositoryAnswer",
 ]
 
@@ -32,6 +33,16 @@ class LineAnswer(Answer):
     name: str
     base: str = Field(description="The line that it branched off; empty for a base line.")
     commits: int
+
+
+class ReleaseAnswer(Answer):
+    """A release of a repository: a tag of git."""
+
+    repository: str
+    name: str = Field(description="The name of the tag.")
+    position: int | None = Field(
+        description="Position of the last commit of the default line that the tag contains; null where it has none."
+    )
 
 
 class CommitAnswer(Answer):
