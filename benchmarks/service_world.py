@@ -50,6 +50,7 @@ _KNICK: Final = Path(sys.executable).with_name("knick")
 _SYSTEMS: Final = ("Android", "iOS", "Linux", "Mac")
 _CONFIGS: Final = ("gpu", "8888", "gles", "vk", "pdf")
 _START_SECONDS: Final = 120.0
+_WORKER_NICE: Final = 5
 _ADDRESS: Final = re.compile(r"http://[^ ]+/")
 
 
@@ -91,7 +92,7 @@ class World:
     stack: ExitStack
 
     def serve(self, *arguments: str) -> Process:
-        """Start ``knick serve``; it ends with the world."""
+        """Start ``knick serve``; it ends with the world. Workers are as nice as the shipped units make them."""
         return self.stack.enter_context(_served(self.directory, *arguments))
 
 
@@ -191,6 +192,8 @@ def _nats() -> Iterator[str]:
 @contextmanager
 def _served(directory: Path, *arguments: str) -> Iterator[Process]:
     command = [str(_KNICK), "serve", "--instance", str(directory), "--port", "0", *arguments]
+    if "worker" in arguments:
+        command = ["nice", f"--adjustment={_WORKER_NICE}", *command]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         assert process.stdout is not None
