@@ -195,6 +195,12 @@ def test_an_error_points_at_its_column(formula: str, column: int, says: str) -> 
     assert caught.value.remedy
 
 
+def test_a_query_without_quotes_is_told_where_they_belong() -> None:
+    with pytest.raises(QueryError) as caught:
+        evaluate("filter(a=b)", lambda _: _traces(a=[1.0]))
+    assert caught.value.remedy == 'Write a query in double quotes, as in filter("a=b").'
+
+
 def test_an_error_of_the_query_points_at_its_text() -> None:
     def refuse(query: str) -> Traces:
         raise QueryError("a= has no value", where=f"query {query!r}, column 2", remedy="Give one.")

@@ -66,6 +66,18 @@ def test_a_query_that_is_like_nothing_says_where_to_look(knick: Knick) -> None:
     assert knick("query", "benchmark=zzzz").errors.endswith("List the traces with knick traces.\n")
 
 
+def test_a_formula_in_the_place_of_a_query_is_told_its_option(knick: Knick) -> None:
+    ran = knick("query", 'norm(filter("benchmark=parse"))')
+    assert ran.errors.endswith("This looks like a formula: knick query --formula takes it.\n")
+
+
+def test_a_query_that_begins_with_a_minus_sign_is_told_its_place(knick: Knick) -> None:
+    ran = knick("traces", "-parse")
+    assert ran.errors.startswith("knick traces: there is no option -p. A query that begins with - stands after --.\n")
+    rows = json.loads(knick("traces", "--format", "json", "--", "-parse").output)
+    assert [row["trace"] for row in rows if "parse" not in row["trace"]] == [row["trace"] for row in rows] != []
+
+
 def test_a_query_has_the_columns_of_an_export_and_the_author(knick: Knick) -> None:
     rows = list(csv.DictReader(knick("query", "benchmark=print", "--format", "csv").output.splitlines()))
     assert [row["value"] for row in rows] == ["10.0", "11.0", "12.0"]

@@ -66,6 +66,29 @@ def test_the_same_waiting_file_twice_waits_once(lab: Lab) -> None:
     assert (waiting.source, waiting.repository, waiting.unknown) == (str(path), "lib", (UNKNOWN,))
 
 
+def test_a_file_of_another_commit_under_the_same_name_drops_none_that_waits(lab: Lab, made: GitRepository) -> None:
+    first = made.git("rev-parse", "HEAD")
+    commit, arrive = ahead(made)
+    for revision, value in ((commit, 2), (UNKNOWN, 3), (first, 1)):
+        lab.take(lab.skia("results.json", revision, sort=value))
+    assert {held.unknown for held in ingest_status(lab.instance).waiting} == {(commit,), (UNKNOWN,)}
+    arrive()
+    assert retry_waiting(lab.instance).files[0].new == 1
+    assert lab.values("lib") == {first: {"sort": 1}, commit: {"sort": 2}}
+    assert [held.unknown for held in ingest_status(lab.instance).waiting] == [(UNKNOWN,)]
+
+
+@pytest.mark.usefixtures("made")
+def test_what_left_quarantine_is_neither_counted_nor_listed_as_there(lab: Lab) -> None:
+    path = lab.write("a.csv", "benchmark,value\nsort,many\n")
+    lab.take(path)
+    assert ingest_status(lab.instance).counts["quarantined"] == 1
+    lab.take(lab.write("a.csv", "benchmark,value\nsort,1\n"), revision="HEAD")
+    status = ingest_status(lab.instance)
+    assert (status.refused, status.counts) == ((), {"stored": 1, "waiting": 0, "quarantined": 0})
+    assert [entry.state.value for entry in status.recent] == ["stored"]
+
+
 def test_options_wait_with_their_file(lab: Lab, made: GitRepository) -> None:
     commit, arrive = ahead(made)
     lab.take(lab.write("a.csv", "benchmark,value\nsort,1\n"), revision=commit, params={"machine": "m1"})

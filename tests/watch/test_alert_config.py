@@ -151,6 +151,12 @@ def test_an_alert_whose_query_matches_nothing_is_reported(world: World) -> None:
     assert math.isnan(health.steadiness)
 
 
+def test_a_least_effect_that_was_rather_meant_in_percent_is_reported(world: World) -> None:
+    world.measure({"parse": levels((10, 20.0), (10, 25.0))})
+    (health,) = health_of_alerts(world.store, [replace(QUICK, minimum_effect=2.0)])
+    assert health.problems == ("it reports only changes of 200 % and more (minimum_effect = 2)",)
+
+
 def test_an_alert_that_sees_something_else_in_every_run_is_unsteady(world: World) -> None:
     for slot in range(30):
         world.put(slot, {"parse": 20.0})

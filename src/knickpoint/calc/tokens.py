@@ -53,6 +53,11 @@ def formula_error(formula: str, offset: int, message: str, remedy: str) -> Query
     return QueryError(message, where=f"formula {shown!r}, column {offset + 1}", remedy=remedy)
 
 
+def _remedy(character: str) -> str:
+    """Return what to do about a character that begins no token."""
+    return 'Write a query in double quotes, as in filter("a=b").' if character in "=!~*|" else "Take it out."
+
+
 def tokenise(formula: str) -> list[Token]:
     """Return the tokens of ``formula``, the end included.
 
@@ -73,7 +78,7 @@ def tokenise(formula: str) -> list[Token]:
         if match is None or match.lastgroup is None:
             if formula[offset] == '"':
                 raise formula_error(formula, offset, "the text that begins here is not closed", 'Close it with ".')
-            raise formula_error(formula, offset, f"{formula[offset]!r} has no meaning here", "Take it out.")
+            raise formula_error(formula, offset, f"{formula[offset]!r} has no meaning here", _remedy(formula[offset]))
         kind, text = Kind[match.lastgroup], match[match.lastgroup]
         tokens.append(Token(kind, _ESCAPE.sub(r"\1", text) if kind is Kind.TEXT else text, offset, match.end()))
         offset = match.end()

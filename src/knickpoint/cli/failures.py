@@ -17,6 +17,7 @@ from knickpoint.cli.verbosity import Verbosity, verbosity
 __all__ = ["print_failure", "print_refusal", "refusal_text"]
 
 _PROGRAM: Final = "knick"
+_QUERY_WITH_MINUS: Final = "A query that begins with - stands after --."
 
 
 def print_failure(lines: Sequence[str], *, program: str = _PROGRAM) -> None:
@@ -42,12 +43,18 @@ def refusal_text(refused: click.ClickException) -> str:
     """Return what is wrong with the command line, with a suggestion for a mistyped command or option."""
     if isinstance(refused, click.NoSuchOption):
         given = refused.option_name
-        return f"there is no option {given}. {did_you_mean(given, _options(refused.ctx))}".rstrip()
+        query = _QUERY_WITH_MINUS if not given.startswith("--") and _takes_query(refused.ctx) else ""
+        return f"there is no option {given}. {did_you_mean(given, _options(refused.ctx)) or query}".rstrip()
     given = getattr(refused, "command_name", "")
     if given and isinstance(refused, click.UsageError):
         return f"there is no command {given!r}. {did_you_mean(given, _commands(refused.ctx))}".rstrip()
     message = refused.format_message()
     return message[:1].lower() + message[1:]
+
+
+def _takes_query(context: click.Context | None) -> bool:
+    parameters = context.command.get_params(context) if context else ()
+    return any(isinstance(parameter, click.Argument) and parameter.name == "query" for parameter in parameters)
 
 
 def _options(context: click.Context | None) -> list[str]:

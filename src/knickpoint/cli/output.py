@@ -64,12 +64,12 @@ class Column:
 
 
 def percent(value: float | None) -> str:
-    """Render a ratio for people: ``+12.3 %``."""
+    """Render a ratio for people: ``+12.3 %``, ``+1,234.5 %``."""
     if value is None or math.isnan(value):
         return "–"
     if math.isinf(value):
         return "+∞ %" if value > 0 else "−∞ %"
-    return f"{value * 100:+.1f} %"
+    return f"{value * 100:+,.1f} %"
 
 
 def format_option(command: Callable[..., Any]) -> Callable[..., Any]:

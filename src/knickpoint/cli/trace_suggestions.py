@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -14,12 +15,15 @@ if TYPE_CHECKING:
 
 __all__ = ["no_trace_remedy", "suggested_query"]
 
+_FORMULA = re.compile(r"\b(?:filter|shortcut)\(")
 _FIRST = "benchmark"
 """The param that a word without a name is looked for first."""
 
 
 def no_trace_remedy(store: Store, repositories: Iterable[Repository], text: str) -> str:
     """Return what to do about a query that matches nothing: the similar one that matches, else where to look."""
+    if _FORMULA.search(text):
+        return "This looks like a formula: knick query --formula takes it."
     for repository in repositories:
         meant = suggested_query(store, repository, text)
         if meant:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -75,11 +75,17 @@ def ingest_status(destination: Destination, *, recent: int = 20) -> IngestStatus
         for held in ledger.quarantined(payloads=False)
     )
     counts = ledger.counts()
+    # The ledger remembers what was refused; only the quarantine knows what still is.
+    present = {file.source for file in refused}
     return IngestStatus(
-        {state.value: counts.get(state, 0) for state in FileState},
+        {state.value: counts[state] for state in FileState},
         waiting,
         refused,
-        tuple(ledger.files(limit=recent)),
+        tuple(
+            entry
+            for entry in ledger.files(limit=recent)
+            if entry.state is not FileState.QUARANTINED or entry.source in present
+        ),
     )
 
 
@@ -113,16 +119,28 @@ def hold_until_known(
         quarantine_waiting(destination.store, held.id, "and too many files wait")
 
 
-def release_former(store: Store, repository: Repository, former: FileEntry | None) -> None:
-    """Take what was held of a file out of the waiting files and the quarantine: it arrived again."""
-    if former is not None and former.state is FileState.WAITING:
-        for held in store.ledger.waiting(repository, payloads=False):
-            if held.source == former.source:
-                store.ledger.release(held.id)
-    if former is not None and former.state is FileState.QUARANTINED:
+def release_former(store: Store, repository: Repository, former: FileEntry | None, revisions: Collection[str]) -> None:
+    """Take what was held of a file out of the waiting files and the quarantine: it arrived again.
+
+    ``revisions`` are the commits of its runs. What waits for another commit stays: jobs write the results of every commit to
+    one path.
+    """
+    if former is None:
+        return
+    for held in store.ledger.waiting(repository, payloads=False):
+        if held.source == former.source and _is_of(unknown_revisions(held), revisions):
+            store.ledger.release(held.id)
+    if former.state is FileState.QUARANTINED:
         for refused in store.ledger.quarantined(payloads=False):
             if refused.source == former.source:
                 store.ledger.discharge(refused.id)
+
+
+def _is_of(unknown: Iterable[str], revisions: Iterable[str]) -> bool:
+    """Return whether one of ``unknown`` is one of ``revisions``, or an abbreviation of it."""
+    return any(
+        known.startswith(waited) or waited.startswith(known) for waited in unknown for known in revisions if known
+    )
 
 
 def quarantine_file(

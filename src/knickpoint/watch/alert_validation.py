@@ -86,14 +86,14 @@ def check_references(alert: Alert, *, people: Collection[str], channels: Collect
             raise ConfigError(
                 f"owners names {owner!r}, and there is no section [people.{owner}]",
                 where=place,
-                remedy=f"Add the section, give a mail address, or use one of: {_listed(people)}.",
+                remedy=f"Add the section, or give a mail address.{_listed(people)}",
             )
     for channel in alert.notify:
         if channel not in channels:
             raise ConfigError(
                 f"notify names {channel!r}, and there is no section [channels.{channel}]",
                 where=place,
-                remedy=f"Add the section, or use one of: {_listed(channels)}.",
+                remedy=f"Add the section.{_listed(channels)}",
             )
     for setting, names in (("owners", alert.owners), ("notify", alert.notify)):
         if twice := next((name for name in names if names.count(name) > 1), ""):
@@ -101,7 +101,7 @@ def check_references(alert: Alert, *, people: Collection[str], channels: Collect
 
 
 def _listed(names: Collection[str]) -> str:
-    return ", ".join(sorted(names)) or "none"
+    return f" There are: {', '.join(sorted(names))}." if names else ""
 
 
 def _check_method(alert: Alert, where: str) -> None:

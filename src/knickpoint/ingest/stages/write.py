@@ -46,7 +46,7 @@ def _record(destination: Destination, resolved: ResolvedRuns) -> None:
     """Record the file in the ledger, in place of what was held of it before."""
     read, store = resolved.read, destination.store
     file, report, unknown = read.file, read.report, resolved.unknown
-    release_former(store, resolved.repository, resolved.former)
+    release_former(store, resolved.repository, resolved.former, {run.revision for run in resolved.reports})
     if unknown:
         hold_until_known(
             destination,

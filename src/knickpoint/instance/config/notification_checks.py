@@ -35,7 +35,8 @@ def check_notifications(config: Config, path: Path) -> None:
             raise ConfigError(
                 f"machine_owners names {owner!r}, and there is no section [people.{owner}]",
                 where=where,
-                remedy=f"Add the section, give a mail address, or use one of: {', '.join(sorted(config.people)) or 'none'}.",
+                remedy="Add the section, or give a mail address."
+                + (f" There are: {', '.join(sorted(config.people))}." if config.people else ""),
             )
     for channel in config.channels.values():
         _check_channel(channel, f"{path}, [channels.{channel.name}]")

@@ -313,7 +313,7 @@ def _changed_state(point: RowMapping, changes: Mapping[str, Any]) -> _State:
     state = replace(_State(**{name: point[name] for name in _STATE}), **changes)
     if state.status == Status.TICKET.value and not state.ticket:
         raise InputError(
-            f"the status ticket needs the key of a ticket (change point {point['id']})",
+            f"the status ticket needs the key of a ticket (P{point['id']})",
             remedy="Give it, as in --ticket PERF-123.",
         )
     return state

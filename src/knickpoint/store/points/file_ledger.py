@@ -193,11 +193,15 @@ class Ledger:
             return [_entry_of(row) for row in connection.execute(query.order_by(table.c.id.desc()).limit(limit))]
 
     def counts(self) -> dict[FileState, int]:
-        """Count the files by state."""
-        table = tables.file
+        """Count the files by state: those that were stored, and those that wait or are in quarantine now."""
+        stored = tables.file.c.state == FileState.STORED.value
+        queries = {
+            FileState.STORED: select(func.count()).where(stored),
+            FileState.WAITING: select(func.count()).select_from(tables.waiting),
+            FileState.QUARANTINED: select(func.count()).select_from(tables.quarantine),
+        }
         with self._database.reading() as connection:
-            rows = connection.execute(select(table.c.state, func.count()).group_by(table.c.state))
-            return {FileState(state): count for state, count in rows}
+            return {state: int(connection.execute(query).scalar_one()) for state, query in queries.items()}
 
     def wait(
         self,

@@ -11,6 +11,7 @@ from typing import Final
 from knickpoint.detect.samples import short_text
 from knickpoint.model.alert import Alert
 from knickpoint.model.commit import Repository
+from knickpoint.model.quantity_text import percent_text
 from knickpoint.model.query import parse_query
 from knickpoint.model.regression import Condition, Status
 from knickpoint.model.summary import read_summary
@@ -32,6 +33,8 @@ _COMPARED: Final = 5
 
 _MOSTLY: Final = 0.5
 """Share of findings hidden or gone, above which an alert is noisy."""
+_HUGE_EFFECT: Final = 1.0
+"""A least effect from which on it was rather meant in percent."""
 
 _ENOUGH: Final = 10
 """Number of findings from which that share is meaningful."""
@@ -117,7 +120,10 @@ def _health(store: Store, alert: Alert) -> AlertHealth:
         wasted=counted.wasted,
         problems=(f"cannot run: {unable}",)
         if unable
-        else (*_problems(failure, counted, steadiness), *_too_few_samples(store, alert, repositories)),
+        else (
+            *_problems(failure, counted, steadiness, alert.minimum_effect),
+            *_too_few_samples(store, alert, repositories),
+        ),
         failure=failure,
     )
 
@@ -158,12 +164,14 @@ def _steadiness(runs: Sequence[AlertRun]) -> _Steadiness:
     return _Steadiness(kept, kept + lost)
 
 
-def _problems(failure: str, counted: _Findings, steadiness: _Steadiness) -> Iterator[str]:
+def _problems(failure: str, counted: _Findings, steadiness: _Steadiness, minimum_effect: float) -> Iterator[str]:
     """Yield in words what is wrong with an alert that can run."""
     if failure:
         yield f"could not run to its end at the last try: {failure}"
     if not counted.traces:
         yield "its query matches no trace"
+    if minimum_effect >= _HUGE_EFFECT:
+        yield f"it reports only changes of {percent_text(minimum_effect)} and more (minimum_effect = {minimum_effect:g})"
     if steadiness.compared >= _COMPARED and steadiness.share < _STEADY:
         yield f"runs find only {steadiness.share:.0%} of what the runs before found"
     if counted.findings >= _ENOUGH and counted.wasted > _MOSTLY:
