@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any, Final
 
 from knickpoint.instance import Instance
 from knickpoint.model.access import Caller, CallerKind, Grants, Permission
 from knickpoint.model.commit import Line, Repository
 from knickpoint.model.errors import InputError
+from knickpoint.model.frame import Trace
 from knickpoint.plots import svg
 from knickpoint.server.answers import (
     alert_records,
@@ -90,12 +92,17 @@ class SiteAnswers:
 
 
 def read_answers(instance: Instance, chosen: Chosen) -> SiteAnswers:
-    """Read all answers.
+    """Read all answers, as they are at one moment.
 
     Raises:
         HistoryError: there is no such repository.
         InputError: a repository has more traces than can be published.
     """
+    with instance.store.database.reading():
+        return _read_all(instance, chosen)
+
+
+def _read_all(instance: Instance, chosen: Chosen) -> SiteAnswers:
     reader = _Reader(instance, chosen)
     json: dict[str, Any] = {}
     packed: dict[str, bytes] = {}
@@ -132,13 +139,38 @@ def read_answers(instance: Instance, chosen: Chosen) -> SiteAnswers:
     return SiteAnswers(json, packed, badges if chosen.badges else {}, trace_count, commit_count)
 
 
+class _KnownRepositories(VisibleRepositories):
+    """What the caller may read, at one moment: each repository and each trace is looked up once, and asked for often."""
+
+    @cached_property
+    def _repositories(self) -> list[Repository]:
+        return super().all()
+
+    @cached_property
+    def _traces(self) -> dict[int, tuple[Repository, Trace]]:
+        return {}
+
+    def all(self) -> list[Repository]:
+        return list(self._repositories)
+
+    def traces(self, keys: Sequence[int]) -> tuple[Repository, list[Trace]]:
+        if len(keys) != 1:
+            return super().traces(keys)
+        (key,) = keys
+        if key not in self._traces:
+            repository, (trace,) = super().traces(keys)
+            self._traces[key] = repository, trace
+        repository, trace = self._traces[key]
+        return repository, [trace]
+
+
 class _Reader:
     """The answers to a caller who may read the chosen repositories, and nothing else."""
 
     def __init__(self, instance: Instance, chosen: Chosen) -> None:
         grants = Grants.of([Permission.READ], chosen.repositories)
         self.caller = Caller(CallerKind.ANYONE, "anyone", grants)
-        self.visible = VisibleRepositories(instance.store, self.caller)
+        self.visible = _KnownRepositories(instance.store, self.caller)
         self.repositories = [self.visible.choose(name) for name in chosen.repositories]
         self._instance, self._now = instance, chosen.now
 

@@ -16,6 +16,17 @@ def test_a_line_grows_at_its_end(bench: Bench) -> None:
     assert commits.line(bench.repository, "topic").slots == (5, 6, 7, 2)
 
 
+def test_a_line_that_was_read_before_is_read_as_it_is_now(bench: Bench) -> None:
+    commits = bench.store.commits
+    commits.set_line(bench.repository, "topic", [5, 6])
+    before = commits.line(bench.repository, "topic")
+    assert before.positions == {5: 0, 6: 1}
+    assert commits.line(bench.repository, "topic") == before
+    commits.set_line(bench.repository, "topic", [6, 5, 7])
+    assert commits.line(bench.repository, "topic").positions == {6: 0, 5: 1, 7: 2}
+    assert before.slots == (5, 6)
+
+
 @pytest.mark.parametrize("slots", [[3], [9, 9], [9, 1]])
 def test_a_commit_cannot_stand_on_a_line_twice(bench: Bench, slots: list[int]) -> None:
     bench.store.commits.set_line(bench.repository, "topic", [1, 2, 3])

@@ -8,11 +8,11 @@ slot. The order of commits does change, when results of old commits come in or a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import bindparam, select, update
+from sqlalchemy import Row, bindparam, select, update
 
 from knickpoint.model.commit import Commit, Line, Repository, SlottedCommit
 from knickpoint.model.errors import HistoryError, InputError
@@ -37,6 +37,9 @@ _LINE: Final = select(tables.line.c.length, tables.line.c.slots).where(
     tables.line.c.repository_id == bindparam("owner"), tables.line.c.name == bindparam("named")
 )
 
+_MOST_UNPACKED: Final = 16
+"""Lines that are kept unpacked."""
+
 
 class SlotOrder(NamedTuple):
     """Two commits by slot: the first comes before the second on every line."""
@@ -51,6 +54,7 @@ class Commits:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._rows = CommitRows(database)
+        self._unpacked: dict[tuple[Repository, str], tuple[bytes, Line]] = {}
 
     def add_repository(self, name: str, location: str = "") -> Repository:
         """Return the repository ``name``, which is made if it is new; a given ``location`` replaces an older one.
@@ -208,7 +212,21 @@ class Commits:
                 where=repository.name,
                 remedy=f"Known lines: {listed(self.lines(repository))}.",
             )
-        return Line(repository, wanted, PackedLine.of_bytes(found.slots).slots(), found.base, found.merge_base)
+        return self._unpack(repository, wanted, found)
+
+    def _unpack(self, repository: Repository, name: str, found: Row[Any]) -> Line:
+        """Return the line of a row: the one of before, with its positions, where the row is the same."""
+        packed = bytes(found.slots)
+        known = self._unpacked.get((repository, name))
+        if known is not None:
+            before, line = known
+            if (before, line.base, line.merge_base) == (packed, found.base, found.merge_base):
+                return line
+        line = Line(repository, name, PackedLine.of_bytes(packed).slots(), found.base, found.merge_base)
+        if len(self._unpacked) >= _MOST_UNPACKED:
+            self._unpacked.clear()
+        self._unpacked[repository, name] = packed, line
+        return line
 
     def lines(self, repository: Repository) -> tuple[str, ...]:
         """Return the names of all lines, the default one first, the others by name."""

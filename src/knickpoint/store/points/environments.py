@@ -30,6 +30,8 @@ _REQUESTERS: Final = frozenset({PROBE_FACT, GATE_FACT})
 
 _SEVERAL: Final = " | "
 
+_SEVERAL_ENVIRONMENTS: Final = 2
+
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentChange:
@@ -50,6 +52,8 @@ def environment_changes(frames: Frames, runs: Runs, line: Line, trace_id: int) -
     Where runs measured a commit in different environments, the text of a fact joins their values. A fact that a run
     does not state is taken to be as before.
     """
+    if len(runs.environments(line.repository)) < _SEVERAL_ENVIRONMENTS:
+        return []
     values = frames.values(line, [trace_id])[0]
     slots = [line.slots[position] for position in np.flatnonzero(~np.isnan(values)).tolist()]
     facts = environments_at(runs, line, trace_id, slots)
