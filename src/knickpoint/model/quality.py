@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 
@@ -35,7 +35,8 @@ class FindingRecord:
     ``methods`` has the method of each alert that found it. ``status`` counts a matching ticket. ``ticket`` is the linked
     ticket, else the matching one, else "". ``committed`` is the time of its
     commit, None where that is unknown, ``found`` is when the finding was made, ``decided`` when a person first decided
-    about it, None while none did. ``score`` is that of the method that placed it, nan where it has none.
+    about it, None while none did. ``score`` is that of the method that placed it, nan where it has none. ``label`` is what
+    people say that it is: it follows from the status, and is asked for many times.
     """
 
     id: int
@@ -61,8 +62,7 @@ class FindingRecord:
     committed: datetime | None
     found: datetime
     decided: datetime | None
+    label: Label = field(init=False)
 
-    @property
-    def label(self) -> Label:
-        """What people say that it is."""
-        return label_of(self.status)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "label", label_of(self.status))

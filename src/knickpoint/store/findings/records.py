@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import RowMapping, func, select
+from sqlalchemy import func, select
 
 from knickpoint.model.commit import Repository
 from knickpoint.model.quality import FindingRecord
@@ -28,6 +28,12 @@ _COLUMNS: Final = (
     *("score", "status", "ticket", "matched_ticket", "regression_id", "found"),
 )
 """Columns of change points that records need: a point has twice as many."""
+
+
+_STATUSES: Final = {each.value: each for each in Status}
+_DIRECTIONS: Final = {each.value: each for each in Direction}
+_KINDS: Final = {each.value: each for each in FindingKind}
+_CONDITIONS: Final = {each.value: each for each in Condition}
 
 
 class FindingRecords:
@@ -54,45 +60,64 @@ class FindingRecords:
         if until is not None:
             query = query.where(point.found < until.timestamp())
         with self._database.reading() as connection:
-            rows = list(connection.execute(query.order_by(point.id)).mappings())
+            rows = connection.execute(query.order_by(point.id)).all()
+            # Most findings have the method that placed them: only the others are read.
             seen = select(sighting.c.change_point_id, sighting.c.alert, sighting.c.method)
-            methods: dict[int, dict[str, str]] = defaultdict(dict)
-            for row in connection.execute(seen.where(sighting.c.repository_id == repository.id)):
-                methods[row.change_point_id][row.alert] = row.method
+            seen = seen.join(change_point, point.id == sighting.c.change_point_id)
+            seen = seen.where(sighting.c.repository_id == repository.id, sighting.c.method != point.method)
+            others: dict[int, dict[str, str]] = defaultdict(dict)
+            for key, alert, method in connection.execute(seen):
+                others[key][alert] = method
             entry = decision.c
             first = select(entry.change_point_id, func.min(entry.time).label("time")).group_by(entry.change_point_id)
             first = first.where(entry.action == Action.DECIDE.value, entry.status != Status.NEW.value)
-            decided = {row.change_point_id: moment(row.time) for row in connection.execute(first)}
-        return [_record_of(row, methods.get(row["id"], {}), decided.get(row["id"])) for row in rows]
+            decided = {key: moment(time) for key, time in connection.execute(first)}
+        usual: dict[tuple[str, str], Mapping[str, str]] = {}
+        return [_record_of(tuple(row), usual, others.get(row[0]), decided.get(row[0])) for row in rows]
 
 
-def _record_of(row: RowMapping, methods: Mapping[str, str], decided: datetime | None) -> FindingRecord:
-    status = Status(row["status"])
-    if status is Status.NEW and row["matched_ticket"]:
+def _record_of(
+    row: tuple[Any, ...],
+    usual: dict[tuple[str, str], Mapping[str, str]],
+    others: Mapping[str, str] | None,
+    decided: datetime | None,
+) -> FindingRecord:
+    """Make a record of a row; ``usual`` has the methods of findings that one method found, by alerts and method."""
+    # By place and not by name, in the order of _COLUMNS: there are tens of thousands of rows.
+    key, trace_id, trace_key, unit, line, previous, slot, movement, interval, direction = row[:10]
+    kind, condition, alerts, method, before_level, after_level, deviation, size, relative_size = row[10:19]
+    score, stored, ticket, matched_ticket, regression_id, found, committed = row[19:]
+    status = _STATUSES[stored]
+    if status is Status.NEW and matched_ticket:
         status = Status.TICKET
-    return FindingRecord(
-        id=row["id"],
-        trace_id=row["trace_id"],
-        trace_key=row["trace_key"],
-        unit=row["unit"],
-        suspect_range=SuspectRange(row["line"], row["previous"], row["slot"]),
-        movement=row["movement"],
-        interval=row["interval"],
-        direction=Direction(row["direction"]),
-        kind=FindingKind(row["kind"]),
-        condition=Condition(row["condition"]),
+    methods = usual.get((alerts, method))
+    if methods is None:
         # A finding that is gone has no sightings: it counts for the alerts that saw it last, by the last method.
-        methods={name: methods.get(name, row["method"]) for name in names_of(row["alerts"])},
-        before_level=number_or_nan(row["before_level"]),
-        after_level=number_or_nan(row["after_level"]),
-        deviation=number_or_nan(row["deviation"]),
-        size=number_or_nan(row["size"]),
-        relative_size=number_or_nan(row["relative_size"]),
-        score=number_or_nan(row["score"]),
-        status=status,
-        ticket=row["ticket"] or row["matched_ticket"],
-        regression_id=row["regression_id"],
-        committed=moment(row["committed"]) if row["committed"] else None,
-        found=moment(row["found"]),
-        decided=decided if status is not Status.NEW else None,
+        methods = usual[alerts, method] = dict.fromkeys(names_of(alerts), method)
+    if others:
+        methods = {name: others.get(name, method) for name in methods}
+    return FindingRecord(
+        key,
+        trace_id,
+        trace_key,
+        unit,
+        SuspectRange(line, previous, slot),
+        movement,
+        interval,
+        _DIRECTIONS[direction],
+        _KINDS[kind],
+        _CONDITIONS[condition],
+        methods,
+        number_or_nan(before_level),
+        number_or_nan(after_level),
+        number_or_nan(deviation),
+        number_or_nan(size),
+        number_or_nan(relative_size),
+        number_or_nan(score),
+        status,
+        ticket or matched_ticket,
+        regression_id,
+        moment(committed) if committed else None,
+        moment(found),
+        decided if status is not Status.NEW else None,
     )

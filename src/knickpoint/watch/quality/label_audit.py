@@ -6,7 +6,6 @@ that is acknowledged because of one member, and the wrong button.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -64,15 +63,15 @@ class AuditedList:
 
 def audit_labels(records: Iterable[FindingRecord]) -> list[AuditedList]:
     """Return one list for each doubt, in the order of :class:`LabelDoubt`; a finding may be in several."""
-    newest = sorted(records, key=lambda record: (record.found, record.id), reverse=True)
+    decided = [record for record in records if record.label is not Label.UNDECIDED]
+    newest = sorted(decided, key=lambda record: (record.found, record.id), reverse=True)
     mixed = _mixed_regressions(newest)
     lists = [AuditedList(doubt, tuple(each for each in newest if holds(each))) for doubt, holds in _DOUBTS.items()]
-    in_mixed = (each for each in newest if each.regression_id in mixed and each.label is not Label.UNDECIDED)
-    return [*lists, AuditedList(LabelDoubt.MIXED, tuple(in_mixed))]
+    return [*lists, AuditedList(LabelDoubt.MIXED, tuple(each for each in newest if each.regression_id in mixed))]
 
 
 def _mixed_regressions(records: Sequence[FindingRecord]) -> set[int]:
-    labels: dict[int, set[Label]] = defaultdict(set)
-    for record in records:
-        labels[record.regression_id].add(record.label)
-    return {key for key, several in labels.items() if {Label.REAL, Label.NOISE} <= several}
+    real, noise = (
+        {record.regression_id for record in records if record.label is label} for label in (Label.REAL, Label.NOISE)
+    )
+    return real & noise

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -36,12 +35,14 @@ def noisiest_traces(records: Iterable[FindingRecord], repositories: dict[int, in
 
     ``repositories`` is finding → id of its repository.
     """
-    by_trace: dict[int, list[FindingRecord]] = defaultdict(list)
-    for record in records:
-        by_trace[record.trace_id].append(record)
-    total = sum(record.label is Label.NOISE for several in by_trace.values() for record in several)
-    counted = [(key, several, _hidden(several), _gone(several)) for key, several in by_trace.items()]
-    noisy = [each for each in counted if each[2] or each[3]]
+    listed = list(records)
+    total = sum(record.label is Label.NOISE for record in listed)
+    # Most traces have neither: theirs are not counted.
+    by_trace: dict[int, list[FindingRecord]] = {record.trace_id: [] for record in listed if _is_noisy(record)}
+    for record in listed:
+        if record.trace_id in by_trace:
+            by_trace[record.trace_id].append(record)
+    noisy = [(key, several, _hidden(several), _gone(several)) for key, several in by_trace.items()]
     noisy.sort(key=lambda each: (-each[2], -each[3], each[1][0].trace_key, each[0]))
     found: list[NoisyTrace] = []
     before = 0
@@ -75,9 +76,17 @@ def traces_for_share(traces: Sequence[NoisyTrace], share: float) -> list[NoisyTr
     return found
 
 
+def _is_noisy(record: FindingRecord) -> bool:
+    return record.label is Label.NOISE or _is_taken_back(record)
+
+
+def _is_taken_back(record: FindingRecord) -> bool:
+    return record.condition is Condition.GONE and record.label is Label.UNDECIDED
+
+
 def _hidden(records: Iterable[FindingRecord]) -> int:
     return sum(record.label is Label.NOISE for record in records)
 
 
 def _gone(records: Iterable[FindingRecord]) -> int:
-    return sum(record.label is Label.UNDECIDED and record.condition is Condition.GONE for record in records)
+    return sum(map(_is_taken_back, records))
