@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from knickpoint.model.commit import Commit
 from knickpoint.model.regression import Status
 from knickpoint.model.suspects import SuspectFacts, Suspects
 from knickpoint.server import create_app
+from knickpoint.watch.suspects.benchmark_words import KeyWords, count_words
 from knickpoint.watch.triage.decisions import Targets, decide
 
 CULPRIT = 22
@@ -104,6 +105,25 @@ def test_suspects_are_ranked_once_until_something_changes(slowed: Story) -> None
     rank_new_suspects(slowed.instance)
     assert rank_new_suspects(slowed.instance) == 0
     assert rank_new_suspects(slowed.instance, everything=True) == 1
+
+
+def test_the_words_of_keys_are_counted_anew_where_there_are_further_traces(
+    slowed: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[int] = []
+
+    def count(keys: Iterable[str]) -> KeyWords:
+        found = count_words(keys)
+        counted.append(found.traces)
+        return found
+
+    monkeypatch.setattr("knickpoint.watch.suspects.update.count_words", count)
+    for _ in range(2):
+        rank_new_suspects(slowed.instance, everything=True)
+    slowed.world.put(39, {"scan": 5.0})
+    rank_new_suspects(slowed.instance, everything=True)
+    moved = 1
+    assert counted == [moved, 2, moved, moved, 3]
 
 
 def test_suspects_of_a_range_that_moved_are_not_shown_and_ranked_again(slowed: Story) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from typing import Final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from knickpoint.model.query import parse_query
 from knickpoint.model.suspects import CommitFiles, SuspectFacts, Suspects
 from knickpoint.store import Store
 from knickpoint.store.findings.suspects import RankedRegression
+from knickpoint.store.traces.traces import Traces
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.suspects.benchmark_words import KeyWords, contrast, count_words
 from knickpoint.watch.suspects.bisected import measured_suspects
@@ -42,6 +44,9 @@ _MOST_MEMBERS: Final = 2_000
 
 _MOST_CONFIRMED: Final = 200
 """Earlier confirmed regressions whose causes are read."""
+
+_COUNTED: Final[WeakKeyDictionary[Traces, tuple[tuple[int, bytes], KeyWords]]] = WeakKeyDictionary()
+"""The words that were counted last in each open store; at 20,000 keys that takes longer than a ranking."""
 
 
 def update_suspects(store: Store, open_git: GitSource, *, everything: bool = False) -> int:
@@ -104,11 +109,16 @@ class _RepositoryEvidence:
 
     @cached_property
     def words(self) -> KeyWords:
-        """The words of the keys of all traces, or of some at equal distances."""
+        """The words of the keys of all traces, or of some at equal distances: counted anew where there are other traces."""
         ids = self.store.traces.select(self.repository, parse_query(""))
         if len(ids) > _MOST_TRACES:
             ids = ids[np.linspace(0, len(ids) - 1, _MOST_TRACES).astype(np.int64)]
-        return count_words(trace.key for trace in self.store.traces.get(ids))
+        counted_keys = (self.repository.id, ids.tobytes())  # a trace never changes its key
+        known = _COUNTED.get(self.store.traces)
+        if known is None or known[0] != counted_keys:
+            known = counted_keys, count_words(trace.key for trace in self.store.traces.get(ids))
+            _COUNTED[self.store.traces] = known
+        return known[1]
 
     @cached_property
     def git(self) -> Git | None:
