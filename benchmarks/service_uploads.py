@@ -16,9 +16,11 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from service_world import BOTS, COMMITS, REPOSITORY, keys_of, revision
+from service_world import BOTS, COMMITS, REPOSITORY, keys_of, last_levels, revision
 
 __all__ = ["Arrived", "arriving", "large_file", "results_file", "send", "upload_at_rate"]
+
+_RARELY = 1000
 
 
 @dataclass
@@ -56,7 +58,10 @@ def send(address: str, name: str, body: bytes) -> tuple[int, str]:
 
 @contextmanager
 def arriving(address: str, traces: int, every_seconds: float) -> Iterator[list[int]]:
-    """Upload the file of one bot after the other while a ``with`` lasts, at new commits; give the statuses."""
+    """Upload the file of one bot after the other while a ``with`` lasts, at new commits; give the statuses.
+
+    Values go on at the levels of their traces, and one trace in a thousand has moved by 10 %.
+    """
     stop, statuses = threading.Event(), list[int]()
     random = np.random.default_rng(1)
 
@@ -65,7 +70,9 @@ def arriving(address: str, traces: int, every_seconds: float) -> Iterator[list[i
         while not stop.wait(every_seconds):
             bot, commit = number % BOTS, COMMITS + number // BOTS
             keys = keys_of(bot, traces // BOTS)
-            body = results_file(commit, keys, random.normal(100, 0.5, len(keys)))
+            values = random.normal(0.0, 0.5, len(keys)) + last_levels(bot * len(keys), len(keys))
+            values[::_RARELY] *= 1.1
+            body = results_file(commit, keys, values)
             statuses.append(send(address, f"arrived-{number}.json", body)[0])
             number += 1
 

@@ -37,6 +37,7 @@ __all__ = [
     "Process",
     "World",
     "keys_of",
+    "last_levels",
     "processor_seconds",
     "revision",
     "values_of",
@@ -49,6 +50,9 @@ REPOSITORY: Final = "bench"
 _KNICK: Final = Path(sys.executable).with_name("knick")
 _SYSTEMS: Final = ("Android", "iOS", "Linux", "Mac")
 _CONFIGS: Final = ("gpu", "8888", "gles", "vk", "pdf")
+_RARELY: Final = 100
+"""One trace in so many steps."""
+
 _START_SECONDS: Final = 120.0
 _WORKER_NICE: Final = 5
 _ADDRESS: Final = re.compile(r"http://[^ ]+/")
@@ -115,10 +119,15 @@ def values_of(traces: int) -> NDArray[np.float32]:
     """Return noise in which one trace in a hundred steps by 10 %."""
     random = np.random.default_rng(16)
     values = random.normal(100, 0.5, (traces, COMMITS)).astype(np.float32)
-    rows = np.arange(0, traces, 100)
+    rows = np.arange(0, traces, _RARELY)
     for row, slot in zip(rows, random.integers(30, COMMITS - 30, rows.size), strict=True):
         values[row, slot:] *= np.float32(1.1)
     return values
+
+
+def last_levels(first: int, count: int) -> NDArray[np.float64]:
+    """Return the levels on which :func:`values_of` ends, of ``count`` traces from the number ``first`` on."""
+    return np.where(np.arange(first, first + count) % _RARELY == 0, 110.0, 100.0)
 
 
 def revision(number: int) -> str:
