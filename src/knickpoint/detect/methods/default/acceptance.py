@@ -1,8 +1,9 @@
 """The bound of one series: what the rate of false alarms needs, and what the series itself adds.
 
 The rate was measured on some repositories. A series adds to the bound where it is shorter, burstier or more serially
-dependent than theirs, and where its search rejects more near misses than usual. What it adds never lowers the bound, so
-a smaller rate still finds no more.
+dependent than theirs, and where its search rejects more near misses than usual. A short series, whose own estimate says little, adds what
+its weakest step lacks as evidence against autocorrelation (:mod:`knickpoint.detect.methods.default.dependence`). What it adds never
+lowers the bound, so a smaller rate still finds no more.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from knickpoint.detect.methods.default.dependence import evidence_against_dependence
 from knickpoint.detect.methods.default.model import default_bound
 from knickpoint.model.step import Check
 from knickpoint.native.forest import Forest
@@ -23,15 +25,15 @@ from knickpoint.native.segmentation import Segmentation, segment
 __all__ = ["LENGTHS", "Acceptance", "acceptance_by_length", "search"]
 
 LENGTHS: Final = (
-    (10, 0.4),
-    (12, 0.5),
-    (20, 0.85),
-    (24, 0.7),
-    (32, 0.65),
-    (36, 0.45),
-    (40, 0.2),
-    (44, 0.4),
-    (48, 0.1),
+    (10, 0.25),
+    (12, 0.3),
+    (20, 0.5),
+    (24, 0.45),
+    (32, 0.4),
+    (36, 0.25),
+    (40, 0.1),
+    (44, 0.25),
+    (48, 0.05),
     (52, 0.0),
     (59, 0.0),
     (60, 0.4),
@@ -65,6 +67,15 @@ _USUAL: Final = 3.2
 _PRIOR: Final = 1.0
 """Near misses added to both counts, so that one in a short series changes little."""
 
+_SHORT: Final = 60
+"""Values from which on the autocorrelation of a series is estimated well enough, and the trees have learnt from real series."""
+
+_DOUBT: Final = 5.0
+"""Logarithm of the Bayes factor from which on a step in a short series needs no more than others."""
+
+_MORE: Final = 1e-9
+"""What a bound lies above a score that it leaves out."""
+
 _RECENT: Final = 24
 """Values from a found change to the newest one below which only the length counts: a new level still looks like noise."""
 
@@ -77,7 +88,7 @@ class Acceptance:
     """The log-odds that a candidate of one series needs, and what they are the sum of.
 
     ``promised`` is for the rate of false alarms; ``length``, ``dependence``, ``bursts`` and ``past`` are added. ``past`` comes
-    from ``near`` near misses where ``usual`` are usual. The sum of what is added is at most 3.
+    from ``near`` near misses where ``usual`` are usual. Their sum adds at most 3. ``doubt`` comes on top of it, in short series.
     """
 
     promised: float
@@ -87,11 +98,12 @@ class Acceptance:
     past: float = 0.0
     near: int = 0
     usual: float = 0.0
+    doubt: float = 0.0
 
     @property
     def bound(self) -> float:
         """The log-odds that a candidate needs."""
-        return self.promised + min(self.length + self.dependence + self.bursts + self.past, _MOST)
+        return self.promised + min(self.length + self.dependence + self.bursts + self.past, _MOST) + self.doubt
 
     @property
     def checks(self) -> tuple[Check, ...]:
@@ -104,6 +116,7 @@ class Acceptance:
             Check("near misses of the series", float(self.near)),
             Check("near misses that are usual", self.usual),
             Check("near misses: add to the bound", self.past),
+            Check("doubt of a short series: adds to the bound", self.doubt),
         )
 
 
@@ -125,14 +138,38 @@ def search(
     length = acceptance_by_length(values.size, false_alarms)
     found = segment(values, forest, length.bound) if begun is None else begun
     if found.indices[found.rounds < 0].max(initial=-1) >= values.size - _RECENT:
-        return found, length
+        return _without_doubtful(values, forest, found, length)
     _, phi, square, _ = found.facts
     noise = replace(length, dependence=_DEPENDENCE * phi, bursts=_BURSTS * max(0.0, math.log(max(square, 1.0))))
     found = _continue(values, forest, found, noise.bound)
     near, usual = _near_misses(found), _USUAL * values.size / 1000
     past = max(0.0, math.log((near + _PRIOR) / (usual + _PRIOR)))
     acceptance = replace(noise, past=past, near=near, usual=usual)
-    return _continue(values, forest, found, acceptance.bound), acceptance
+    return _without_doubtful(values, forest, _continue(values, forest, found, acceptance.bound), acceptance)
+
+
+def _without_doubtful(
+    values: NDArray[np.float64], forest: Forest, found: Segmentation, acceptance: Acceptance
+) -> tuple[Segmentation, Acceptance]:
+    """Return ``found`` without weak steps of a short series that autocorrelation may explain, and the bound that leaves them out.
+
+    The weakest step needs as much more as it lacks evidence against it. Without that step the next one has longer levels.
+    """
+    needed = acceptance.bound
+    while values.size < _SHORT and (kept := np.flatnonzero(found.rounds < 0)).size:
+        weakest = kept[np.argmin(found.scores[kept])]
+        score = float(found.scores[weakest])
+        if score >= needed + _DOUBT:
+            break
+        places = np.sort(found.indices[kept])
+        before, after = places[places < found.indices[weakest]], places[places > found.indices[weakest]]
+        first, stop = int(before.max(initial=0)), int(after.min(initial=values.size))
+        evidence = evidence_against_dependence(values[first:stop], int(found.indices[weakest]) - first)
+        if score >= needed + min(_DOUBT, max(0.0, _DOUBT - evidence)):
+            break
+        acceptance = replace(acceptance, doubt=score - needed + _MORE)
+        found = segment(values, forest, acceptance.bound)
+    return found, acceptance
 
 
 _LOGS: Final = tuple(math.log(length) for length, _ in LENGTHS)
