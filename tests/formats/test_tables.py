@@ -71,6 +71,17 @@ def test_points_and_commas_that_cannot_part_thousands_are_decimal_ones(cells: tu
     assert [result.samples[0] for result in report.runs[0].results] == [float(cell.replace(",", ".")) for cell in cells]
 
 
+def test_the_note_of_excel_about_the_delimiter_is_no_header() -> None:
+    report = read_report(b"sep=;\nname;time_ms\na;1,5\n")[0]
+    assert report.runs[0].results[0].samples == (1.5,)
+
+
+def test_text_that_is_no_table_is_told_how_a_table_begins() -> None:
+    with pytest.raises(FormatError) as raised:
+        read_report(b"parse took 12 milliseconds\n")
+    assert "a header such as name,time_ms" in raised.value.remedy
+
+
 def test_a_column_with_a_unit_whose_numbers_are_not_read_is_named() -> None:
     with pytest.raises(FormatError, match=r"'1\.234,5' in column 'time \(ms\)' is no number"):
         csv("\ufeffname;time (ms)\r\ndecode;1.234,5\r\n")

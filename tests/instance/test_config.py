@@ -82,6 +82,7 @@ def test_an_unknown_section_is_refused(tmp_path: Path) -> None:
     [
         ("[server]\nport = '80'\n", "server.port is '80' where a whole number belongs"),
         ("[server]\nport = true\n", "server.port is True where a whole number belongs"),
+        ("[check]\nminimum_effect = '2 %'\n", "'2 %' where a number belongs. Write 0.02, without quotes."),
         ("store = 'x'\n", "store is 'x' where a section [store] belongs"),
         ("alerts = 1\n", "alerts is 1 where a section [alerts] belongs"),
         ("[ingest]\ndrop_params = 'pid'\n", "ingest.drop_params is 'pid' where a list"),
@@ -133,6 +134,9 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         ("[worker]\nevery_seconds = nan\n", "every_seconds is nan"),
         ("[worker]\nmost_events = 0\n", "most_events is 0"),
         ("[tickets]\nevery_seconds = 0\n", r"\[tickets\]: every_seconds is 0"),
+        ("[check]\nfalse_positives = 5\n", r"\[check\]: false_positives is 5. Give a share between 0 and 0.5"),
+        ("[check]\nminimum_effect = -0.1\n", r"\[check\]: minimum_effect is -0.1"),
+        ("[server]\ndrain_seconds = -1\n", r"\[server\]: drain_seconds is -1"),
         ("[retention]\nvalues_commits = -1\n", r"\[retention\]: values_commits is -1"),
         ('[ingest.sources.a]\nlocation = "x"\nevery_seconds = 0\n', r"\[ingest.sources.a\]: every_seconds is 0"),
     ],

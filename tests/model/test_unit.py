@@ -183,6 +183,8 @@ def test_the_direction_of_what_is_unknown_is_unknown(text: str) -> None:
         (3.0, "s/GB", "ns/byte", 3.0),
         (1.0, "ms/req", "us/request", 1000.0),
         (60.0, "requests per minute", "req/s", 1.0),
+        (50.0, "percent", "%", 50.0),
+        (50.0, "%", "Pct", 50.0),
     ],
 )
 def test_ways_to_write_one_thing_convert_into_each_other(

@@ -24,6 +24,7 @@ __all__ = ["fits", "read", "unread_table"]
 _NAME: Final = "csv"
 _GOOGLE_BENCHMARK: Final = frozenset({"name", "iterations", "real_time", "cpu_time", "time_unit"})
 """Its CSV has the unit in a column; its JSON is read."""
+_EXCEL: Final = re.compile(r"\ufeff?sep=.\s*")
 _GROUPED: Final = re.compile(r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+", re.ASCII)
 _DECIMAL_COMMA: Final = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?", re.ASCII)
 _DELIMITERS: Final = (",", "\t", ";", "|")
@@ -51,7 +52,7 @@ def fits(file: FileContent) -> bool:
 def read(file: FileContent) -> Parsed:
     """Read the runs that the rows make; lines that begin with ``#`` are comments."""
     lines = file.lines
-    first = next((index for index, line in enumerate(lines) if line.strip() and not line.startswith("#")), None)
+    first = next((index for index, line in enumerate(lines) if _has_cells(line)), None)
     if first is None:
         raise FormatError("the table has no header", remedy="Begin with a line that names the columns.")
     delimiter = _delimiter(lines[first])
@@ -84,7 +85,7 @@ def unread_table(file: FileContent) -> str:
     """Return what to do about a table that no format fits, "" where the file is no table."""
     text = file.readable[:65536]
     names = _header(text) if text.lstrip()[:1] not in ("{", "[", "<", "") else []
-    rows = [line for line in text.splitlines() if line.strip() and not line.startswith("#")][1:]
+    rows = [line for line in text.splitlines() if _has_cells(line)][1:]
     delimiter = _delimiter(",".join(names)) if not rows else _delimiter(rows[0])
     found = [header_cells(row, delimiter) for row in rows[:20]] if names else []
     with_unit = next((cell for row in found for cell in row if NUMBER_AND_UNIT.fullmatch(cell)), "")
@@ -93,7 +94,8 @@ def unread_table(file: FileContent) -> str:
             f"Its cells have numbers with units, such as {with_unit!r}. Write numbers of one unit and the unit in the header,"
             f" as in {EXAMPLE}, or in a column unit."
         )
-    if not any(numeral(cell) is not None for row in found for cell in row):
+    number = partial(numeral, decimal_comma=delimiter == ";")
+    if not any(number(cell) is not None for row in found for cell in row):
         return ""
     listed = ", ".join(names)[:100]
     return (
@@ -102,9 +104,14 @@ def unread_table(file: FileContent) -> str:
     )
 
 
+def _has_cells(line: str) -> bool:
+    """Tell whether a line is neither empty, a comment, nor Excel's note about the delimiter."""
+    return bool(line.strip()) and not line.startswith("#") and _EXCEL.fullmatch(line) is None
+
+
 def _header(text: str) -> list[str]:
     """Return the names of the columns, none where the first line is no header."""
-    header = next((line for line in text.splitlines() if line.strip() and not line.startswith("#")), "")
+    header = next((line for line in text.splitlines() if _has_cells(line)), "")
     names = header_cells(header, _delimiter(header))
     return [] if len(names) < 2 or any(numeral(name) is not None for name in names) else names
 

@@ -193,7 +193,11 @@ def _remedy(file: FileContent) -> str:
         or unread_table(file)
         or unread_rows(file)
         or "Say which it is with --as; knick import --list shows them all, "
-        "and the guide on formats explains how to map any other JSON."
+        + (
+            "and any other results can come as a table with a header such as name,time_ms."
+            if file.document is None
+            else "and the guide on formats explains how to map any other JSON."
+        )
     )
 
 

@@ -45,6 +45,8 @@ class Unit:
 _COUNTED: Final = ("iter", "ops", "req", "items")
 _AMBIGUOUS: Final = ("b", "Kb", "Mb", "Gb", "Tb")
 """Some mean bits by them and some bytes; each has a direction and a separate dimension."""
+_PERCENT: Final = ("percent", "pct", "percentage")
+"""Other ways to write ``%``, in any case of letters."""
 _ABBREVIATIONS: Final = {
     **dict.fromkeys(("ipc", "bps", "kbps", "mbps", "gbps"), Better.HIGHER),
     **dict.fromkeys(("cpi", "mpki"), Better.LOWER),
@@ -90,7 +92,7 @@ def _read(whole: str) -> _Reading:
     if single is not None:
         return single
     if not amount:
-        return f"?{whole}", 1.0, _better_alone(plain)
+        return f"?{'%' if plain.casefold() in _PERCENT else whole}", 1.0, _better_alone(plain)
     interval = INTERVALS.get(_name(denominator))
     if interval is not None:
         dimension, factor, better = _amount(amount)

@@ -21,11 +21,11 @@ def check_gates(config: Config, path: Path) -> None:
         where = f"{path}, [gate.{gate.name}]"
         profile = config.bisect.get(gate.profile)
         if profile is None:
-            known = ", ".join(config.bisect) or "none"
+            known = f" There are: {', '.join(config.bisect)}." if config.bisect else ""
             raise ConfigError(
                 f"there is no profile {gate.profile!r}",
                 where=where,
-                remedy=f"The profiles are {known}; add [bisect.{gate.profile}], or correct profile.",
+                remedy=f"Add [bisect.{gate.profile}], or correct profile.{known}",
             )
         _check_numbers(gate, where)
         _check_profile(config, profile, f"{path}, [bisect.{profile.name}]")

@@ -25,6 +25,7 @@ __all__ = ["CONFIG_FILE", "read_config", "read_store_settings", "read_table"]
 CONFIG_FILE: Final = "knickpoint.toml"
 _MOST_DAYS: Final = 36_500
 _MOST_HOURS: Final = 8_760
+_MOST_FALSE_POSITIVES: Final = 0.5
 _MOST_REPLICAS: Final = 5
 
 
@@ -36,6 +37,7 @@ def read_config(path: Path) -> Config:
     """
     config = read_section(Config, read_table(path), file=str(path))
     _check_numbers(config, path)
+    _check_decisions(config, path)
     _check_queries(config, path)
     _check_alerts(config, path)
     _check_outgoing(config, path)
@@ -163,6 +165,20 @@ def _check_queries(config: Config, path: Path) -> None:
         except QueryError as error:
             where = f"{path}, [{section}]"
             raise ConfigError(f"the query cannot be read: {error.message}", where=where, remedy=error.remedy) from error
+
+
+def _check_decisions(config: Config, path: Path) -> None:
+    """Refuse what no check of new results could decide by, and a drain that ends before it begins."""
+    if not 0 < config.check.false_positives < _MOST_FALSE_POSITIVES:
+        share, where = config.check.false_positives, f"{path}, [check]"
+        remedy = f"Give a share between 0 and {_MOST_FALSE_POSITIVES:g}; 0.01 is one in a hundred."
+        raise ConfigError(f"false_positives is {share:g}", where=where, remedy=remedy)
+    for section, name, value in (
+        ("check", "minimum_effect", config.check.minimum_effect),
+        ("server", "drain_seconds", config.server.drain_seconds),
+    ):
+        if not value >= 0:
+            raise ConfigError(f"{name} is {value:g}", where=f"{path}, [{section}]", remedy="Give 0 or more.")
 
 
 def _check_numbers(config: Config, path: Path) -> None:

@@ -25,6 +25,7 @@ __all__ = ["read_section"]
 Section = TypeVar("Section")
 
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_PERCENT: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%\s*", re.ASCII)
 _PLAIN: Final = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
 _NAME: Final = re.compile(r"[^\x00-\x1f\x7f\s](?:[^\x00-\x1f\x7f]*[^\x00-\x1f\x7f\s])?")
 
@@ -152,4 +153,6 @@ def _variable(name: str, key: str, file: str) -> str:
 
 def _wrong(value: Any, expected: str, key: str, file: str) -> ConfigError:
     shown = "a section" if isinstance(value, dict) else "a list" if isinstance(value, list) else repr(value)
-    return ConfigError(f"{key} is {shown} where {expected} belongs", where=file, remedy="Correct the value.")
+    share = _PERCENT.fullmatch(value) if isinstance(value, str) and expected == _PLAIN[float] else None
+    remedy = f"Write {float(share[1]) / 100:g}, without quotes." if share else "Correct the value."
+    return ConfigError(f"{key} is {shown} where {expected} belongs", where=file, remedy=remedy)
