@@ -11,6 +11,7 @@ from knickpoint.model.errors import StoreError
 from knickpoint.store import create_store, open_store
 from knickpoint.store.database import Database
 from knickpoint.store.database_address import location_url, shown
+from knickpoint.store.primaries import Primaries
 
 
 @pytest.mark.parametrize(
@@ -89,3 +90,48 @@ def test_a_write_to_a_standby_says_how_the_primary_is_found(own_cluster: Cluster
         pytest.raises(StoreError, match="is a standby, which cannot be written"),
     ):
         store.commits.add_repository("main")
+
+
+def both(primary: Cluster, standby: Cluster) -> str:
+    return f"postgresql://postgres@127.0.0.1:{primary.port},127.0.0.1:{standby.port}/postgres"
+
+
+@pytest.mark.postgres
+def test_two_servers_that_take_writes_are_named(own_cluster: Cluster) -> None:
+    standby = own_cluster.standby(own_cluster.data.with_name("standby"))
+    standby.promote()
+    (problem,) = Primaries(both(own_cluster, standby)).problems()
+    assert problem.startswith(
+        f"the servers 127.0.0.1:{own_cluster.port} and 127.0.0.1:{standby.port} all take writes, and each lacks"
+    )
+
+
+@pytest.mark.postgres
+def test_a_standby_beside_its_primary_is_as_it_should_be(own_cluster: Cluster) -> None:
+    standby = own_cluster.standby(own_cluster.data.with_name("standby"))
+    assert Primaries(both(own_cluster, standby)).problems() == []
+
+
+@pytest.mark.postgres
+def test_after_the_former_primary_is_gone_one_server_takes_writes(own_cluster: Cluster) -> None:
+    standby = own_cluster.standby(own_cluster.data.with_name("standby"))
+    standby.promote()
+    now = 0.0
+    primaries = Primaries(both(own_cluster, standby), clock=lambda: now)
+    assert len(primaries.problems()) == 1
+    own_cluster.stop()
+    assert len(primaries.problems()) == 1, "the last answer counts for a while"
+    now = 10.0
+    assert primaries.problems() == []
+    own_cluster.start()
+
+
+@pytest.mark.postgres
+def test_two_names_of_one_server_are_one_primary(cluster: Cluster) -> None:
+    location = f"postgresql://postgres@127.0.0.1:{cluster.port},localhost:{cluster.port}/postgres"
+    assert Primaries(location).problems() == []
+
+
+@pytest.mark.parametrize("location", ["store.db", "postgresql://nobody@192.0.2.1:1/none"])
+def test_where_one_server_is_named_none_is_asked(location: str) -> None:
+    assert Primaries(location).problems() == []

@@ -19,7 +19,7 @@ from knickpoint.instance.detection_runner import detection_runner
 from knickpoint.model.alert import Alert
 from knickpoint.model.errors import ConfigError, StoreError
 from knickpoint.outgoing import OutgoingRule
-from knickpoint.store import Replicas, Store, create_store, open_store
+from knickpoint.store import Primaries, Replicas, Store, create_store, open_store
 from knickpoint.work import Runner
 
 __all__ = [
@@ -108,6 +108,15 @@ class Instance:
             store.traces.set_directions(self.store.traces.directions)
 
         return Replicas(self.store, store_location(settings, self.directory), settings.replicas, prepare)
+
+    @cached_property
+    def primaries(self) -> Primaries:
+        """The servers that the address of the store names, of which one at a time should take writes.
+
+        Raises:
+            StoreError: the address cannot be read.
+        """
+        return Primaries(store_location(self.config.store, self.directory))
 
     def close(self) -> None:
         """Close the store and its replicas, and end what detects elsewhere."""

@@ -13,6 +13,7 @@ from knickpoint.store.points.retention import Forgotten
 from knickpoint.store.points.run_records import Receipt, Run, RunHead, RunKind, RunPoint, RunWrite, ValueChanges
 from knickpoint.store.points.runs import Runs
 from knickpoint.store.points.stored_samples import PointSamples
+from knickpoint.store.primaries import Primaries
 from knickpoint.store.replicas import Replicas
 from knickpoint.store.store import Store, create_store, open_store, restore
 from knickpoint.store.store_reference import (
@@ -35,6 +36,7 @@ __all__ = [
     "Ledger",
     "Outbox",
     "PointSamples",
+    "Primaries",
     "Quarantined",
     "Receipt",
     "RecordedCommits",

@@ -12,7 +12,7 @@ from sqlalchemy.exc import ArgumentError
 from knickpoint.model.errors import StoreError
 from knickpoint.model.secrets import without_secrets
 
-__all__ = ["location_url", "replica_location", "shown"]
+__all__ = ["location_url", "replica_location", "servers_of", "shown"]
 
 _SEVERAL_HOSTS: Final = re.compile(
     r"(?P<before>postgresql[^:/]*://(?:[^/?]*@)?)(?P<hosts>[^@/?]*,[^@/?]*)(?P<after>(?:[/?].*)?)", re.DOTALL
@@ -68,15 +68,33 @@ def location_url(location: str | Path) -> URL:
 def shown(url: URL) -> str:
     """Return the address of a store for messages: with the user, without password and options, which may hold another."""
     kept = URL.create(url.get_backend_name(), url.username, None, url.host, url.port, url.database)
+    names = _several(url)
+    if not names:
+        return kept.render_as_string()
+    user, at, rest = kept.render_as_string().partition("://")[2].rpartition("@")
+    return f"{url.get_backend_name()}://{user}{at}{','.join(names)}{rest}"
+
+
+def servers_of(location: str | Path) -> list[str]:
+    """Return the servers that an address names, each as ``host`` or ``host:port``; none for a file or a single server.
+
+    Raises:
+        StoreError: the address cannot be read.
+    """
+    url = location_url(location)
+    return _several(url) if url.get_backend_name() == "postgresql" else []
+
+
+def _several(url: URL) -> list[str]:
+    """Return the names of several servers with their ports, none where there is one."""
     hosts = url.query.get("host", "")
     names = hosts.split(",") if isinstance(hosts, str) else list(hosts)
     if url.host or len(names) < 2:
-        return kept.render_as_string()
+        return []
     ports = str(url.query.get("port", "")).split(",")
     if len(ports) == len(names):
-        names = [_joined(name, port) for name, port in zip(names, ports, strict=True)]
-    user, at, rest = kept.render_as_string().partition("://")[2].rpartition("@")
-    return f"{url.get_backend_name()}://{user}{at}{','.join(names)}{rest}"
+        return [_joined(name, port) for name, port in zip(names, ports, strict=True)]
+    return names
 
 
 def replica_location(location: str | Path, server: str) -> str:

@@ -102,6 +102,7 @@ def read_health(instance: Instance, visible: VisibleRepositories, now: datetime 
         *_alert_troubles(list_alerts(instance, visible)),
         *_worker_troubles(workers),
         *instance.replicas.problems(),
+        *instance.primaries.problems(),
     ]
     known = visible.caller.grants.allow_somewhere(Permission.READ)
     return HealthAnswer(
