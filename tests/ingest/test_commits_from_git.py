@@ -253,6 +253,17 @@ def test_a_checkout_that_was_shallow_gets_its_past(lab: Lab, made: GitRepository
     assert (short, lab.line("lib")) == (hashes[2:], hashes)
 
 
+@pytest.mark.usefixtures("made")
+def test_a_repository_that_no_section_names_is_pointed_out_when_it_is_made(lab: Lab) -> None:
+    rows = "commit,commit_time,benchmark,value\n{},2026-01-0{}T00:00:00Z,sort,1\n"
+    first = lab.take(lab.write("a.csv", rows.format("abcdef12", 1)), repository="lbi")
+    again = lab.take(lab.write("b.csv", rows.format("abcdef34", 2)), repository="lbi")
+    assert [line for line in first.lines() if line.startswith("made the repository")] == [
+        "made the repository 'lbi', which has no section in knickpoint.toml, as lib has: its commits come from its results"
+    ]
+    assert not any("made the repository" in line for line in again.lines())
+
+
 def test_several_repositories_share_an_instance(lab: Lab, new_repository: NewRepository) -> None:
     one, two = new_repository("one"), new_repository("two")
     first, second = one.commit("In one"), two.commit("In two")

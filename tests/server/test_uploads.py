@@ -59,6 +59,21 @@ def test_a_file_that_no_format_reads_is_refused(client: Client) -> None:
     assert answer.json()["error"]
 
 
+def test_an_upload_as_a_form_is_told_how_to_send_the_file(client: Client) -> None:
+    headers = {**RIGHT, "content-type": "multipart/form-data; boundary=x"}
+    answer = client.post(URL, params={"name": "form"}, content=b"--x\r\n\r\n[]\r\n--x--\r\n", headers=headers)
+    assert answer.status_code == 400
+    assert answer.json()["error"] == "The body is a form, and not a results file."
+    assert answer.json()["remedy"] == "Send the file as the body, as curl --data-binary @FILE does."
+
+
+def test_a_refusal_names_parameters_and_no_options(client: Client) -> None:
+    nameless = client.post(URL, params={"name": "a"}, content=custom(1.0), headers=RIGHT).json()["remedy"]
+    strange = client.post(URL, params={"name": "b"}, content=b"hello world\n", headers=RIGHT).json()["remedy"]
+    assert nameless.startswith("Name it with the parameter commit,")
+    assert strange.startswith("Say which it is with the parameter format;")
+
+
 def test_a_commit_of_an_unknown_time_is_refused_and_comes_in_with_one(client: Client) -> None:
     parameters = {"name": "ci-3", "commit": "fedcba9876543210"}
     refused = client.post(URL, params=parameters, content=custom(1.0), headers=RIGHT)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from knickpoint.ingest.commit_sources.protocol import is_fixed_name
 from knickpoint.ingest.commit_sources.selection import CommitSources
@@ -97,7 +97,8 @@ class ImportPipeline:
                 resolved = resolve_runs(named, source, store, self.order)
                 self._begin_repository(resolved.repository)
                 # Stage 3: the points.
-                return write_runs(self.destination, resolved)
+                summary = write_runs(self.destination, resolved)
+                return replace(summary, notes=(*summary.notes, *self._remark_on_new(name)))
         except InputError as error:
             problem = Problem(error.message, error.where, error.remedy)
             return refuse_file(self.destination, file, [problem], dry_run=self.dry_run)
@@ -119,6 +120,15 @@ class ImportPipeline:
             self._had_runs[repository.name] = store.runs.has_any(repository)
         if self.as_work:
             drop_boundary(store, repository)
+
+    def _remark_on_new(self, name: str) -> Iterator[str]:
+        """Yield a line about a repository that this import made beside configured ones: its name may be mistyped."""
+        configured = self.destination.repositories
+        if configured and name not in configured and not self._had_runs[name]:
+            yield (
+                f"made the repository {name!r}, which has no section in knickpoint.toml, as {', '.join(sorted(configured)[:3])}"
+                " has: its commits come from its results"
+            )
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:

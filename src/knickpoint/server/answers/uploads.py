@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from knickpoint.ingest.bucket_events import import_bucket_event
@@ -17,6 +18,9 @@ from knickpoint.server.schemas.uploads import ArrivalsAnswer, UploadAnswer
 __all__ = ["import_notified_files", "import_upload", "largest_bytes", "permitted_repository", "upload_source"]
 
 _MEGABYTE: Final = 1_000_000
+_PARAMETERS: Final = {"commit": "commit", "as": "format", "time": "time", "repository": "repository"}
+"""Option of the command line → the parameter of an upload that does the same."""
+_OPTION: Final = re.compile(rf"--({'|'.join(_PARAMETERS)})\b")
 
 
 def permitted_repository(instance: Instance, caller: Caller, requested: str) -> str:
@@ -74,7 +78,7 @@ def import_upload(instance: Instance, data: bytes, source: str, sidecar: Sidecar
         raise InputError(
             first.message if first else "the file was refused",
             where=(first.where if first else "") or source,
-            remedy=first.remedy if first else "",
+            remedy=_OPTION.sub(lambda found: f"the parameter {_PARAMETERS[found[1]]}", first.remedy) if first else "",
         )
     return _upload_answer(outcome)
 

@@ -31,6 +31,7 @@ __all__ = ["router"]
 router = APIRouter(tags=["results"])
 
 _SPLIT_REMEDY: Final = "Split it, or raise largest_megabytes of [ingest] in knickpoint.toml."
+_FORM_REMEDY: Final = "Send the file as the body, as curl --data-binary @FILE does."
 _LARGEST_EVENT: Final = 1_000_000
 
 
@@ -79,6 +80,8 @@ async def post_results(
     The answer comes when the results are stored. 429 and 503 with `Retry-After` say that nothing of them is, and when to send the file
     again. Callers and repositories take turns.
     """
+    if request.headers.get("content-type", "").lower().startswith("multipart/"):
+        raise InputError("the body is a form, and not a results file", where="body", remedy=_FORM_REMEDY)
     repository = permitted_repository(instance, caller, repository)
     source = upload_source(caller, repository, name)
     measured = in_utc(time) if time is not None else None
