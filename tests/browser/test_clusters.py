@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
+import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.conftest import violations
 from tests.server.story import SLOWER, commit_hash
+
+from knickpoint.ingest.context.sidecar import Sidecar
+from knickpoint.ingest.file_import import import_data
+from knickpoint.instance import create_instance
+from knickpoint.server import serving
 
 pytestmark = pytest.mark.browser
 
@@ -45,3 +52,43 @@ def test_what_cannot_be_clustered_says_why_and_keeps_the_form(
     page.goto(f"{shared_address}/clusters?first=50&last=20&k=0")
     expect(page.get_by_role("alert")).to_contain_text("no stretch of the line")
     expect(page.get_by_label("First commit (position)")).to_have_value("50")
+
+
+@pytest.fixture(scope="module")
+def noisy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Serve 800 traces of noise: many clusters of them keep the server at work for a while."""
+    noise = np.random.default_rng(3).standard_normal((120, 800))
+    rows = ["commit,time,benchmark,unit,value"]
+    for commit, values in enumerate(noise.tolist()):
+        day = f"2026-01-{1 + commit // 24:02d}T{commit % 24:02d}:00:00Z"
+        rows += [f"{commit + 1:040x},{day},bench-{number},ms,{100 + value:.3f}" for number, value in enumerate(values)]
+    with create_instance(tmp_path_factory.mktemp("noisy") / "instance") as instance:
+        stated = Sidecar(repository="main")
+        assert not import_data(instance, "\n".join(rows).encode(), source="noise", stated=stated).failed
+        with serving(instance) as address:
+            yield address.rstrip("/")
+
+
+def test_the_page_says_how_far_the_server_is_until_it_has_the_clusters(page: Page, noisy: str) -> None:
+    page.add_init_script(
+        """window.said = [];
+        new MutationObserver(() => {
+            const text = document.querySelector("kp-clusters .progress")?.textContent;
+            if (text && text !== window.said.at(-1)) window.said.push(text);
+        }).observe(document, { subtree: true, childList: true, characterData: true });"""
+    )
+    page.goto(f"{noisy}/clusters?k=60&skia=1")
+    expect(page.get_by_role("table", name="Clusters")).to_be_visible(timeout=60_000)
+    said = page.evaluate("window.said")
+    starts = [int(found[1]) for text in said if (found := re.search(r"start (\d) of 8, iteration \d+$", text))]
+    assert len(starts) > 1
+    assert starts == sorted(starts)
+
+
+def test_cancelling_takes_what_was_said_away(page: Page, noisy: str) -> None:
+    page.goto(f"{noisy}/clusters?k=60&skia=1")
+    said = page.locator("kp-clusters .progress")
+    expect(said).to_have_text(re.compile("Reading|Grouping|Fitting"))
+    page.get_by_role("button", name="Cancel").click()
+    expect(said).to_have_count(0)
+    expect(page.get_by_role("textbox", name="Clusters")).to_be_visible()

@@ -147,6 +147,29 @@ async function get<T>(url: string, signal?: AbortSignal): Promise<T> {
   return (await response.json()) as T;
 }
 
+/** Read an answer that comes in lines: how far the work is, which is passed on, and at the end the answer or an error. */
+async function getInLines<T>(url: string, told: (progress: Progress) => void, signal?: AbortSignal): Promise<T> {
+  const { body } = await request(url, signal ? { signal } : {});
+  const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
+  for (let text = ""; ;) {
+    // A connection that is lost ends the text as well.
+    const part = await reader?.read().catch(() => undefined);
+    signal?.throwIfAborted();
+    if (!part?.value) {
+      reportLostConnection();
+      throw new ApiError("The server does not answer.", url.split("?")[0], NO_ANSWER_REMEDY);
+    }
+    const lines = (text + part.value).split("\n");
+    text = lines.pop() ?? "";
+    for (const line of lines) {
+      const { progress, answer, error, status } = JSON.parse(line) as Line<T>;
+      if (answer) return answer;
+      if (error) throw new ApiError(error.error, error.where, error.remedy, status);
+      if (progress) told(progress);
+    }
+  }
+}
+
 async function send<T>(method: "POST" | "PUT", url: string, body: unknown): Promise<T> {
   const response = await request(url, {
     method,
@@ -196,6 +219,21 @@ export interface ClusteringRequest {
   k: number;
   interesting: number | undefined;
   skia: boolean;
+}
+
+/** How far a clustering is: what it does, the start of k-means of all, and the iteration of this start. */
+export interface Progress {
+  stage: "reading" | "grouping" | "fitting";
+  start: number;
+  starts: number;
+  iteration: number;
+}
+
+interface Line<T> {
+  progress?: Progress;
+  answer?: T;
+  error?: Schemas["ErrorAnswer"];
+  status?: number;
 }
 
 interface ComparedRows {
@@ -258,8 +296,8 @@ export const api = {
   overview: (since: string, repository: string, signal?: AbortSignal) =>
     get<Overview>(apiUrl("overview", { since, repository }), signal),
   trends: (request: TrendsRequest, signal?: AbortSignal) => get<Trends>(apiUrl("trends", { ...request }), signal),
-  clustering: (request: ClusteringRequest, signal?: AbortSignal) =>
-    get<Clustering>(apiUrl("clustering", { ...request }), signal),
+  clustering: (request: ClusteringRequest, told: (progress: Progress) => void, signal?: AbortSignal) =>
+    getInLines<Clustering>(apiUrl("clustering", { ...request, progress: true }), told, signal),
   comparison: (request: ComparisonRequest, signal?: AbortSignal) =>
     get<Comparison>(apiUrl("comparison", { ...request }), signal),
   /** Judge the results of a file, which the server does not keep. */

@@ -8500,6 +8500,8 @@ export interface operations {
                 interesting?: number | null;
                 /** @description Start, stop and fit as Skia Perf does. */
                 skia?: boolean;
+                /** @description Answer in lines of JSON: `progress` whenever that has changed (the stage `reading`, `grouping` or `fitting`, the start of k-means of all `starts`, and its iteration), and at the end `answer`, or `error` and its `status`. */
+                progress?: boolean;
             };
             header?: never;
             path?: never;
@@ -8514,6 +8516,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ClusteringAnswer"];
+                    "application/x-ndjson": string;
                 };
             };
             /** @description The request cannot be used. */

@@ -11,7 +11,7 @@ from fastapi.concurrency import run_in_threadpool
 
 from knickpoint.budget import abandon
 
-__all__ = ["while_waited_for"]
+__all__ = ["abandon_on_disconnect", "while_waited_for"]
 
 Result = TypeVar("Result")
 
@@ -24,14 +24,15 @@ async def while_waited_for(request: Request, work: Callable[[], Result]) -> Resu
     Raises:
         AbandonedError: the client has gone.
     """
-    watching = asyncio.create_task(_abandon_on_disconnect(request))
+    watching = asyncio.create_task(abandon_on_disconnect(request))
     try:
         return await asyncio.create_task(run_in_threadpool(work))
     finally:
         watching.cancel()
 
 
-async def _abandon_on_disconnect(request: Request) -> None:
+async def abandon_on_disconnect(request: Request) -> None:
+    """Wait until the client of ``request`` closes the connection, and let its work end then."""
     while (await request.receive())["type"] != _DISCONNECT:
         pass
     abandon()

@@ -33,7 +33,7 @@ from knickpoint.server.request_ids import HEADER, request_id
 from knickpoint.server.request_metrics import RequestMetrics
 from knickpoint.server.schemas.base import ErrorAnswer
 
-__all__ = ["ERRORS", "add_error_handlers", "message_of", "status_of"]
+__all__ = ["ERRORS", "add_error_handlers", "error_response", "message_of", "status_of"]
 
 _LOG: Final = logging.getLogger("knickpoint.server")
 
@@ -194,7 +194,7 @@ def _allowed_methods(request: Request, known: str) -> str:
     return ", ".join(sorted(found | ({"HEAD"} if "GET" in found else set())))
 
 
-def _unexpected_error(request: Request, error: Exception) -> JSONResponse:
+def _unexpected_error(request: Request, error: BaseException) -> JSONResponse:
     _LOG.error("%s %s failed (request %s)", request.method, request.url.path, request_id(), exc_info=error)
     return _response(
         500,
@@ -203,6 +203,13 @@ def _unexpected_error(request: Request, error: Exception) -> JSONResponse:
         "Its log has the details; please report them.",
         {HEADER: request_id()},  # this answer does not pass the middleware
     )
+
+
+def error_response(request: Request, error: BaseException) -> JSONResponse:
+    """Return the response to an error of the work of a request, also of one that is being answered already."""
+    if isinstance(error, KnickpointError):
+        return _knickpoint_error(request, error)
+    return _unexpected_error(request, error)
 
 
 def add_error_handlers(app: FastAPI) -> None:

@@ -8,24 +8,8 @@ export interface VisibleList {
   order: readonly number[];
 }
 
-/** All unprocessed findings: what a decision is answered for on a page without a list. */
-const UNPROCESSED: ListFilter = {
-  repository: "",
-  processed: false,
-  history: false,
-  all: false,
-  gone: false,
-  filter: "",
-  direction: null,
-  status: null,
-  alert: "",
-  alert_kind: null,
-  assignee: "",
-  ticket: "",
-  minimum_hazard: 0,
-  minimum_effect: 0,
-  minimum_sigma: 0,
-};
+/** All unprocessed findings, as without any parameter: what a decision is answered for on a page without a list. */
+const UNPROCESSED = {} as ListFilter;
 
 const noList = (): VisibleList => ({ filter: UNPROCESSED, order: [] });
 let current = noList;

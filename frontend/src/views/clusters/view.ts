@@ -1,8 +1,8 @@
 /** Clusters of chosen traces: groups of one shape, the step of each, and what its traces have in common. */
 
 import { html, nothing } from "lit";
-import { customElement, property } from "lit/decorators.js";
-import { api, type Clustering, type Repository } from "../../api/client";
+import { customElement, property, state } from "lit/decorators.js";
+import { api, type Clustering, type Progress, type Repository } from "../../api/client";
 import { traceSparkline } from "../../charts/sparkline";
 import { PageElement } from "../../page-element";
 import { clustersRoute, type ClustersRoute } from "../../routes/clusters";
@@ -25,12 +25,17 @@ export class ClustersView extends PageElement {
   @property({ attribute: false }) route: ClustersRoute = clustersRoute;
   @property({ attribute: false }) repositories: readonly Repository[] = [];
 
+  /** How far the server is. */
+  @state() private progress: Progress | undefined;
+
   private readonly clustering = new Resource<readonly [ClustersRoute, string], Clustering>(this, {
     args: () => (this.route.k === undefined ? undefined : [this.route, this.repository]),
     argsEqual: ([before], [now]) => routeUrl(before) === routeUrl(now),
     load: ([{ query, first, last, commits, k = 0, interesting, skia }, repository], signal) => {
       const cutoff = interesting === "" ? undefined : Number(interesting);
-      return api.clustering({ repository, query, first, last, commits, k, interesting: cutoff, skia }, signal);
+      this.progress = undefined;
+      const told = (progress: Progress): void => void (this.progress = progress);
+      return api.clustering({ repository, query, first, last, commits, k, interesting: cutoff, skia }, told, signal);
     },
   });
 
@@ -54,6 +59,7 @@ export class ClustersView extends PageElement {
             : value
               ? this.renderFound(value)
               : html`${loadingNotice("Clustering")}
+                  <p class="part faint progress">${progressText(this.progress)}</p>
                   <p class="part">
                     <button class="button" @click=${() => navigate({ ...this.route, k: undefined })}>Cancel</button>
                   </p>`
@@ -208,6 +214,15 @@ export class ClustersView extends PageElement {
       </div>`;
     });
   }
+}
+
+const STAGES = { reading: "Reading the values", grouping: "Grouping by k-means", fitting: "Fitting steps" };
+
+/** "Grouping by k-means, start 3 of 8, iteration 12": what the server says that it does. */
+function progressText(progress: Progress | undefined): string {
+  if (!progress) return "";
+  const { stage, start, starts, iteration } = progress;
+  return STAGES[stage] + (stage === "grouping" ? `, start ${start} of ${starts}, iteration ${iteration}` : "");
 }
 
 declare global {

@@ -1,6 +1,6 @@
 /** What the page shows instead of an empty list: why it is empty, and what to do next. */
 
-import { html, nothing, type TemplateResult } from "lit";
+import { html, type TemplateResult } from "lit";
 import type { RegressionList } from "../../api/client";
 import { alertsRoute } from "../../routes/alerts";
 import { routeUrl } from "../../routes/routes";
@@ -37,27 +37,20 @@ function renderFiltered(context: TriageContext, alert = "") {
 /** An alert found nothing: say whether it ran, and what to do. */
 function renderNothingOf(name: string, { alerts }: Freshness) {
   const alert = alerts.find((each) => each.name === name);
-  if (!alert) {
-    return html`<div class="notice">
-      <h2>There is no alert of this name</h2>
-      <p>It may have another name now, or was removed.</p>
-      <a class="button" href=${routeUrl(alertsRoute)}>See the alerts</a>
-    </div>`;
-  }
-  const { failure, last_run: ran } = alert;
+  const { failure = "", last_run: ran = null } = alert ?? {};
+  const [title, text] = !alert
+    ? ["There is no alert of this name", "It may have another name now, or was removed."]
+    : failure
+      ? ["This alert cannot run", failure]
+      : ran
+        ? ["This alert has found nothing", `${freshnessText([alert])} A dry run shows what other settings would find.`]
+        : ["This alert has not run yet", "It runs when results arrive, or with knick run."];
   return html`<div class="notice">
-    <h2>${ran && !failure ? "This alert has found nothing" : "This alert has not found anything yet"}</h2>
-    <p>
-      ${
-        failure
-          ? `It fails: ${failure}`
-          : ran
-            ? `${freshnessText([alert])} A dry run shows what it would find with other settings.`
-            : "It runs when results arrive, or with the command:"
-      }
-    </p>
-    ${ran || failure ? nothing : html`<pre class="commands">knick run</pre>`}
-    <a class="button" href=${routeUrl({ ...alertsRoute, name, edit: true })}>Try other settings</a>
+    <h2>${title}</h2>
+    <p>${text}</p>
+    <a class="button" href=${routeUrl({ ...alertsRoute, name: alert ? name : "", edit: Boolean(alert) })}
+      >${alert ? "Try other settings" : "See the alerts"}</a
+    >
   </div>`;
 }
 

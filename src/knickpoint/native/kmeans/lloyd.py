@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -107,11 +108,13 @@ def lloyd(
     iterations: int = 300,
     least_moving: float = 0.0,
     threads: int = 1,
+    each: Callable[[int], None] | None = None,
 ) -> Clustering:
     """Run k-means from the centroids ``start`` (k x columns) until no row moves, or for ``iterations``.
 
-    It also ends when at most the share ``least_moving`` of all rows moves. The answer does not depend on ``threads``. Ties go to the first centroid; a cluster that loses all its
-    rows keeps its centroid. An iteration takes n k columns multiplications and additions.
+    It also ends when at most the share ``least_moving`` of all rows moves. The answer does not depend on ``threads``. Ties go
+    to the first centroid; a cluster that loses all its rows keeps its centroid. ``each`` is called after each iteration with
+    the number of those that are done. An iteration takes n k columns multiplications and additions.
     """
     centroids = np.ascontiguousarray(start, dtype=np.float32)
     state = Lloyd(rows, len(centroids))
@@ -122,6 +125,8 @@ def lloyd(
             done += 1
             if moved:
                 centroids = state.means(centroids)
+            if each is not None:
+                each(done)
         if moved:
             state.assign(centroids, share)
     return Clustering(state.labels, centroids, state.distances(), state.counts, done, converged=moved <= least)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query, Request, Response
 
 from knickpoint.server.abandoned_requests import while_waited_for
 from knickpoint.server.answers.clusterings import ClusteringRequest, cluster_query
+from knickpoint.server.progress_responses import LINES, answer_with_progress
 from knickpoint.server.routes.dependencies import MOST, LineName, RepositoryName, Visible
 from knickpoint.server.schemas.clusterings import ClusteringAnswer
 from knickpoint.watch.trace_clustering import ClusteringRules
@@ -17,7 +18,7 @@ __all__ = ["router"]
 router = APIRouter(tags=["traces"])
 
 
-@router.get("/clustering")
+@router.get("/clustering", response_model=ClusteringAnswer, responses=LINES)
 async def get_clustering(
     visible: Visible,
     request: Request,
@@ -38,11 +39,21 @@ async def get_clustering(
         Query(ge=0, le=1e6, description="Smallest step / error of the fit that counts. Default: 4, with `skia` 50."),
     ] = None,
     skia: Annotated[bool, Query(description="Start, stop and fit as Skia Perf does.")] = False,
-) -> ClusteringAnswer:
+    progress: Annotated[
+        bool,
+        Query(
+            description="Answer in lines of JSON: `progress` whenever that has changed (the stage `reading`, `grouping` or "
+            "`fitting`, the start of k-means of all `starts`, and its iteration), and at the end `answer`, or `error` "
+            "and its `status`."
+        ),
+    ] = False,
+) -> ClusteringAnswer | Response:
     """Group the traces of a query by their shape, and fit a step to each group, as an alert with the method `cluster` does.
 
     The strongest step comes first. Nothing is stored, and the same values give the same clusters. At most 5,000,000 values,
     traces times commits, are clustered at a time. The work ends when the connection is closed before the answer.
     """
     wanted = ClusteringRequest(repository, line, query, first, last, commits, ClusteringRules(k, interesting, skia))
+    if progress:
+        return await answer_with_progress(request, lambda: cluster_query(visible, wanted))
     return await while_waited_for(request, lambda: cluster_query(visible, wanted))

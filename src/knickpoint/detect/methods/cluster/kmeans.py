@@ -15,7 +15,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from knickpoint.budget import check_time
 from knickpoint.native.kmeans import Clustering, Packed, choose_start, lloyd
+from knickpoint.progress import Stage, tell
 
 __all__ = ["Iteration", "automatic_k", "k_means", "random_start", "skia_iterations", "spread_start"]
 
@@ -88,12 +90,18 @@ def k_means(rows: Rows, k: int, seed: int, *, threads: int = 1) -> Clustering:
     sampled = max(_LEAST_SAMPLE, _SAMPLED * k)
     if len(rows) <= sampled:
         packed = Packed.of(rows)
-        return lloyd(packed, spread_start(packed, k, seed, threads=threads), threads=threads)
+        return lloyd(packed, spread_start(packed, k, seed, threads=threads), threads=threads, each=_iterated)
     drawn = np.sort(np.random.default_rng([seed, len(rows)]).choice(len(rows), sampled, replace=False))
     sample = Packed.of(rows[drawn])
     start = spread_start(sample, k, seed, threads=threads)
-    learned = lloyd(sample, start, least_moving=_LEAST_MOVING, threads=threads)
+    learned = lloyd(sample, start, least_moving=_LEAST_MOVING, threads=threads, each=_iterated)
     return lloyd(rows, learned.centroids, iterations=1, threads=threads)
+
+
+def _iterated(number: int) -> None:
+    """Say that an iteration is done, and stop where nobody waits for the clusters any more."""
+    check_time()
+    tell(Stage.GROUPING, iteration=number)
 
 
 def _distances(rows: Rows, centroids: Rows) -> NDArray[np.float64]:
@@ -116,6 +124,7 @@ def skia_iterations(rows: Rows, start: Rows) -> list[Iteration]:
         )
         total = float(_distances(rows, centroids).min(axis=0).sum())
         iterations.append(Iteration(centroids, total))
+        _iterated(len(iterations))
         if abs(total - error) < _SKIA_EPSILON:
             break
         error = total

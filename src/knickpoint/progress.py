@@ -1,0 +1,60 @@
+"""Tell whoever waits for long work how far it is.
+
+A report is a context variable, as the budget of a request is (:mod:`knickpoint.budget`): no function between the request and
+the work passes it on. Where nobody waits, telling costs one look-up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from enum import Enum
+
+__all__ = ["Progress", "Report", "Stage", "reporting", "tell"]
+
+
+class Stage(Enum):
+    """What a clustering does: read values, group traces by k-means, or fit steps to the groups."""
+
+    READING = "reading"
+    GROUPING = "grouping"
+    FITTING = "fitting"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far work is: its stage, the start of k-means of all ``starts``, from 1 on, and the iteration of this start."""
+
+    stage: Stage
+    start: int = 0
+    starts: int = 0
+    iteration: int = 0
+
+
+class Report:
+    """Holds what was told last; None before the first time."""
+
+    newest: Progress | None = None
+
+
+_REPORT: ContextVar[Report | None] = ContextVar("report", default=None)
+
+
+@contextmanager
+def reporting(report: Report | None = None) -> Iterator[Report]:
+    """Let all work that begins within a ``with`` tell its progress to ``report``, a new one by default."""
+    report = report or Report()
+    token = _REPORT.set(report)
+    try:
+        yield report
+    finally:
+        _REPORT.reset(token)
+
+
+def tell(stage: Stage, **facts: int) -> None:
+    """Tell that the work is at ``stage``; of the other fields of :class:`Progress`, ``facts`` are new and the rest as before."""
+    report = _REPORT.get()
+    if report is not None:
+        report.newest = replace(report.newest or Progress(stage), stage=stage, **facts)
