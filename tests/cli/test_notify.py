@@ -349,3 +349,15 @@ def test_a_test_message_arrives(knick: Knick, measured: Measure, mailbox: MailBo
     assert knick("notify", "--test", "team").output == "The channel team took a test message to perf@example.org.\n"
     (mail,) = mailbox.mails
     assert "test of the channel team" in str(mail["Subject"])
+
+
+def test_a_channel_that_no_alert_names_is_pointed_out(knick: Knick, instance: Path) -> None:
+    with (instance / "knickpoint.toml").open("a", encoding="utf-8") as file:
+        file.write('\n[channels.room]\nkind = "webhook"\nurl = "http://127.0.0.1:9/x"\nsigning_secret = "a secret"\n')
+    assert 'No alert sends to room: add notify = ["room"] to an alert' in knick("notify", "--dry-run").output
+    (row,) = (row for row in json.loads(knick("doctor", "--format", "json").output) if row["about"] == "channel room")
+    assert (row["observed"], row["remedy"]) == ("no alert sends to it", 'Name it in an alert: notify = ["room"].')
+    with (instance / "knickpoint.toml").open("a", encoding="utf-8") as file:
+        file.write('\n[alerts.all]\nnotify = ["room"]\n')
+    assert "No alert sends" not in knick("notify", "--dry-run").output
+    assert "channel room" not in knick("doctor").output

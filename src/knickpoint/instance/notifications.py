@@ -16,6 +16,7 @@ from knickpoint.access.session_key import session_key
 from knickpoint.instance.instance import Instance
 from knickpoint.instance.problem_facts import problem_facts
 from knickpoint.instance.suspects import preview_new_suspects, rank_new_suspects
+from knickpoint.model.alert import AlertKind
 from knickpoint.model.errors import ConfigError
 from knickpoint.model.notification import Delivery, Message, NotificationKind, PlannedDelivery, Recipient
 from knickpoint.notify.channel import Channel, ChannelContext
@@ -23,7 +24,7 @@ from knickpoint.notify.channels.registry import open_channel
 from knickpoint.notify.links import LINK_PATH, LinkAction, LinkClaim, sign_link
 from knickpoint.notify.planner import Planner
 from knickpoint.notify.problems import ProblemPlanner
-from knickpoint.notify.recipients import Audience
+from knickpoint.notify.recipients import TRACKERS, Audience
 from knickpoint.notify.schedule import read_schedule
 from knickpoint.notify.sender import Outcome, Sender, WriteMessage
 from knickpoint.notify.settings import ChannelKind, ChannelSettings
@@ -32,7 +33,7 @@ from knickpoint.people import Directory
 if TYPE_CHECKING:
     from knickpoint.notify.messages import NotificationFacts, Templates
 
-__all__ = ["Notifications", "SignedLinks", "audience_of", "channel_context", "try_channel"]
+__all__ = ["Notifications", "SignedLinks", "audience_of", "channel_context", "idle_channels", "try_channel"]
 
 _FACTS_KEPT_SECONDS: Final = 30.0
 """How long the facts of a change are used for further recipients before they are read again."""
@@ -52,6 +53,13 @@ def audience_of(instance: Instance) -> Audience:
     return Audience(
         config.channels, Directory(config.people), config.notify.suspect_probability, config.notify.machine_owners
     )
+
+
+def idle_channels(instance: Instance) -> list[str]:
+    """Return the channels, by name, that no alert for work names, so that no change reaches them; trackers may do without."""
+    named = {name for alert in instance.alerts if alert.kind is AlertKind.WORK for name in alert.notify}
+    channels = instance.config.channels.values()
+    return sorted(each.name for each in channels if each.kind not in TRACKERS and each.name not in named)
 
 
 def channel_context(instance: Instance) -> ChannelContext:

@@ -174,10 +174,13 @@ def _canaries(instance: Instance) -> Iterator[Row]:
 
 
 def _deliveries(instance: Instance) -> Iterator[Row]:
+    from knickpoint.instance.notifications import idle_channels
     from knickpoint.model.notification import DeliveryState
 
     if not instance.config.channels:
         return
+    for name in idle_channels(instance):
+        yield _row(f"channel {name}", "no alert sends to it", f'Name it in an alert: notify = ["{name}"].')
     counts = instance.store.notifications.counts()
     failed = {name: count for (name, state), count in counts.items() if state is DeliveryState.FAILED}
     for name, count in failed.items():

@@ -84,6 +84,7 @@ def _send(instance: Instance) -> None:
     paused = " Notifications are paused by [notify]." if instance.config.notify.paused else ""
     done = counted(_in_state(instance, DeliveryState.SENT) - sent, "delivery", "deliveries")
     note(f"{done} sent, {failed:,} failed, {waiting:,} waiting.{paused}")
+    _note_idle(instance)
     tried = [each for each in instance.store.notifications.newest(state=DeliveryState.WAITING) if each.answer]
     for each in tried[:5]:
         click.echo(f"Delivery {each.id} waits until {each.due:%Y-%m-%d %H:%M} UTC: {each.answer}")
@@ -113,6 +114,16 @@ def _preview(instance: Instance, output: OutputFormat) -> None:
             else f"{counted(max(newest - cursor, 0), 'announcement')} not planned yet; what was announced before the first channel is not sent."
         )
         note(state)
+        _note_idle(instance)
+
+
+def _note_idle(instance: Instance) -> None:
+    """Say which channels no alert names: who configured one waits for messages that never come."""
+    from knickpoint.instance.notifications import idle_channels
+
+    if names := idle_channels(instance):
+        listed = ", ".join(f'"{name}"' for name in names)
+        note(f"No alert sends to {', '.join(names)}: add notify = [{listed}] to an alert, such as [alerts.everything].")
 
 
 def _unfinished(instance: Instance) -> list[Row]:
