@@ -60,6 +60,9 @@ _UNDO: Final = "ROLLBACK TO SAVEPOINT within"
 Statement = Select[Any] | Insert | Update | Delete
 
 
+_WITH_MOMENTS: Final = (13,)
+"""The first version of PostgreSQL that names snapshots so."""
+
 _MOMENT: Final = "SELECT CASE WHEN NOT pg_is_in_recovery() THEN concat_ws(' ', pg_postmaster_start_time(), pg_current_snapshot()) END"
 
 
@@ -225,11 +228,11 @@ class Database:
     def moment(self, connection: Connection) -> str | None:
         """Name what a connection that reads one snapshot sees: what has equal names is equal data.
 
-        PostgreSQL tells which transactions a snapshot sees. A server counts them from its own start in the name, as one that
-        was promoted may count on otherwise. None where that cannot be told: a standby does not know all transactions that
-        are under way, SQLite none.
+        PostgreSQL tells, from version 13 on, which transactions a snapshot sees. A server counts them from its own start in
+        the name, as one that was promoted may count on otherwise. None where that cannot be told: a standby does not know all
+        transactions that are under way, SQLite none.
         """
-        if self.embedded:
+        if self.embedded or (connection.dialect.server_version_info or ()) < _WITH_MOMENTS:
             return None
         name = connection.exec_driver_sql(_MOMENT).scalar_one()
         return None if name is None else str(name)
