@@ -39,6 +39,12 @@ describe("a change in words", () => {
     expect(change(1, 1192.72)).toBe("1,194× the time");
   });
 
+  test("says noisier where the noise changed", () => {
+    const noise = { kind: "noise", trace: { dimension: "time" } };
+    expect(changeText({ ...noise, size: 0.7, relative_size: 0.7 })).toBe("70 % noisier");
+    expect(changeText({ ...noise, size: -0.4, relative_size: -0.4 })).toBe("40 % less noisy");
+  });
+
   test("has words for no change", () => {
     expect(change(0, 0)).toBe("no change");
   });

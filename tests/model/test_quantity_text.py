@@ -50,6 +50,8 @@ def test_two_levels_have_one_scale_and_digits_that_tell_them_apart() -> None:
 def test_a_change_has_the_words_of_what_was_measured() -> None:
     assert change_text(1.0, 0.12, "ms") == "12 % slower"
     assert change_text(-1.0, 0.12, "B") == "12 % smaller"
+    assert change_text(1.0, 0.7, "ms", noise=True) == "70 % noisier"
+    assert change_text(-1.0, -0.4, "ms", noise=True) == "40 % less noisy"
     assert change_text(1.0, 4.0, "ms") == "5× the time"
     assert change_text(1.0, float("inf"), "errors") == "higher, from 0"
 

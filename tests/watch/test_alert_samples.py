@@ -16,6 +16,7 @@ from knickpoint.model.alert import Alert
 from knickpoint.model.errors import ConfigError
 from knickpoint.model.report import Result, ResultTable, RunReport
 from knickpoint.store import RunWrite
+from knickpoint.watch.alert_config.alert_health import health_of_alerts
 from knickpoint.watch.alert_validation import check_alert
 from knickpoint.watch.backtest.history import read_history
 from knickpoint.watch.backtest.replay import replay
@@ -170,6 +171,14 @@ def test_an_alert_for_a_percentile_judges_no_commit_with_too_few_samples(world: 
     explained = explain_trace(world.store, world.trace(NAME), [P99]).alerts[0]
     assert explained.detection is not None
     assert explained.detection.facts["commits with too few samples for p99"] == 60
+
+
+@pytest.mark.parametrize(("count", "problems"), [(60, 1), (120, 0)])
+def test_an_alert_whose_traces_have_too_few_samples_is_named(world: World, count: int, problems: int) -> None:
+    _measure(world, _latencies(commits=20, count=count))  # the line goes on without results of this trace
+    (health,) = health_of_alerts(world.store, [P99])
+    assert len(health.problems) == problems
+    assert all("p99 needs 100 samples of a run, and there are at most 60" in each for each in health.problems)
 
 
 def test_a_summary_that_any_number_of_samples_has_takes_points_as_samples(world: World) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from tests.watch.conftest import World
 
 from knickpoint.access.local_user import local_caller
@@ -13,6 +14,8 @@ from knickpoint.server.answers.changes import read_changes
 from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.watch.explanation import explain_trace
 from knickpoint.watch.finding_notes import finding_note, summary_note
+from knickpoint.watch.lines import Lines
+from knickpoint.watch.trend import read_trend
 
 NOISE = Alert("noise", parameters={"noise": True})
 QUIET = Alert("quiet")
@@ -46,6 +49,23 @@ def test_the_page_of_a_trace_says_where_the_values_lay_and_lie(world: World) -> 
     answer = read_changes(VisibleRepositories(world.store, local_caller()), world.trace(name), "")
     (noisy,) = [change.id for change in answer.changes if change.kind is FindingKind.NOISE]
     assert "a second mode at 107.9 ms with" in answer.notes[noisy]
+
+
+def test_the_plot_of_a_noisier_trace_has_its_levels_where_the_values_lie(world: World) -> None:
+    name = _two_modes(world)
+    (trace,) = world.store.traces.get([world.trace(name)])
+    (point,) = [each for each in world.points(name) if each.kind is FindingKind.NOISE]
+    lines = Lines(world.store, world.repository)
+    focus = read_trend(world.store, lines, trace, lines.default, focus=point).focus
+    assert focus is not None
+    assert focus.before.value == pytest.approx(100, abs=1)
+    assert focus.noise == (point.numbers.before_level, point.numbers.after_level)
+
+
+def test_a_message_says_noisier(world: World) -> None:
+    name = _two_modes(world)
+    facts = RepositoryFacts(world.store, world.repository).traces(world.points(name), "", [NOISE])
+    assert facts[0].change.endswith("× the noise")
 
 
 def test_a_step_has_no_note(world: World) -> None:

@@ -31,11 +31,13 @@ export function impliesDirection(dimension: string): boolean {
 /** From this relative size on, "5× the time" reads better than "400 % slower". */
 const RATIO_FROM = 3;
 
-type Change = Pick<Finding, "relative_size" | "size"> & { trace: Pick<Trace, "dimension"> };
+const NOISE_WORDS = { rise: "noisier", fall: "less noisy", noun: "noise" };
 
-/** "12 % slower", or "5× the time" for a large change. */
+type Change = Pick<Finding, "relative_size" | "size"> & { trace: Pick<Trace, "dimension">; kind?: string };
+
+/** "12 % slower", or "5× the time" for a large change; "70 % noisier" for one of the noise. */
 export function changeText(finding: Change): string {
-  const words = movementWords(finding.trace.dimension);
+  const words = finding.kind === "noise" ? NOISE_WORDS : movementWords(finding.trace.dimension);
   if (finding.size === 0) return "no change";
   const word = finding.size > 0 ? words.rise : words.fall;
   if (finding.relative_size === null) return `${word}, from 0`;

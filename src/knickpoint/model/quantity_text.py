@@ -75,6 +75,9 @@ class MovementWords:
         return self.rise in {"slower", "faster"}
 
 
+_NOISE_WORDS: Final = MovementWords("noisier", "less noisy", "noise")
+
+
 def scale_for(magnitude: float, unit: str) -> Scale:
     """Return the scale in which a value of this magnitude reads best: 143,000 ns as 143 µs."""
     size = abs(magnitude)
@@ -217,9 +220,12 @@ def movement_words(unit: str) -> MovementWords:
     return MovementWords("higher", "lower", "value")
 
 
-def change_text(size: float, relative_size: float, unit: str) -> str:
-    """Return "12 % slower", or "5× the time" for a large change; ``size`` has the sign of the movement."""
-    words = movement_words(unit)
+def change_text(size: float, relative_size: float, unit: str, *, noise: bool = False) -> str:
+    """Return "12 % slower", or "5× the time" for a large change; ``size`` has the sign of the movement.
+
+    Of a change of the ``noise`` it is "70 % noisier": its levels are standard deviations.
+    """
+    words = _NOISE_WORDS if noise else movement_words(unit)
     if not size:
         return "no change"
     word = words.rise if size > 0 else words.fall

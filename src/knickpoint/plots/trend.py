@@ -75,6 +75,7 @@ class FocusedChange:
     """The change that a plot is about.
 
     The commits after ``previous`` up to and including ``position`` may have made it. ``before`` and ``after`` are its levels.
+    ``noise`` has the standard deviations before and after where it is a change of the noise.
     """
 
     previous: int
@@ -83,6 +84,7 @@ class FocusedChange:
     after: Level
     relative_size: float
     direction: Direction
+    noise: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,8 +201,8 @@ class _Plot:
         focus = self.trend.focus
         if focus is None:
             return ""
-        before, after = focus.before.value, focus.after.value
-        change = change_text(after - before, focus.relative_size, self.trend.unit)
+        before, after = focus.noise or (focus.before.value, focus.after.value)
+        change = change_text(after - before, focus.relative_size, self.trend.unit, noise=focus.noise is not None)
         return plain_line(f"{levels_text(before, after, self.trend.unit)}, {change}", _LONGEST_TEXT)
 
     def _heading(self) -> Iterator[Shape]:

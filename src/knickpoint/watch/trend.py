@@ -17,6 +17,7 @@ from knickpoint.model.params import decode_key
 from knickpoint.model.quantity_text import trace_name
 from knickpoint.model.query import Query, parse_query
 from knickpoint.model.regression import ChangePoint, Condition
+from knickpoint.model.settlement import FindingKind
 from knickpoint.plots import ChangeMark, FocusedChange, Level, TicketMark, Trend
 from knickpoint.store import Store
 from knickpoint.watch.lines import Lines
@@ -99,13 +100,17 @@ def _focused(point: ChangePoint, line: Line, positions: NDArray[np.int64]) -> Fo
     last = int(positions[-1]) if len(positions) else position
     begin = line.positions.get(numbers.before.first, previous)
     end = line.positions.get(numbers.after.last, last)
+    levels = numbers.before_level, numbers.after_level
+    noisy = point.kind is FindingKind.NOISE
+    before, after = (numbers.before.median, numbers.after.median) if noisy else levels
     return FocusedChange(
         previous=previous,
         position=position,
-        before=Level(min(begin, previous), previous, numbers.before_level),
-        after=Level(position, max(end, position), numbers.after_level),
+        before=Level(min(begin, previous), previous, before),
+        after=Level(position, max(end, position), after),
         relative_size=numbers.relative_size,
         direction=point.direction,
+        noise=levels if noisy else None,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from knickpoint.model.errors import HistoryError
 from knickpoint.model.params import decode_key
 from knickpoint.model.quantity_text import change_text, trace_name, value_text
+from knickpoint.model.settlement import FindingKind
 from knickpoint.plots import Drawing, Theme, draw_badge, draw_trend
 from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.watch.lines import Lines
@@ -56,5 +57,7 @@ def draw_badge_of(visible: VisibleRepositories, key: int, *, line_name: str) -> 
     focus = focus_at(store.findings.change_points(key), line, None)
     if focus is None:
         return draw_badge(name, value)
-    change = change_text(focus.numbers.size, focus.numbers.relative_size, trace.unit)
+    change = change_text(
+        focus.numbers.size, focus.numbers.relative_size, trace.unit, noise=focus.kind is FindingKind.NOISE
+    )
     return draw_badge(name, value, change, focus.direction)

@@ -17,6 +17,7 @@ from knickpoint.model.errors import QueryError
 from knickpoint.model.params import decode_key
 from knickpoint.model.quantity_text import change_text, trace_name
 from knickpoint.model.query import parse_query
+from knickpoint.model.settlement import FindingKind
 from knickpoint.plots.reduction import thin
 from knickpoint.server.schemas.values import (
     GrafanaAnnotation,
@@ -185,7 +186,9 @@ def annotate(visible: VisibleRepositories, line: Line, request: GrafanaAnnotatio
         slot, lead = regression.suspect_range.slot, regression.members[0]
         if slot not in shown or regression.suspect_range.line != line.name:
             continue
-        moved = change_text(lead.numbers.size, lead.numbers.relative_size, lead.unit)
+        moved = change_text(
+            lead.numbers.size, lead.numbers.relative_size, lead.unit, noise=lead.kind is FindingKind.NOISE
+        )
         annotations.append(
             GrafanaAnnotation(
                 time=round(times[slot] * 1000),

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+
 from knickpoint.detect.samples import short_text
 from knickpoint.model.alert import Alert
 from knickpoint.model.commit import Repository
@@ -41,7 +43,7 @@ _ENOUGH: Final = 10
 
 _SAMPLED_TRACES: Final = 16
 _SAMPLED_COMMITS: Final = 32
-"""Traces, and newest commits, whose samples say whether there are enough for a percentile."""
+"""Traces, and their newest measured commits, whose samples say whether there are enough for a percentile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +190,8 @@ def _too_few_samples(store: Store, alert: Alert, repositories: Sequence[Reposito
         if alert.repository not in {"", repository.name} or not ids.size:
             continue
         line = Lines(store, repository).line(alert.line)
-        found = store.samples.read(line, ids, first=max(0, len(line.slots) - _SAMPLED_COMMITS))
+        measured = np.flatnonzero((~np.isnan(store.frames.values(line, ids.tolist()))).any(axis=0))
+        found = store.samples.read(line, ids, first=int(measured[-_SAMPLED_COMMITS:].min(initial=len(line.slots))))
         most = max(most, 1, int(found.sizes.max(initial=0)))
         if most >= summary.fewest:
             return
