@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
@@ -20,6 +20,7 @@ from knickpoint.detect.patterns.modes.changes import (
     relocate,
     without_modes,
 )
+from knickpoint.detect.patterns.modes.rare_levels import RareLevel, error_of_size, find_rare_levels
 from knickpoint.detect.patterns.modes.regimes import Regime, divide_visits
 from knickpoint.detect.patterns.modes.visits import Visits, find_visits, sort_again
 from knickpoint.detect.patterns.pattern import Pattern, Subject
@@ -182,6 +183,11 @@ def _findings(subject: Subject, breaks: Sequence[int], modes: _Modes) -> tuple[S
             )
             checks = _checks(modes, change, after)
             found[after.first] = _Description(after.evidence, _kind(change), checks, error_of_shares=unsure)
+    # Levels that single values visit, which are no modes of any regime.
+    for rare in _rare_levels(subject.series.values, modes):
+        error = error_of_size(rare, float(np.median(subject.series.values)))
+        checks = (*_checks_of_rare(rare), *_numbers(modes))
+        add(rare.place, _Description(-math.log(rare.chance), FindingKind.MODE, checks, error_of_shares=error))
     # Steps of the search between two levels, or within one.
     for place, step in zip(breaks, subject.steps, strict=True):
         if not _flips_at(place, modes.regimes):
@@ -192,6 +198,13 @@ def _findings(subject: Subject, breaks: Sequence[int], modes: _Modes) -> tuple[S
         if _flips_at(place, modes.regimes) and min(step.before.count, step.after.count) >= _LASTING:
             add(place, _Description(step.score, step.kind, (*step.evidence, *_numbers(modes))))
     return _built(subject, flat, found)
+
+
+def _rare_levels(values: Floats, modes: _Modes) -> Iterator[RareLevel]:
+    """Yield the new levels that single values visit where the series flips."""
+    for regime in modes.regimes:
+        if regime.flips:
+            yield from find_rare_levels(values, modes.visits, regime)
 
 
 def _built(subject: Subject, flat: Floats, found: dict[int, _Description]) -> tuple[Step, ...]:
@@ -252,6 +265,16 @@ def _numbers(modes: _Modes) -> tuple[Check, ...]:
         Check("returns to a level that was left", float(visits.returns)),
         Check("mean visit to a level, in values", float(visits.lengths.mean())),
         Check("nearest levels apart, in noise within a level", nearest),
+    )
+
+
+def _checks_of_rare(rare: RareLevel) -> tuple[Check, ...]:
+    """Return what speaks for a new level that single values visit."""
+    return (
+        Check("new level", rare.level),
+        Check("visits to the new level", float(rare.visits)),
+        Check("share of the values at the new level", rare.share),
+        Check("chance that its visits begin as late", rare.chance),
     )
 
 
