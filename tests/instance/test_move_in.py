@@ -162,6 +162,20 @@ def test_a_published_history_of_an_action_comes_from_the_page_that_shows_it(tmp_
     assert not (tmp_path / "nothing").exists()
 
 
+def test_an_empty_history_is_called_empty_and_not_known(tmp_path: Path) -> None:
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    (pages / "data.js").write_text('window.BENCHMARK_DATA = {"entries": {}}', encoding="utf-8")
+    assert "No point came in: the history is empty." in move_in(str(pages), tmp_path / "instance").lines()
+
+
+def test_what_was_not_taken_is_a_sentence_with_one_full_stop(project: Path, tmp_path: Path) -> None:
+    (project / ".asv" / "results" / "box" / "0badc0de-env.json").write_text('{"version": 2,', encoding="utf-8")
+    left = [line for line in move_in(str(project), tmp_path / "instance").lines() if line.startswith("Not taken")]
+    assert any("0badc0de-env.json" in line for line in left)
+    assert all(line.endswith(".") and not line.endswith("..") for line in left)
+
+
 def test_where_there_is_no_history_nothing_is_made(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match=r"no history of asv or github-action-benchmark is here.*knick import"):

@@ -78,12 +78,14 @@ class MoveInSummary:
             lines.append(
                 f"{counted(self.points, 'point')} came in; {counted(self.findings, 'change')} found in the history."
             )
+        elif self.incomplete or not self.traces:
+            lines.append("No point came in." if self.incomplete else "No point came in: the history is empty.")
         else:
-            lines.append("Nothing is new: all of it is in already." if not self.incomplete else "No point came in.")
+            lines.append("Nothing is new: all of it is in already.")
         if self.failed:
             lines.append(f"{counted(self.failed, 'result')} had no value: the benchmark failed or was skipped.")
-        lines += [f"Not taken: {line}." for line in self.left]
-        return lines + [f"{line}." for line in self.remarks]
+        lines += [f"Not taken: {line.removesuffix('.')}." for line in self.left]
+        return lines + [f"{line.removesuffix('.')}." for line in self.remarks]
 
 
 def move_in(source: str, directory: Path, *, with_git: bool = True, progress: Progress | None = None) -> MoveInSummary:
