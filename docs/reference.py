@@ -57,6 +57,7 @@ _AREAS: Final = {
     "032": "What detection promises",
     "033": "Samples, shapes and references as evidence",
     "034": "Faults, versions and growth",
+    "035": "Noisy new samples",
     "036": "Time of runs and messages",
     "037": "Explore, and what browsers load",
     "038": "Compared files, clusters, graphs and groups of many traces",

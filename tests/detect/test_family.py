@@ -264,3 +264,29 @@ def test_the_spread_of_samples_shows_what_they_share() -> None:
     past = list(rng.standard_normal((60, 40)))
     assert side_correlation(past, list(rng.standard_normal((60, 3))), 3) < 0.3
     assert side_correlation(past, list(0.3 * rng.standard_normal((60, 3))), 3) > 0.7
+
+
+def test_the_interval_of_samples_that_scatter_more_than_the_history_holds_the_change() -> None:
+    held = []
+    for seed in range(6):
+        histories, _ = suite(seed)
+        rng = np.random.default_rng(100 + seed)
+        noisy = (1 + 0.2 * rng.standard_normal((COUNT, 3))) * np.geomspace(1, 1000, COUNT)[:, None]
+        found = judge_family(histories, list(noisy), better=Better.LOWER)
+        pairs = zip(found.judgements, found.margins, strict=True)
+        held += [abs(row.level / row.centre - 1) <= margin / row.centre for row, margin in pairs]
+        assert any("times as far as the history" in row.reason for row in found.judgements)
+    assert np.mean(held) > 0.9
+
+
+def test_samples_as_quiet_as_the_history_are_not_called_noisy() -> None:
+    for seed in range(6):
+        histories, samples = suite(seed)
+        found = judge_family(histories, list(samples), better=Better.LOWER)
+        assert sum("the new samples scatter" in row.reason for row in found.judgements) <= 2
+
+
+def test_a_value_of_any_size_is_judged_without_a_warning() -> None:
+    histories, samples = suite(1, samples=1)
+    samples[7] = 1e300
+    assert judge_family(histories, list(samples), better=Better.LOWER).judgements[7].verdict is Verdict.REGRESSED

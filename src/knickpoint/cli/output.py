@@ -63,13 +63,17 @@ class Column:
     detail: bool = False
 
 
+_ENORMOUS: Final = 1e6
+"""A ratio from which on digits say nothing."""
+
+
 def percent(value: float | None) -> str:
     """Render a ratio for people: ``+12.3 %``, ``+1,234.5 %``."""
     if value is None or math.isnan(value):
         return "–"
     if math.isinf(value):
         return "+∞ %" if value > 0 else "−∞ %"
-    return f"{value * 100:+,.1f} %"
+    return f"{value * 100:{'+,.1f' if abs(value) < _ENORMOUS else '+.3g'}} %"
 
 
 def format_option(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -15,6 +15,8 @@ __all__ = ["LONGEST_REASON", "answer", "change", "counts", "found_from", "headli
 LONGEST_REASON = 300
 """Characters of a reason from outside, such as the output of a failed benchmark."""
 
+_ENORMOUS_PERCENT = 1e8
+"""Percent from which on digits say nothing."""
 _LONGEST_NAME = 120
 
 _ORDER = (
@@ -111,7 +113,8 @@ def found_from(row: GateRow) -> str:
 
 
 def _signed(share: float) -> str:
-    return f"{share * 100:+.1f}".replace("-", "−")
+    percent = share * 100
+    return f"{percent:{'+.1f' if abs(percent) < _ENORMOUS_PERCENT else '+.3g'}}".replace("-", "−")
 
 
 def _visible(report: GateReport) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from knickpoint.detect.family.levels import ESTABLISHED, find_levels
-from knickpoint.detect.family.limits import UPWARDS, Limits, t_quantile
+from knickpoint.detect.family.limits import POWER_SCORES, UPWARDS, Limits, t_quantile
 from knickpoint.detect.family.serial import normal_score
 from knickpoint.detect.family.short_history import FEWEST, judge_enormous, judge_short, relative_size
 from knickpoint.detect.measured_series import check_frame, check_series, safe_unit
@@ -26,6 +26,10 @@ __all__ = ["FamilyJudgement", "judge_family"]
 NEWEST: Final = 200
 """Commits of the history that count."""
 
+_RARE_SCORE: Final = 3.09
+"""Normal score of 99.9 %: new samples that scatter more are noisier than the history."""
+_OF_A_MEDIAN: Final = math.sqrt(math.pi / 2)
+"""Standard error of the median over that of the mean, for normal noise."""
 _INTERVAL_SCORE: Final = 1.96
 """Normal score of 97.5 %: both sides of the 95 % interval around a change."""
 
@@ -111,6 +115,7 @@ def judge_family(
     for place, (row, unit) in enumerate(zip(judged, units, strict=True)):
         found, margin = _judge(family, place, minimum_effect, largest_effect)
         found = _in_unit(found, float(unit), frame[row])
+        found = _with_scatter(found, family.samples[place], float(family.scales.variance[place]))
         judgements[row], margins[row] = (
             judge_enormous(found, frame[row], new[row], directions[row]),
             margin * float(unit),
@@ -129,7 +134,11 @@ def _judge(family: Limits, place: int, minimum_effect: float, largest_effect: fl
     worse, better = family.limit(place, 0), family.limit(place, 0 if math.isnan(sign) else 1)
     limit = worse if for_worse else better
     least = minimum_effect * abs(centre)
-    detectable = worse.detectable + max(least - worse.reach, 0.0)
+    scatter, error = _own_scatter(samples, float(family.scales.variance[place])), worse.error
+    power = (
+        t_quantile(POWER_SCORES[worse.depth], freedom) * scatter / (math.sqrt(samples.size) if worse.depth == 1 else 1)
+    )
+    detectable = max(worse.detectable, worse.reach + power) + max(least - worse.reach, 0.0)
     # A change lies beyond the bar, and is large enough to matter.
     agreed = limit.agreed((samples - centre) * math.copysign(1.0, size))
     beyond, matters = agreed > limit.reach, abs(size) >= least and size != 0
@@ -163,7 +172,34 @@ def _judge(family: Limits, place: int, minimum_effect: float, largest_effect: fl
         p_value=limit.bar.family_rate(score) if limit.bar and size and agreed > 0 else 1.0,
         evidence=checks,
     )
-    return found, t_quantile(_INTERVAL_SCORE, freedom) * worse.error
+    margin = t_quantile(_INTERVAL_SCORE, freedom) * error
+    if scatter:
+        own = _OF_A_MEDIAN * scatter / math.sqrt(samples.size)
+        margin = math.hypot(margin, t_quantile(_INTERVAL_SCORE, samples.size - 1) * own)
+    return found, margin
+
+
+def _own_scatter(samples: Array, variance: float) -> float:
+    """Return the standard deviation of new samples where the noise of the history does not explain it, else 0.
+
+    Normal samples with the ``variance`` of the history scatter as much in one case of a thousand (chi squared, by Wilson
+    and Hilferty).
+    """
+    freedom = samples.size - 1
+    if freedom < 1:
+        return 0.0
+    own, part = float(np.var(samples, ddof=1)), 2 / (9 * freedom)
+    most = variance * (1 - part + _RARE_SCORE * math.sqrt(part)) ** 3
+    return math.sqrt(own) if own > most else 0.0
+
+
+def _with_scatter(found: Judgement, samples: Array, variance: float) -> Judgement:
+    """Return an "unchanged" with what it leaves open where the new samples scatter more than the history does."""
+    scatter = _own_scatter(samples, variance)
+    if not scatter or found.verdict is not Verdict.UNCHANGED:
+        return found
+    times = f"{scatter / math.sqrt(variance):.2g} times as far as" if variance > 0 else "unlike"
+    return replace(found, reason=f"{found.reason}; the new samples scatter {times} the history")
 
 
 def _doubt(family: Limits, place: int, level: float, reach: float, *, for_worse: bool) -> str:

@@ -23,7 +23,7 @@ from knickpoint.detect.family.serial import (
 )
 from knickpoint.model.unit import Better
 
-__all__ = ["UPWARDS", "Limit", "Limits", "t_quantile"]
+__all__ = ["POWER_SCORES", "UPWARDS", "Limit", "Limits", "t_quantile"]
 
 DEPTHS: Final[Mapping[int, int]] = {5: 60, 3: 9, 2: 0}
 """Samples of a side that count → values that a history needs for that, to have enough blocks of as many."""
@@ -34,7 +34,7 @@ ORDERS: Final = 6
 REORDERED: Final = 24
 """Values that a history needs for that: the blocks of a shorter one are always the same few values."""
 
-_POWER_SCORES: Final[Mapping[int, float]] = {1: 0.842, 2: 1.250, 3: 1.465, 4: 1.606, 5: 1.112}
+POWER_SCORES: Final[Mapping[int, float]] = {1: 0.842, 2: 1.250, 3: 1.465, 4: 1.606, 5: 1.112}
 """Samples that count → normal score that each of them needs, so that in 80 % of cases as many lie beyond as have to."""
 
 _SHARED_TAIL: Final = 1.5
@@ -160,7 +160,7 @@ class Limits:
         freedom, depth = float(self.scales.freedom[place]), self.depths[place]
         alone, far = self.error(place, 1), self.single(place, side)
         several = self._bars(depth)[side] if depth > 1 else None
-        single = Limit(far, 1, alone, alone, self._bars(1)[side], far + t_quantile(_POWER_SCORES[1], freedom) * alone)
+        single = Limit(far, 1, alone, alone, self._bars(1)[side], far + t_quantile(POWER_SCORES[1], freedom) * alone)
         if several is None:
             return single
         common, error, score = self.resemblance, self.error(place, depth), t_quantile(several.score, freedom)
@@ -172,7 +172,7 @@ class Limits:
         if reach >= far:
             return single
         spread = math.sqrt((1 - common) * error**2 + common * max(alone, error) ** 2)
-        power = (1 - common) * _POWER_SCORES[depth] + common * _POWER_SCORES[1]
+        power = (1 - common) * POWER_SCORES[depth] + common * POWER_SCORES[1]
         unit = reach / score if score > 0 else error
         return Limit(reach, depth, spread, unit, several, reach + t_quantile(power, freedom) * alone)
 

@@ -122,7 +122,8 @@ def side_correlation(histories: Sequence[Array], samples: Sequence[Array], depth
 def normal_score(t: Array, freedom: Array | float) -> Array:
     """Return the normal deviate with the tail probability of Student's ``t``, to 1 % (Wallace 1959)."""
     factor = (8 * freedom + 1) / (8 * freedom + 3)
-    score: Array = np.sign(t) * factor * np.sqrt(freedom * np.log1p(t * t / freedom))
+    with np.errstate(over="ignore"):  # the score of a t that large is infinite
+        score: Array = np.sign(t) * factor * np.sqrt(freedom * np.log1p(t * t / freedom))
     return score
 
 
