@@ -142,3 +142,16 @@ def test_the_editor_offers_the_tags_of_the_repository_to_compare_drifts_with(
         expect(page.get_by_role("alert")).to_contain_text("2026-13-45")
     finally:
         store.releases.replace(repository, {})
+
+
+def test_the_status_page_says_what_slows_a_worker_down(
+    browse: Callable[[str], Page], served: tuple[Instance, str]
+) -> None:
+    workers = served[0].store.workers
+    workers.report("bench/1", started=1e9, slowed="there is no store here")
+    try:
+        row = browse("/status").get_by_role("listitem").filter(has_text="bench/1")
+        expect(row).to_contain_text("working")
+        expect(row).to_contain_text("slowed down: values are sent to those who detect. there is no store here")
+    finally:
+        workers.remove("bench/1")

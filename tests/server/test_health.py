@@ -11,6 +11,7 @@ from tests.server.story import REPOSITORY
 
 from knickpoint.access.local_user import local_caller
 from knickpoint.instance import CONFIG_FILE, Instance, open_instance
+from knickpoint.instance.worker.heartbeat import Heartbeat
 from knickpoint.model.errors import StoreError
 from knickpoint.model.service_part import ServicePart
 from knickpoint.server import create_app
@@ -114,3 +115,29 @@ def test_what_is_to_be_noticed_is_listed(instance: Instance) -> None:
         notices = Client(create_app(opened)).get("/api/v1/notices").json()
     assert {each["canary"] for each in notices if each["kind"] == "canary"} == {"all"}
     assert all(each["text"] and each["trace"] for each in notices)
+
+
+def test_a_worker_that_is_slowed_down_is_shown_and_is_no_trouble(instance: Instance) -> None:
+    clock = iter([0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0])
+    heartbeat = Heartbeat(instance.store, "one", lambda: next(clock))
+    client = Client(create_app(instance))
+
+    def seen() -> tuple[str, str, str, bool]:
+        health = client.get("/api/v1/health").json()
+        (worker,) = client.get("/api/v1/status").json()["workers"]
+        slowed = "knickpoint_workers_slowed 1.0" in client.get("/api/v1/metrics").text
+        return health["status"], worker["state"], worker["slowed"], slowed
+
+    heartbeat.beat({})
+    assert seen() == ("ok", "working", "", False)
+    heartbeat.beat({}, "there is no store here")
+    assert seen() == ("ok", "working", "there is no store here", True)
+    heartbeat.beat({})
+    assert seen() == ("ok", "working", "", False)
+
+
+def test_a_failure_that_is_over_keeps_its_reason_and_slows_nothing_down(instance: Instance) -> None:
+    instance.store.workers.report("one", started=1e9, failures=1, reason="the disk is full")
+    instance.store.workers.report("one", started=1e9)
+    (worker,) = instance.store.workers.all()
+    assert (worker.failures, worker.reason, worker.slowed) == (0, "the disk is full", "")

@@ -34,6 +34,7 @@ class Interrupted:
     happens: Callable[[], object]
     cores: int = 0
     place: Place = Place.HERE
+    unread: str = ""
 
     def connect(self) -> None:
         """Be there."""

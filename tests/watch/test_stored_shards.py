@@ -51,6 +51,7 @@ class Reading:
     place: Place = Place.THIS_MACHINE
     blind: Callable[[int], bool] = lambda _: False
     cores: int = 1
+    unread: str = ""
     sent: list[object] = field(default_factory=list)
 
     def connect(self) -> None:
@@ -246,6 +247,15 @@ def test_a_store_that_is_gone_is_said_to_be_unread(watched: World) -> None:
     found = judge_stored_shard(StoredShard(gone, [QUICK], [line], [], np.arange(1), 1))
     assert isinstance(found, UnreadStore)
     assert "there is no store here" in found.reason
+
+
+def test_who_detects_says_why_the_store_was_not_read_until_it_is_read_again(watched: World) -> None:
+    runner = Reading(place_of(watched), blind=lambda sent: sent == 0)
+    detected(watched, [QUICK], runner)
+    assert "there is no store here" in runner.unread
+    runner.blind = lambda _: False
+    detected(watched, [QUICK], runner)
+    assert runner.unread == ""
 
 
 def test_a_reference_does_not_show_the_address(watched: World) -> None:

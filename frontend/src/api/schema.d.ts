@@ -6838,6 +6838,11 @@ export interface components {
              */
             seen: string;
             /**
+             * Slowed
+             * @description Why it works slower than it could, as where those who detect for it cannot read the store; empty where it does not. That is no trouble: it does all of its work.
+             */
+            slowed: string;
+            /**
              * Started
              * Format: date-time
              */

@@ -95,6 +95,11 @@ class Instance:
         """
         return detection_runner(self.config.work, self.directory)
 
+    @property
+    def unread(self) -> str:
+        """Why values were sent to those who detect, although they might have read the store; "" where none were."""
+        return self.runner.unread if "runner" in self.__dict__ else ""
+
     @cached_property
     def replicas(self) -> Replicas:
         """The servers that may answer reads in place of the primary. They are first asked when somebody reads.

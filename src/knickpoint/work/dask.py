@@ -37,6 +37,7 @@ class Dask:
 
     cores = 1
     place: Final = Place.CLUSTER
+    unread = ""
 
     def __init__(self, address: str, *, encryption: Encryption | None = None) -> None:
         self.address = address

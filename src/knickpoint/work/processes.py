@@ -28,6 +28,7 @@ class Processes:
 
     cores = 1
     place: Final = Place.THIS_MACHINE
+    unread = ""
 
     def __init__(self, workers: int | None = None) -> None:
         if workers is not None and workers < 1:

@@ -27,7 +27,13 @@ class Runner(Protocol):
     them, so that a stream of blocks never has to be in memory as a whole. An error of the function
     reaches the caller as it is. Where work leaves the process, the function is defined at the top level of a module,
     and items and results can be pickled.
+
+    Attributes:
+        unread: why the values of the newest detection had to be sent to its workers, although they might have read them from
+            the store; empty where they read them, or nothing leaves this process. Who detects sets it.
     """
+
+    unread: str
 
     @property
     def cores(self) -> int:
@@ -61,6 +67,7 @@ class Serial:
 
     cores = 0
     place: Final = Place.HERE
+    unread = ""
 
     def connect(self) -> None:
         """Do nothing: this process is there."""

@@ -153,10 +153,11 @@ export function renderWorkers({ workers, devices }: InstanceStatus) {
           ? html`<p>No worker runs: <code>knick worker</code> starts one.</p>`
           : html`<ul>
               ${workers.map(
-                ({ name, state, seen, reason }) =>
+                ({ name, state, seen, reason, slowed }) =>
                   html`<li>
                     <strong class=${state === "working" ? "" : "bad"}>${state}</strong>: <bdi>${name}</bdi>
                     <span class="faint">seen ${timestamp(seen)}</span> ${state === "failing" ? reason : nothing}
+                    ${slowed ? html`<strong class="bad">slowed down</strong>: values are sent to those who detect. ${slowed}` : nothing}
                   </li>`,
               )}
             </ul>`

@@ -138,7 +138,12 @@ def _workers(instance: Instance) -> Iterator[Row]:
             yield _row(about, f"has not been seen since {seen}", "Start it again, if it should be working.")
         else:
             parts = f", as {joined_parts(worker.parts)}" if worker.parts else ""
-            yield _row(about, f"is at work since {worker.started:%Y-%m-%d %H:%M} UTC{parts}")
+            slowed = (
+                f", slowed down as those who detect for it are sent the values: {worker.slowed}"
+                if worker.slowed
+                else ""
+            )
+            yield _row(about, f"is at work since {worker.started:%Y-%m-%d %H:%M} UTC{parts}{slowed}")
 
 
 def _notices(instance: Instance) -> Iterator[Row]:

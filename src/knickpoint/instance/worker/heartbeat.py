@@ -19,7 +19,7 @@ _EVERY_SECONDS: Final = 30.0
 
 @dataclass
 class Heartbeat:
-    """Writes the state of one worker every 30 seconds, and at once when it begins or ceases to fail."""
+    """Writes the state of one worker every 30 seconds, and at once when it begins or ceases to fail or to be slowed down."""
 
     store: Store
     name: str
@@ -27,16 +27,20 @@ class Heartbeat:
     parts: Collection[ServicePart] = WORKER_PARTS
     _started: float = field(default_factory=time.time)
     _reported_failing: bool = False
+    _reported_slowed: str = ""
     _next: float | None = None
 
-    def beat(self, failures: Mapping[str, Failures]) -> None:
+    def beat(self, failures: Mapping[str, Failures], slowed: str = "") -> None:
         """Write the state of the worker, if that is due; of several failing tasks, the one that fails most.
+
+        ``slowed`` is why it is slower than it could be, "" where it is not.
 
         Raises:
             StoreError: the store cannot be written.
         """
         failing = bool(failures)
-        if self._next is not None and self.clock() < self._next and failing == self._reported_failing:
+        same = failing == self._reported_failing and slowed == self._reported_slowed
+        if self._next is not None and self.clock() < self._next and same:
             return
         count, reason = 0, ""
         if failures:
@@ -47,10 +51,11 @@ class Heartbeat:
             started=self._started,
             failures=count,
             reason=reason,
+            slowed=slowed if slowed or self._reported_slowed else None,
             parts=self.parts,
             machine=this_machine(),
         )
-        self._reported_failing = failing
+        self._reported_failing, self._reported_slowed = failing, slowed
         self._next = self.clock() + _EVERY_SECONDS
 
     def end(self) -> None:

@@ -331,7 +331,8 @@ class Worker:
     def _beat(self) -> bool:
         beside = (self._sending, self._gating, self._bisecting)
         failures = dict(self._tasks.failures) | dict(self._nats_failures)
-        self._heartbeat.beat(failures | {name: f for each in beside for name, f in each.failures.items()})
+        failures |= {name: f for each in beside for name, f in each.failures.items()}
+        self._heartbeat.beat(failures, self.instance.unread)
         return False
 
     def _end_heartbeat(self) -> bool:

@@ -78,6 +78,7 @@ def list_workers(instance: Instance, visible: VisibleRepositories, now: datetime
             state=_state(worker, now),
             parts=[part for part in ServicePart if part in worker.parts],
             reason=worker.reason if visible.is_everything or not worker.reason else _HIDDEN_REASON,
+            slowed=worker.slowed if visible.is_everything or not worker.slowed else _HIDDEN_REASON,
         )
         for worker in instance.store.workers.all()
     ]

@@ -159,6 +159,12 @@ def _worker_gauges(instance: Instance, visible: VisibleRepositories) -> Iterator
     states = Counter(each.state for each in workers)
     yield _gauge("workers", "Workers by state.", ["state"], [([state], states[state]) for state in get_args(State)])
     yield _gauge(
+        "workers_slowed",
+        "Workers that are slower than they could be, as those who detect for them cannot read the store.",
+        [],
+        [([], sum(bool(each.slowed) for each in workers))],
+    )
+    yield _gauge(
         "worker_failures",
         "Consecutive failures of the worker that has most of them.",
         [],

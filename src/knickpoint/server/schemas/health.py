@@ -46,6 +46,10 @@ class WorkerAnswer(Answer):
     seen: datetime = Field(description="Time of its last heartbeat.")
     failures: int = Field(description="Number of consecutive failures; 0 when all is well.")
     reason: str = Field(description="Reason of the last failure; kept when all is well again.")
+    slowed: str = Field(
+        description="Why it works slower than it could, as where those who detect for it cannot read the store; empty where "
+        "it does not. That is no trouble: it does all of its work."
+    )
     state: Literal["working", "failing", "lost"]
     parts: list[ServicePart] = Field(description="The parts that it runs; empty for one of an older version.")
 

@@ -21,6 +21,7 @@ _KEPT_SECONDS: Final = 86_400.0
 """How long a worker that no longer reports is remembered."""
 
 _LONGEST_REASON: Final = 2000
+_NO_FAILURE: Final = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,8 @@ class WorkerState:
     """The state of one worker.
 
     ``failures`` counts the rounds in a row that failed, 0 when the last one did not. ``reason`` is the message of
-    the last failure, and ``failed`` its time, None where there was none. ``parts`` are the parts that it runs, and
+    the last failure, and ``failed`` its time, None where there was none. ``slowed`` is why it works slower than it could,
+    "" where it does not. ``parts`` are the parts that it runs, and
     ``machine`` is where.
     """
 
@@ -38,6 +40,7 @@ class WorkerState:
     failures: int = 0
     failed: datetime | None = None
     reason: str = ""
+    slowed: str = ""
     parts: frozenset[ServicePart] = frozenset()
     machine: str = ""
 
@@ -55,20 +58,24 @@ class WorkerTable:
         started: float,
         failures: int = 0,
         reason: str = "",
+        slowed: str | None = None,
         parts: Collection[ServicePart] = WORKER_PARTS,
         machine: str = "",
     ) -> None:
         """Record that the worker ``name`` is at work, with ``failures`` in a row; ``reason`` is the last one's message.
 
-        ``started`` is in seconds since 1970. Without failures, the message of the last one is kept. Workers that
-        have not reported for a day are forgotten.
+        ``started`` is in seconds since 1970. Without failures, the message of the last one is kept, unless ``slowed`` says why
+        the worker is slower than it could be; "" says that it no longer is. Workers that have not reported for a day are
+        forgotten.
         """
         now = time.time()
         changing: dict[str, object] = {"seen": now, "failures": failures}
         if failures:
             changing |= {"failed": now, "reason": reason[:_LONGEST_REASON]}
+        elif slowed is not None:
+            changing |= {"failed": _NO_FAILURE, "reason": slowed[:_LONGEST_REASON]}
         running = {"parts": joined_parts(parts), "machine": machine}
-        row = {"name": name, "started": started, "failed": 0.0, "reason": "", **running, **changing}
+        row = {"name": name, "started": started, "failed": _NO_FAILURE, "reason": "", **running, **changing}
         with self._database.transaction(alone=False) as connection:
             insert = self._database.insert(table).values(row)
             connection.execute(insert.on_conflict_do_update(index_elements=["name"], set_=changing))
@@ -94,7 +101,8 @@ class WorkerTable:
                 seen=moment(row.seen),
                 failures=row.failures,
                 failed=moment(row.failed) if row.failed else None,
-                reason=row.reason,
+                reason=row.reason if row.failed else "",
+                slowed="" if row.failed else row.reason,
                 parts=frozenset(map(ServicePart, filter(None, row.parts.split(",")))),
                 machine=row.machine,
             )

@@ -21,7 +21,8 @@ worker = Table(
     Column("machine", exact_text, nullable=False, server_default=""),
     PrimaryKeyConstraint("name"),
 )
-"""``failures`` counts the rounds in a row that failed; ``reason`` is the message of the last one, at ``failed``.
+"""``failures`` counts the rounds in a row that failed; ``reason`` is the message of the last one, at ``failed``. Where
+``failed`` is 0, ``reason`` is why the worker is slower than it could be.
 
 ``parts`` are names of parts, separated by commas; ``machine`` is that of :func:`knickpoint.instance.machine.this_machine`.
 """

@@ -31,6 +31,7 @@ class PrefixRunner:
 
     cores = 0
     place: Final = Place.HERE
+    unread = ""
 
     def __init__(self, remembered: int) -> None:
         self._rounds: deque[dict[bytes, list[Step]]] = deque([{}], maxlen=remembered)

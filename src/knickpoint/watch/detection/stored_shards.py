@@ -75,6 +75,7 @@ def store_reference(store: Store, runner: Runner) -> StoreReference | None:
                 return refer_to_server(store)
     except StoreError as error:  # some servers tell nobody which cluster they are
         _LOG.warning("values are sent to the workers, as the store cannot be named to them: %s", error)
+        runner.unread = str(error)
         return None
 
 

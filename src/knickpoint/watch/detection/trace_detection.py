@@ -115,8 +115,11 @@ def _detect_together(
             for ids in groups
         )
         judged = runner.map(judge_stored_group, shards)
+        runner.unread = ""
     for ids in groups:
         found = next(judged) if reference is not None else None
+        if isinstance(found, UnreadStore):
+            runner.unread = found.reason
         if not isinstance(found, JudgedRows):
             found = context.judged_group(detect_group(store, context.alert, context.line, ids))
         yield from found.detections()
@@ -167,11 +170,13 @@ def _detect_stored(
                     drifts_since=context.reference,
                 )
 
+    runner.unread = ""
     for judged in runner.map(judge_stored_shard, shards()):
         ids = under_way.popleft()
         if isinstance(judged, UnreadStore):
             if not unread:
                 _LOG.warning("values are sent to the workers, as one cannot read the store: %s", judged.reason)
+                runner.unread = judged.reason
             unread.append(ids)
         else:
             yield from judged.detections()
