@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { Regression, Finding, RegressionList, Triage } from "../src/api/client";
 import {
+  grownRegressions,
   patchFindings,
   patchList,
   insertInOrder,
@@ -58,7 +59,7 @@ test("an answer changes the regressions that it is about and the counts, and not
   expect(now.groups[0]).toBe(TWO);
 });
 
-test("findings that were loaded stay where the regression still begins with the same ones", () => {
+test("findings that were loaded stay behind the first ones that the server sends", () => {
   const loaded = regression(1, [11, 12, 13], 8000);
   const fresh = regression(1, [11, 12], 7999);
   expect(ids(patchList(list([loaded]), answer({ groups: [fresh] }), "unprocessed", []).groups)).toEqual([
@@ -66,8 +67,15 @@ test("findings that were loaded stay where the regression still begins with the 
   ]);
   const other = regression(1, [10, 11], 8001);
   expect(ids(patchList(list([loaded]), answer({ groups: [other] }), "unprocessed", []).groups)).toEqual([
-    [1, 8001, [10, 11]],
+    [1, 8001, [10, 11, 12, 13]],
   ]);
+});
+
+test("a regression that grew is read again where more of it was loaded than the server sent", () => {
+  const loaded = regression(1, [11, 12, 13], 8000);
+  expect(grownRegressions([loaded, TWO], [regression(1, [10, 11], 8001), TWO])).toEqual([[1, 1]]);
+  expect(grownRegressions([loaded], [regression(1, [11, 12], 7999), regression(3, [31])])).toEqual([]);
+  expect(grownRegressions([TWO], [regression(2, [21, 22])])).toEqual([]);
 });
 
 test("a regression that returns is where it was", () => {

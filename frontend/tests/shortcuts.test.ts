@@ -1,5 +1,6 @@
 // @vitest-environment happy-dom
 import { expect, test } from "vitest";
+import { noteOverlay } from "../src/state/overlays";
 import { findShortcut, keyLabel, type ShortcutGroup } from "../src/state/shortcuts";
 
 const GROUPS: ShortcutGroup[] = [
@@ -44,6 +45,7 @@ test.each([
   panel.className = kind;
   const event = press("j", element("p"));
   document.body.append(panel);
+  noteOverlay(panel);
   expect(findShortcut(event, GROUPS)).toBeUndefined();
   panel.remove();
   expect(findShortcut(event, GROUPS)?.description).toBe("go");

@@ -7,6 +7,7 @@ import { PageElement } from "../page-element";
 import { dialogError } from "../templates/access";
 import { heldLine } from "../templates/finding";
 import { countText } from "../text/numbers";
+import { showDialog } from "../state/overlays";
 
 export interface DecisionQuestion {
   kind: "note" | "ticket" | "assignee";
@@ -67,7 +68,7 @@ export class DecisionDialog extends PageElement {
   }
 
   private show(): Promise<DecisionReply | undefined> {
-    this.dialog?.showModal();
+    showDialog(this.dialog);
     return new Promise((reply) => (this.onReply = reply));
   }
 

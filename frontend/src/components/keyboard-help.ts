@@ -4,6 +4,7 @@ import { html } from "lit";
 import { customElement, query } from "lit/decorators.js";
 import { activeShortcuts, keyLabel, type Shortcut } from "../state/shortcuts";
 import { PageElement } from "../page-element";
+import { showDialog } from "../state/overlays";
 
 @customElement("kp-keyboard-help")
 export class KeyboardHelp extends PageElement {
@@ -11,7 +12,7 @@ export class KeyboardHelp extends PageElement {
 
   show(): void {
     this.requestUpdate();
-    void this.updateComplete.then(() => this.dialog?.showModal());
+    void this.updateComplete.then(() => showDialog(this.dialog));
   }
 
   override render() {

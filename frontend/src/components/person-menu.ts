@@ -11,6 +11,7 @@ import { tokensRoute } from "../routes/tokens";
 import { isAllowedEverywhere, isAllowedSomewhere, signInUrl } from "../state/access";
 import { signOutForm } from "../templates/access";
 import { callerSource, callerTitle, grantTexts, NO_SIGN_IN } from "../text/callers";
+import { noteOverlay } from "../state/overlays";
 
 @customElement("kp-person-menu")
 export class PersonMenu extends PageElement {
@@ -84,7 +85,9 @@ export class PersonMenu extends PageElement {
 
 /** Keys are for the panel while it is open: Escape closes it, and does nothing else. */
 function onToggle(event: ToggleEvent): void {
-  (event.currentTarget as HTMLElement).classList.toggle("open", event.newState === "open");
+  const panel = event.currentTarget as HTMLElement;
+  noteOverlay(panel);
+  panel.classList.toggle("open", event.newState === "open");
 }
 
 function closeAfterLink(event: MouseEvent): void {

@@ -11,6 +11,7 @@ import { keepViews, loadViews, LONGEST_NAME, viewsProblem, withView, type SavedV
 import { Submission } from "../state/submission";
 import { showToast } from "../state/toasts";
 import { dialogError } from "../templates/access";
+import { noteOverlay } from "../state/overlays";
 
 @customElement("kp-views-menu")
 export class ViewsMenu extends PageElement {
@@ -50,6 +51,7 @@ export class ViewsMenu extends PageElement {
 
   private readonly onToggle = (event: ToggleEvent): void => {
     const isOpen = event.newState === "open";
+    if (this.panel) noteOverlay(this.panel);
     this.panel?.classList.toggle("open", isOpen);
     if (isOpen) void this.load();
   };

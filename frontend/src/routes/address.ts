@@ -9,8 +9,37 @@ export const PUBLISHED: string | undefined =
 /** Whether another website shows the page in a frame: without a header, and without what changes anything. */
 export const EMBEDDED = typeof location !== "undefined" && new URLSearchParams(location.search).has("embed");
 
+/** The URL that is shown, and that the browser is told next. */
+let untold: string | undefined;
+let timer = 0;
+let told = -Infinity;
+
+/** Browsers refuse more than 200 changes of the address in half a minute, and take long for each on a large page. */
+const REST_MS = 160;
+
+/** Let a URL take the place of the one that is shown. */
+export function replaceUrl(url: string): void {
+  untold = url;
+  if (timer === 0) timer = window.setTimeout(tellUrl, Math.max(0, told + REST_MS - performance.now()));
+}
+
+/** Tell the browser now which URL is shown. */
+export function tellUrl(): void {
+  if (untold !== undefined) history.replaceState(null, "", addressOf(untold));
+  forgetUrl();
+  told = performance.now();
+}
+
+/** The browser itself has gone to another URL. */
+export function forgetUrl(): void {
+  window.clearTimeout(timer);
+  timer = 0;
+  untold = undefined;
+}
+
 /** The URL of the page that is shown, as a server has it. */
 export function currentUrl(): URL {
+  if (untold !== undefined) return new URL(untold, location.origin);
   if (PUBLISHED !== undefined) return fragmentUrl(location.hash);
   const url = new URL(location.href);
   if (EMBEDDED) url.searchParams.delete("embed");

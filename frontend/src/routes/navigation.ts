@@ -1,6 +1,6 @@
 /** Change the route of the page without loading it again. */
 
-import { addressOf, currentUrl, EMBEDDED, linkedUrl, PUBLISHED } from "./address";
+import { addressOf, currentUrl, EMBEDDED, linkedUrl, PUBLISHED, replaceUrl, tellUrl } from "./address";
 import { parseRoute, routeUrl, type Route } from "./routes";
 
 /** Whether the back button stops at the route before (`push`) or skips it (`replace`). */
@@ -11,8 +11,11 @@ export function navigate(route: Route, mode: HistoryMode = "push"): void {
   const url = routeUrl(route);
   const shown = currentUrl();
   if (url === shown.pathname + shown.search) return;
-  if (mode === "push") history.pushState(null, "", addressOf(url));
-  else history.replaceState(null, "", addressOf(url));
+  if (mode === "replace") replaceUrl(url);
+  else {
+    tellUrl();
+    history.pushState(null, "", addressOf(url));
+  }
   window.dispatchEvent(new Event("kp-route"));
 }
 

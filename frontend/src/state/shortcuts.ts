@@ -1,5 +1,7 @@
 /** Keyboard shortcuts: each view registers its keys with what they do, and the keyboard help reads the same list. */
 
+import { hasOpenOverlay } from "./overlays";
+
 export interface Shortcut {
   /** Values of `KeyboardEvent.key`; each of them runs the shortcut. */
   keys: readonly string[];
@@ -46,7 +48,7 @@ export function findShortcut(event: KeyboardEvent, groups: readonly ShortcutGrou
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return undefined;
   if (isTextField(event.target) && !isCheckbox(event.target)) return undefined;
   if (isActivation(event.target, event.key)) return undefined;
-  if (document.querySelector("dialog[open], [popover].open")) return undefined;
+  if (hasOpenOverlay()) return undefined;
   return groups.flatMap((group) => group.shortcuts).find((shortcut) => shortcut.keys.includes(event.key));
 }
 

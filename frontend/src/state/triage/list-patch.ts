@@ -58,15 +58,23 @@ export function insertInOrder(
 }
 
 /**
- * A regression as the server has it now, with the findings that were loaded before.
+ * A regression as the server has it now, with the findings that were loaded before: the server sends the first ones only.
  *
- * The server sends the first findings only. If they are still the first ones, those that were loaded after them are
- * valid too; otherwise the page loads them again.
+ * Findings that came back may be among those that the server did not send: a list that has more than its first findings
+ * of a regression that grew is read again.
  */
 function keepLoadedFindings(before: Regression, now: Regression): Regression {
-  const sameBeginning = now.members.every((finding, index) => finding.id === before.members[index]?.id);
-  if (!sameBeginning) return now;
-  return { ...now, members: [...now.members, ...before.members.slice(now.members.length)] };
+  const first = new Set(now.members.map(({ id }) => id));
+  return { ...now, members: [...now.members, ...before.members.filter(({ id }) => !first.has(id))] };
+}
+
+/** The ids of regressions that have more findings now, and how many, where more were loaded than the server sent. */
+export function grownRegressions(before: readonly Regression[], now: readonly Regression[]): [number, number][] {
+  const known = new Map(before.map((regression) => [regression.id, regression]));
+  return now.flatMap(({ id, members, traces }) => {
+    const old = known.get(id);
+    return old && traces > old.traces && old.members.length > members.length ? [[id, traces - old.traces]] : [];
+  });
 }
 
 /** The list after a decision. `order` has the ids as they were listed before it, for regressions that return. */

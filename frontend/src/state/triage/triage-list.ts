@@ -19,7 +19,14 @@ import { parseTriageFilter } from "../../text/triage-filter";
 import { memoizeLast } from "../memoize";
 import { Resource } from "../resource";
 import { recordDecision, type DecisionInput, type DecisionResult } from "./decisions";
-import { patchFindings, patchList, reuseFinding, reuseUnchanged, withoutFindings } from "./list-patch";
+import {
+  grownRegressions,
+  patchFindings,
+  patchList,
+  reuseFinding,
+  reuseUnchanged,
+  withoutFindings,
+} from "./list-patch";
 import { regressionRowId } from "./rows";
 import type { Selection } from "./selection";
 
@@ -77,6 +84,8 @@ export class TriageList {
   /** The requests for more findings, by id of the regression. */
   readonly findingsRequests = new Map<number, FindingsRequest>();
   private findingsAbort = new AbortController();
+  /** Regressions of which findings came back that are not loaded, and how many. */
+  private readonly stale = new Map<number, number>();
   /** Findings whose decision is on its way to the server: no longer on the page, but still in the answer. */
   private leaving: readonly Selection[] = [];
   private readonly withoutLeaving = memoizeLast(
@@ -144,31 +153,37 @@ export class TriageList {
     const filter = listFilter(route);
     const answer = await api.regressions({ ...filter, sort, page, size, members: FIRST_FINDINGS }, signal);
     const known = listsTheSame([route], this.answer.answeredArgs ?? [route]) ? (this.known?.groups ?? []) : [];
-    const groups = reuseUnchanged(answer.groups, known);
+    const stale = new Map(this.stale);
+    const whole = known.filter(({ id }) => !stale.has(id));
+    const groups = reuseUnchanged(answer.groups, whole);
     const before = new Map(known.map((regression) => [regression.id, regression]));
-    return {
-      ...answer,
-      groups: await Promise.all(groups.map((each) => this.withAsMany(each, before.get(each.id), filter, signal))),
-    };
+    const filled = groups.map((each) => {
+      const old = before.get(each.id);
+      const wanted = (old?.members.length ?? 0) + (stale.get(each.id) ?? 0);
+      return this.withAsMany(each, old, { filter, wanted }, signal);
+    });
+    const loaded = { ...answer, groups: await Promise.all(filled) };
+    for (const id of stale.keys()) this.stale.delete(id);
+    return loaded;
   }
 
   /**
-   * A regression that somebody changed, with as many findings as were loaded of it before.
+   * A regression that somebody changed, with as many findings as are wanted: those that were loaded of it before.
    *
    * Without them, its rows would go from under the eyes of whoever reads them, and the keyboard with them.
    */
   private async withAsMany(
     now: Regression,
     before: Regression | undefined,
-    filter: ListFilter,
+    { filter, wanted }: { filter: ListFilter; wanted: number },
     signal: AbortSignal,
   ): Promise<Regression> {
     if (!before || before === now || !this.route().open.includes(regressionRowId(now))) return now;
+    const most = Math.min(wanted, now.traces);
     const known = new Map(before.members.map((finding) => [finding.id, finding]));
     const members: Finding[] = [];
-    const wanted = Math.min(before.members.length, now.traces);
-    for (let isWhole = false; !isWhole && members.length < wanted;) {
-      const size = Math.min(MOST_FINDINGS, wanted - members.length);
+    for (let isWhole = false; !isWhole && members.length < most;) {
+      const size = Math.min(MOST_FINDINGS, most - members.length);
       const page = await api.findings(now.id, members.at(-1)?.id, size, filter, signal);
       members.push(...page.members.map((finding) => reuseFinding(finding, known.get(finding.id))));
       isWhole = page.after === null;
@@ -207,7 +222,8 @@ export class TriageList {
     this.answer.update({ ...patched, pages: Math.max(1, Math.ceil(patched.groups_total / size)) });
     // Fill up a page that is half empty; a list that is loading may be from before the decision.
     const halfEmpty = 2 * patched.groups.length < Math.min(size, patched.groups_total);
-    if (this.loading || halfEmpty) this.reload();
+    for (const [id, by] of grownRegressions(known.groups, answer.groups)) this.stale.set(id, by);
+    if (this.loading || halfEmpty || this.stale.size > 0) this.reload();
   }
 
   /** Load the findings that follow the loaded ones of a regression. */

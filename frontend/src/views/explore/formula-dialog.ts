@@ -11,6 +11,7 @@ import {
   TRANSFORMATIONS,
   type FormulaChoice,
 } from "../../text/formula-parts";
+import { showDialog } from "../../state/overlays";
 
 const INITIAL: FormulaChoice = {
   query: "",
@@ -40,7 +41,7 @@ export class FormulaDialog extends PageElement {
     const by = params.includes(this.choice.by) ? this.choice.by : "";
     this.choice = { ...this.choice, query: traces, by };
     this.params = params;
-    void this.updateComplete.then(() => this.dialog?.showModal());
+    void this.updateComplete.then(() => showDialog(this.dialog));
   }
 
   override render() {

@@ -33,6 +33,7 @@ import { exploreShortcuts, type KeyboardActions } from "./shortcuts";
 import { renderQueryDialog } from "./query-dialog";
 import { renderToolbar } from "./toolbar";
 import { renderTraceList } from "./trace-list";
+import { showDialog } from "../../state/overlays";
 
 const QUERY_DELAY_MS = 250;
 
@@ -271,7 +272,7 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
 
   openQueryDialog(): void {
     this.isQuerying = true;
-    void this.updateComplete.then(() => this.querySelector<HTMLDialogElement>(".query-dialog")?.showModal());
+    void this.updateComplete.then(() => showDialog(this.querySelector<HTMLDialogElement>(".query-dialog")));
   }
 
   expandFacet(facet: string): void {

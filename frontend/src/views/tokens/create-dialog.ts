@@ -9,6 +9,7 @@ import { Submission } from "../../state/submission";
 import { expiryTime, LIFETIMES } from "../../state/tokens";
 import { dialogError } from "../../templates/access";
 import { PERMISSION_TEXTS, PERMISSIONS } from "../../text/callers";
+import { showDialog } from "../../state/overlays";
 
 const DEFAULT_SCOPE: Permission = "upload";
 const DEFAULT_DAYS = 365;
@@ -42,7 +43,7 @@ export class CreateTokenDialog extends PageElement {
     this.isOpen = true;
     await this.updateComplete;
     this.form?.reset();
-    this.dialog?.showModal();
+    showDialog(this.dialog);
     return new Promise((closed) => (this.onClosed = closed));
   }
 

@@ -6,6 +6,7 @@ import { api, type Token } from "../../api/client";
 import { PageElement } from "../../page-element";
 import { Submission } from "../../state/submission";
 import { dialogError } from "../../templates/access";
+import { showDialog } from "../../state/overlays";
 
 @customElement("kp-revoke-token")
 export class RevokeTokenDialog extends PageElement {
@@ -23,7 +24,7 @@ export class RevokeTokenDialog extends PageElement {
     this.revoked = undefined;
     this.submission.show(undefined);
     await this.updateComplete;
-    this.dialog?.showModal();
+    showDialog(this.dialog);
     return new Promise((closed) => (this.onClosed = closed));
   }
 

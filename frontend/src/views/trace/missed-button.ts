@@ -8,6 +8,7 @@ import { Submission } from "../../state/submission";
 import { showToast } from "../../state/toasts";
 import { dialogError } from "../../templates/access";
 import { grouped } from "../../text/numbers";
+import { showDialog } from "../../state/overlays";
 
 /** Let the page load the marks again. */
 function announceMissed(): void {
@@ -39,7 +40,7 @@ export class MissedButton extends PageElement {
   private open(): void {
     this.submission.show(undefined);
     this.form?.reset();
-    this.dialog?.showModal();
+    showDialog(this.dialog);
   }
 
   override render() {

@@ -83,13 +83,14 @@ function renderRegression(context: TriageContext, row: RegressionRow, current: b
   const { commit } = regression;
   const lead = regression.members.find((finding) => finding.id === regression.lead) ?? regression.members[0];
   if (!lead) {
-    return html`<tr class="regression-row" data-row=${row.id} tabindex=${current ? 0 : -1}>
+    return html`<tr class="regression-row" id="row-${row.id}" data-row=${row.id} tabindex=${current ? 0 : -1}>
       <td colspan="9">${loadingNotice(`Loading the traces of ${commit.short}`)}</td>
     </tr>`;
   }
   const findings = countText(regression.traces, "finding");
   return html`<tr
       class="regression-row"
+      id="row-${row.id}"
       data-row=${row.id}
       data-hash=${commit.hash}
       tabindex=${current ? 0 : -1}
@@ -211,6 +212,7 @@ function renderFinding(context: TriageContext, row: FindingRow, current: boolean
   const { finding, regression } = row;
   return html`<tr
       class="finding-row"
+      id="row-${row.id}"
       data-row=${row.id}
       tabindex=${current ? 0 : -1}
       aria-current=${current ? "true" : "false"}

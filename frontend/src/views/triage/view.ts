@@ -214,7 +214,7 @@ export class TriageView extends PageElement implements KeyboardActions, Deciding
   }
 
   focusRow(id: string): void {
-    const row = this.querySelector<HTMLElement>(`tr[data-row="${id}"]`);
+    const row = document.getElementById(`row-${id}`); // by its id: a selector would search all rows
     row?.focus({ preventScroll: true });
     row?.scrollIntoView({ block: "nearest" });
   }
