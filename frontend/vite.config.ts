@@ -60,8 +60,10 @@ export default defineConfig({
               test: /(src\/(api|components|routes|state|templates|text)|directives)\//,
               minShareCount: 2,
             },
-            { name: "operation", test: /src\/views\/(alerts|audit|missing|quality|settings|status|tokens)\// },
-            { name: "reports", test: /src\/views\/(benchmark|clusters|commit|compare)\// },
+            {
+              name: "pages",
+              test: /src\/views\/(alerts|audit|benchmark|clusters|commit|compare|missing|quality|settings|status|tokens)\//,
+            },
           ],
         },
       },
