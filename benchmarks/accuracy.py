@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accuracy_drift import drift_rows
-from accuracy_noise import INDEPENDENT, Known, bump, flip, noise, step
+from accuracy_noise import INDEPENDENT, Known, bump, flip, noise, rare, step
 from accuracy_rates import elsewhere_rows, length_rows
 from accuracy_samples import sample_rows
 from accuracy_score import (
@@ -175,6 +175,10 @@ def flipping(detect: Detector) -> list[Row]:
         found = _located_share(detect, shifted, 5)
         measure = f"flips between {title}, all shift by {100 * shift:g} %: found within 5"
         rows.append(Row(measure, "%", found, None, "", Reach.AT_LEAST, 90.0))
+    for share in (0.1, 0.2):
+        visited = [rare(two, 115.0, share, seed) for seed in range(PEER_SERIES)]
+        measure = f"flips between two levels, {100 * share:g} % visit a new one: found within 25"
+        rows.append(Row(measure, "%", _located_share(detect, visited, 25)))
     return rows
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FAMILIES", "INDEPENDENT", "Known", "autocorrelated", "bump", "flip", "noise", "step"]
+__all__ = ["FAMILIES", "INDEPENDENT", "Known", "autocorrelated", "bump", "flip", "noise", "rare", "step"]
 
 Array = NDArray[np.float64]
 
@@ -130,4 +130,13 @@ def flip(
     if not shift:
         return Known(values, ())
     values[n // 2 :] *= 1 + shift
+    return Known(values, (n // 2,))
+
+
+def rare(levels: tuple[float, ...], new: float, share: float, seed: int, n: int = 300) -> Known:
+    """Return a series that flips as :func:`flip`, and whose values visit the level ``new`` at random in its second half."""
+    values = flip(levels, seed, n).values.copy()
+    rng = _rng("rare", levels, new, share, n, seed)
+    visits = (np.arange(n) >= n // 2) & (rng.random(n) < share)
+    values[visits] = new * (1 + 0.005 * rng.standard_normal(int(visits.sum())))
     return Known(values, (n // 2,))

@@ -106,6 +106,21 @@ def test_the_editor_of_alerts_shows_what_an_alert_would_find_and_writes_configur
     expect(page.get_by_role("alert")).to_contain_text("guess")
 
 
+def test_the_editor_writes_the_number_of_the_samples_that_an_alert_judges(
+    browse: Callable[[str], Page], expected_errors: list[str]
+) -> None:
+    expected_errors.append("400")  # the two ways to judge samples at once
+    page = browse("/alerts")
+    page.get_by_role("link", name="New alert").click()
+    page.get_by_label("Name", exact=True).fill("tail")
+    page.get_by_label("Number of the samples").fill("p99")
+    written = tomllib.loads(page.locator(".alert-editor pre").inner_text())
+    assert written["alerts"]["tail"] == {"summary": "p99"}
+    page.get_by_label("Judge all samples of a commit").check()
+    page.get_by_role("button", name="Dry run").click()
+    expect(page.get_by_role("alert")).to_contain_text("Remove one of them")
+
+
 def test_a_trace_leads_to_all_traces_of_its_benchmark(browse: Callable[[str], Page]) -> None:
     page = browse("/trace/0")
     page.get_by_role("link", name="All of this benchmark").click()

@@ -58,8 +58,8 @@ export class AlertEditor extends PageElement {
 
   /** Settings that have no field: the alert keeps them. */
   private get unseen(): AlertSettings {
-    const { line, minimum_change, summary, settle_share, settle_least, settle_most } = this.alert ?? DEFAULTS;
-    return { line, minimum_change, summary, settle_share, settle_least, settle_most };
+    const { line, minimum_change, settle_share, settle_least, settle_most } = this.alert ?? DEFAULTS;
+    return { line, minimum_change, settle_share, settle_least, settle_most };
   }
 
   private read(): { name: string; settings: AlertSettings } {
@@ -86,6 +86,7 @@ export class AlertEditor extends PageElement {
       notify: parseTexts(text("notify")),
       every_minutes: Number(text("every_minutes")),
       samples: data.has("samples"),
+      summary: text("summary"),
     } as AlertSettings;
     return { name: this.alert?.name ?? text("name"), settings: settingsOf(values) };
   }
@@ -208,6 +209,7 @@ export class AlertEditor extends PageElement {
         <option value="best">the best level before it</option>
         ${this.releases.value?.map(({ name, repository }) => html`<option value=${name}>${repository}</option>`)}
       </datalist>
+      ${input("summary", "Number of the samples, such as p99", alert?.summary ?? "")}
       ${input("minimum_traces", "Least number of traces", alert?.minimum_traces ?? 1, { type: "number", min: "1" })}
       ${input("window", "Newest commits that it looks at; 0 for all", alert?.window ?? 0, number)}
       ${input("every_minutes", "Minutes between runs; 0 when results arrive", alert?.every_minutes ?? 0, { ...number, step: "any" })}
