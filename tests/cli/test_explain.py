@@ -28,6 +28,19 @@ def test_five_sentences_explain_a_finding(knick: Knick) -> None:
     assert otherwise.startswith("Values near 58.84 µs again would mark it as recovered")
 
 
+def test_a_change_that_recovered_is_said_to_have_recovered(knick: Knick, instance: Path) -> None:
+    noise = np.random.default_rng(1).normal(0.0, 0.05, 40)
+    values = np.repeat([10.0, 12.0, 10.0], [14, 13, 13]) + noise
+    rows = [
+        f"{place + 1:040x},2026-01-{1 + place // 2:02}T{place % 2:02}:00:00Z,parse,ms,{value:.4f}"
+        for place, value in enumerate(values)
+    ]
+    (instance / "history.csv").write_text("\n".join(["commit,time,benchmark,unit,value", *rows, ""]), encoding="utf-8")
+    assert (knick("import", "history.csv").code, knick("run").code) == (0, 0)
+    *_, otherwise = sentences(knick("explain", "P1").output)
+    assert otherwise.startswith("It has recovered: values are near 10")
+
+
 @pytest.mark.usefixtures("judged")
 def test_a_rejected_place_is_explained_by_the_check_that_it_failed(knick: Knick) -> None:
     found = sentences(knick("explain", "benchmark=parse_csv", "--at", "2228a6b49f").output)

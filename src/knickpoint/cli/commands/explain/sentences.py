@@ -23,6 +23,7 @@ from knickpoint.model.quantity_text import (
     trace_name,
     value_text,
 )
+from knickpoint.model.regression import Condition
 from knickpoint.model.settlement import FindingKind
 
 if TYPE_CHECKING:
@@ -200,6 +201,8 @@ def _what_if(explained: AlertExplanation, step: ExplainedStep, before: str) -> s
             f"It is provisional, found with {settlement.found_with} of the {settlement.needed} newest values that settle it:"
             f" values near {before} would take it back."
         )
+    if step.point is not None and step.point.condition is Condition.RECOVERED:
+        return f"It has recovered: values are near {before} again; only other results before or at the change take it back."
     return f"Values near {before} again would mark it as recovered; only other results before or at the change take it back."
 
 
