@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from accuracy_noise import FAMILIES, LEVEL, autocorrelated
 from knickpoint.detect import find_steps_many
 from knickpoint.detect.methods.default.model import FALSE_ALARMS
+from knickpoint.model.normal_noise import MAD
 from table import Reach, Row
 from train_series import quiet_stretches
 
@@ -44,6 +45,10 @@ NOISES: Final[Mapping[str, Callable[[np.random.Generator, int], Array]]] = {
 _NEVER_LEARNT: Final = ("hyper", "msal-dotnet")
 _STRETCHES: Final = 20
 """Quiet stretches of a series, at most."""
+
+_BESIDE: Final = 12
+_FARTHEST: Final = 0.78
+"""Values on either side of a stretch whose median is at its level: at most so many standard deviations off, as for twelve values within it."""
 
 
 def false_alarms(noise: str, length: int) -> float:
@@ -82,8 +87,12 @@ def read_histories(place: Path) -> dict[tuple[str, str], Array]:
 def elsewhere_rows(place: Path | None) -> list[Row]:
     """Measure repositories that took no part in learning; ``place`` is ``data/histories``, None where it is missing."""
     stretches: Mapping[str, list[Array]] = {}
+    surrounded: Mapping[str, list[Array]] = {}
     if place is not None:
-        stretches = _by_repository(quiet_stretches(np.random.default_rng(5), read_histories(place), _STRETCHES))
+        histories = read_histories(place)
+        quiet = quiet_stretches(np.random.default_rng(5), histories, _STRETCHES)
+        stretches = _by_repository(quiet)
+        surrounded = _by_repository([each for each in quiet if _is_surrounded(each[1], histories)])
     counts = {name: _counted(several) for name, several in sorted(stretches.items())}
     rates = {name: 1000 * sum(found) / points for name, (found, points) in counts.items()}
     rows = [Row(f"unchanged series of {name}: false alarms", "/1000", rate) for name, rate in rates.items()]
@@ -92,12 +101,38 @@ def elsewhere_rows(place: Path | None) -> list[Row]:
     mean = 1000 * sum(every) / points if points else None
     alarmed = 100 * float(np.mean([each > 0 for each in every])) if every else None
     worst = max(rates.values(), default=None)
+    rows += [
+        Row(
+            f"{name}, {len(several)} of {len(stretches[name])} stretches that lie within a level: false alarms",
+            "/1000",
+            1000 * sum(found) / points,
+        )
+        for name, several in sorted(surrounded.items())
+        for found, points in [_counted(several)]
+    ]
     return [
         *rows,
         Row("elsewhere: false alarms on unchanged real series", "/1000", mean, None, "", Reach.AT_MOST, 0.4),
         Row("elsewhere: false alarms, worst repository", "/1000", worst, None, "", Reach.AT_MOST, 1.0),
         Row("elsewhere: unchanged series with any alarm", "%", alarmed, None, "", Reach.AT_MOST, 3.0),
     ]
+
+
+def _is_surrounded(stretch: Array, histories: Mapping[tuple[str, str], Array]) -> bool:
+    """Return whether the values right before and after ``stretch``, wherever it was cut from, lie at its level.
+
+    A stretch may begin a few values before a level ends: then a change at its border is none of its noise.
+    """
+    level, deviation = float(np.median(stretch)), MAD * float(np.median(np.abs(stretch - np.median(stretch))))
+    for values in histories.values():
+        if values.size < stretch.size:
+            continue
+        windows = np.lib.stride_tricks.sliding_window_view(values, stretch.size)
+        for first in np.flatnonzero((windows == stretch).all(axis=1)).tolist():
+            sides = values[max(0, first - _BESIDE) : first], values[first + stretch.size :][:_BESIDE]
+            if any(side.size and abs(float(np.median(side)) - level) > _FARTHEST * deviation for side in sides):
+                return False
+    return True
 
 
 def _by_repository(stretches: Sequence[tuple[str, Array]]) -> dict[str, list[Array]]:
