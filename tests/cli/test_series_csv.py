@@ -32,6 +32,39 @@ def test_rows_are_sorted_by_position_as_numbers_not_as_text() -> None:
     assert _values("id,pos,value\na,10,3\na,9,2\na,1,1\n") == {"a": [1, 2, 3]}
 
 
+def test_without_positions_rows_of_one_commit_have_one_in_the_order_in_which_commits_come() -> None:
+    (series,) = read_series("commit,value\nbee,1\nant,3\nbee,2\n,9\n,8\n", "x.csv")
+    assert series.positions == ("0", "0", "1", "2", "3")
+    assert series.values.tolist() == [1, 2, 3, 9, 8]
+
+
+def test_commits_have_the_same_positions_in_all_series() -> None:
+    found = read_series("benchmark,commit,value\nparse,c1,1\nprint,c2,2\nparse,c3,3\nprint,c1,4\n", "x.csv")
+    assert {each.id: (each.positions, each.values.tolist()) for each in found} == {
+        "parse": (("0", "2"), [1, 3]),
+        "print": (("0", "1"), [4, 2]),
+    }
+
+
+def test_positions_count_more_than_commits() -> None:
+    (series,) = read_series("commit,pos,value\nant,1,1\nant,2,2\n", "x.csv")
+    assert series.positions == ("1", "2")
+
+
+@pytest.mark.parametrize("title", ["benchmark", "name", "test_name"])
+def test_benchmarks_are_series_where_no_column_is_called_id(title: str) -> None:
+    assert _values(f"{title},unit,value\nparse,ms,1\nprint,ms,5\nparse,ms,2\n") == {"parse": [1, 2], "print": [5]}
+
+
+def test_a_benchmark_in_two_units_is_two_series() -> None:
+    found = read_series("benchmark,unit,value\nparse,ms,1\nparse,s,7\n", "x.csv")
+    assert [(each.id, each.values.tolist()) for each in found] == [("parse", [1]), ("parse", [7])]
+
+
+def test_an_id_names_a_series_whatever_else_a_column_says() -> None:
+    assert _values("id,benchmark,value\na,parse,1\na,print,2\n") == {"a": [1, 2]}
+
+
 def test_rows_of_one_position_keep_the_order_of_the_file() -> None:
     assert _values("pos,value\n2,30\n1,10\n1,20\n") == {"": [10, 20, 30]}
 

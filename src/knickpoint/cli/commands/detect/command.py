@@ -87,7 +87,8 @@ def command(
     """Find the steps of the series in FILE, or on standard input if it is - or missing.
 
     FILE is CSV: one column of values; id,pos,value; or one column a series with an optional column pos.
-    An empty value is missing. Rows with the same `pos` are samples of one commit, and those with the same `run` are of one run.
+    An empty value is missing. Rows with the same `pos`, or without it the same `commit`, are samples of one commit, and those with the
+    same `run` are of one run. In place of `id` a column may be called `benchmark` or `name`.
     `index` is the first commit of the new level, counted from 0 in the order of `pos`.
     """
     from knickpoint.detect import MethodKind, load_method

@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -20,7 +21,20 @@ __all__ = ["NamedSeries", "is_number", "position_keys", "read_series"]
 
 _VALUE: Final = "value"
 _POSITION: Final = "pos"
-_ID: Final = "id"
+_NAMES: Final = ("id", "benchmark", "benchmark_name", "name", "test", "test_name")
+"""Columns that name series in long rows; the first one counts."""
+_COMMITS: Final = (
+    "commit",
+    "revision",
+    "commit_hash",
+    "git_commit",
+    "git_hash",
+    "hash",
+    "sha",
+    "commit_id",
+    "commit_sha",
+)
+"""Columns that say which rows are of one commit where none gives positions; the first one counts."""
 _RUN: Final = "run"
 _WITHIN: Final = ("repository", "line", "unit")
 """Columns of an export that distinguish series with the same id."""
@@ -44,7 +58,7 @@ class NamedSeries:
     samples: tuple[tuple[NDArray[np.float64], ...], ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Table:
     """The header of a file and its line number, the rows and the line number at which each ends, and the file name."""
 
@@ -53,6 +67,15 @@ class _Table:
     rows: list[list[str]]
     lines: list[int]
     name: str
+
+    @cached_property
+    def commits(self) -> list[int]:
+        """The commit of each row, numbered as they first come; a row without one is by itself. Empty without such a column."""
+        column = next((self.header.index(name) for name in _COMMITS if name in self.header), None)
+        if column is None or _VALUE not in self.header:
+            return []
+        numbers: dict[str | int, int] = {}
+        return [numbers.setdefault(fields[column].strip() or row, len(numbers)) for row, fields in enumerate(self.rows)]
 
     def location(self, row: int) -> str:
         """Return the file and line of a row, for messages."""
@@ -221,9 +244,14 @@ def _numbers(table: _Table, column: int, rows: Sequence[int], *, named: bool = F
 
 
 def _in_order(table: _Table, rows: list[int]) -> tuple[list[int], tuple[str, ...]]:
-    """Return ``rows`` sorted stably by position (numbers, or dates and times in ISO 8601), and their positions."""
+    """Return ``rows`` sorted stably by position (numbers, or dates and times in ISO 8601), and their positions.
+
+    Without a column of positions, commits are in the order in which the file first names them; without either, rows are.
+    """
     if _POSITION not in table.header:
-        return rows, tuple(str(row) for row in range(len(rows)))
+        places = table.commits
+        rows = sorted(rows, key=places.__getitem__) if places else rows
+        return rows, tuple(str(places[row] if places else number) for number, row in enumerate(rows))
     column = table.header.index(_POSITION)
     positions = [table.rows[row][column] for row in rows]
     try:
@@ -246,7 +274,8 @@ def _in_order(table: _Table, rows: list[int]) -> tuple[list[int], tuple[str, ...
 
 def _long(table: _Table) -> list[NamedSeries]:
     header = table.header
-    key_columns = [header.index(name) for name in (_ID, *_WITHIN) if name in header] if _ID in header else []
+    naming = next((name for name in _NAMES if name in header), None)
+    key_columns = [header.index(name) for name in (naming, *_WITHIN) if name in header] if naming else []
     groups: dict[tuple[str, ...], list[int]] = {}
     for row, fields in enumerate(table.rows):
         groups.setdefault(tuple([fields[column] for column in key_columns]), []).append(row)
@@ -271,10 +300,10 @@ def _wide(table: _Table) -> list[NamedSeries]:
 def read_series(text: str, name: str) -> list[NamedSeries]:
     """Return the series in ``text``, in the order in which they first appear.
 
-    The header decides: with a column ``value`` the rows are long (``id`` and ``pos`` are optional; repository,
-    line and unit distinguish series with the same id, as in an export; ``run`` says which rows of one position are of
-    one run; other columns are ignored); without it every
-    column but ``pos`` is a series. One column of numbers needs no header. Rows are sorted stably by ``pos``.
+    The header decides: with a column ``value`` the rows are long (``id``, else ``benchmark`` or ``name``, names the series;
+    repository, line and unit distinguish series with the same name, as in an export; ``pos`` orders the rows, and without
+    it rows of one ``commit`` have one position; ``run`` says which rows of one position are of one run; other columns are
+    ignored); without it every column but ``pos`` is a series. One column of numbers needs no header. Rows are sorted stably by ``pos``.
     ``name`` is the name of the file, for messages.
 
     Raises:
