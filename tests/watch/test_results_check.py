@@ -114,7 +114,7 @@ def test_a_benchmark_measured_in_two_units_is_judged_in_both(world: World) -> No
     ]
     assert [(row.unit, row.judgement.reason.split(":")[0]) for row in check(world, new_run(20.0), base=8).traces] == [
         ("B", "vanished"),
-        ("ms", "the distance from the level is 0, not > 0"),
+        ("ms", "the distance from the level is 0; more than 0 would count"),
     ]
 
 

@@ -275,7 +275,7 @@ def _in_unit(found: Judgement, unit: float, history: Array) -> Judgement:
         checked = replace(first, value=first.value * unit, bound=first.bound * unit)
     reason = found.reason
     if found.verdict is Verdict.UNCHANGED and not first.passed:
-        reason = f"the {checked.name} is {checked.value:.4g}, not > {checked.bound:.4g}"
+        reason = f"the {checked.name} is {checked.value:.4g}; more than {checked.bound:.4g} would count"
     return replace(
         found,
         reason=reason,
