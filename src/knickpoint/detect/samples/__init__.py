@@ -14,10 +14,9 @@ from knickpoint.detect.samples.commit_values import (
     with_sample_facts,
 )
 from knickpoint.detect.samples.sample_sets import RunTable, Samples
-from knickpoint.detect.samples.summaries import MORE_SAMPLES, short_text, summarise, summarise_runs, summary_of
+from knickpoint.detect.samples.summaries import short_text, summarise, summarise_runs, summary_of
 
 __all__ = [
-    "MORE_SAMPLES",
     "CommitValues",
     "RunTable",
     "Samples",

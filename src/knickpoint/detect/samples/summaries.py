@@ -20,9 +20,9 @@ from knickpoint.model.summary import Summary, read_summary
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["MORE_SAMPLES", "short_text", "summarise", "summarise_runs", "summary_of"]
+__all__ = ["short_text", "summarise", "summarise_runs", "summary_of"]
 
-MORE_SAMPLES: Final = "Measure more often in each run, or choose a percentile nearer to the median."
+_MORE_SAMPLES: Final = "Measure more often in each run, or choose a percentile nearer to the median."
 """What to do where a summary needs more samples."""
 
 
@@ -41,7 +41,7 @@ def summarise(samples: Samples, summary: str, values: ArrayLike | None = None) -
     table = check_samples(samples, values)
     found = summarise_runs(table, wanted).values
     if table.sizes.size and np.isnan(found).all():
-        raise SeriesError(short_text(wanted, int(table.sizes.max())), remedy=MORE_SAMPLES)
+        raise SeriesError(short_text(wanted, int(table.sizes.max())), remedy=_MORE_SAMPLES)
     return found
 
 
