@@ -310,20 +310,22 @@ def test_arrow_keys_pass_over_graphs_and_the_button_moves_to_the_chosen_one(brow
 
 def test_one_graph_has_a_scale_of_its_own_and_the_address_keeps_it(browse: Callable[[str], Page]) -> None:
     page = browse(GRAPHS)
-    scales = "() => Array.from(document.querySelectorAll('kp-chart'), ({ scale }) => scale).join()"
+    have = "(wanted) => Array.from(document.querySelectorAll('kp-chart'), ({ scale }) => scale).join() === wanted"
     graph(page, 2).get_by_label("Scale of graph 2").select_option("logarithmic")
-    page.wait_for_function(f"({scales})() === 'auto,log'")
+    page.wait_for_function(have, arg="auto,log")
     page.keyboard.press("y")
-    page.wait_for_function(f"({scales})() === 'zero,log'")
+    page.wait_for_function(have, arg="zero,log")
     page.keyboard.press("Y")
-    page.wait_for_function(f"({scales})() === 'auto,log'")
+    page.wait_for_function(have, arg="auto,log")
+    page.wait_for_url("**y=zero*")
+    page.wait_for_url("**scale=auto*")
     page.reload()
     graph(page, 2)
-    page.wait_for_function(f"({scales})() === 'auto,log'")
+    page.wait_for_function(have, arg="auto,log")
     graph(page, 2).get_by_label("Scale of graph 2").select_option("scale of all graphs")
-    page.wait_for_function(f"({scales})() === 'auto,zero'")
+    page.wait_for_function(have, arg="auto,zero")
     page.get_by_role("button", name="Remove graph 2").click()
-    page.wait_for_function(f"({scales})() === 'zero'")
+    page.wait_for_function(have, arg="zero")
 
 
 def test_each_graph_is_saved_by_itself(browse: Callable[[str], Page]) -> None:

@@ -14,13 +14,15 @@ let untold: string | undefined;
 let timer = 0;
 let told = -Infinity;
 
-/** Browsers refuse more than 200 changes of the address in half a minute, and take long for each on a large page. */
+/** Browsers refuse more than 200 changes of the address in half a minute. */
 const REST_MS = 160;
 
 /** Let a URL take the place of the one that is shown. */
 export function replaceUrl(url: string): void {
   untold = url;
-  if (timer === 0) timer = window.setTimeout(tellUrl, Math.max(0, told + REST_MS - performance.now()));
+  const rest = told + REST_MS - performance.now();
+  if (rest <= 0) tellUrl();
+  else if (timer === 0) timer = window.setTimeout(tellUrl, rest);
 }
 
 /** Tell the browser now which URL is shown. */
