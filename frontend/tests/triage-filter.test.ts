@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { alertRegressionsRoute } from "../src/routes/triage";
 import { parseTriageFilter } from "../src/text/triage-filter";
 
 test("free words stay as they are", () => {
@@ -38,4 +39,15 @@ test.each([
   'Alert:"x',
 ])("%s is a free word", (word) => {
   expect(parseTriageFilter(word)).toEqual({ filter: word });
+});
+
+test.each(["night", "every night", 'the "parser"', "a\\b", '"', "sigma:3 -x"])(
+  "the alert %s is named whatever its name has",
+  (name) => {
+    expect(parseTriageFilter(alertRegressionsRoute(name).filter)).toEqual({ alert: name, filter: "" });
+  },
+);
+
+test("a quote that is not closed yet is left out", () => {
+  expect(parseTriageFilter('alert:"night')).toEqual({ alert: "night", filter: "" });
 });

@@ -54,7 +54,7 @@ export const triageRoute: TriageRoute = {
 
 /** Everything that an alert found, the newest first. */
 export function alertRegressionsRoute(alert: string): TriageRoute {
-  return { ...triageRoute, tab: "all", filter: `alert:"${alert}"`, sort: "-date" };
+  return { ...triageRoute, tab: "all", filter: `alert:"${alert.replaceAll(/["\\]/g, "\\$&")}"`, sort: "-date" };
 }
 
 export const triageFormat: RouteFormat<TriageRoute> = {

@@ -27,15 +27,17 @@ export const FILTER_HINT =
   "Words of the commit, its author or the trace, name=value of a param, and alert: assignee: ticket: since: until: sigma: kind: certainty: condition:";
 
 /**
- * Split a filter into its fields and its free words. A value with spaces is quoted: `assignee:"Ada Lovelace"`.
+ * Split a filter into its fields and its free words. A value with spaces is quoted: `assignee:"Ada Lovelace"`. In quotes, a
+ * backslash stands before a quote or a backslash of the value.
  *
  * A word that names no field, or has a value that the field does not take, is a free word: names of benchmarks have colons.
  */
 export function parseTriageFilter(text: string): FilterFields {
   const fields: Partial<Record<Field, string>> = {};
   const words: string[] = [];
-  for (const [word] of text.matchAll(/[a-z]+:"[^"]*"|\S+/g)) {
-    const [, name = "", value = ""] = /^([a-z]+):"?([^"]+)"?$/.exec(word) ?? [];
+  for (const [word] of text.matchAll(/[a-z]+:"(?:\\.|[^"\\])*"|\S+/g)) {
+    const [, name = "", quoted, plain = ""] = /^([a-z]+):(?:"((?:\\.|[^"\\])+)"|"?([^"]+)"?)$/.exec(word) ?? [];
+    const value = quoted?.replaceAll(/\\(.)/g, "$1") ?? plain;
     if (isField(name) && (FIELDS[name]?.test(value) ?? true)) fields[name] = value;
     else words.push(word);
   }
