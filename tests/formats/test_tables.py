@@ -46,6 +46,31 @@ def test_a_wide_table_gives_a_series_for_every_column_of_numbers() -> None:
     assert {result.params["metric"] for result in second.results} == {"p50_ms", "latency"}
 
 
+@pytest.mark.parametrize(
+    "column",
+    ["StdDev", "std_dev", "Standard deviation [ms]", "time_stddev_ms", "stderr", "ci_low", "Runs", "iterations"],
+)
+def test_what_says_how_exact_a_measurement_is_makes_no_series(column: str) -> None:
+    (result,) = csv(f"commit,benchmark,time_ms,{column}\n{'a' * 40},parse,3.42,0.5\n").runs[0].results
+    assert result.params == {"benchmark": "parse", "metric": "time_ms"}
+
+
+@pytest.mark.parametrize(
+    "column", ["metric:Runs", "iterations_per_s", "runs_total", "error_rate", "variance_of_frames"]
+)
+def test_what_is_named_as_a_metric_is_a_series(column: str) -> None:
+    assert len(csv(f"commit,benchmark,time_ms,{column}\n{'a' * 40},parse,3.42,7\n").runs[0].results) == 2
+
+
+def test_a_deviation_that_is_all_that_is_measured_is_a_series() -> None:
+    assert len(csv(f"commit,benchmark,stddev_ms\n{'a' * 40},parse,3.42\n").runs[0].results) == 1
+
+
+def test_a_deviation_beside_a_value_is_no_param() -> None:
+    (result,) = csv(f"commit,benchmark,value,stddev,iterations\n{'a' * 40},parse,3.42,0.5,100\n").runs[0].results
+    assert result.params == {"benchmark": "parse", "iterations": "100"}
+
+
 def test_a_wide_table_takes_marked_columns_as_params() -> None:
     assert {result.params["size"] for result in made("wide.csv").runs[0].results} == {"64"}
 

@@ -52,6 +52,14 @@ _PREFIXES: Final = ("param", "env", "link", "metric")
 _MISSING: Final = {"", "null", "none", "na", "n/a", "-"}
 _NO_NUMBERS: Final = {"nan", "inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"}
 """How numbers that are none are written; any other text may be a number in a notation that is not read."""
+_SPREAD: Final = re.compile(
+    r"(?:.*[\s._-])?(?:std[\s._-]?dev|stdev|standard[\s._-]deviation|std[\s._-]?err(?:or)?|standard[\s._-]error|variance|rsd"
+    r"|ci[\s._-]?(?:95|99|low(?:er)?|high|upper))(?:[\s._-](?:ns|us|µs|ms|s|sec|seconds))?",
+    re.IGNORECASE,
+)
+"""Names of columns of deviations and bounds. They say how exact a value is, and name no benchmark."""
+_COUNTED: Final = frozenset({"error", "runs", "iterations", "rounds", "repetitions"})
+"""Names of columns that a wide table has beside what is measured. In a long table such a column may be a param."""
 _BRACKETED: Final = re.compile(r"(?P<name>.*\S)\s*[(\[](?P<unit>[^()\[\]]+)[)\]]")
 _BETTERS: Final = {
     "lower": Better.LOWER,
@@ -140,7 +148,7 @@ class _Table:
                 self.facts.append((index, prefix.lower(), rest.strip()))
             elif colon and prefix.lower() == "param":
                 self.params.append((index, rest.strip()))
-            elif index not in taken and name:
+            elif index not in taken and name and not (_is_beside(name) if wide else _SPREAD.fullmatch(name)):
                 self.params.append((index, name))
 
     def text(self, row: Sequence[Cell], role: str) -> str:
@@ -390,7 +398,15 @@ def _wide_columns(
             texts = [text for row in rows if (text := cell_text(row[index])).lower() not in _MISSING]
             if any(number(text) is not None for text in texts) or any(isinstance(row[index], list) for row in rows):
                 wide.append(index)
-    return tuple(wide)
+    # What says how exact a measurement is makes no series, unless nothing else is measured.
+    return tuple([index for index in wide if not _is_beside(header[index])] or wide)
+
+
+def _is_beside(column: str) -> bool:
+    """Return whether a column of a wide table has deviations, bounds or counts of what other columns measure."""
+    name = name_and_unit(column)[0].strip()
+    marked = column.partition(":")[0].lower() == "metric"
+    return not marked and (_SPREAD.fullmatch(name) is not None or name.lower() in _COUNTED)
 
 
 def name_and_unit(column: str) -> tuple[str, str]:
