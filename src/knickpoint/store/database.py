@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -57,6 +57,7 @@ _SAVEPOINT: Final = "SAVEPOINT within"
 _RELEASE: Final = "RELEASE SAVEPOINT within"
 _UNDO: Final = "ROLLBACK TO SAVEPOINT within"
 
+Found = TypeVar("Found")
 Statement = Select[Any] | Insert | Update | Delete
 
 
@@ -217,13 +218,29 @@ class Database:
                     connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
                 self._current.connection = connection
                 self._current.only_reading = True
+                self._current.known = {}
                 try:
                     with self._timed(connection):
                         yield connection
                 finally:
                     self._current.connection = None
                     self._current.only_reading = False
+                    self._current.known = None
                     connection.rollback()
+
+    def read_once(self, question: Hashable, read: Callable[[], Found]) -> Found:
+        """Return what ``read`` reads, once in each snapshot that is only read: an answer asks for the same line many times.
+
+        What is returned is shared, and must not change. Outside of a snapshot, and inside a transaction that may write,
+        it is read each time. An error is not kept.
+        """
+        known: dict[Hashable, Any] | None = getattr(self._current, "known", None)
+        if known is None:
+            return read()
+        if question not in known:
+            known[question] = read()
+        found: Found = known[question]
+        return found
 
     def moment(self, connection: Connection) -> str | None:
         """Name what a connection that reads one snapshot sees: what has equal names is equal data.

@@ -80,10 +80,13 @@ class Commits:
 
     def repositories(self) -> list[Repository]:
         """Return all repositories, by name."""
+        return list(self._database.read_once("repositories", self._read_repositories))
+
+    def _read_repositories(self) -> tuple[Repository, ...]:
         table = tables.repository
         with self._database.reading() as connection:
             rows = connection.execute(select(table.c.id, table.c.name, table.c.location).order_by(table.c.name))
-            return [Repository(row.id, row.name, row.location) for row in rows]
+            return tuple(Repository(row.id, row.name, row.location) for row in rows)
 
     def repository(self, name: str) -> Repository:
         """Return one repository.
@@ -195,6 +198,9 @@ class Commits:
         Raises:
             HistoryError: there is no line of that name; the message lists the known ones.
         """
+        return self._database.read_once(("line", repository, name), lambda: self._read_line(repository, name))
+
+    def _read_line(self, repository: Repository, name: str) -> Line:
         table = tables.line
         with self._database.reading() as connection:
             facts = select(tables.repository.c.default_line, tables.repository.c.next_slot)
