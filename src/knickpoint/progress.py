@@ -1,7 +1,7 @@
-"""Tell whoever waits for long work how far it is.
+"""Report how far long work is.
 
 A report is a context variable, as the budget of a request is (:mod:`knickpoint.budget`): no function between the request and
-the work passes it on. Where nobody waits, telling costs one look-up.
+the work passes it on. Where nobody waits, reporting costs one look-up.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from enum import Enum
 
-__all__ = ["Progress", "Report", "Stage", "reporting", "tell"]
+__all__ = ["Progress", "Report", "Stage", "report_progress", "reporting"]
 
 
 class Stage(Enum):
@@ -34,7 +34,7 @@ class Progress:
 
 
 class Report:
-    """Holds what was told last; None before the first time."""
+    """The last reported progress; None before the first report."""
 
     newest: Progress | None = None
 
@@ -44,7 +44,7 @@ _REPORT: ContextVar[Report | None] = ContextVar("report", default=None)
 
 @contextmanager
 def reporting(report: Report | None = None) -> Iterator[Report]:
-    """Let all work that begins within a ``with`` tell its progress to ``report``, a new one by default."""
+    """Let all work that begins within a ``with`` report its progress to ``report``, a new one by default."""
     report = report or Report()
     token = _REPORT.set(report)
     try:
@@ -53,8 +53,8 @@ def reporting(report: Report | None = None) -> Iterator[Report]:
         _REPORT.reset(token)
 
 
-def tell(stage: Stage, **facts: int) -> None:
-    """Tell that the work is at ``stage``; of the other fields of :class:`Progress`, ``facts`` are new and the rest as before."""
+def report_progress(stage: Stage, **facts: int) -> None:
+    """Report that the work is at ``stage``; of the other fields of :class:`Progress`, ``facts`` are new and the rest as before."""
     report = _REPORT.get()
     if report is not None:
         report.newest = replace(report.newest or Progress(stage), stage=stage, **facts)

@@ -17,6 +17,7 @@ from knickpoint.instance import Config, Instance
 from knickpoint.model.access import Permission
 from knickpoint.model.errors import ConfigError
 from knickpoint.model.service_part import ALL_PARTS, ServicePart
+from knickpoint.server.answer_cache import AnswerCache
 from knickpoint.server.api_page import add_api_page
 from knickpoint.server.api_security import describe_security
 from knickpoint.server.audit_address import AuditAddress
@@ -24,7 +25,6 @@ from knickpoint.server.callers import IDENTIFYING, needed_permission
 from knickpoint.server.dashboard import add_pages
 from knickpoint.server.error_responses import ERRORS, add_error_handlers
 from knickpoint.server.forwarded_headers import ForwardedHeaders
-from knickpoint.server.kept_answers import KeptAnswers
 from knickpoint.server.known_parameters import check_parameters
 from knickpoint.server.link_pages import add_link_pages
 from knickpoint.server.parameter_texts import check_texts, describe_texts
@@ -156,7 +156,7 @@ def create_app(
     app = _build(whole=whole)
     app.state.instance = instance
     app.state.parts = parts
-    app.state.kept_answers = KeptAnswers()
+    app.state.answer_cache = AnswerCache()
     app.state.open_port = open_port
     app.state.ci_job_keys = _ci_job_keys(config)
     app.state.limits = limits = RequestLimits(config.limits, config.server.proxies)

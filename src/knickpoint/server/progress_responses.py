@@ -41,7 +41,7 @@ async def answer_with_progress(request: Request, work: Callable[[], Answer]) -> 
     goes, the work ends at its next check.
 
     Raises:
-        KnickpointError: the work failed before it told anything.
+        KnickpointError: the work failed before it reported anything.
     """
     with reporting() as report:
         task = asyncio.create_task(run_in_threadpool(work))
@@ -78,11 +78,11 @@ class _Lines(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002  # as of any response
         """Send the lines."""
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        told: Progress | None = None
+        sent: Progress | None = None
         try:
             while not self._task.done():
-                if self._report.newest is not told and (told := self._report.newest):
-                    await send({"type": "http.response.body", "body": self._packed(_line(told)), "more_body": True})
+                if self._report.newest is not sent and (sent := self._report.newest):
+                    await send({"type": "http.response.body", "body": self._packed(_line(sent)), "more_body": True})
                 await asyncio.wait({self._task}, timeout=_EVERY_SECONDS)
             await send({"type": "http.response.body", "body": self._packed(self._last_line(), last=True)})
         finally:

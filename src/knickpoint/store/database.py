@@ -61,10 +61,10 @@ Found = TypeVar("Found")
 Statement = Select[Any] | Insert | Update | Delete
 
 
-_WITH_MOMENTS: Final = (13,)
+_WITH_SNAPSHOT_IDS: Final = (13,)
 """The first version of PostgreSQL that names snapshots so."""
 
-_MOMENT: Final = "SELECT CASE WHEN NOT pg_is_in_recovery() THEN concat_ws(' ', pg_postmaster_start_time(), pg_current_snapshot()) END"
+_SNAPSHOT_ID: Final = "SELECT CASE WHEN NOT pg_is_in_recovery() THEN concat_ws(' ', pg_postmaster_start_time(), pg_current_snapshot()) END"
 
 
 class Database:
@@ -242,16 +242,16 @@ class Database:
         found: Found = known[question]
         return found
 
-    def moment(self, connection: Connection) -> str | None:
+    def snapshot_id(self, connection: Connection) -> str | None:
         """Name what a connection that reads one snapshot sees: what has equal names is equal data.
 
         PostgreSQL tells, from version 13 on, which transactions a snapshot sees. A server counts them from its own start in
         the name, as one that was promoted may count on otherwise. None where that cannot be told: a standby does not know all
         transactions that are under way, SQLite none.
         """
-        if self.embedded or (connection.dialect.server_version_info or ()) < _WITH_MOMENTS:
+        if self.embedded or (connection.dialect.server_version_info or ()) < _WITH_SNAPSHOT_IDS:
             return None
-        name = connection.exec_driver_sql(_MOMENT).scalar_one()
+        name = connection.exec_driver_sql(_SNAPSHOT_ID).scalar_one()
         return None if name is None else str(name)
 
     @contextmanager

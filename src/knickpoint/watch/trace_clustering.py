@@ -16,7 +16,7 @@ from knickpoint.model.commit import Line
 from knickpoint.model.errors import InputError
 from knickpoint.model.frame import Frame
 from knickpoint.model.param_breakdown import ParamBreakdown, break_down
-from knickpoint.progress import Stage, tell
+from knickpoint.progress import Stage, report_progress
 from knickpoint.store import Store
 
 __all__ = ["MOST_VALUES", "ClusteredTraces", "Clustering", "ClusteringRules", "cluster_traces"]
@@ -108,7 +108,7 @@ def cluster_traces(
             where="query",
             remedy=f"Select fewer traces or commits, at most {MOST_VALUES:,} values.",
         )
-    tell(Stage.READING)
+    report_progress(Stage.READING)
     frame = store.frames.read(line, ids, first=first, last=last, measured=measured)
     positions = tuple(line.positions[slot] for slot in frame.slots.tolist())
     found = _best_of(frame, rules, starts=max(1, min(_STARTS, MOST_VALUES // max(frame.values.size, 1))))
@@ -124,7 +124,7 @@ def _best_of(frame: Frame, rules: ClusteringRules, *, starts: int) -> list[Clust
     found = []
     for seed in range(starts):
         check_time()  # a person may have cancelled
-        tell(Stage.GROUPING, start=seed + 1, starts=starts, iteration=0)
+        report_progress(Stage.GROUPING, start=seed + 1, starts=starts, iteration=0)
         found.append(find_clusters(frame, None, seed=seed, **rules.parameters))
     return min(found, key=lambda clusters: sum(float(np.square(each.distances).sum()) for each in clusters))
 

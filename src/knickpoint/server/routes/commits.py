@@ -17,7 +17,7 @@ from knickpoint.server.answers.commits import (
 )
 from knickpoint.server.answers.tabular_values import list_times
 from knickpoint.server.routes.binary import BINARY, AsJson, binary
-from knickpoint.server.routes.dependencies import MOST, LineName, RepositoryName, Visible, of_one_moment
+from knickpoint.server.routes.dependencies import MOST, LineName, RepositoryName, Visible, in_one_snapshot
 from knickpoint.server.schemas.commit_reports import CommitReportAnswer
 from knickpoint.server.schemas.commits import (
     CommitAnswer,
@@ -56,7 +56,7 @@ def get_releases(
 
 
 @router.get("/commits")
-@of_one_moment
+@in_one_snapshot
 def get_commits(
     visible: Visible,
     repository: RepositoryName = "",
@@ -81,7 +81,7 @@ def get_times(
 
 
 @router.get("/commits/{revision}")
-@of_one_moment
+@in_one_snapshot
 def get_commit(visible: Visible, revision: str, repository: RepositoryName = "", line: LineName = "") -> CommitAnswer:
     """Find a commit by its hash, a unique prefix of at least 7 characters, or its number."""
     return find_commit(visible.store, visible.line(repository, line), revision)

@@ -9,8 +9,8 @@ from typing import Annotated, Final, ParamSpec, TypeVar
 from fastapi import Depends, Path, Query, Request
 
 from knickpoint.instance import Instance
+from knickpoint.server.answer_cache import AnswerCache
 from knickpoint.server.callers import Reader
-from knickpoint.server.kept_answers import KeptAnswers
 from knickpoint.server.replica_reads import reading_instance
 from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.store import Store
@@ -18,8 +18,8 @@ from knickpoint.store import Store
 __all__ = [
     "MOST",
     "RESULTS_BODY",
+    "Cache",
     "FirstPosition",
-    "Kept",
     "LastPosition",
     "LineName",
     "PrimaryInstance",
@@ -28,7 +28,7 @@ __all__ = [
     "RequestStore",
     "TraceKey",
     "Visible",
-    "of_one_moment",
+    "in_one_snapshot",
 ]
 
 _P = ParamSpec("_P")
@@ -53,10 +53,10 @@ async def _visible(caller: Reader, instance: Annotated[Instance, Depends(_instan
     return VisibleRepositories(instance.store, caller)
 
 
-async def _kept(request: Request) -> KeptAnswers:
-    kept = request.app.state.kept_answers
-    assert isinstance(kept, KeptAnswers)
-    return kept
+async def _cache(request: Request) -> AnswerCache:
+    cache = request.app.state.answer_cache
+    assert isinstance(cache, AnswerCache)
+    return cache
 
 
 MOST: Final = 2**53
@@ -83,11 +83,11 @@ Visible = Annotated[VisibleRepositories, Depends(_visible)]
 """What the caller may read; a route that takes it needs the permission to read."""
 
 
-def of_one_moment(endpoint: Callable[_P, _Found]) -> Callable[_P, _Found]:
-    """Let all that a route reads be of one moment of the store, and in one transaction; for a route that takes ``visible``.
+def in_one_snapshot(endpoint: Callable[_P, _Found]) -> Callable[_P, _Found]:
+    """Read everything for a route in one snapshot of the store; for a route that takes ``visible``.
 
     It holds a connection until the answer is made, so it is not for routes that compute for long, nor for those that ask
-    the catalogue of traces, which reads the newest moment for all of them.
+    the catalogue of traces, which needs the newest data for all of them.
     """
 
     @wraps(endpoint)
@@ -100,8 +100,8 @@ def of_one_moment(endpoint: Callable[_P, _Found]) -> Callable[_P, _Found]:
     return answer
 
 
-Kept = Annotated[KeptAnswers, Depends(_kept)]
-"""The answers of this process that are still true."""
+Cache = Annotated[AnswerCache, Depends(_cache)]
+"""The cache of answers of this process."""
 
 RepositoryName = Annotated[str, Query(description="Name of the repository; optional where there is only one.")]
 LineName = Annotated[str, Query(description="Name of the line. Default: the default line.")]

@@ -9,7 +9,7 @@ from pydantic import AwareDatetime
 
 from knickpoint.server.answers.overview import read_open_work, read_overview
 from knickpoint.server.answers.trends import TrendRange, read_trends
-from knickpoint.server.routes.dependencies import Kept, LineName, RepositoryName, RequestInstance, Visible
+from knickpoint.server.routes.dependencies import Cache, LineName, RepositoryName, RequestInstance, Visible
 from knickpoint.server.schemas.overview import OpenWorkAnswer, OverviewAnswer
 from knickpoint.server.schemas.trends import TrendsAnswer
 
@@ -22,7 +22,7 @@ router = APIRouter(tags=["overview"])
 def get_overview(
     visible: Visible,
     instance: RequestInstance,
-    kept: Kept,
+    cache: Cache,
     *,
     since: Annotated[AwareDatetime, Query(description="Count what was announced from this time on.")],
     repository: Annotated[str, Query(description="Name of the repository; all of them without it.")] = "",
@@ -30,7 +30,7 @@ def get_overview(
     """Return what was announced since a time, what waits for people, what fails, and the largest open regressions."""
     with visible.store.database.reading():
         question = ("open work", repository, visible.extent)
-        known = kept.get(visible.store, question, lambda: read_open_work(visible, repository))
+        known = cache.get(visible.store, question, lambda: read_open_work(visible, repository))
         return read_overview(instance, visible, since, repository, OpenWorkAnswer.model_validate_json(known.json))
 
 

@@ -26,11 +26,11 @@ from knickpoint.server.answers.triage import decide, list_decisions, merge, spli
 from knickpoint.server.callers import Editor
 from knickpoint.server.routes.dependencies import (
     MOST,
-    Kept,
+    Cache,
     RepositoryName,
     RequestInstance,
     Visible,
-    of_one_moment,
+    in_one_snapshot,
 )
 from knickpoint.server.schemas.breakdowns import BreakdownAnswer
 from knickpoint.server.schemas.clusters import ClustersAnswer
@@ -138,7 +138,7 @@ RequestFilter = Annotated[ListFilter, Depends(_filtered)]
 def get_regressions(
     request: Request,
     visible: Visible,
-    kept: Kept,
+    cache: Cache,
     wanted: RequestFilter,
     *,
     sort: Annotated[
@@ -162,7 +162,7 @@ def get_regressions(
     ordering, descending = _ordering(sort)
     listing = Listing(wanted, ordering, descending, page, size, members)
     question = ("regressions", listing, visible.extent)
-    return kept.get(visible.store, question, lambda: list_regressions(visible, listing)).response(request)
+    return cache.get(visible.store, question, lambda: list_regressions(visible, listing)).response(request)
 
 
 @router.get("/regressions/{regression}/suspects")
@@ -199,7 +199,7 @@ def get_breakdown(
 
 
 @router.get("/members")
-@of_one_moment
+@in_one_snapshot
 def get_members(
     visible: Visible,
     wanted: RequestFilter,

@@ -32,7 +32,7 @@ from knickpoint.server.routes.dependencies import (
     RequestInstance,
     TraceKey,
     Visible,
-    of_one_moment,
+    in_one_snapshot,
 )
 from knickpoint.server.schemas.changes import ChangesAnswer
 from knickpoint.server.schemas.explanations import ExplanationAnswer
@@ -98,7 +98,7 @@ def get_facets(visible: Visible, repository: RepositoryName = "", query: QueryTe
 
 
 @router.get("/values", response_model=list[TraceValuesAnswer], responses=BINARY)
-@of_one_moment
+@in_one_snapshot
 def get_values(
     visible: Visible,
     as_json: AsJson,
@@ -206,7 +206,7 @@ def get_trace(visible: Visible, key: TraceKey) -> TraceAnswer:
 
 
 @router.get("/traces/{key}/changes")
-@of_one_moment
+@in_one_snapshot
 def get_changes(visible: Visible, key: TraceKey, line: LineName = "") -> ChangesAnswer:
     """Return the stable regions of a trace, and the changes between them with their status."""
     return read_changes(visible, key, line)

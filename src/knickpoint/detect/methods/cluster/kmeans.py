@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from knickpoint.budget import check_time
 from knickpoint.native.kmeans import Clustering, Packed, choose_start, lloyd
-from knickpoint.progress import Stage, tell
+from knickpoint.progress import Stage, report_progress
 
 __all__ = ["Iteration", "automatic_k", "k_means", "random_start", "skia_iterations", "spread_start"]
 
@@ -101,7 +101,7 @@ def k_means(rows: Rows, k: int, seed: int, *, threads: int = 1) -> Clustering:
 def _iterated(number: int) -> None:
     """Say that an iteration is done, and stop where nobody waits for the clusters any more."""
     check_time()
-    tell(Stage.GROUPING, iteration=number)
+    report_progress(Stage.GROUPING, iteration=number)
 
 
 def _distances(rows: Rows, centroids: Rows) -> NDArray[np.float64]:

@@ -29,7 +29,7 @@ from knickpoint.model.errors import InputError
 from knickpoint.model.frame import Frame
 from knickpoint.model.step import Check
 from knickpoint.native.kmeans import lloyd
-from knickpoint.progress import Stage, tell
+from knickpoint.progress import Stage, report_progress
 
 __all__ = ["METHOD", "PRESETS", "detect_cluster"]
 
@@ -274,7 +274,7 @@ def detect_cluster(
         threads or available_threads(),
         compatible=compatible,
     )
-    tell(Stage.FITTING)
+    report_progress(Stage.FITTING)
     by_label = np.argsort(labels, kind="stable")
     bounds = np.searchsorted(labels[by_label], np.arange(len(centroids) + 1))
     clusters = [

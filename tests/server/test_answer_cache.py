@@ -18,7 +18,7 @@ from knickpoint.ingest.file_import import import_data
 from knickpoint.instance import Worker, create_instance
 from knickpoint.model.errors import InputError
 from knickpoint.server import create_app
-from knickpoint.server.kept_answers import KeptAnswers
+from knickpoint.server.answer_cache import AnswerCache
 from knickpoint.server.schemas.triage import LastEntryAnswer
 from knickpoint.store import Store, create_store, open_store
 
@@ -48,13 +48,13 @@ def store(location: str) -> Iterator[Store]:
 
 @pytest.mark.postgres
 def test_an_answer_is_built_once_while_nothing_is_written(store: Store) -> None:
-    kept, build = KeptAnswers(), Builder()
+    kept, build = AnswerCache(), Builder()
     assert [kept.get(store, "question", build).json for _ in range(3)] == [b'{"entry":1}'] * 3
 
 
 @pytest.mark.postgres
 def test_another_question_has_an_answer_of_its_own(store: Store) -> None:
-    kept, build = KeptAnswers(), Builder()
+    kept, build = AnswerCache(), Builder()
     assert [kept.get(store, question, build).json for question in ("one", "other", "one")] == [
         b'{"entry":1}',
         b'{"entry":2}',
@@ -64,7 +64,7 @@ def test_another_question_has_an_answer_of_its_own(store: Store) -> None:
 
 @pytest.mark.postgres
 def test_what_any_process_writes_ends_an_answer(store: Store, location: str) -> None:
-    kept, build = KeptAnswers(), Builder()
+    kept, build = AnswerCache(), Builder()
     kept.get(store, "question", build)
     with open_store(location) as elsewhere:
         elsewhere.commits.add_repository("main")
@@ -74,7 +74,7 @@ def test_what_any_process_writes_ends_an_answer(store: Store, location: str) -> 
 @pytest.mark.postgres
 def test_a_write_counts_from_its_commit_on(store: Store) -> None:
     """An answer that was read while a write was under way does not have it, and ends when it takes place."""
-    kept, build = KeptAnswers(), Builder()
+    kept, build = AnswerCache(), Builder()
     begun, read = threading.Event(), threading.Event()
 
     def write() -> None:
@@ -95,7 +95,7 @@ def test_a_write_counts_from_its_commit_on(store: Store) -> None:
 
 @pytest.mark.postgres
 def test_who_asks_while_an_answer_is_built_waits_for_it(store: Store) -> None:
-    kept, count = KeptAnswers(), Builder()
+    kept, count = AnswerCache(), Builder()
     building, asked = threading.Event(), threading.Event()
 
     def build() -> LastEntryAnswer:
@@ -121,7 +121,7 @@ def test_an_answer_that_failed_is_not_kept(store: Store) -> None:
     def refuse() -> LastEntryAnswer:
         raise InputError("there is none")
 
-    kept, build = KeptAnswers(), Builder()
+    kept, build = AnswerCache(), Builder()
     with pytest.raises(InputError, match="there is none"):
         kept.get(store, "question", refuse)
     assert kept.get(store, "question", build).json == b'{"entry":1}'
@@ -129,22 +129,22 @@ def test_an_answer_that_failed_is_not_kept(store: Store) -> None:
 
 @pytest.mark.postgres
 def test_a_large_answer_is_not_kept(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("knickpoint.server.kept_answers._MOST_BYTES", 10)
-    kept, build = KeptAnswers(), Builder()
+    monkeypatch.setattr("knickpoint.server.answer_cache._MOST_BYTES", 10)
+    kept, build = AnswerCache(), Builder()
     assert [kept.get(store, "question", build).json for _ in range(2)] == [b'{"entry":1}', b'{"entry":2}']
 
 
 @pytest.mark.postgres
 def test_the_oldest_of_many_answers_goes(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("knickpoint.server.kept_answers._MOST", 2)
-    kept, build = KeptAnswers(), Builder()
+    monkeypatch.setattr("knickpoint.server.answer_cache._MOST", 2)
+    kept, build = AnswerCache(), Builder()
     for question in (1, 2, 1, 3, 1, 2):
         kept.get(store, question, build)
     assert build.built == 4
 
 
 def test_the_embedded_database_is_read_each_time(tmp_path: Path) -> None:
-    kept, build = KeptAnswers(), Builder()
+    kept, build = AnswerCache(), Builder()
     with create_store(tmp_path / "store.db") as store:
         assert [kept.get(store, "question", build).json for _ in range(2)] == [b'{"entry":1}', b'{"entry":2}']
 
@@ -154,7 +154,7 @@ def test_the_embedded_database_is_read_each_time(tmp_path: Path) -> None:
 def test_a_standby_is_read_each_time(own_cluster: Cluster) -> None:
     standby = own_cluster.standby(own_cluster.data.with_name("standby"))
     try:
-        kept, build = KeptAnswers(), Builder()
+        kept, build = AnswerCache(), Builder()
         with open_store(standby.url("lab")) as replica:
             assert [kept.get(replica, "question", build).json for _ in range(2)] == [b'{"entry":1}', b'{"entry":2}']
     finally:

@@ -1,9 +1,9 @@
 """Answers that are kept for as long as the store holds the same data, for lists that many people look at.
 
-An answer is kept under what was asked and the *moment* of the store in which it was read: equal moments have equal data
-(:meth:`knickpoint.store.database.Database.moment`). So nobody gets an answer that a read of the store would not give, and
-who has just decided sees the decision. Whoever asks the same while it is being read waits for that answer. Where moments
-cannot be told, as with the embedded database and with replicas, each request reads for itself.
+An answer is kept with the id of the *snapshot* of the store that it was read from: equal ids mean equal data
+(:meth:`knickpoint.store.database.Database.snapshot_id`). So nobody gets an answer that a read of the store would not give, and
+who has just decided sees the decision. Whoever asks the same while it is being read waits for that answer. Where the database
+has no such ids, as with the embedded database and with replicas, each request reads for itself.
 
 What is kept is compressed once, in the thread of the request, and sent so to browsers, which take that.
 """
@@ -26,7 +26,7 @@ from starlette.responses import Response
 from knickpoint.budget import remaining_seconds
 from knickpoint.store import Store
 
-__all__ = ["KeptAnswer", "KeptAnswers"]
+__all__ = ["AnswerCache", "CachedAnswer"]
 
 _MOST: Final = 64
 _MOST_BYTES: Final = 1 << 19
@@ -36,14 +36,14 @@ _LEVEL: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class KeptAnswer:
+class CachedAnswer:
     """An answer as JSON, compressed where it is kept."""
 
     data: bytes
     is_compressed: bool
 
     @classmethod
-    def of(cls, answer: BaseModel, *, compress: bool) -> KeptAnswer:
+    def of(cls, answer: BaseModel, *, compress: bool) -> CachedAnswer:
         """Write an answer."""
         data = answer.model_dump_json(by_alias=True).encode()
         return cls(gzip.compress(data, _LEVEL, mtime=0) if compress else data, compress)
@@ -61,24 +61,24 @@ class KeptAnswer:
         return Response(self.data, media_type="application/json", headers={**headers, "content-encoding": "gzip"})
 
 
-class KeptAnswers:
+class AnswerCache:
     """Keep the newest answer to each question; safe for threads."""
 
     def __init__(self) -> None:
-        self._answers: OrderedDict[Hashable, tuple[str, Future[KeptAnswer]]] = OrderedDict()
+        self._answers: OrderedDict[Hashable, tuple[str, Future[CachedAnswer]]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, store: Store, question: Hashable, build: Callable[[], BaseModel]) -> KeptAnswer:
+    def get(self, store: Store, question: Hashable, build: Callable[[], BaseModel]) -> CachedAnswer:
         """Return the answer to ``question``, which ``build`` reads from ``store`` if it is not known.
 
         ``question`` has all that the answer depends on but the data of the store: what was asked, what the caller may read,
-        and a time where the answer depends on one. All that ``build`` reads is of one moment.
+        and a time where the answer depends on one. ``build`` reads from one snapshot.
         """
         with store.database.reading() as connection:
-            moment = store.database.moment(connection)
-            if moment is None:
-                return KeptAnswer.of(build(), compress=False)
-            answer, is_known = self._find(question, moment)
+            snapshot = store.database.snapshot_id(connection)
+            if snapshot is None:
+                return CachedAnswer.of(build(), compress=False)
+            answer, is_known = self._find(question, snapshot)
             if not is_known:
                 return self._fill(question, answer, build)
         # Another request reads it, or did.
@@ -86,26 +86,26 @@ class KeptAnswers:
             return answer.result(remaining_seconds())
         except (CancelledError, FutureTimeoutError):
             with store.database.reading():
-                return KeptAnswer.of(build(), compress=False)
+                return CachedAnswer.of(build(), compress=False)
 
-    def _find(self, question: Hashable, moment: str) -> tuple[Future[KeptAnswer], bool]:
-        """Return where the answer is or will be, and whether somebody has it in hand already."""
+    def _find(self, question: Hashable, snapshot: str) -> tuple[Future[CachedAnswer], bool]:
+        """Return the future of the answer, and whether another request builds it or has built it."""
         with self._lock:
             known = self._answers.get(question)
-            if known is not None and known[0] == moment:
+            if known is not None and known[0] == snapshot:
                 self._answers.move_to_end(question)
                 return known[1], True
-            answer: Future[KeptAnswer] = Future()
-            self._answers[question] = (moment, answer)
+            answer: Future[CachedAnswer] = Future()
+            self._answers[question] = (snapshot, answer)
             self._answers.move_to_end(question)
             if len(self._answers) > _MOST:
                 self._answers.popitem(last=False)
             return answer, False
 
-    def _fill(self, question: Hashable, answer: Future[KeptAnswer], build: Callable[[], BaseModel]) -> KeptAnswer:
+    def _fill(self, question: Hashable, answer: Future[CachedAnswer], build: Callable[[], BaseModel]) -> CachedAnswer:
         """Read the answer; those who wait for one that failed read it for themselves, and get an error of their own."""
         try:
-            found = KeptAnswer.of(build(), compress=True)
+            found = CachedAnswer.of(build(), compress=True)
         except BaseException:
             self._forget(question, answer)
             answer.cancel()
@@ -115,7 +115,7 @@ class KeptAnswers:
             self._forget(question, answer)
         return found
 
-    def _forget(self, question: Hashable, answer: Future[KeptAnswer]) -> None:
+    def _forget(self, question: Hashable, answer: Future[CachedAnswer]) -> None:
         with self._lock:
             known = self._answers.get(question)
             if known is not None and known[1] is answer:
