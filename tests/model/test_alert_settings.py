@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from knickpoint.model.alert import Alert, AlertDirection, AlertKind, AlertSeverity
 from knickpoint.model.alert_settings import (
     alert_from,
+    alert_from_json,
     alert_settings,
     judging_settings,
     kind_of_finding,
@@ -38,6 +39,7 @@ ALERTS = st.builds(
 @given(ALERTS)
 def test_an_alert_comes_back_from_its_stored_settings(alert: Alert) -> None:
     assert alert_from(alert.name, json.loads(json.dumps(alert_settings(alert)))) == alert
+    assert alert_from_json(alert.name, json.dumps(alert_settings(alert))) == alert
 
 
 def test_settings_of_a_later_version_are_left_out() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -143,10 +145,63 @@ def test_the_oldest_of_many_answers_goes(store: Store, monkeypatch: pytest.Monke
     assert build.built == 4
 
 
-def test_the_embedded_database_is_read_each_time(tmp_path: Path) -> None:
+@pytest.mark.postgres
+def test_the_oldest_answers_make_room_for_the_bytes_of_newer_ones(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("knickpoint.server.answer_cache._MOST_TOGETHER", 70)
+    kept, build = AnswerCache(), Builder()  # each answer has about 31 bytes
+    for question in (1, 2, 3, 2, 3, 1):
+        kept.get(store, question, build)
+    assert build.built == 4
+
+
+@pytest.fixture
+def embedded(tmp_path: Path) -> Iterator[Store]:
+    with create_store(tmp_path / "store.db") as made:
+        yield made
+
+
+def test_an_answer_from_the_embedded_database_is_built_once_while_nothing_is_written(embedded: Store) -> None:
     kept, build = AnswerCache(), Builder()
-    with create_store(tmp_path / "store.db") as store:
-        assert [kept.get(store, "question", build).json for _ in range(2)] == [b'{"entry":1}', b'{"entry":2}']
+    assert [kept.get(embedded, "question", build).json for _ in range(3)] == [b'{"entry":1}'] * 3
+
+
+def test_a_write_to_the_embedded_database_ends_an_answer(embedded: Store) -> None:
+    kept, build = AnswerCache(), Builder()
+    kept.get(embedded, "question", build)
+    embedded.commits.add_repository("main")
+    assert kept.get(embedded, "question", build).json == b'{"entry":2}'
+
+
+def test_what_another_process_writes_to_the_embedded_database_ends_an_answer(embedded: Store, tmp_path: Path) -> None:
+    kept, build = AnswerCache(), Builder()
+    kept.get(embedded, "question", build)
+    write = (
+        "import sys; from knickpoint.store import open_store; open_store(sys.argv[1]).commits.add_repository('main')"
+    )
+    subprocess.run([sys.executable, "-c", write, str(tmp_path / "store.db")], check=True)
+    assert kept.get(embedded, "question", build).json == b'{"entry":2}'
+
+
+def test_a_write_while_an_answer_is_read_from_the_embedded_database_ends_it(embedded: Store) -> None:
+    """The answer may have been read before the write, so it is not kept as one that was read after it."""
+    kept, count = AnswerCache(), Builder()
+
+    def build() -> LastEntryAnswer:
+        writer = threading.Thread(target=lambda: embedded.commits.add_repository("main"))
+        writer.start()
+        writer.join()
+        return count()
+
+    kept.get(embedded, "question", build)
+    assert kept.get(embedded, "question", count).json == b'{"entry":2}'
+
+
+def test_inside_a_snapshot_without_a_name_each_answer_is_read(embedded: Store) -> None:
+    kept, build = AnswerCache(), Builder()
+    with embedded.database.reading():
+        assert [kept.get(embedded, "question", build).json for _ in range(2)] == [b'{"entry":1}', b'{"entry":2}']
 
 
 @pytest.mark.postgres

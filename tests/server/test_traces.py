@@ -250,6 +250,6 @@ def test_a_store_that_cannot_be_read_is_not_a_trace_that_is_not_there(
     def damaged(_ids: object) -> None:
         raise StoreError("the store is damaged")
 
-    monkeypatch.setattr(instance.store.traces, "get", damaged)
+    monkeypatch.setattr(instance.store.traces, "owned", damaged)
     answer = Client(create_app(instance)).get("/api/v1/traces/0")
     assert (answer.status_code, answer.json()["error"]) == (503, "The store is damaged.")

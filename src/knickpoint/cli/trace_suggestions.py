@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from knickpoint.cli.suggestions import closest
@@ -41,13 +41,13 @@ def suggested_query(store: Store, repository: Repository, text: str) -> str:
     return meant if all(terms) and meant != text and _matches(store, repository, meant) else ""
 
 
-def _between_commas(written: str, known: dict[str, dict[str, int]]) -> list[str]:
+def _between_commas(written: str, known: Mapping[str, Mapping[str, int]]) -> list[str]:
     """Return the terms of ``name=value,name=value``, which is how keys are written; other words stay whole."""
     parts = written.strip(",").split(",")
     return parts if all(part.partition("=")[0].rstrip("!~") in known for part in parts) else [written]
 
 
-def _suggested_term(word: str, known: dict[str, dict[str, int]]) -> str:
+def _suggested_term(word: str, known: Mapping[str, Mapping[str, int]]) -> str:
     """Return the term ``name=value`` that a word means, "" where nothing is similar. Other terms stay as they are."""
     name, sign, value = word.partition("=")
     if word[:1] in {"-", "!"}:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields
 from enum import Enum
+from functools import cache, lru_cache
 from typing import Any, Final, get_type_hints
 
 from knickpoint.model.alert import Alert, AlertKind, AlertSeverity
 
-__all__ = ["alert_from", "alert_settings", "judging_settings", "kind_of_finding", "severity_of_finding"]
+__all__ = [
+    "alert_from",
+    "alert_from_json",
+    "alert_settings",
+    "judging_settings",
+    "kind_of_finding",
+    "severity_of_finding",
+]
 
 _AFTERWARDS: Final = frozenset({"kind", "severity", "owners", "notify", "every_minutes"})
 """Settings about what happens with findings, and about when the alert runs: they do not change what it finds."""
@@ -39,7 +48,7 @@ def alert_from(name: str, settings: Mapping[str, Any]) -> Alert:
 
     Settings that this version does not know are left out; those that are missing have their defaults.
     """
-    hints = get_type_hints(Alert)
+    hints = _hints()
     values: dict[str, Any] = {}
     for field in fields(Alert):
         if field.name not in settings or field.name == "name":
@@ -51,6 +60,21 @@ def alert_from(name: str, settings: Mapping[str, Any]) -> Alert:
             value = hint(value)
         values[field.name] = value
     return Alert(name, **values)
+
+
+@lru_cache(maxsize=4096)
+def alert_from_json(name: str, definition: str) -> Alert:
+    """Return :func:`alert_from` of the settings that are written as JSON in ``definition``.
+
+    The alerts of a store are read with most answers and seldom change, so they are kept. The settings of an alert must not
+    be changed in place.
+    """
+    return alert_from(name, json.loads(definition))
+
+
+@cache
+def _hints() -> Mapping[str, Any]:
+    return get_type_hints(Alert)
 
 
 def kind_of_finding(alerts: Iterable[Alert]) -> AlertKind:

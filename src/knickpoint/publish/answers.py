@@ -197,8 +197,8 @@ class _Reader:
         yield "notices", [_plain(each) for each in health.list_notices(self._instance, self.visible, 1000)]
         yield from ((name, []) for name in ("gates", "trackers", "missed"))
         for name in ("", *(each.name for each in self.repositories)):
-            work = overview.read_open_work(self.visible, name)
-            found = overview.read_overview(self._instance, self.visible, self._now - _NEWS, name, work)
+            work = overview.read_open_work(self._instance, self.visible, name)
+            found = overview.read_overview(self.visible, self._now - _NEWS, name, work)
             yield f"overview {name}", _plain(found)
 
     def of_repository(self, repository: Repository, line: Line) -> Iterator[tuple[str, Any]]:

@@ -2,8 +2,8 @@
 
 An answer is kept with the id of the *snapshot* of the store that it was read from: equal ids mean equal data
 (:meth:`knickpoint.store.database.Database.snapshot_id`). So nobody gets an answer that a read of the store would not give, and
-who has just decided sees the decision. Whoever asks the same while it is being read waits for that answer. Where the database
-has no such ids, as with the embedded database and with replicas, each request reads for itself.
+who has just decided sees the decision. Whoever asks the same while it is being read waits for that answer. Where the
+database has no such ids, as with replicas, each request reads for itself.
 
 What is kept is compressed once, in the thread of the request, and sent so to browsers, which take that.
 """
@@ -28,9 +28,10 @@ from knickpoint.store import Store
 
 __all__ = ["AnswerCache", "CachedAnswer"]
 
-_MOST: Final = 64
+_MOST: Final = 512
 _MOST_BYTES: Final = 1 << 19
-"""How many answers are kept, and how large each may be when it is compressed: together at most 32 MB."""
+_MOST_TOGETHER: Final = 1 << 25
+"""How many answers are kept, and how many bytes each of them and all of them together may have when compressed."""
 
 _LEVEL: Final = 5
 
@@ -67,6 +68,7 @@ class AnswerCache:
     def __init__(self) -> None:
         self._answers: OrderedDict[Hashable, tuple[str, Future[CachedAnswer]]] = OrderedDict()
         self._lock = threading.Lock()
+        self._bytes = 0
 
     def get(self, store: Store, question: Hashable, build: Callable[[], BaseModel]) -> CachedAnswer:
         """Return the answer to ``question``, which ``build`` reads from ``store`` if it is not known.
@@ -74,7 +76,7 @@ class AnswerCache:
         ``question`` has all that the answer depends on but the data of the store: what was asked, what the caller may read,
         and a time where the answer depends on one. ``build`` reads from one snapshot.
         """
-        with store.database.reading() as connection:
+        with store.database.reading(named=True) as connection:
             snapshot = store.database.snapshot_id(connection)
             if snapshot is None:
                 return CachedAnswer.of(build(), compress=False)
@@ -96,10 +98,11 @@ class AnswerCache:
                 self._answers.move_to_end(question)
                 return known[1], True
             answer: Future[CachedAnswer] = Future()
+            if known is not None:
+                self._drop(question)
             self._answers[question] = (snapshot, answer)
-            self._answers.move_to_end(question)
             if len(self._answers) > _MOST:
-                self._answers.popitem(last=False)
+                self._drop(next(iter(self._answers)))
             return answer, False
 
     def _fill(self, question: Hashable, answer: Future[CachedAnswer], build: Callable[[], BaseModel]) -> CachedAnswer:
@@ -110,13 +113,27 @@ class AnswerCache:
             self._forget(question, answer)
             answer.cancel()
             raise
-        answer.set_result(found)
-        if len(found.data) > _MOST_BYTES:
-            self._forget(question, answer)
+        with self._lock:
+            answer.set_result(found)
+            if self._has(question, answer):
+                self._bytes += len(found.data)
+                if len(found.data) > _MOST_BYTES:
+                    self._drop(question)
+                while self._bytes > _MOST_TOGETHER:
+                    self._drop(next(iter(self._answers)))
         return found
 
     def _forget(self, question: Hashable, answer: Future[CachedAnswer]) -> None:
         with self._lock:
-            known = self._answers.get(question)
-            if known is not None and known[1] is answer:
-                del self._answers[question]
+            if self._has(question, answer):
+                self._drop(question)
+
+    def _has(self, question: Hashable, answer: Future[CachedAnswer]) -> bool:
+        known = self._answers.get(question)
+        return known is not None and known[1] is answer
+
+    def _drop(self, question: Hashable) -> None:
+        """Drop an answer; one that is still being read has no bytes yet."""
+        _, answer = self._answers.pop(question)
+        if answer.done() and not answer.cancelled():
+            self._bytes -= len(answer.result().data)

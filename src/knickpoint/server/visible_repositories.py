@@ -114,17 +114,17 @@ class VisibleRepositories:
             UnknownError: one of them does not exist.
             InputError: they belong to several repositories.
         """
-        owners = self.store.traces.owners(keys)
+        found = self.store.traces.owned(keys)
         visible = {repository.id: repository for repository in self.all()}
-        missing = [key for key in keys if owners.get(key) not in visible]
+        missing = [key for key in keys if key not in found or found[key].repository not in visible]
         if missing:
             raise _unknown("trace", missing, "Look for it with /api/v1/traces.")
-        repositories = {owners[key] for key in keys}
+        repositories = {found[key].repository for key in keys}
         if len(repositories) > 1:
             raise InputError(
                 "the traces belong to several repositories", where="traces", remedy="Ask for those of one repository."
             )
-        return visible[repositories.pop()], self.store.traces.get(keys)
+        return visible[repositories.pop()], [found[key].trace for key in keys]
 
     def owners(self, keys: Sequence[int]) -> Mapping[int, Repository]:
         """Return the repository of each of the traces ``keys`` that exist for the caller."""

@@ -84,9 +84,15 @@ class Database:
             WeakKeyDictionary()
         )
         self.engine = engine_of(self.url, self.where)
+        self._watching = threading.Lock()
+        self._watcher: Any = None
 
     def close(self) -> None:
         """Close every connection."""
+        with self._watching:
+            if self._watcher is not None:
+                self._watcher.close()
+                self._watcher = None
         self.engine.dispose()
 
     def on_rollback(self, forget: Callable[[], None]) -> None:
@@ -204,13 +210,18 @@ class Database:
             return int(connection.execute(text(statement)).scalar_one())
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        """Read one snapshot; inside a transaction, what that transaction sees."""
+    def reading(self, *, named: bool = False) -> Iterator[Connection]:
+        """Read one snapshot; inside a transaction, what that transaction sees.
+
+        A ``named`` one has a :meth:`snapshot_id` on the embedded database as well.
+        """
         outer = self.connection
         with self._translated():
             if outer is not None:
                 yield outer
                 return
+            # Before the snapshot: what is written meanwhile then makes the next name another one.
+            name = self._data_version() if named and self.embedded else None
             with self.engine.connect() as connection:
                 if self.embedded:
                     connection.exec_driver_sql("BEGIN")
@@ -219,6 +230,7 @@ class Database:
                 self._current.connection = connection
                 self._current.only_reading = True
                 self._current.known = {}
+                self._current.snapshot = name
                 try:
                     with self._timed(connection):
                         yield connection
@@ -226,6 +238,7 @@ class Database:
                     self._current.connection = None
                     self._current.only_reading = False
                     self._current.known = None
+                    self._current.snapshot = None
                     connection.rollback()
 
     def read_once(self, question: Hashable, read: Callable[[], Found]) -> Found:
@@ -243,16 +256,27 @@ class Database:
         return found
 
     def snapshot_id(self, connection: Connection) -> str | None:
-        """Name what a connection that reads one snapshot sees: what has equal names is equal data.
+        """Name what a connection that reads one snapshot sees: what has equal names in a process is equal data.
 
         PostgreSQL tells, from version 13 on, which transactions a snapshot sees. A server counts them from its own start in
-        the name, as one that was promoted may count on otherwise. None where that cannot be told: a standby does not know all
-        transactions that are under way, SQLite none.
+        the name, as one that was promoted may count on otherwise. SQLite counts, for a connection that does not write, the
+        times at which others have; a snapshot has the count of its beginning where it is to be ``named``. None where that
+        cannot be told: a standby does not know all transactions that are under way.
         """
-        if self.embedded or (connection.dialect.server_version_info or ()) < _WITH_SNAPSHOT_IDS:
+        if self.embedded:
+            name: str | None = getattr(self._current, "snapshot", None)
+            return name
+        if (connection.dialect.server_version_info or ()) < _WITH_SNAPSHOT_IDS:
             return None
-        name = connection.exec_driver_sql(_SNAPSHOT_ID).scalar_one()
-        return None if name is None else str(name)
+        found = connection.exec_driver_sql(_SNAPSHOT_ID).scalar_one()
+        return None if found is None else str(found)
+
+    def _data_version(self) -> str:
+        """Return SQLite's count of the transactions that other connections have committed, as one connection sees it."""
+        with self._watching:
+            if self._watcher is None:
+                self._watcher = self.engine.raw_connection()
+            return str(self._watcher.driver_connection.execute("PRAGMA data_version").fetchone()[0])
 
     @contextmanager
     def _timed(self, connection: Connection) -> Iterator[None]:

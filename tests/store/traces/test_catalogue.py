@@ -139,3 +139,40 @@ def test_a_partition_has_each_matching_trace_once_by_its_value(store: Store, rep
             expected.setdefault(decode_key(trace.key).get("os", ""), []).append(trace.id)
         parts = store.traces.partition(repository, query, "os")
         assert {value: ids.tolist() for value, ids in parts.items()} == expected, text
+
+
+@pytest.mark.parametrize("cached", [8_000_000, 0])
+def test_alternatives_count_the_values_of_a_param_without_its_term(
+    store: Store, repository: Repository, monkeypatch: pytest.MonkeyPatch, cached: int
+) -> None:
+    monkeypatch.setattr(catalogue, "_CACHED_TRACES", cached)
+    fill(store, repository, range(60), 0)
+    query = parse_query("os=a size=*")
+    found = store.traces.alternatives(repository, query)
+    assert found.total == len(store.traces.select(repository, query))
+    assert found.counts["os"] == store.traces.facets(repository, parse_query("size=*"))["os"]
+    assert found.counts["size"] == store.traces.facets(repository, parse_query("os=a"))["size"]
+    assert found.counts["test"] == store.traces.facets(repository, query)["test"]
+
+
+def test_counts_have_new_traces_at_once(store: Store, repository: Repository) -> None:
+    fill(store, repository, range(10), 0)
+    before = store.traces.alternatives(repository, parse_query("os=a"))
+    fill(store, repository, range(1_500), 1)
+    after = store.traces.alternatives(repository, parse_query("os=a"))
+    assert (before.total, after.total) == (
+        sum(params_of(number).get("os") == "a" for number in range(10)),
+        sum(params_of(number).get("os") == "a" for number in range(1_500)),
+    )
+
+
+def test_counts_beyond_those_that_are_kept_are_counted_again(
+    store: Store, repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalogue, "_KEPT_COUNTS", 5)
+    monkeypatch.setattr(catalogue, "_KEPT_BYTES", 5)
+    fill(store, repository, range(30), 0)
+    queries = [parse_query(text) for text in ("os=a", "os=b", "os=a")]
+    first, other, again = (store.traces.alternatives(repository, query) for query in queries)
+    assert first == again
+    assert first != other

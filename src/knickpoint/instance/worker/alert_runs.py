@@ -132,7 +132,7 @@ class AlertRuns:
         from knickpoint.model.alert_settings import judging_settings
 
         before = self._ran.get(alert.name)
-        if before is not None and judging_settings(before) != judging_settings(alert):
+        if before is not None and before != alert and judging_settings(before) != judging_settings(alert):
             return True
         if not alert.every_minutes:
             return everything or (before is None and bool(self._ran))

@@ -67,6 +67,8 @@ class RepositoryReader:
 
 def member_answers(store: Store, repository: Repository, points: Sequence[ChangePoint]) -> list[MemberAnswer]:
     """Return the answers for change points of one repository, in their order."""
+    if not points:
+        return []
     reader = RepositoryReader(store, repository)
     reader.load(point.suspect_range for point in points)
     return read_members(store, reader, points)

@@ -35,7 +35,7 @@ _HELD: Final = frozenset({QuarantineState.QUARANTINED})
 
 
 def read_overview(
-    instance: Instance, visible: VisibleRepositories, since: datetime, repository: str, work: OpenWorkAnswer
+    visible: VisibleRepositories, since: datetime, repository: str, work: OpenWorkAnswer
 ) -> OverviewAnswer:
     """Return what happened since a time in a repository, or in all that the caller may read, and what waits there.
 
@@ -44,7 +44,7 @@ def read_overview(
     Raises:
         HistoryError: there is no such repository.
     """
-    store, chosen = instance.store, visible.some(repository)
+    store, chosen = visible.store, visible.some(repository)
     ledger = store.findings.announcements
     announced: Counter[AnnouncementKind] = Counter()
     news: list[NewsAnswer] = []
@@ -57,17 +57,11 @@ def read_overview(
         announced=announced,
         news=sorted(news, key=lambda item: item.time, reverse=True)[:_MOST_NEWS],
         mine=_assigned(visible, repository),
-        failing=[
-            FailingAlertAnswer(name=alert.name, reason=alert.failure)
-            for alert in list_alerts(instance, visible)
-            if alert.failure
-        ],
-        devices=list_devices(store, chosen),
     )
 
 
-def read_open_work(visible: VisibleRepositories, repository: str) -> OpenWorkAnswer:
-    """Return what waits for anybody in a repository, or in all that the caller may read.
+def read_open_work(instance: Instance, visible: VisibleRepositories, repository: str) -> OpenWorkAnswer:
+    """Return what waits for anybody in a repository, or in all that the caller may read, and what fails there.
 
     Raises:
         HistoryError: there is no such repository.
@@ -83,6 +77,12 @@ def read_open_work(visible: VisibleRepositories, repository: str) -> OpenWorkAns
         canaries=count_groups(visible, canaries).unprocessed,
         quarantined=sum(len(quarantines.all(each, states=_HELD)) for each in visible.some(repository)),
         largest=[group for group in largest.groups if group.members[0].direction is not Direction.IMPROVEMENT],
+        failing=[
+            FailingAlertAnswer(name=alert.name, reason=alert.failure)
+            for alert in list_alerts(instance, visible)
+            if alert.failure
+        ],
+        devices=list_devices(visible.store, visible.some(repository)),
     )
 
 

@@ -48,16 +48,8 @@ def list_facets(store: Store, repository: Repository, query: str) -> FacetsAnswe
     Raises:
         QueryError: the query cannot be read.
     """
-    parsed = parse_query(query)
-    facets = dict(store.traces.facets(repository, parsed))
-    for term in parsed.terms:
-        wider = store.traces.facets(repository, parsed.without(term.name))
-        if term.name in wider:
-            facets[term.name] = wider[term.name]
-    return FacetsAnswer(
-        total=len(store.traces.select(repository, parsed)),
-        facets=[_facet(name, facets[name]) for name in sorted(facets)],
-    )
+    found = store.traces.alternatives(repository, parse_query(query))
+    return FacetsAnswer(total=found.total, facets=[_facet(name, found.counts[name]) for name in sorted(found.counts)])
 
 
 def _facet(name: str, counts: Mapping[str, int]) -> FacetAnswer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 
 from knickpoint.server.answers.commit_reports import report_commit
 from knickpoint.server.answers.commits import (
@@ -17,7 +17,7 @@ from knickpoint.server.answers.commits import (
 )
 from knickpoint.server.answers.tabular_values import list_times
 from knickpoint.server.routes.binary import BINARY, AsJson, binary
-from knickpoint.server.routes.dependencies import MOST, LineName, RepositoryName, Visible, in_one_snapshot
+from knickpoint.server.routes.dependencies import MOST, Cache, LineName, RepositoryName, Visible, in_one_snapshot
 from knickpoint.server.schemas.commit_reports import CommitReportAnswer
 from knickpoint.server.schemas.commits import (
     CommitAnswer,
@@ -55,17 +55,24 @@ def get_releases(
     return list_releases(visible, repository, limit)
 
 
-@router.get("/commits")
-@in_one_snapshot
+@router.get("/commits", response_model=CommitsAnswer)
 def get_commits(
+    request: Request,
     visible: Visible,
+    cache: Cache,
+    *,
     repository: RepositoryName = "",
     line: LineName = "",
     first: Annotated[int, Query(ge=0, le=MOST, description="Position of the first commit.")] = 0,
     limit: Annotated[int, Query(ge=1, le=1000, description="How many commits.")] = 200,
-) -> CommitsAnswer:
+) -> Response:
     """List commits of a line by position, oldest first."""
-    return list_commits(visible.store, visible.line(repository, line), first, limit)
+    question = ("commits", repository, line, first, limit, visible.extent)
+
+    def read() -> CommitsAnswer:
+        return list_commits(visible.store, visible.line(repository, line), first, limit)
+
+    return cache.get(visible.store, question, read).response(request)
 
 
 @router.get("/commits/times", response_model=TimesAnswer, responses=BINARY)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from datetime import UTC, datetime
+from typing import Annotated, Final
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import AwareDatetime
 
 from knickpoint.server.answers.overview import read_open_work, read_overview
@@ -17,21 +18,30 @@ __all__ = ["router"]
 
 router = APIRouter(tags=["overview"])
 
+_HOUR: Final = "%Y-%m-%dT%H"
+"""What the devices did lately is counted anew at least so often."""
 
-@router.get("/overview")
+
+@router.get("/overview", response_model=OverviewAnswer)
 def get_overview(
+    request: Request,
     visible: Visible,
     instance: RequestInstance,
     cache: Cache,
     *,
     since: Annotated[AwareDatetime, Query(description="Count what was announced from this time on.")],
     repository: Annotated[str, Query(description="Name of the repository; all of them without it.")] = "",
-) -> OverviewAnswer:
+) -> Response:
     """Return what was announced since a time, what waits for people, what fails, and the largest open regressions."""
-    with visible.store.database.reading():
-        question = ("open work", repository, visible.extent)
-        known = cache.get(visible.store, question, lambda: read_open_work(visible, repository))
-        return read_overview(instance, visible, since, repository, OpenWorkAnswer.model_validate_json(known.json))
+    asked = (repository, visible.extent, f"{datetime.now(UTC):{_HOUR}}")
+
+    def read() -> OverviewAnswer:
+        # What is the same for everybody is read once for all of them.
+        work = cache.get(visible.store, ("open work", *asked), lambda: read_open_work(instance, visible, repository))
+        return read_overview(visible, since, repository, OpenWorkAnswer.model_validate_json(work.json))
+
+    question = ("overview", *asked, since, visible.caller.name)
+    return cache.get(visible.store, question, read).response(request)
 
 
 @router.get("/trends")

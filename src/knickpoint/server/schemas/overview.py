@@ -47,7 +47,7 @@ class FailingAlertAnswer(Answer):
 
 
 class OpenWorkAnswer(Answer):
-    """What waits for anybody."""
+    """What waits for anybody, and what fails."""
 
     waiting: int = Field(description="Number of regressions with unprocessed findings.")
     canaries: int = Field(description="Number of unprocessed regressions of canary alerts.")
@@ -55,6 +55,8 @@ class OpenWorkAnswer(Answer):
     largest: list[GroupAnswer] = Field(
         description="The largest unprocessed regressions, at most 6, each with its lead; improvements are left out."
     )
+    failing: list[FailingAlertAnswer] = Field(description="The alerts that cannot run.")
+    devices: list[DeviceUseAnswer]
 
 
 class OverviewAnswer(OpenWorkAnswer):
@@ -64,5 +66,3 @@ class OverviewAnswer(OpenWorkAnswer):
     announced: dict[AnnouncementKind, int] = Field(description="Number of announcements since, by kind.")
     news: list[NewsAnswer] = Field(description="The newest of them, at most 12.")
     mine: int = Field(description="Number of regressions with findings that are assigned to the caller.")
-    failing: list[FailingAlertAnswer] = Field(description="The alerts that cannot run.")
-    devices: list[DeviceUseAnswer]

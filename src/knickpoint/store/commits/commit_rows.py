@@ -90,6 +90,7 @@ class CommitRows:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._at = _SELECT.where(database.among(_C.slot, "slots"))
 
     def record(self, repository: Repository, commits: Iterable[Commit]) -> RecordedCommits:
         """Give each new commit a slot, and complete what is known of the others.
@@ -123,10 +124,11 @@ class CommitRows:
 
     def at(self, repository: Repository, slots: Sequence[int]) -> list[SlottedCommit]:
         """Return the commits at ``slots``, in any order."""
-        query = _SELECT.where(self._database.among(_C.slot, "slots"))
+        if not len(slots):
+            return []
         with self._database.reading() as connection:
-            rows = connection.execute(query, {"owner": repository.id, "slots": self._database.listed(slots)})
-            return [CommitRow(*row).commit() for row in rows]
+            rows = self._rows(connection, self._at, repository, slots=self._database.listed(slots))
+        return [row.commit() for row in rows]
 
     def find(self, repository: Repository, revision: str) -> list[SlottedCommit]:
         """Return the commit with the hash ``revision``; or else up to three that it is a prefix or the number of."""

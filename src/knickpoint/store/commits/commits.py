@@ -8,11 +8,11 @@ slot. The order of commits does change, when results of old commits come in or a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Row, bindparam, select, update
+from sqlalchemy import and_, bindparam, func, select, update
 
 from knickpoint.model.commit import Commit, Line, Repository, SlottedCommit
 from knickpoint.model.errors import HistoryError, InputError
@@ -37,6 +37,23 @@ _LINE: Final = select(tables.line.c.length, tables.line.c.slots).where(
     tables.line.c.repository_id == bindparam("owner"), tables.line.c.name == bindparam("named")
 )
 
+_REPOSITORIES: Final = select(tables.repository.c.id, tables.repository.c.name, tables.repository.c.location).order_by(
+    tables.repository.c.name
+)
+_WANTED: Final = func.coalesce(func.nullif(bindparam("named"), ""), tables.repository.c.default_line)
+_WHOLE_LINE: Final = (
+    select(
+        tables.repository.c.next_slot,
+        _WANTED.label("wanted"),
+        tables.line.c.slots,
+        tables.line.c.base,
+        tables.line.c.merge_base,
+    )
+    .outerjoin(tables.line, and_(tables.line.c.repository_id == tables.repository.c.id, tables.line.c.name == _WANTED))
+    .where(tables.repository.c.id == bindparam("owner"))
+)
+"""A line, the default one for the name "", and what is known of the repository where there is no such line."""
+
 _MOST_UNPACKED: Final = 16
 """Lines that are kept unpacked."""
 
@@ -46,6 +63,16 @@ class SlotOrder(NamedTuple):
 
     before: int
     after: int
+
+
+class _LineRow(NamedTuple):
+    """A row of :data:`_WHOLE_LINE`; ``slots`` is None where there is no such line."""
+
+    next_slot: int
+    name: str
+    slots: bytes | None
+    base: str
+    merge_base: int
 
 
 class Commits:
@@ -83,10 +110,8 @@ class Commits:
         return list(self._database.read_once("repositories", self._read_repositories))
 
     def _read_repositories(self) -> tuple[Repository, ...]:
-        table = tables.repository
         with self._database.reading() as connection:
-            rows = connection.execute(select(table.c.id, table.c.name, table.c.location).order_by(table.c.name))
-            return tuple(Repository(row.id, row.name, row.location) for row in rows)
+            return tuple(Repository(*row) for row in self._database.quick(connection, _REPOSITORIES, {}))
 
     def repository(self, name: str) -> Repository:
         """Return one repository.
@@ -201,28 +226,24 @@ class Commits:
         return self._database.read_once(("line", repository, name), lambda: self._read_line(repository, name))
 
     def _read_line(self, repository: Repository, name: str) -> Line:
-        table = tables.line
         with self._database.reading() as connection:
-            facts = select(tables.repository.c.default_line, tables.repository.c.next_slot)
-            row = connection.execute(facts.where(tables.repository.c.id == repository.id)).first()
-            if row is None:
-                raise HistoryError(f"there is no repository {repository.name!r}", remedy="Add it first.")
-            wanted = name or row.default_line
-            if not wanted:
-                return Line(repository, "", tuple(range(row.next_slot)))
-            where = (table.c.repository_id == repository.id) & (table.c.name == wanted)
-            found = connection.execute(select(table).where(where)).first()
-        if found is None:
+            row = self._database.quick(connection, _WHOLE_LINE, {"owner": repository.id, "named": name}).fetchone()
+        if row is None:
+            raise HistoryError(f"there is no repository {repository.name!r}", remedy="Add it first.")
+        found = _LineRow._make(row)
+        if not found.name:
+            return Line(repository, "", tuple(range(found.next_slot)))
+        if found.slots is None:
             raise HistoryError(
-                f"there is no line {wanted!r}",
+                f"there is no line {found.name!r}",
                 where=repository.name,
                 remedy=f"Known lines: {listed(self.lines(repository))}.",
             )
-        return self._unpack(repository, wanted, found)
+        return self._unpack(repository, found.name, found)
 
-    def _unpack(self, repository: Repository, name: str, found: Row[Any]) -> Line:
+    def _unpack(self, repository: Repository, name: str, found: _LineRow) -> Line:
         """Return the line of a row: the one of before, with its positions, where the row is the same."""
-        packed = bytes(found.slots)
+        packed = bytes(found.slots or b"")
         known = self._unpacked.get((repository, name))
         if known is not None:
             before, line = known

@@ -12,7 +12,7 @@ from typing import Any, Final
 from sqlalchemy import delete, select
 
 from knickpoint.model.alert import Alert
-from knickpoint.model.alert_settings import alert_from, alert_settings
+from knickpoint.model.alert_settings import alert_from, alert_from_json, alert_settings
 from knickpoint.store.database import Database
 from knickpoint.store.tables.alerts import alert_file, stored_alert
 from knickpoint.store.timestamps import moment
@@ -61,7 +61,7 @@ class AlertDefinitions:
         with self._database.reading() as connection:
             rows = connection.execute(select(stored_alert).order_by(stored_alert.c.name)).all()
         return {
-            row.name: StoredAlert(alert_from(row.name, json.loads(row.definition)), row.who, moment(row.changed))
+            row.name: StoredAlert(alert_from_json(row.name, row.definition), row.who, moment(row.changed))
             for row in rows
         }
 

@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import Connection, select, update
 
 from knickpoint.model.alert import Alert, AlertKind
-from knickpoint.model.alert_settings import alert_from, alert_settings, kind_of_finding, severity_of_finding
+from knickpoint.model.alert_settings import alert_from_json, alert_settings, kind_of_finding, severity_of_finding
 from knickpoint.model.regression import Condition
 from knickpoint.model.settlement import Certainty
 from knickpoint.store.database import Database
@@ -35,7 +35,7 @@ class AlertsInForce:
         query = select(alert_in_force.c.name, alert_in_force.c.definition).order_by(alert_in_force.c.name)
         with self._database.reading() as connection:
             rows = connection.execute(query).all()
-        return {row.name: alert_from(row.name, json.loads(row.definition)) for row in rows}
+        return {row.name: alert_from_json(row.name, row.definition) for row in rows}
 
     def replace(self, alerts: Sequence[Alert]) -> None:
         """Make ``alerts`` those that run, and give their findings the kinds and severities of today.
@@ -66,6 +66,8 @@ class AlertsInForce:
 
         Of a regression that is gone, they are the alerts that found it last. A regression without any is left out.
         """
+        if not keys:
+            return {}
         point, known = change_point.c, self.all()
         query = select(point.regression_id, point.alerts, point.condition).distinct()
         query = query.where(self._database.among(point.regression_id, "ids"))

@@ -25,12 +25,12 @@ class NewestVerdicts:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._of_traces = select(table).where(database.among(table.c.trace_id, "ids"))
 
     def get(self, trace_ids: Collection[int]) -> dict[int, NewestVerdict]:
         """Return the verdicts on traces, by trace."""
-        query = select(table).where(self._database.among(table.c.trace_id, "ids"))
         with self._database.reading() as connection:
-            rows = connection.execute(query, {"ids": self._database.listed(sorted(trace_ids))}).all()
+            rows = connection.execute(self._of_traces, {"ids": self._database.listed(sorted(trace_ids))}).all()
         return {row.trace_id: _verdict_of(row) for row in rows}
 
     def at(self, repository: Repository, slot: int) -> list[NewestVerdict]:

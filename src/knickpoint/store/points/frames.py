@@ -23,7 +23,7 @@ from knickpoint.store.points.checksums import RowChecks, hot_name, sealed_name, 
 from knickpoint.store.points.chunk_digests import chunk_digests
 from knickpoint.store.points.frame_matrix import FrameMatrix
 from knickpoint.store.points.tile_codec import dense_values, floats, segment_points
-from knickpoint.store.points.tile_rows import HotRow, SealedRow
+from knickpoint.store.points.tile_rows import HotRow, SealedRow, SegmentRow
 from knickpoint.store.points.tile_slices import TileSlices
 from knickpoint.store.tables.tiles import hot, sealed, segment
 from knickpoint.store.traces.renames import predecessors
@@ -52,6 +52,17 @@ class Frames:
         low, high = bindparam("low", type_=BigInteger), bindparam("high", type_=BigInteger)
         within = (sealed.c.first <= high) & (sealed.c.first + sealed.c.span > low)
         self._sealed = select(sealed).where(database.among(sealed.c.chunk), within)
+        self._segments = (
+            select(segment)
+            .where(
+                segment.c.repository_id == bindparam("owner"),
+                segment.c.slot >= low,
+                segment.c.slot <= high,
+                segment.c.lowest <= bindparam("greatest", type_=BigInteger),
+                segment.c.highest >= bindparam("least", type_=BigInteger),
+            )
+            .order_by(segment.c.id)
+        )
         self._hot = select(hot).where(database.among(hot.c.chunk), hot.c.slot >= low, hot.c.slot <= high)
 
     def read(
@@ -198,7 +209,7 @@ class Frames:
         slots: NDArray[np.int64],
     ) -> NDArray[np.floating[Any]]:
         """Put the values of the traces that ``ids`` continue where these have none; accepted renames form no circle."""
-        known = predecessors(connection, repository_id)
+        known = predecessors(self._database, connection, repository_id)
         rows = [row for row, key in enumerate(ids.tolist()) if key in known] if known else []
         if not rows:
             return values
@@ -212,14 +223,9 @@ class Frames:
 
     def _overlay(self, connection: Connection, repository_id: int, matrix: FrameMatrix, low: int, high: int) -> None:
         """Put the points of segments, which stand in front of everything else, into the matrix; the latest wins."""
-        query = select(segment).where(
-            segment.c.repository_id == repository_id,
-            segment.c.slot >= low,
-            segment.c.slot <= high,
-            segment.c.lowest <= int(matrix.ids[-1]),
-            segment.c.highest >= int(matrix.ids[0]),
-        )
-        for row in connection.execute(query.order_by(segment.c.id)):
+        bounds = {"low": low, "high": high, "least": int(matrix.ids[0]), "greatest": int(matrix.ids[-1])}
+        rows = self._database.quick(connection, self._segments, {"owner": repository_id, **bounds})
+        for row in map(SegmentRow._make, rows):
             check_time()
             column = matrix.column_of.get(row.slot)
             if column is None:

@@ -78,7 +78,7 @@ class StoredSamples:
             # What a trace continues has the samples of the commits at which it has none; renames form no circle.
             rows, continued = np.arange(trace_ids.size), trace_ids
             measured = reader.measured
-            older = predecessors(connection, repository)
+            older = predecessors(self._database, connection, repository)
             while older and (linked := np.isin(continued, list(older))).any():
                 rows, measured = rows[linked], measured[linked]
                 continued = np.array([older[key] for key in continued[linked].tolist()], dtype=np.int64)

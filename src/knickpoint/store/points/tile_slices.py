@@ -27,6 +27,17 @@ _MOST_TRACES: Final = 16
 """Traces of a chunk, on average, for which parts of tiles cost less than whole ones."""
 
 
+class _Head(NamedTuple):
+    """What a sealed tile is, without its data."""
+
+    chunk: int
+    first: int
+    span: int
+    width: int
+    sparse: int
+    checksum: int | None
+
+
 class _Part(NamedTuple):
     """The values of one trace in a dense tile; none where the trace is newer than the tile."""
 
@@ -71,7 +82,7 @@ class TileSlices:
         if self._database.embedded or not matrix.distinct or len(matrix.ids) > _MOST_TRACES * len(chunks):
             return chunks
         values = {"numbers": self._database.listed(chunks), "low": low, "high": high}
-        heads = connection.execute(self._heads, values).all()
+        heads = [_Head._make(row) for row in self._database.quick(connection, self._heads, values)]
         unsure = {
             head.chunk for head in heads if head.sparse or not self._checks.is_known(sealed_name(head), head.checksum)
         }

@@ -14,7 +14,8 @@ own shares nothing with the other threads.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
@@ -30,7 +31,7 @@ from knickpoint.store.tables import traces as tables
 from knickpoint.store.tables.shortcuts import counter
 from knickpoint.store.traces.trace_chunks import CHUNK
 
-__all__ = ["Catalogue"]
+__all__ = ["Catalogue", "FacetCounts"]
 
 
 _CACHED_TRACES: Final = 8_000_000
@@ -42,6 +43,19 @@ _TRIED_VALUES: Final = 20_000
 """Values that the patterns of a term are tried on between two looks at the clock."""
 
 _NOTHING: Final = np.zeros(0, dtype=np.int64)
+
+_KEPT_BYTES: Final = 32 * 2**20
+"""Memory of the matches that are kept of the last queries; those of the very last one are kept whatever they take."""
+
+_KEPT_COUNTS: Final = 200_000
+"""Counts that are kept of the last queries, about 20 MB."""
+
+
+class FacetCounts(NamedTuple):
+    """How many traces match a query, and how many of them have which value, by name and value."""
+
+    total: int
+    counts: Mapping[str, Mapping[str, int]]
 
 
 class _Names:
@@ -145,7 +159,8 @@ class Catalogue:
         self._lock = threading.RLock()
         self._names = _Names()
         self._columns: dict[int, _Columns] = {}
-        self._last: tuple[_Answer, NDArray[np.int64]] | None = None
+        self._matched: OrderedDict[_Question, NDArray[np.int64]] = OrderedDict()
+        self._counted: OrderedDict[_Question, FacetCounts] = OrderedDict()
         database.on_rollback(self.forget)
 
     def forget(self) -> None:
@@ -153,7 +168,8 @@ class Catalogue:
         with self._lock:
             self._names = _Names()
             self._columns = {}
-            self._last = None
+            self._matched = OrderedDict()
+            self._counted = OrderedDict()
 
     def version(self, connection: Connection) -> int:
         """Return the version of the catalogue."""
@@ -166,34 +182,72 @@ class Catalogue:
             found = [columns.ids(positions) for columns, positions in self._matches(connection, repository_id, query)]
             return np.concatenate([np.empty(0, dtype=np.int64), *found])
 
-    def facets(self, repository_id: int, query: Query) -> dict[str, dict[str, int]]:
-        """Count the matching traces by name and value."""
+    def facets(self, repository_id: int, query: Query) -> Mapping[str, Mapping[str, int]]:
+        """Count the matching traces by name and value, both sorted; what is returned is shared, and must not change."""
         with self._view() as connection:
-            # By code
-            totals: dict[int, NDArray[np.int64]] = {}
-            for columns, positions in self._matches(connection, repository_id, query):
-                for number, column in columns.columns.items():
-                    check_time()
-                    size, alike = len(self._names.values[number]), columns.alike(number)
-                    if alike < 0:
-                        counts = np.bincount(column[positions], minlength=size)
-                    else:
-                        counts = np.zeros(size, dtype=np.int64)
-                        counts[alike] = len(positions)
-                    totals[number] = totals[number] + counts if number in totals else counts
+            return self._facets(connection, repository_id, query).counts
 
-            # By name and value, both sorted, without values that no trace has
-            counted: dict[str, dict[str, int]] = {}
-            for name in sorted(self._names.names):
-                number = self._names.names[name]
-                values, counts = self._names.values.get(number, [""]), totals.get(number, _NOTHING)
-                order = self._names.sorted_codes(number)
-                order = order[order < len(counts)]
-                order = order[counts[order] > 0]
-                if len(order):
-                    named = [values[code] for code in order.tolist()]
-                    counted[name] = dict(zip(named, counts[order].tolist(), strict=True))
-            return counted
+    def alternatives(self, repository_id: int, query: Query) -> FacetCounts:
+        """Count as :meth:`facets`, but the values of each name that the query has a term about without that term.
+
+        So people see what else they might choose. The total is of the query itself.
+        """
+        with self._view() as connection:
+            counts: dict[str, Mapping[str, int]] = {}
+            for name in dict.fromkeys(term.name for term in query.terms):
+                counts |= self._facets(connection, repository_id, query.without(name), only=(name,)).counts
+            matching = self._facets(connection, repository_id, query)
+            return FacetCounts(matching.total, {**matching.counts, **counts})
+
+    def _facets(
+        self, connection: Connection, repository_id: int, query: Query, *, only: Collection[str] | None = None
+    ) -> FacetCounts:
+        """Count the matching traces by name and value; ``only`` some names, for which nothing else is counted."""
+        question = _Question(repository_id, self.version(connection), query, None if only is None else frozenset(only))
+        known = self._counted.get(question)
+        if known is not None:
+            self._counted.move_to_end(question)
+            return known
+
+        # By code
+        total = 0
+        totals: dict[int, NDArray[np.int64]] = {}
+        for columns, positions in self._matches(connection, repository_id, query):
+            total += len(positions)
+            wanted = None if only is None else {self._names.names.get(name, -1) for name in only}
+            for number, column in columns.columns.items():
+                if wanted is not None and number not in wanted:
+                    continue
+                check_time()
+                size, alike = len(self._names.values[number]), columns.alike(number)
+                if alike < 0:
+                    counts = np.bincount(column[positions], minlength=size)
+                else:
+                    counts = np.zeros(size, dtype=np.int64)
+                    counts[alike] = len(positions)
+                totals[number] = totals[number] + counts if number in totals else counts
+
+        # By name and value, both sorted, without values that no trace has
+        counted: dict[str, dict[str, int]] = {}
+        for name in sorted(self._names.names):
+            number = self._names.names[name]
+            values, counts = self._names.values.get(number, [""]), totals.get(number, _NOTHING)
+            order = self._names.sorted_codes(number)
+            order = order[order < len(counts)]
+            order = order[counts[order] > 0]
+            if len(order):
+                named = [values[code] for code in order.tolist()]
+                counted[name] = dict(zip(named, counts[order].tolist(), strict=True))
+        return self._keep(question, FacetCounts(total, counted))
+
+    def _keep(self, question: _Question, counts: FacetCounts) -> FacetCounts:
+        """Keep the counts for the next request that asks for them; the oldest ones make room."""
+        self._counted[question] = counts
+        kept = sum(_size(each) for each in self._counted.values())
+        while kept > _KEPT_COUNTS:
+            _, oldest = self._counted.popitem(last=False)
+            kept -= _size(oldest)
+        return counts
 
     def partition(self, repository_id: int, query: Query, name: str) -> dict[str, NDArray[np.int64]]:
         """Return the ids of the matching traces, sorted, by their value of the param ``name``; "" where they lack it."""
@@ -271,15 +325,24 @@ class Catalogue:
                 if len(positions):
                     yield columns, positions
             return
-        # Others from memory. The last answer is kept: a page asks the same query for its list and for its facets.
+        # Others from memory. The last answers are kept: a page asks the same query for its list and for its facets.
         columns = self._columns.setdefault(repository_id, _Columns())
         with self._whole():
             columns.load(connection, repository_id, version)
-        key = _Answer(repository_id, version, query)
-        if self._last is None or self._last[0] != key:
-            mask = _mask(columns, self._accepted_codes(query), self._found_codes(query))
-            self._last = (key, np.flatnonzero(mask))
-        yield columns, self._last[1]
+        yield columns, self._positions(_Question(repository_id, version, query), columns)
+
+    def _positions(self, question: _Question, columns: _Columns) -> NDArray[np.int64]:
+        """Return the positions that match, and keep them; the oldest ones make room."""
+        positions = self._matched.get(question)
+        if positions is None:
+            mask = _mask(columns, self._accepted_codes(question.query), self._found_codes(question.query))
+            positions = self._matched[question] = np.flatnonzero(mask)
+            kept = sum(each.nbytes for each in self._matched.values())
+            while kept > _KEPT_BYTES and len(self._matched) > 1:
+                _, oldest = self._matched.popitem(last=False)
+                kept -= oldest.nbytes
+        self._matched.move_to_end(question)
+        return positions
 
     @contextmanager
     def _whole(self) -> Iterator[None]:
@@ -316,12 +379,17 @@ class Catalogue:
         return found
 
 
-class _Answer(NamedTuple):
-    """What the last answer was about."""
+class _Question(NamedTuple):
+    """What matches and counts are kept for; ``only`` are the names that were counted, None for all."""
 
     repository_id: int
     version: int
     query: Query
+    only: frozenset[str] | None = None
+
+
+def _size(counts: FacetCounts) -> int:
+    return 1 + sum(map(len, counts.counts.values()))
 
 
 class _AcceptedCodes(NamedTuple):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from typing import Final
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, bindparam, delete, select
 
 from knickpoint.model.commit import Repository
 from knickpoint.model.trace_rename import TraceRename
@@ -15,10 +16,14 @@ from knickpoint.store.timestamps import moment
 __all__ = ["TraceRenames", "predecessors"]
 
 
-def predecessors(connection: Connection, repository_id: int) -> dict[int, int]:
+_PAIRS: Final = select(trace_rename.c.new_id, trace_rename.c.old_id).where(
+    trace_rename.c.repository_id == bindparam("owner")
+)
+
+
+def predecessors(database: Database, connection: Connection, repository_id: int) -> dict[int, int]:
     """Return the new trace → the old one that it continues, of one repository."""
-    query = select(trace_rename.c.new_id, trace_rename.c.old_id).where(trace_rename.c.repository_id == repository_id)
-    return {row.new_id: row.old_id for row in connection.execute(query)}
+    return dict(database.quick(connection, _PAIRS, {"owner": repository_id}).fetchall())
 
 
 class TraceRenames:

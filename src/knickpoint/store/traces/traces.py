@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from knickpoint.model.unit import Better
 from knickpoint.store.database import Database
 from knickpoint.store.tables import traces as tables
 from knickpoint.store.tables.commits import repository as repository_table
-from knickpoint.store.traces.catalogue import Catalogue
+from knickpoint.store.traces.catalogue import Catalogue, FacetCounts
 from knickpoint.store.traces.decoded_chunks import DecodedChunks
 from knickpoint.store.traces.identities import Identities
 from knickpoint.store.traces.key_digests import digest_each
@@ -27,7 +28,23 @@ from knickpoint.store.traces.trace_chunks import CHUNK, StoredChunk
 from knickpoint.store.traces.trace_requests import BETTERS
 from knickpoint.store.traces.units import Units
 
-__all__ = ["Traces"]
+__all__ = ["OwnedTrace", "Traces"]
+
+
+class OwnedTrace(NamedTuple):
+    """A trace, and the id of its repository."""
+
+    repository: int
+    trace: Trace
+
+
+class _ChunkRow(NamedTuple):
+    """What a chunk says about its traces, undecoded."""
+
+    id: int
+    repository_id: int
+    facts: bytes
+    keys: bytes
 
 
 class Traces:
@@ -43,6 +60,9 @@ class Traces:
         self._catalogue = Catalogue(database)
         self._identities = Identities(database)
         self._decoded = DecodedChunks()
+        chunk = tables.chunk.c
+        columns = (chunk.id, chunk.repository_id, chunk.facts, chunk["keys"])  # "keys" is also a method of collections
+        self._rows = select(*columns).where(database.among(chunk.id))
         self.renames = TraceRenames(database)
         self._rules: tuple[DirectionRule, ...] = ()
         self._configured: dict[int, Better | None] = {}
@@ -73,9 +93,13 @@ class Traces:
         """Return the ids of the traces that match, sorted."""
         return self._catalogue.select(repository.id, query)
 
-    def facets(self, repository: Repository, query: Query) -> dict[str, dict[str, int]]:
-        """Count the matching traces by param name and value; names and values sorted."""
+    def facets(self, repository: Repository, query: Query) -> Mapping[str, Mapping[str, int]]:
+        """Count the matching traces by param name and value; names and values sorted. It is shared, and must not change."""
         return self._catalogue.facets(repository.id, query)
+
+    def alternatives(self, repository: Repository, query: Query) -> FacetCounts:
+        """Count as :meth:`facets`, but the values of each param that the query names without its term."""
+        return self._catalogue.alternatives(repository.id, query)
 
     def partition(self, repository: Repository, query: Query, name: str) -> dict[str, NDArray[np.int64]]:
         """Return the ids of the matching traces, sorted, by their value of the param ``name``; "" where they lack it."""
@@ -95,19 +119,28 @@ class Traces:
         Raises:
             StoreError: an id is unknown.
         """
+        found = self.owned(ids)
+        wanted = np.asarray(ids, dtype=np.int64).tolist()
+        missing = next((number for number in wanted if number not in found), None)
+        if missing is not None:
+            raise AbsentError(f"there is no trace {missing}", remedy="Ask for the ids anew.")
+        return [found[number].trace for number in wanted]
+
+    def owned(self, ids: Sequence[int] | NDArray[np.int64]) -> dict[int, OwnedTrace]:
+        """Return traces by id, each with the id of its repository; unknown ones are left out."""
         wanted = np.asarray(ids, dtype=np.int64)
+        found: dict[int, OwnedTrace] = {}
         if not len(wanted):
-            return []
+            return found
         with self._database.reading() as connection:
             chunks = self._chunks(connection, np.unique(wanted // CHUNK))
             names = self._repository_names(connection) if self._rules else {}
-            traces = []
             stated: dict[tuple[int, int], tuple[str, str, Better]] = {}
             for number in wanted.tolist():
                 chunk = chunks.get(number // CHUNK)
                 place = number % CHUNK
                 if number < 0 or chunk is None or place >= len(chunk.keys):
-                    raise AbsentError(f"there is no trace {number}", remedy="Ask for the ids anew.")
+                    continue
                 key, fact = chunk.keys[place], (chunk.units[place], chunk.betters[place])
                 # Thousands of traces share a unit and a direction.
                 if fact not in stated:
@@ -116,8 +149,8 @@ class Traces:
                 if self._rules:
                     configured = self._configured_better(number, names[chunk.repository], key)
                     better = better if configured is None else configured
-                traces.append(Trace(number, key, text, dimension, better))
-        return traces
+                found[number] = OwnedTrace(chunk.repository, Trace(number, key, text, dimension, better))
+        return found
 
     def _stated(self, connection: Connection, unit_number: int, code: int) -> tuple[str, str, Better]:
         """Return a unit as text, its dimension, and the direction that results stated, else that of the unit."""
@@ -177,7 +210,5 @@ class Traces:
         return {key: sorted(found[high, low]) for key, (high, low) in pairs if (high, low) in found}
 
     def _chunks(self, connection: Connection, numbers: NDArray[np.int64]) -> dict[int, StoredChunk]:
-        table = tables.chunk.c
-        columns = (table.id, table.repository_id, table.facts, table["keys"])  # "keys" is also a method of collections
-        query = select(*columns).where(self._database.among(table.id))
-        return self._decoded.of(connection.execute(query, {"numbers": self._database.listed(numbers)}))
+        rows = self._database.quick(connection, self._rows, {"numbers": self._database.listed(numbers)})
+        return self._decoded.of(map(_ChunkRow._make, rows))
