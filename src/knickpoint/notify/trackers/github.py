@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import quote
@@ -12,7 +11,7 @@ from knickpoint.model.ticket import TrackerTicket
 from knickpoint.notify.channel import ChannelContext
 from knickpoint.notify.exchange import Exchange
 from knickpoint.notify.settings import ChannelSettings
-from knickpoint.notify.trackers.rest import Rest, later, text_of, time_of
+from knickpoint.notify.trackers.rest import Rest, later, text_of, texts_of, time_of
 from knickpoint.notify.trackers.ticket_text import (
     LABEL,
     TicketDraft,
@@ -117,17 +116,11 @@ class GitHub:
             url=text_of(found, "html_url"),
             title=text_of(found, "title"),
             open=text_of(found, "state") != "closed",
-            assignee=", ".join(_logins(found)),
+            assignee=", ".join(texts_of(found, "assignees", "login")),
             fixed=fixing_revision(body),
             updated=time_of(text_of(found, "updated_at")),
         )
         return Issue(ticket, body)
-
-
-def _logins(found: Any) -> Iterator[str]:
-    assignees = found.get("assignees") if isinstance(found, dict) else None
-    for each in assignees if isinstance(assignees, list) else []:
-        yield text_of(each, "login")
 
 
 def github_channel(settings: ChannelSettings, context: ChannelContext) -> TrackerChannel:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import quote
@@ -12,7 +11,7 @@ from knickpoint.model.ticket import TrackerTicket
 from knickpoint.notify.channel import ChannelContext
 from knickpoint.notify.exchange import Exchange
 from knickpoint.notify.settings import ChannelSettings
-from knickpoint.notify.trackers.rest import Rest, later, text_of, time_of
+from knickpoint.notify.trackers.rest import Rest, later, text_of, texts_of, time_of
 from knickpoint.notify.trackers.ticket_text import (
     LABEL,
     TicketDraft,
@@ -116,17 +115,11 @@ class GitLab:
             url=text_of(found, "web_url"),
             title=text_of(found, "title"),
             open=text_of(found, "state") != "closed",
-            assignee=", ".join(_names(found)),
+            assignee=", ".join(texts_of(found, "assignees", "username")),
             fixed=fixing_revision(body),
             updated=time_of(text_of(found, "updated_at")),
         )
         return Issue(ticket, body)
-
-
-def _names(found: Any) -> Iterator[str]:
-    assignees = found.get("assignees") if isinstance(found, dict) else None
-    for each in assignees if isinstance(assignees, list) else []:
-        yield text_of(each, "username")
 
 
 def gitlab_channel(settings: ChannelSettings, context: ChannelContext) -> TrackerChannel:

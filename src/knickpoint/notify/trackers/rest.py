@@ -14,7 +14,7 @@ from knickpoint.notify.channel import DeliveryError
 from knickpoint.notify.exchange import Exchange, origin_of, refusal
 from knickpoint.outgoing import Fetched
 
-__all__ = ["MOST_PAGES", "Rest", "later", "text_of", "time_of"]
+__all__ = ["MOST_PAGES", "Rest", "later", "text_of", "texts_of", "time_of"]
 
 MOST_PAGES: Final = 100
 """Pages that one list may have; the rest of it comes with the next sync."""
@@ -125,6 +125,12 @@ def text_of(value: object, *names: str) -> str:
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value if isinstance(value, str) else str(value) if isinstance(value, int) and value is not True else ""
+
+
+def texts_of(value: object, names: str, name: str) -> list[str]:
+    """Return the texts at ``name`` of each object in the list at ``names`` within a JSON object."""
+    found = value.get(names) if isinstance(value, dict) else None
+    return [text_of(each, name) for each in found] if isinstance(found, list) else []
 
 
 def time_of(text: str) -> datetime | None:

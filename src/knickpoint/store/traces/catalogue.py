@@ -25,19 +25,22 @@ from sqlalchemy import Connection, func, select
 
 from knickpoint.budget import check_time, deadline_error, remaining_seconds
 from knickpoint.model.query import Query
-from knickpoint.store.array_codec import unpack
 from knickpoint.store.database import Database
 from knickpoint.store.tables import traces as tables
 from knickpoint.store.tables.shortcuts import counter
-from knickpoint.store.traces.trace_chunks import CHUNK
+from knickpoint.store.traces.param_columns import (
+    AcceptedCodes,
+    FoundCodes,
+    ParamColumns,
+    ParamNames,
+    matching_mask,
+    streamed_columns,
+)
 
 __all__ = ["Catalogue", "FacetCounts"]
 
-
 _CACHED_TRACES: Final = 8_000_000
 """Traces up to which a process keeps the codes of a repository in memory: 400 MB with 12 params."""
-
-_STREAMED_CHUNKS: Final = 256
 
 _TRIED_VALUES: Final = 20_000
 """Values that the patterns of a term are tried on between two looks at the clock."""
@@ -58,107 +61,14 @@ class FacetCounts(NamedTuple):
     counts: Mapping[str, Mapping[str, int]]
 
 
-class _Names:
-    """The vocabulary as far as it was read: names, and values by code."""
-
-    def __init__(self) -> None:
-        self.version = -1
-        self.names: dict[str, int] = {}
-        self.values: dict[int, list[str]] = {}
-        self._orders: dict[int, NDArray[np.int64]] = {}
-
-    def sorted_codes(self, name: int) -> NDArray[np.int64]:
-        """Return the codes of a name's values in the order of the values."""
-        values = self.values.get(name, [""])
-        order = self._orders.get(name)
-        if order is None or len(order) < len(values) - 1:
-            order = np.array(sorted(range(1, len(values)), key=values.__getitem__), dtype=np.int64)
-            self._orders[name] = order
-        return order
-
-    def load(self, connection: Connection, version: int) -> None:
-        """Read the names, and the values that are newer than what was read."""
-        if version == self.version:
-            return
-        self.names = {row.name: row.id for row in connection.execute(select(tables.param_name))}
-        table = tables.param_value
-        query = select(table.c.name_id, table.c.code, table.c.value).where(table.c.version > self.version)
-        for name, code, value in connection.execute(query.order_by(table.c.name_id, table.c.code)):
-            known = self.values.setdefault(name, [""])
-            assert code == len(known)
-            known.append(value)
-        self.version = version
-
-
-class _Columns:
-    """The codes of the traces of one repository: an array for each name, by position; with room for ``chunks``.
-
-    Position i is trace i % 1024 of the chunk ``chunks[i // 1024]``.
-    """
-
-    def __init__(self, chunks: int = 1) -> None:
-        self._capacity = chunks * CHUNK
-        self.version = -1
-        self.count = 0
-        self.chunks: list[int] = []
-        self.columns: dict[int, NDArray[np.uint32]] = {}
-        self._alike: dict[int, int] = {}
-
-    def alike(self, name: int) -> int:
-        """Return the code that all traces have for a name, -1 where they differ; most traces share many params."""
-        if name not in self._alike:
-            codes = self.columns[name][: self.count]
-            self._alike[name] = int(codes[0]) if len(codes) and bool((codes == codes[0]).all()) else -1
-        return self._alike[name]
-
-    def load(self, connection: Connection, repository_id: int, version: int) -> None:
-        """Read the chunks that are newer than what was read."""
-        if version == self.version:
-            return
-        table = tables.chunk
-        query = select(table.c.id, table.c.count, table.c.codes)
-        query = query.where(table.c.repository_id == repository_id, table.c.version > self.version)
-        for key, count, codes in connection.execute(query.order_by(table.c.id)):
-            self.take(key, count, codes)
-        self.version = version
-
-    def take(self, key: int, count: int, codes: bytes) -> None:
-        """Take in a new chunk, or a newer version of a known one."""
-        if not self.chunks or self.chunks[-1] < key:
-            self.chunks.append(key)
-        begin = self.chunks.index(key) * CHUNK if key != self.chunks[-1] else (len(self.chunks) - 1) * CHUNK
-        self._room(begin + count)
-        self._alike = {}
-        (names,) = unpack(codes, 1)
-        for name, column in zip(names.tolist(), unpack(codes, 1 + len(names))[1:], strict=True):
-            if name not in self.columns:
-                self.columns[name] = np.zeros(self._capacity, dtype=np.uint32)
-            self.columns[name][begin : begin + count] = column
-        self.count = max(self.count, begin + count)
-
-    def _room(self, count: int) -> None:
-        if count <= self._capacity:
-            return
-        self._capacity = max(count, self._capacity * 2)
-        for name, column in self.columns.items():
-            grown = np.zeros(self._capacity, dtype=np.uint32)
-            grown[: len(column)] = column
-            self.columns[name] = grown
-
-    def ids(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the trace ids at ``positions``."""
-        chunks = np.asarray(self.chunks, dtype=np.int64)
-        return np.asarray(chunks[positions >> 10] * CHUNK + (positions & (CHUNK - 1)))
-
-
 class Catalogue:
     """Answer queries; the threads of a process share what is loaded."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._lock = threading.RLock()
-        self._names = _Names()
-        self._columns: dict[int, _Columns] = {}
+        self._names = ParamNames()
+        self._columns: dict[int, ParamColumns] = {}
         self._matched: OrderedDict[_Question, NDArray[np.int64]] = OrderedDict()
         self._counted: OrderedDict[_Question, FacetCounts] = OrderedDict()
         database.on_rollback(self.forget)
@@ -166,7 +76,7 @@ class Catalogue:
     def forget(self) -> None:
         """Forget what was loaded."""
         with self._lock:
-            self._names = _Names()
+            self._names = ParamNames()
             self._columns = {}
             self._matched = OrderedDict()
             self._counted = OrderedDict()
@@ -311,7 +221,7 @@ class Catalogue:
 
     def _matches(
         self, connection: Connection, repository_id: int, query: Query
-    ) -> Iterator[tuple[_Columns, NDArray[np.int64]]]:
+    ) -> Iterator[tuple[ParamColumns, NDArray[np.int64]]]:
         """Yield columns and the matching positions in them: from memory at once, or streamed in pieces."""
         version = self.version(connection)
         with self._whole():
@@ -320,22 +230,22 @@ class Catalogue:
         # A repository that is too large for memory
         if repository_id not in self._columns and self._is_large(connection, repository_id):
             terms, words = self._accepted_codes(query), self._found_codes(query)
-            for columns in _streamed(connection, repository_id):
-                positions = np.flatnonzero(_mask(columns, terms, words))
+            for columns in streamed_columns(connection, repository_id):
+                positions = np.flatnonzero(matching_mask(columns, terms, words))
                 if len(positions):
                     yield columns, positions
             return
         # Others from memory. The last answers are kept: a page asks the same query for its list and for its facets.
-        columns = self._columns.setdefault(repository_id, _Columns())
+        columns = self._columns.setdefault(repository_id, ParamColumns())
         with self._whole():
             columns.load(connection, repository_id, version)
         yield columns, self._positions(_Question(repository_id, version, query), columns)
 
-    def _positions(self, question: _Question, columns: _Columns) -> NDArray[np.int64]:
+    def _positions(self, question: _Question, columns: ParamColumns) -> NDArray[np.int64]:
         """Return the positions that match, and keep them; the oldest ones make room."""
         positions = self._matched.get(question)
         if positions is None:
-            mask = _mask(columns, self._accepted_codes(question.query), self._found_codes(question.query))
+            mask = matching_mask(columns, self._accepted_codes(question.query), self._found_codes(question.query))
             positions = self._matched[question] = np.flatnonzero(mask)
             kept = sum(each.nbytes for each in self._matched.values())
             while kept > _KEPT_BYTES and len(self._matched) > 1:
@@ -357,16 +267,16 @@ class Catalogue:
         count = select(func.sum(tables.chunk.c.count)).where(tables.chunk.c.repository_id == repository_id)
         return int(connection.execute(count).scalar() or 0) > _CACHED_TRACES
 
-    def _accepted_codes(self, query: Query) -> list[_AcceptedCodes]:
+    def _accepted_codes(self, query: Query) -> list[AcceptedCodes]:
         found = []
         for term in query.terms:
             name = self._names.names.get(term.name, -1)
             accepted = _tried(term.accepts_each, self._names.values.get(name, [""]))
             accepted[0] = term.accepts(None)
-            found.append(_AcceptedCodes(name, accepted))
+            found.append(AcceptedCodes(name, accepted))
         return found
 
-    def _found_codes(self, query: Query) -> list[_FoundCodes]:
+    def _found_codes(self, query: Query) -> list[FoundCodes]:
         found = []
         for word in query.words:
             codes = []
@@ -374,8 +284,8 @@ class Catalogue:
                 occurs = _tried(word.occurs_in_each, values)
                 occurs[0] = False
                 if occurs.any():
-                    codes.append(_AcceptedCodes(name, occurs))
-            found.append(_FoundCodes(codes, word.refused))
+                    codes.append(AcceptedCodes(name, occurs))
+            found.append(FoundCodes(codes, word.refused))
         return found
 
 
@@ -390,63 +300,6 @@ class _Question(NamedTuple):
 
 def _size(counts: FacetCounts) -> int:
     return 1 + sum(map(len, counts.counts.values()))
-
-
-class _AcceptedCodes(NamedTuple):
-    """The codes of a name that a term of a query accepts, by code."""
-
-    name: int
-    accepted: NDArray[np.bool_]
-
-
-class _FoundCodes(NamedTuple):
-    """The codes of values that contain a free word, by name."""
-
-    codes: Sequence[_AcceptedCodes]
-    refused: bool
-
-
-def _mask(columns: _Columns, terms: Sequence[_AcceptedCodes], words: Sequence[_FoundCodes] = ()) -> NDArray[np.bool_]:
-    """Return which traces meet all terms and words."""
-    mask = np.ones(columns.count, dtype=np.bool_)
-    for name, accepted in terms:
-        check_time()
-        column = columns.columns.get(name)
-        if column is None:  # no trace has the param
-            if not accepted[0]:
-                return np.zeros(columns.count, dtype=np.bool_)
-            continue
-        wanted = np.flatnonzero(accepted)
-        if len(wanted) == 1:  # a comparison is faster than the look-up
-            mask &= column[: columns.count] == wanted.astype(column.dtype)[0]
-        else:
-            mask &= accepted[column[: columns.count]]
-    for codes, refused in words:
-        found = np.zeros(columns.count, dtype=np.bool_)
-        for name, occurs in codes:
-            check_time()
-            column = columns.columns.get(name)
-            if column is not None:
-                found |= occurs[column[: columns.count]]
-        mask &= found != refused
-    return mask
-
-
-def _streamed(connection: Connection, repository_id: int) -> Iterator[_Columns]:
-    """Yield the columns of a repository in pieces of some chunks."""
-    table = tables.chunk
-    last = -1
-    while True:
-        query = select(table.c.id, table.c.count, table.c.codes)
-        query = query.where(table.c.repository_id == repository_id, table.c.id > last).order_by(table.c.id)
-        rows = connection.execute(query.limit(_STREAMED_CHUNKS)).all()
-        if not rows:
-            return
-        columns = _Columns(len(rows))
-        for key, count, codes in rows:
-            columns.take(key, count, codes)
-        last = columns.chunks[-1]
-        yield columns
 
 
 def _tried(test: Callable[[Sequence[str]], list[bool]], values: Sequence[str]) -> NDArray[np.bool_]:
