@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from browser_tasks import traced
 from knickpoint.server.dashboard import STATIC
 from table import Reach, Row
 
@@ -19,13 +20,6 @@ __all__ = ["javascript", "views"]
 
 _VISITS: Final = 3
 _AXE: Final = Path(__file__).resolve().parent.parent / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
-
-_WATCH: Final = """
-window.longest = 0;
-new PerformanceObserver((list) => {
-    for (const task of list.getEntries()) window.longest = Math.max(window.longest, task.duration);
-}).observe({ type: "longtask", buffered: true });
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +34,7 @@ class View:
 
 @dataclass(slots=True)
 class Visit:
-    """What one visit took: milliseconds until data, of the longest task; bytes of each answer on the wire."""
+    """What one visit took: milliseconds until data, processor time of the longest task; bytes of each answer on the wire."""
 
     shown: float
     longest: float = 0.0
@@ -127,15 +121,15 @@ def _visit(browser: Browser, address: str, view: View, broken: list[str] | None)
     """Open a page as a browser does that has seen none; add what breaks a rule of axe to ``broken``."""
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     page = context.new_page()
-    page.add_init_script(_WATCH)
     answers: list[Response] = []
     page.on("response", lambda answer: answers.append(answer) if "/api/" in answer.url else None)
-    page.goto(address + view.path, wait_until="commit")
-    page.wait_for_selector(view.shows, timeout=60_000)
-    # The clock of the page began when it was asked for
-    visit = Visit(float(page.evaluate("() => performance.now()")))
-    page.wait_for_load_state("networkidle")
-    visit.longest = float(page.evaluate("() => window.longest"))
+    with traced(page) as tasks:
+        page.goto(address + view.path, wait_until="commit")
+        page.wait_for_selector(view.shows, timeout=60_000)
+        # The clock of the page began when it was asked for
+        visit = Visit(float(page.evaluate("() => performance.now()")))
+        page.wait_for_load_state("networkidle")
+    visit.longest = tasks.longest
     visit.answers = [answer.request.sizes()["responseBodySize"] for answer in answers]
     if broken is not None:
         broken += [f"{rule} ({view.name})" for rule in _violations(page)]

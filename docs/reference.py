@@ -55,7 +55,7 @@ _AREAS: Final = {
     "030": "Comparison, publishing and embedding",
     "031": "Operation on many machines",
     "032": "What detection promises",
-    "033": "Samples, shapes and references as evidence",
+    "033": "Samples, shapes and references as evidence; rows and files of pages",
     "034": "Faults, versions and growth",
     "035": "Noisy new samples",
     "036": "Time of runs and messages",

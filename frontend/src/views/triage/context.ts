@@ -5,6 +5,7 @@ import type { HistoryMode } from "../../routes/navigation";
 import { traceRoute, type TraceRoute } from "../../routes/trace";
 import type { TriageRoute } from "../../routes/triage";
 import type { Freshness } from "../../state/freshness";
+import type { RowWindow } from "../../state/triage/row-window";
 import type { RegressionRow, Row } from "../../state/triage/rows";
 import type { Selection } from "../../state/triage/selection";
 import type { FindingsRequest } from "../../state/triage/triage-list";
@@ -16,6 +17,8 @@ export interface TriageContext {
   readonly decides: boolean;
   readonly data: RegressionList | undefined;
   readonly selection: Selection;
+  /** Which rows are in the document. */
+  readonly rowWindow: RowWindow;
   readonly loading: boolean;
   readonly freshness: Freshness | undefined;
   /** The requests for more findings, by id of the regression. */

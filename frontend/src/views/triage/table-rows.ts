@@ -35,11 +35,18 @@ import "./breakdown";
 import { MANY_TRACES } from "./breakdown";
 import { findingRoute, type TriageContext } from "./context";
 
+/** Where a row stands in the table, and whether the keyboard is on it. */
+interface Place {
+  index: number;
+  current: boolean;
+}
+
 /** Everything that a row is rendered from; while it is the same, so is the row. */
-export function rowInputs(context: TriageContext, row: Row, current: boolean): unknown[] {
+export function rowInputs(context: TriageContext, row: Row, { index, current }: Place): unknown[] {
   const { regression } = row;
   const decidable = context.mayDecide(regression.repository);
   const state = [
+    index,
     current,
     checkState(row, context.selection),
     context.route.tab,
@@ -52,8 +59,8 @@ export function rowInputs(context: TriageContext, row: Row, current: boolean): u
   return isLast(row) ? [regression, context.findingsRequests.get(regression.id), ...finding] : finding;
 }
 
-export function renderRow(context: TriageContext, row: Row, current: boolean) {
-  return row.kind === "regression" ? renderRegression(context, row, current) : renderFinding(context, row, current);
+export function renderRow(context: TriageContext, row: Row, place: Place) {
+  return row.kind === "regression" ? renderRegression(context, row, place) : renderFinding(context, row, place);
 }
 
 function isLast({ regression, finding }: FindingRow): boolean {
@@ -78,12 +85,18 @@ function sharedPrefix({ members }: Regression): number {
 
 const LARGEST_HAZARD_TITLE = `${HAZARD_TITLE} The largest of all traces of this commit.`;
 
-function renderRegression(context: TriageContext, row: RegressionRow, current: boolean) {
+function renderRegression(context: TriageContext, row: RegressionRow, { index, current }: Place) {
   const { regression } = row;
   const { commit } = regression;
   const lead = regression.members.find((finding) => finding.id === regression.lead) ?? regression.members[0];
   if (!lead) {
-    return html`<tr class="regression-row" id="row-${row.id}" data-row=${row.id} tabindex=${current ? 0 : -1}>
+    return html`<tr
+      class="regression-row"
+      id="row-${row.id}"
+      data-row=${row.id}
+      aria-rowindex=${index + 2}
+      tabindex=${current ? 0 : -1}
+    >
       <td colspan="9">${loadingNotice(`Loading the traces of ${commit.short}`)}</td>
     </tr>`;
   }
@@ -92,6 +105,7 @@ function renderRegression(context: TriageContext, row: RegressionRow, current: b
       class="regression-row"
       id="row-${row.id}"
       data-row=${row.id}
+      aria-rowindex=${index + 2}
       data-hash=${commit.hash}
       tabindex=${current ? 0 : -1}
       aria-current=${current ? "true" : "false"}
@@ -208,12 +222,13 @@ function renderLead(lead: Finding) {
     <div class="second">${comparison(lead)}</div>`;
 }
 
-function renderFinding(context: TriageContext, row: FindingRow, current: boolean) {
+function renderFinding(context: TriageContext, row: FindingRow, { index, current }: Place) {
   const { finding, regression } = row;
   return html`<tr
       class="finding-row"
       id="row-${row.id}"
       data-row=${row.id}
+      aria-rowindex=${index + 2}
       tabindex=${current ? 0 : -1}
       aria-current=${current ? "true" : "false"}
       @click=${(event: MouseEvent) => onRowClick(event, () => context.updateRoute({ at: row.id }, "replace"))}

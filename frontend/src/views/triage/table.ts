@@ -6,6 +6,7 @@ import { repeat } from "lit/directives/repeat.js";
 import type { RegressionList } from "../../api/client";
 import type { Tab } from "../../routes/triage";
 import { freshnessText } from "../../state/freshness";
+import { MOST_ROWS } from "../../state/triage/row-window";
 import { checkState, cursorIndex, type Row } from "../../state/triage/rows";
 import { countText } from "../../text/numbers";
 import type { TriageContext } from "./context";
@@ -60,12 +61,12 @@ const TAB_KEYS: Record<Tab, TemplateResult> = {
 export function renderTable(context: TriageContext, data: RegressionList, rows: readonly Row[]) {
   const { tab, at } = context.route;
   const cursor = cursorIndex(rows, at);
-  return html`<table class="findings ${showsDecisions(tab) ? "decisions" : ""}">
+  return html`<table class="findings ${showsDecisions(tab) ? "decisions" : ""}" aria-rowcount=${rows.length + 1}>
       <caption class="sr-only">
         ${CAPTIONS[tab]} findings, grouped by commit
       </caption>
       <thead>
-        <tr>
+        <tr aria-rowindex="1">
           <th class="c-tick" scope="col">
             ${
               tab === "gone" || !context.decides
@@ -84,18 +85,43 @@ export function renderTable(context: TriageContext, data: RegressionList, rows: 
         </tr>
       </thead>
       <tbody>
-        ${repeat(
-          rows,
-          (row) => row.id,
-          (row, index) => {
-            const current = index === cursor;
-            // A page may have thousands of rows: render those again of which an input changed.
-            return guard(rowInputs(context, row, current), () => renderRow(context, row, current));
-          },
-        )}
+        ${renderRows(context, rows, cursor)}
       </tbody>
     </table>
-    ${renderFoot(context, data)}`;
+    ${renderFoot(context, data, rows.length)}`;
+}
+
+/** A row, or a gap in place of several. */
+interface Part {
+  id: string;
+  row?: Row;
+  from: number;
+  to: number;
+}
+
+/** The rows near the view, and a gap for each stretch of others: a page may have thousands. */
+function renderRows(context: TriageContext, rows: readonly Row[], cursor: number) {
+  const { rowWindow } = context;
+  const parts = rowWindow.stretches(rows.length, cursor).flatMap(({ from, to, shown }, number): Part[] => {
+    if (!shown) return [{ id: `gap ${number}`, from, to }];
+    return rows.slice(from, to).map((row, at) => ({ id: row.id, row, from: from + at, to: from + at + 1 }));
+  });
+  return repeat(
+    parts,
+    ({ id }) => id,
+    ({ row, from: index, to }) => {
+      if (!row) return renderGap(index, to - index, rowWindow.rowHeight);
+      const place = { index, current: index === cursor };
+      // Render those rows again of which an input changed.
+      return guard(rowInputs(context, row, place), () => renderRow(context, row, place));
+    },
+  );
+}
+
+function renderGap(from: number, number: number, rowHeight: number) {
+  return html`<tr class="gap" aria-hidden="true" data-from=${from} data-rows=${number}>
+    <td colspan="9" .style=${`height: ${number * rowHeight}px`}></td>
+  </tr>`;
 }
 
 function renderSelectAll(context: TriageContext, rows: readonly Row[]) {
@@ -135,12 +161,13 @@ function renderHeading(context: TriageContext, column: Column) {
   </th>`;
 }
 
-function renderFoot({ route, freshness, decides }: TriageContext, data: RegressionList) {
+function renderFoot({ route, freshness, decides }: TriageContext, data: RegressionList, rows: number) {
   return html`<p class="foot">
     <span class="hint"
       >${key("j")} ${key("k")} move · ${decides || route.tab === "gone" ? TAB_KEYS[route.tab] : nothing} ${key("Enter")}
       open · ${key("w")} why · ${key("?")} all keys</span
     >
+    ${rows > MOST_ROWS ? html`<span>The find of the browser sees the rows near the view; ${key("/")} filters all.</span>` : nothing}
     <span class="spring"></span>
     ${freshness ? html`<span>${freshnessText(freshness.alerts)}</span>` : nothing}
     <span>${countText(data.groups_total, "commit")}</span>

@@ -19,6 +19,7 @@ import { Resource } from "../../state/resource";
 import { isAllowed, isAllowedSomewhere } from "../../state/access";
 import { registerShortcuts } from "../../state/shortcuts";
 import type { DecisionResult } from "../../state/triage/decisions";
+import { focusRow, RowWindow } from "../../state/triage/row-window";
 import {
   cursorIndex,
   decisionTargets,
@@ -65,6 +66,7 @@ export class TriageView extends PageElement implements KeyboardActions, Deciding
   @query("kp-decision-dialog") readonly dialog!: DecisionDialog | null;
 
   readonly list = new TriageList(this, () => this.route);
+  readonly rowWindow = new RowWindow(this);
   private readonly trackersResource = new Resource(this, {
     args: () => (isAllowedSomewhere(this.caller, "decide") ? (["trackers"] as const) : undefined),
     load: (_, signal) => api.trackers(signal),
@@ -210,14 +212,10 @@ export class TriageView extends PageElement implements KeyboardActions, Deciding
 
   private moveTo(at: string, part: Partial<TriageRoute> = {}): void {
     this.updateRoute({ ...part, at }, "replace");
-    void this.updateComplete.then(() => this.focusRow(at));
+    void this.updateComplete.then(() => focusRow(at));
   }
 
-  focusRow(id: string): void {
-    const row = document.getElementById(`row-${id}`); // by its id: a selector would search all rows
-    row?.focus({ preventScroll: true });
-    row?.scrollIntoView({ block: "nearest" });
-  }
+  readonly focusRow = focusRow;
 
   turnPage(by: number): void {
     const page = Math.min(Math.max(this.route.page + by, 1), this.data?.pages ?? 1);
