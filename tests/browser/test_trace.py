@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.conftest import point_at, violations
 from tests.server.story import COMMITS, FAILED, FASTER, SLOWER, UNMEASURED, make_instance
+from tests.server.test_plotted_summaries import make_tails
 
 from knickpoint.instance import open_instance
 from knickpoint.model.regression import PointUpdate, Transition
@@ -371,3 +373,29 @@ def test_the_error_of_an_invalid_query_is_beside_its_field(browse: Visit, expect
     page = browse("/explore?q=benchmark~%5B")
     expect(page.locator("#query-error")).not_to_be_empty()
     expect(page.locator("#query")).to_have_attribute("aria-invalid", "true")
+
+
+def test_the_plot_of_a_percentile_finding_draws_the_percentile_says_so_and_can_be_switched(
+    page: Page, tmp_path: Path
+) -> None:
+    with open_instance(make_tails(tmp_path / "tails")) as instance, serving(instance) as address:
+        page.goto(f"{address}trace/0")
+        chart = page.get_by_role("img", name="The p95 of the samples of latency")
+        expect(chart).to_be_visible()
+        field = page.get_by_label("What of the samples")
+        expect(field).to_have_value("p95")
+        expect(page.get_by_text(re.compile(r"newest p95 (29|30|31)"))).to_be_visible()
+        assert violations(page) == []
+        field.select_option("median")
+        expect(page.get_by_role("img", name="Values of latency")).to_be_visible()
+        expect(page.get_by_text(re.compile(r"newest value (9|10)\."))).to_be_visible()
+        page.reload()
+        expect(field).to_have_value("median")
+
+
+def test_a_trace_whose_changes_are_of_medians_has_no_choice_of_samples(
+    browse: Visit, trace: Callable[[str], int]
+) -> None:
+    page = browse(f"/trace/{trace('parse')}")
+    expect(page.get_by_role("img", name="Values of parse")).to_be_visible()
+    expect(page.get_by_label("What of the samples")).to_have_count(0)

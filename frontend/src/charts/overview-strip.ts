@@ -41,6 +41,8 @@ interface Drag {
 export class OverviewStrip extends PageElement {
   @property({ attribute: false }) traces: readonly number[] = [];
   @property() line = "";
+  /** What of the samples of each run; "" for the median. */
+  @property() summary = "";
   @property({ attribute: false }) whole: ChartRange = { first: 0, last: 0 };
   @property({ attribute: false }) range: ChartRange | undefined;
   @property({ attribute: false }) times = new Float64Array();
@@ -51,9 +53,9 @@ export class OverviewStrip extends PageElement {
   private drag: Drag | undefined;
 
   private readonly values = new Resource(this, {
-    args: () => [this.traces.slice(0, MAX_LINES).join(), this.line] as const,
-    load: async ([ids, line], signal) =>
-      ids ? api.values(ids.split(",").map(Number), { line, points: POINTS }, signal) : [],
+    args: () => [this.traces.slice(0, MAX_LINES).join(), this.line, this.summary] as const,
+    load: async ([ids, line, summary], signal) =>
+      ids ? api.values(ids.split(",").map(Number), { line, points: POINTS, summary }, signal) : [],
     keepWhileLoading: () => true,
   });
 

@@ -20,6 +20,8 @@ export interface TraceRoute {
   last: number | undefined;
   scale: Scale;
   along: Along;
+  /** What of the samples the plot shows: `median`, `p99`; "" for what the changes were found in. */
+  summary: string;
   /** Position of the pinned commit. */
   commit: number | undefined;
   /** Whether the page also shows the changes that later data no longer show. */
@@ -38,6 +40,7 @@ export function traceRoute(id: number, state: Partial<Omit<TraceRoute, "view" | 
     last: undefined,
     scale: "auto",
     along: "commits",
+    summary: "",
     commit: undefined,
     gone: false,
     why: false,
@@ -58,6 +61,7 @@ export const traceFormat: RouteFormat<TraceRoute> = {
       ...parseRange(searchParams),
       scale: parseScale(searchParams.get("y")) ?? "auto",
       along: parseAlong(searchParams.get("x")),
+      summary: searchParams.get("of") ?? "",
       commit: parseWhole(searchParams.get("commit")),
       gone: searchParams.get("gone") === "1",
       why: searchParams.get("why") === "1",
@@ -71,6 +75,7 @@ export const traceFormat: RouteFormat<TraceRoute> = {
       ["last", route.last],
       ["y", route.scale === "auto" ? "" : route.scale],
       ["x", route.along === "commits" ? "" : route.along],
+      ["of", route.summary],
       ["commit", route.commit],
       ["gone", route.gone ? 1 : ""],
       ["why", route.why ? 1 : ""],

@@ -67,8 +67,8 @@ _NEWS: Final = timedelta(days=30)
 _NEWEST_REPORTS: Final = 20
 """Newest commits that have a page, beside those with findings."""
 
-_WITHHELD: Final = frozenset({"email", "note", "assignee", "who", "location", "error", "troubles"})
-"""Fields that are for the people of the instance: they are published empty."""
+_WITHHELD: Final = frozenset({"email", "note", "assignee", "who", "location", "error", "troubles", "summaries"})
+"""Fields that are published empty: they are for the people of the instance, or about samples, which are not published."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +226,8 @@ class _Reader:
     def values(self, line: Line, keys: Sequence[int]) -> bytes:
         """Return all values of traces on a line, as the API packs them."""
         last = len(line.slots) - 1
-        return values.pack_values(self._instance.store, line, keys, first=0, last=last, points=max(2, last + 1))
+        wanted = values.WantedValues(line, keys, first=0, last=last, points=max(2, last + 1))
+        return values.pack_values(self._instance.store, wanted)
 
     def details(self, key: int, *, failing: bool) -> dict[str, Any]:
         """Return what the page of a trace asks for, by the end of the path; ``failing``: a run gave it no value."""

@@ -16,7 +16,7 @@ from knickpoint.model.regression import ChangePoint
 from knickpoint.model.settlement import FindingKind
 from knickpoint.model.step import StableRegion
 
-__all__ = ["distribution_note", "finding_note", "summary_note"]
+__all__ = ["distribution_note", "finding_note", "summary_name", "summary_note"]
 
 
 def finding_note(
@@ -35,8 +35,14 @@ def finding_note(
 
 def summary_note(alerts: Sequence[Alert]) -> str:
     """Return which number of the samples ``alerts`` judged, as in `p99 of the samples`; "" where they are not all about one."""
+    name = summary_name(alerts)
+    return f"{name} of the samples" if name else ""
+
+
+def summary_name(alerts: Sequence[Alert]) -> str:
+    """Return the summary that ``alerts`` judged, as `p99`; "" where they are not all about one."""
     names = {alert.summary for alert in alerts}
-    return f"{names.pop()} of the samples" if len(names) == 1 and "" not in names else ""
+    return names.pop() if len(names) == 1 else ""
 
 
 def distribution_note(values: NDArray[np.floating[Any]], sides: Sequence[tuple[int, int]], unit: str) -> str:

@@ -25,8 +25,9 @@ export class ValueCache {
     range: ChartRange | undefined,
     signal: AbortSignal,
     most = MAX_POINTS,
+    summary = "",
   ): Promise<Series[]> {
-    const key = `${traces.join()}@${line}`;
+    const key = `${traces.join()}@${line}@${summary}`;
     const { cached } = this;
     // A range inside the cached one needs no request, unless the cached values are thinned out.
     if (cached?.key === key && contains(cached.range, range)) {
@@ -34,7 +35,7 @@ export class ValueCache {
     }
     const compact = traces.length > MAX_FULL_TRACES;
     const points = Math.min(most, compact ? CROWD_POINTS : MAX_POINTS);
-    const window = { line, points, compact, first: range?.first, last: range?.last };
+    const window = { line, points, compact, summary, first: range?.first, last: range?.last };
     const series = await api.values(traces, window, signal);
     this.cached = { key, range, series };
     return series;

@@ -78,7 +78,7 @@ function renderChange(context: TraceContext, finding: Finding, note = "") {
   return html`<tr data-finding=${finding.id} aria-current=${current ? "true" : "false"}>
     <td>
       <div class="change-line">${change(finding)} ${comparison(finding)}</div>
-      <button class="link subject" title=${commit.subject} @click=${pin}>${commit.subject}</button>
+      <button class="link subject" title=${commit.subject} @click=${pin}>${commit.subject || commit.short}</button>
       <div class="second">
         ${commitHash(commit, finding.trace.repository)}<span>${commit.author}</span>${date(commit.time)}
         ${place.suspects > 1 ? html`<span class="range">one of ${place.suspects} commits</span>` : nothing}

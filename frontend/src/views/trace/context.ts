@@ -44,6 +44,8 @@ export interface TraceContext {
   readonly repositories: readonly Repository[];
   /** Whether the caller may decide about the changes of this trace. */
   readonly mayDecide: boolean;
+  /** What of the samples is plotted instead of the median, and its stable regions; undefined for the median. */
+  readonly plotted: Changes["summaries"][number] | undefined;
   readonly series: Series | undefined;
   readonly times: Float64Array;
   readonly lines: readonly ChartLine[];

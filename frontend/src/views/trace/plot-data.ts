@@ -3,9 +3,15 @@
 import type { Changes, Explanation, Finding, MissedChange, Trace, WithoutValue } from "../../api/client";
 import type { Series } from "../../api/series";
 import type { ChartCandidate, ChartLine, ChartMark } from "../../charts/chart-data";
+import type { TraceRoute } from "../../routes/trace";
 import { traceText } from "../../text/trace-names";
 import { failureMarks, markOf, type FailureMark } from "./context";
 import { missedMarks } from "./missed";
+
+/** Whether values are asked for of the same trace, line and number of the samples, and only of another range. */
+export function isSameTrace(before: readonly unknown[], now: readonly unknown[]): boolean {
+  return before.slice(0, 3).every((value, at) => value === now[at]);
+}
 
 /** The single line of the plot. */
 export function linesOf(trace: Trace | undefined, series: Series | undefined): readonly ChartLine[] {
@@ -14,13 +20,39 @@ export function linesOf(trace: Trace | undefined, series: Series | undefined): r
   return [{ id, label: traceText(params), unit, positions: series.positions, values: series.values }];
 }
 
+/** What the plot shows instead of medians, with its stable regions; undefined for medians. */
+export type PlottedSummary = Changes["summaries"][number];
+
+/** What the route says, else what the change at the pinned commit was found in, else what all changes were found in. */
+export function plottedSummary(
+  changes: Changes | undefined,
+  { summary, commit }: Pick<TraceRoute, "summary" | "commit">,
+): PlottedSummary | undefined {
+  if (!changes || summary) return changes?.summaries.find((each) => each.summary === summary);
+  const pinned = changes.changes.filter(({ place }) => place.position === commit);
+  const about = pinned.length > 0 ? pinned : changes.changes;
+  return changes.summaries.find(({ changes: ids }) => about.length > 0 && about.every(({ id }) => ids.includes(id)));
+}
+
+export function withRegions(changes: Changes | undefined, plotted: PlottedSummary | undefined): Changes | undefined {
+  return changes && plotted ? { ...changes, regions: plotted.regions } : changes;
+}
+
 /** The findings to mark: those that stand, and where asked for those that are gone. */
 export function findingsOf(changes: Changes | undefined, gone: boolean): readonly Finding[] {
   return [...(changes?.changes ?? []), ...(gone ? (changes?.gone ?? []) : [])];
 }
 
-export function marksOf(findings: readonly Finding[], missed: readonly MissedChange[]): readonly ChartMark[] {
-  return [...findings.flatMap((finding) => markOf(finding) ?? []), ...missedMarks(missed)];
+/** The marks of the plot; the interval of a change is only drawn among the values that it was found in. */
+export function marksOf(
+  findings: readonly Finding[],
+  missed: readonly MissedChange[],
+  summaries: readonly PlottedSummary[],
+  plotted: PlottedSummary | undefined,
+): readonly ChartMark[] {
+  const isAmong = (id: number) => summaries.find(({ changes }) => changes.includes(id)) === plotted;
+  const marks = findings.flatMap((finding) => markOf(finding) ?? []);
+  return [...marks.map((mark) => (isAmong(mark.id) ? mark : { ...mark, interval: undefined })), ...missedMarks(missed)];
 }
 
 export function failuresOf(

@@ -8,6 +8,7 @@ import { pan, zoom } from "../../state/plot/zoom";
 import { statusLabel } from "../../templates/finding";
 import { loadingNotice } from "../../templates/notice";
 import { alongField, scaleField } from "../../templates/scale-field";
+import { selectField } from "../../templates/select-field";
 import { changeText, standingText } from "../../text/findings";
 import { countText, grouped } from "../../text/numbers";
 import { traceText } from "../../text/trace-names";
@@ -59,6 +60,7 @@ function renderChart(context: TraceContext, changes: Changes) {
     <kp-overview-strip
       .traces=${[changes.trace.id]}
       .line=${route.line}
+      .summary=${context.plotted?.summary ?? ""}
       .whole=${context.wholeRange}
       .range=${context.range}
       .times=${context.times}
@@ -67,7 +69,19 @@ function renderChart(context: TraceContext, changes: Changes) {
     ></kp-overview-strip>`;
 }
 
-function renderTools(context: TraceContext, { commits: total }: Changes) {
+/** The choice between medians and what changes were found in, where that is something else. */
+function summaryField(context: TraceContext, summaries: Changes["summaries"]) {
+  if (summaries.length === 0) return nothing;
+  const options = ["median", ...summaries.map(({ summary }) => summary)];
+  return selectField(
+    "What of the samples",
+    context.plotted?.summary ?? "median",
+    options.map((name) => [name, `${name} of the samples`]),
+    (summary) => context.updateRoute({ summary }),
+  );
+}
+
+function renderTools(context: TraceContext, { commits: total, summaries }: Changes) {
   const { range, route } = context;
   const shown = range ?? context.wholeRange;
   const button = (label: string, name: string, run: () => void, disabled = false) =>
@@ -77,7 +91,7 @@ function renderTools(context: TraceContext, { commits: total }: Changes) {
   return html`<span class="faint figure"
       >commits ${grouped(shown.first + 1)} to ${grouped(shown.last + 1)} of ${grouped(total)}</span
     >
-    ${alongField(route.along, (along) => context.updateRoute({ along }))}
+    ${summaryField(context, summaries)} ${alongField(route.along, (along) => context.updateRoute({ along }))}
     ${scaleField(route.scale, "first level", (scale) => context.updateRoute({ scale }))}
     <div class="button-row">
       ${button("‹", "Move left (,)", () => context.zoomTo(pan(shown, -0.25, total)), shown.first === 0)}
@@ -163,8 +177,8 @@ function renderLegend(context: TraceContext, changes: Changes) {
 
 /** The plot in words, for screen readers. */
 function plotText(context: TraceContext, changes: Changes): string {
-  const { findings, patterns, environments, failures, quarantined, remeasured, tickets } = context;
-  const values = `Values of ${traceText(changes.trace.params)} over ${countText(changes.measured, "measured commit")}.`;
+  const { findings, patterns, environments, failures, quarantined, remeasured, tickets, plotted } = context;
+  const values = `${plotted ? `The ${plotted.summary} of the samples` : "Values"} of ${traceText(changes.trace.params)} over ${countText(changes.measured, "measured commit")}.`;
   const texts = findings.map(
     (finding) => `${changeText(finding)} at ${finding.commit.short}, ${standingText(finding)}`,
   );

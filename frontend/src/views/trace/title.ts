@@ -30,7 +30,7 @@ export function renderTitle(context: TraceContext, changes: Changes) {
           }</span
         >
         <span>${grouped(changes.measured)} of ${countText(changes.commits, "commit")} measured</span>
-        ${newest === undefined ? nothing : html`<span>newest value ${valueText(newest, trace.unit)}</span>`}
+        ${newest === undefined ? nothing : html`<span>newest ${context.plotted?.summary ?? "value"} ${valueText(newest, trace.unit)}</span>`}
         ${renderSign(changes)}
       </p>
     </div>

@@ -21,7 +21,7 @@ export function renderTooltip(context: TraceContext, changes: Changes, { positio
     Number.isNaN(value)
       ? renderFailure(context, position)
       : html`<div class="tip-value">
-          ${valueText(value, line.unit)} ${renderDelta(changes.regions, position, value)}
+          ${context.plotted?.summary} ${valueText(value, line.unit)} ${renderDelta(changes.regions, position, value)}
         </div>`
   }
   ${renderCommit(context, position)} ${renderChange(context, position)}

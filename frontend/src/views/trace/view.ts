@@ -42,7 +42,8 @@ import { changeAt, type FailureMark, type TraceContext } from "./context";
 import { renderExplanation } from "./explanation";
 import { chartPatterns } from "./patterns";
 import { renderPlot } from "./plot";
-import { candidatesOf, failuresOf, findingsOf, linesOf, marksOf } from "./plot-data";
+import { candidatesOf, failuresOf, findingsOf, isSameTrace, linesOf, marksOf } from "./plot-data";
+import { plottedSummary, withRegions } from "./plot-data";
 import { traceShortcuts } from "./shortcuts";
 import { loadSuspects, type SuspectList } from "./suspects";
 import { renderTitle } from "./title";
@@ -67,8 +68,10 @@ export class TraceView extends PageElement implements TraceContext {
   });
   private readonly valueCache = new ValueCache();
   private readonly seriesResource = new Resource(this, {
-    args: () => [this.route.id, this.route.line, this.route.first, this.route.last] as const,
-    load: async ([id, line], signal) => (await this.valueCache.fetch([id], line, this.range, signal))[0],
+    args: () =>
+      [this.route.id, this.route.line, this.plotted?.summary ?? "", this.route.first, this.route.last] as const,
+    load: async ([id, line, summary], signal) =>
+      (await this.valueCache.fetch([id], line, this.range, signal, undefined, summary))[0],
     // Another range of the same trace: the plot shows what it has of it.
     keepWhileLoading: isSameTrace,
     keepAfterError: isSameTrace,
@@ -135,6 +138,7 @@ export class TraceView extends PageElement implements TraceContext {
     (repository: string | undefined, line: string | undefined): CommitCache | undefined =>
       repository === undefined || line === undefined ? undefined : new CommitCache(repository, line),
   );
+  private readonly withRegions = memoizeLast(withRegions);
   private readonly linesOf = memoizeLast(linesOf);
   private readonly findingsOf = memoizeLast(findingsOf);
   private readonly marksOf = memoizeLast(marksOf);
@@ -180,8 +184,12 @@ export class TraceView extends PageElement implements TraceContext {
     return changes !== undefined && isAllowed(caller, "decide", changes.trace.repository);
   }
 
+  get plotted() {
+    return plottedSummary(this.changesResource.value, this.route);
+  }
+
   get changes(): Changes | undefined {
-    return this.changesResource.value;
+    return this.withRegions(this.changesResource.value, this.plotted);
   }
 
   get series(): Series | undefined {
@@ -205,11 +213,11 @@ export class TraceView extends PageElement implements TraceContext {
   }
 
   get marks(): readonly ChartMark[] {
-    return this.marksOf(this.findings, this.missed);
+    return this.marksOf(this.findings, this.missed, this.changes?.summaries ?? NONE, this.plotted);
   }
 
   get patterns(): ChartPatterns {
-    return this.patternsOf(this.patternsResource.value, this.changes?.trace.unit ?? "");
+    return this.patternsOf(this.plotted ? undefined : this.patternsResource.value, this.changes?.trace.unit ?? "");
   }
 
   get environments(): readonly Environment[] {
@@ -221,11 +229,11 @@ export class TraceView extends PageElement implements TraceContext {
   }
 
   get quarantined(): readonly QuarantinedValue[] {
-    return this.quarantinedResource.value ?? NONE;
+    return (this.plotted ? undefined : this.quarantinedResource.value) ?? NONE;
   }
 
   get remeasured(): readonly RemeasuredValue[] {
-    return this.remeasuredResource.value ?? NONE;
+    return (this.plotted ? undefined : this.remeasuredResource.value) ?? NONE;
   }
 
   get tickets(): readonly TicketMark[] {
@@ -313,7 +321,7 @@ export class TraceView extends PageElement implements TraceContext {
 
   // ---- Rendering
 
-  /** The search for the commit of the change that begins at the pinned one. */
+  /** The search for the cause of the change that begins at the pinned commit. */
   private renderBisection() {
     const finding = changeAt(this, this.route.commit);
     if (!finding || finding.condition === "gone" || finding.regression === 0) return nothing;
@@ -333,10 +341,6 @@ export class TraceView extends PageElement implements TraceContext {
       ${this.renderBisection()} ${renderExplanation(this)}
     `;
   }
-}
-
-function isSameTrace([id, line]: readonly unknown[], [otherId, otherLine]: readonly unknown[]): boolean {
-  return id === otherId && line === otherLine;
 }
 
 declare global {

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.detect.steps import stable_region
+from knickpoint.model.alert import Alert
 from knickpoint.model.commit import Line
 from knickpoint.model.regression import ChangePoint, Condition
+from knickpoint.model.summary import MEDIAN, read_summary
 from knickpoint.server.answers.members import member_answers
 from knickpoint.server.answers.traces import trace_answer
-from knickpoint.server.schemas.changes import ChangesAnswer, NewestAnswer, RegionAnswer
+from knickpoint.server.schemas.changes import ChangesAnswer, NewestAnswer, RegionAnswer, SummaryAnswer
 from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.store import Store
-from knickpoint.watch.finding_notes import finding_note
+from knickpoint.watch.detection.commit_values import read_summaries
+from knickpoint.watch.finding_notes import finding_note, summary_name
 
 __all__ = ["read_changes", "split_regions"]
 
@@ -40,11 +43,36 @@ def _starts(point: ChangePoint, line: Line) -> list[int]:
     return [line.positions[point.suspect_range.slot], *behind]
 
 
-def _notes(store: Store, points: Sequence[ChangePoint], line: Line, values: NDArray[np.float64]) -> dict[int, str]:
+_Alerts = Mapping[int, Sequence[Alert]]
+"""Regression → the alerts that are about it."""
+
+
+def _notes(points: Sequence[ChangePoint], alerts: _Alerts, line: Line, values: NDArray[np.float64]) -> dict[int, str]:
     """Return what the levels of ``points`` do not say, by id."""
-    alerts = store.findings.alerts_of_regressions({point.regression_id for point in points if point.regression_id})
     notes = {point.id: finding_note(point, alerts.get(point.regression_id, ()), line, values) for point in points}
     return {key: note for key, note in notes.items() if note}
+
+
+def _by_summary(points: Sequence[ChangePoint], alerts: _Alerts) -> dict[str, list[ChangePoint]]:
+    """Return the points by what of the samples they were found in, "" for the median."""
+    found: dict[str, list[ChangePoint]] = {"": []}
+    for point in points:
+        judged = [alert for alert in alerts.get(point.regression_id, ()) if alert.name in point.alerts]
+        name = summary_name(judged)
+        found.setdefault("" if name == MEDIAN.name else name, []).append(point)
+    return found
+
+
+def _summary_answer(store: Store, line: Line, key: int, name: str, points: Sequence[ChangePoint]) -> SummaryAnswer:
+    """Return the changes that were found in one number of the samples, and the stable regions of that number."""
+    values = read_summaries(store, store.frames.read(line, [key]), read_summary(name))[0]
+    return SummaryAnswer(
+        summary=name, changes=[point.id for point in points], regions=split_regions(values, _all_starts(points, line))
+    )
+
+
+def _all_starts(points: Sequence[ChangePoint], line: Line) -> list[int]:
+    return [start for point in points if point.condition is not Condition.GONE for start in _starts(point, line)]
 
 
 def _newest(store: Store, line: Line, key: int) -> NewestAnswer | None:
@@ -72,6 +100,8 @@ def read_changes(visible: VisibleRepositories, key: int, line_name: str) -> Chan
     ]
     points = [point for point in known if point.condition is not Condition.GONE]
     gone = [point for point in known if point.condition is Condition.GONE]
+    alerts = store.findings.alerts_of_regressions({point.regression_id for point in known if point.regression_id})
+    medians, *summaries = _by_summary(known, alerts).items()
     return ChangesAnswer(
         trace=trace_answer(trace, repository.name),
         line=line.name,
@@ -79,9 +109,10 @@ def read_changes(visible: VisibleRepositories, key: int, line_name: str) -> Chan
         measured=len(measured),
         first=int(measured[0]) if len(measured) else None,
         last=int(measured[-1]) if len(measured) else None,
-        regions=split_regions(values, [start for point in points for start in _starts(point, line)]),
+        regions=split_regions(values, _all_starts(medians[1], line)),
+        summaries=[_summary_answer(store, line, key, name, found) for name, found in summaries],
         changes=member_answers(store, repository, points),
-        notes=_notes(store, points, line, values),
+        notes=_notes(points, alerts, line, values),
         newest=_newest(store, line, key),
         gone=member_answers(store, repository, gone),
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -19,6 +18,7 @@ from knickpoint.model.quantity_text import change_text, trace_name
 from knickpoint.model.query import parse_query
 from knickpoint.model.settlement import FindingKind
 from knickpoint.plots.reduction import thin
+from knickpoint.server.answers.values import WantedValues
 from knickpoint.server.schemas.values import (
     GrafanaAnnotation,
     GrafanaAnnotationsRequest,
@@ -50,20 +50,17 @@ _MOST_ANNOTATIONS: Final = 1000
 _MOST_TERMS: Final = 1000
 
 
-def list_values(
-    store: Store, line: Line, traces: Sequence[int], *, first: int, last: int, points: int
-) -> list[TraceValuesAnswer]:
-    """Return the measured values of ``traces`` at the positions ``first`` to ``last``, thinned out to ``points``."""
-    matrix = np.asarray(store.frames.values(line, traces, first=first, last=last), dtype=np.float64)
+def list_values(store: Store, wanted: WantedValues) -> list[TraceValuesAnswer]:
+    """Return the measured values of some traces, thinned out."""
     answers = []
-    for trace, row in zip(traces, matrix, strict=True):
+    for trace, row in zip(wanted.traces, wanted.read(store), strict=True):
         positions = np.flatnonzero(~np.isnan(row))
-        kept = positions[thin(row[positions], points)]
+        kept = positions[thin(row[positions], wanted.points)]
         answers.append(
             TraceValuesAnswer(
                 trace=trace,
                 measured=len(positions),
-                positions=(kept + first).tolist(),
+                positions=(kept + wanted.first).tolist(),
                 values=row[kept].tolist(),
             )
         )

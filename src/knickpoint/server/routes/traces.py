@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final, Literal
 from fastapi import APIRouter, Query, Response
 
 from knickpoint.model.errors import InputError
+from knickpoint.model.summary import read_summary
 from knickpoint.server.answers.changes import read_changes
 from knickpoint.server.answers.environments import list_environments
 from knickpoint.server.answers.explanations import explain
@@ -21,7 +22,7 @@ from knickpoint.server.answers.traces import (
     name_traces,
     trace_answer,
 )
-from knickpoint.server.answers.values import MOST_TRACES, pack_compact_values, pack_values, window
+from knickpoint.server.answers.values import MOST_TRACES, WantedValues, pack_compact_values, pack_values, window
 from knickpoint.server.routes.binary import BINARY, AsJson, binary
 from knickpoint.server.routes.dependencies import (
     MOST,
@@ -115,6 +116,13 @@ def get_values(
     last: LastPosition = None,
     points: Annotated[int, Query(ge=2, le=1_000_000, description="Points of a trace; more are thinned out.")] = 2400,
     compact: Annotated[bool, Query(description="Binary numbers in half the size, with about seven digits.")] = False,
+    summary: Annotated[
+        str,
+        Query(
+            max_length=20,
+            description="What of the samples of each run: `median`, `min`, `max`, or a percentile as `p99`; of at most 16 traces.",
+        ),
+    ] = "median",
 ) -> Response | list[TraceValuesAnswer]:
     """Return the measured values of traces, as little-endian float64 or as JSON.
 
@@ -129,10 +137,10 @@ def get_values(
     repository, _ = visible.traces(ids)
     found = visible.line(repository.name, line)
     begin, end = window(found, first, last)
+    wanted = WantedValues(found, ids, begin, end, points, read_summary(summary))
     if as_json:
-        return list_values(visible.store, found, ids, first=begin, last=end, points=points)
-    pack = pack_compact_values if compact else pack_values
-    return binary(pack(visible.store, found, ids, first=begin, last=end, points=points))
+        return list_values(visible.store, wanted)
+    return binary((pack_compact_values if compact else pack_values)(visible.store, wanted))
 
 
 _POINTS: Final[dict[int | str, dict[str, Any]]] = {

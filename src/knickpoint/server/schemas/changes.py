@@ -9,7 +9,7 @@ from knickpoint.server.schemas.base import Answer, FiniteOrNull
 from knickpoint.server.schemas.members import LevelAnswer, MemberAnswer
 from knickpoint.server.schemas.traces import TraceAnswer
 
-__all__ = ["ChangesAnswer", "NewestAnswer", "RegionAnswer"]
+__all__ = ["ChangesAnswer", "NewestAnswer", "RegionAnswer", "SummaryAnswer"]
 
 
 class RegionAnswer(LevelAnswer):
@@ -19,6 +19,14 @@ class RegionAnswer(LevelAnswer):
     last: int
     low: float = Field(description="Quantile 0.1 of its values.")
     high: float = Field(description="Quantile 0.9 of its values.")
+
+
+class SummaryAnswer(Answer):
+    """What of the samples of each run some changes of a trace were found in, and the stable regions of that."""
+
+    summary: str = Field(description="As `p99`; `GET /values` with it has the values.")
+    changes: list[int] = Field(description="Ids of these changes, those that are gone included.")
+    regions: list[RegionAnswer]
 
 
 class NewestAnswer(Answer):
@@ -43,7 +51,8 @@ class ChangesAnswer(Answer):
     measured: int = Field(description="Number of commits with a value.")
     first: int | None = Field(description="Position of the first value.")
     last: int | None = Field(description="Position of the last value.")
-    regions: list[RegionAnswer]
+    regions: list[RegionAnswer] = Field(description="The stable regions of the values, which are medians.")
+    summaries: list[SummaryAnswer] = Field(description="Where changes were found in something else than medians.")
     changes: list[MemberAnswer]
     notes: dict[int, str] = Field(
         description="By the id of a change: which number of the samples its levels are, or how the distribution changed; only where "
