@@ -52,9 +52,10 @@ def test_the_comparison_is_accessible(browse: Callable[[str], Page], width: int)
     assert violations(page) == []
 
 
-def choose(page: Page, content: bytes) -> None:
-    file = {"name": "mine.js", "mimeType": "text/javascript", "buffer": content}
-    page.get_by_label("or a results file").set_input_files(file)  # type: ignore[arg-type]
+def choose(page: Page, content: bytes, *, side: int = 1, name: str = "mine.js") -> None:
+    """Choose a results file: for the base is side 0, the new one 1."""
+    file = {"name": name, "mimeType": "text/javascript", "buffer": content}
+    page.get_by_label("or a results file").nth(side).set_input_files(file)  # type: ignore[arg-type]
 
 
 def test_a_results_file_is_compared_by_suite_and_chosen_again_after_a_reload(page: Page, shared_address: str) -> None:
@@ -101,3 +102,28 @@ def test_a_compared_file_is_accessible_in_light_and_dark(page: Page, shared_addr
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         assert violations(page) == []
+
+
+def test_two_files_are_compared_and_both_chosen_again_after_a_reload(page: Page, shared_address: str) -> None:
+    rows = "".join(f"{run},parse,ns,{1000 + run % 3}\n{run},print,ns,{500 + run % 2}\n" for run in range(6))
+    head = "run,benchmark,unit,value\n"
+    page.goto(f"{shared_address}/compare")
+    choose(page, (head + rows).encode(), side=0, name="old.csv")
+    expect(page.get_by_label("Base", exact=True)).to_be_disabled()
+    choose(page, f"{head}0,parse,ns,1300\n1,parse,ns,1301\n0,print,ns,500\n1,print,ns,501\n".encode(), name="new.csv")
+    page.get_by_label("Query").fill("-nothing")
+    page.get_by_role("button", name="Compare").click()
+    expect(page.get_by_role("heading", name="1 regressed, 1 unchanged")).to_be_visible()
+    expect(page.get_by_text("old.csv")).to_be_visible()
+    assert "base_file=old.csv" in page.url
+    assert violations(page) == []
+    page.reload()
+    expect(page.get_by_role("heading", name="Choose the file old.csv and new.csv again")).to_be_visible()
+
+
+def test_a_percentile_of_the_samples_is_compared_on_request(page: Page, shared_address: str) -> None:
+    page.goto(f"{shared_address}/compare?base={BASE}&head={HEAD}&all=1")
+    page.get_by_label("Of the samples").fill("p99")
+    page.get_by_role("button", name="Compare").click()
+    expect(page.get_by_text("The p99 of the samples of each run is compared.")).to_be_visible()
+    expect(page.get_by_role("table", name="Compared traces")).to_contain_text("p99 needs 100 samples of a run")

@@ -379,3 +379,77 @@ def test_a_history_with_too_few_samples_for_a_percentile_gives_no_verdict(knick:
     new = _measured(latencies, "new.csv", [latencies.patch], 30.0, count=2000)
     (row,) = json.loads(knick("check", new, "--summary", "p99.9", "--format", "json").output)
     assert row["reason"] == "the history has too few samples: p99.9 needs 1,000 samples of a run"
+
+
+# ---- Against other files
+
+
+def write_runs(path: Path, *levels: float) -> Path:
+    """Write a results file with a run of two benchmarks for each level, that names no commit."""
+    rows = [f"{run},b{name},ms,{level + name}" for run, level in enumerate(levels) for name in range(2)]
+    path.write_text("\n".join(["run,benchmark,unit,value", *rows, ""]), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Go to a directory without an instance."""
+    for name in ("KNICKPOINT_INSTANCE", *(service.sign for service in _SERVICES)):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+STEADY = (400.0, 401.0, 399.0, 400.5, 399.5, 400.2)
+
+
+def test_a_file_is_judged_against_another_one_without_an_instance(knick: Knick, nowhere: Path) -> None:
+    before, after = write_runs(Path("before.csv"), *STEADY), write_runs(Path("after.csv"), 480.0, 481.0, 480.5)
+    ran = knick("check", after, "--against", before)
+    assert (ran.code, ran.output.splitlines()[0]) == (1, "Do not merge: 2 regressed, of 2 benchmarks.")
+    assert "Base: before.csv, 6 runs." in ran.output
+    assert knick("check", before, "--against", before).code == 0
+    assert sorted(path.name for path in nowhere.iterdir()) == ["after.csv", "before.csv"]
+
+
+@pytest.mark.usefixtures("nowhere")
+def test_several_files_are_the_runs_of_the_base(knick: Knick) -> None:
+    files = [write_runs(Path(f"{number}.csv"), level) for number, level in enumerate(STEADY)]
+    against = [part for file in files for part in ("--against", file)]
+    (row, _) = rows(knick, files[0], *against)
+    assert (row["verdict"], row["base_commits"], row["base"]) == ("unchanged", 6, None)
+    assert row["base_reason"] == f"--against {' '.join(map(str, files))}"
+
+
+@pytest.mark.usefixtures("nowhere")
+def test_the_file_and_line_that_are_wrong_are_named(knick: Knick) -> None:
+    before = write_runs(Path("before.csv"), *STEADY)
+    after = write_runs(Path("after.csv"), 480.0)
+    before.write_text(before.read_text().replace("4,b0,ms,399.5", "4,b0,ms"))
+    ran = knick("check", after, "--against", before)
+    assert ran.code == 2
+    assert "before.csv, line 10" in ran.errors
+
+
+@pytest.mark.usefixtures("nowhere")
+def test_a_base_of_the_history_beside_a_file_is_refused(knick: Knick) -> None:
+    before = write_runs(Path("before.csv"), *STEADY)
+    ran = knick("check", before, "--against", before, "--base", "HEAD~1")
+    assert (ran.code, "Give one of the two" in ran.errors) == (2, True)
+
+
+@pytest.mark.usefixtures("nowhere")
+def test_an_instance_that_is_named_and_is_none_is_an_error_also_beside_a_file(knick: Knick) -> None:
+    before = write_runs(Path("before.csv"), *STEADY)
+    assert knick("check", before, "--against", before, "--instance", "missing").code == 2
+
+
+def test_a_query_restricts_a_check_to_a_part(knick: Knick, project: Project) -> None:
+    new = project.write("new.csv", project.patch, {**values(400.0), "b3": 480.0, "b5": 600.0})
+    found = rows(knick, new, "--query", "benchmark=b3|b4")
+    assert {row["trace"]: row["verdict"] for row in found} == {
+        ",benchmark=b3,suite=s,": "regressed",
+        ",benchmark=b4,suite=s,": "unchanged",
+    }
+    ran = knick("check", new, "--query", "benchmark=b77")
+    assert (ran.code, "selects none of the 10 traces" in ran.errors) == (2, True)

@@ -150,6 +150,115 @@ def test_someone_unknown_from_elsewhere_compares_nothing_where_they_may_not_read
     assert client.post(URL, params={"name": "mine.json"}, content=SLOW).status_code == 401
 
 
+# ---- Two files
+
+
+def several(*runs: dict[str, float]) -> bytes:
+    """Return a results file of several runs without commits: benchmark → nanoseconds."""
+    rows = [f"{number},{name},ns,{value}" for number, run in enumerate(runs) for name, value in run.items()]
+    return "\n".join(["run,benchmark,unit,value", *rows, ""]).encode()
+
+
+STEADY = several(*({"parse": 1000.0 + wobble, "print": 500.0 + wobble} for wobble in (0, 3, -2, 1, -3, 2)))
+SLOWER_PARSE = several({"parse": 1300.0, "print": 500.0}, {"parse": 1305.0, "print": 501.0})
+
+
+def send_both(client: Client, base: bytes, new: bytes, **params: Any) -> Any:
+    sizes = {"base_name": "old.csv", "base_bytes": len(base), "name": "new.csv"}
+    return client.post(URL, params={**sizes, **params}, content=base + new)
+
+
+def test_two_files_in_one_body_are_judged_against_each_other(reader: Client) -> None:
+    found = send_both(reader, STEADY, SLOWER_PARSE).json()
+    verdicts = {row["params"]["benchmark"]: row["verdict"] for row in found["traces"]}
+    assert verdicts == {"parse": "regressed", "print": "unchanged"}
+    assert [(found[side]["file"], found[side]["runs"]) for side in ("base", "head")] == [("old.csv", 6), ("new.csv", 2)]
+    assert not found["by_samples"]
+
+
+def test_traces_of_two_files_lead_to_the_history_where_it_knows_them(reader: Client) -> None:
+    content = results_of({"speed": {"parse": 1.0, "never seen": 1.0}})
+    found = send_both(reader, content, content).json()
+    known = {row["params"]["benchmark"]: row["id"] for row in found["traces"]}
+    trace = reader.get("/api/v1/traces", params={"query": "benchmark=parse"}).json()
+    assert known == {"parse": trace["traces"][0]["id"], "never seen": None}
+
+
+def test_the_file_that_is_wrong_is_named_with_the_place_in_it(reader: Client) -> None:
+    broken = STEADY.replace(b"2,parse,ns,998.0", b"2,parse,ns")
+    for base, new, name in ((broken, STEADY, "old.csv"), (STEADY, broken, "new.csv")):
+        answer = send_both(reader, base, new)
+        assert answer.status_code == 400
+        assert answer.json()["where"] == f"{name}, line 6"
+
+
+def test_a_value_that_is_none_is_named_with_its_file_and_line(reader: Client) -> None:
+    odd = STEADY.replace(b"2,parse,ns,998.0", b"2,parse,ns,fast")
+    [warning] = send_both(reader, odd, SLOWER_PARSE).json()["warnings"]
+    assert warning.startswith("old.csv: ,benchmark=parse, has no value in one run: 'fast'")
+    assert warning.endswith("line 6")
+    assert send_both(reader, STEADY, SLOWER_PARSE).json()["warnings"] == []
+
+
+def test_two_files_of_one_name_are_told_apart(reader: Client) -> None:
+    answer = send_both(reader, STEADY, b"\x00\x01", base_name="results.csv", name="results.csv")
+    assert answer.json()["where"].startswith("new results.csv")
+
+
+def test_an_empty_file_and_a_size_beyond_the_body_are_refused(reader: Client) -> None:
+    for params, where in (({"base_bytes": 0}, "old.csv"), ({"base_bytes": 10_000}, "base_bytes")):
+        answer = send_both(reader, STEADY, SLOWER_PARSE, **params)
+        assert answer.status_code == 400
+        assert answer.json()["where"].startswith(where)
+    assert send_both(reader, STEADY, b"").json()["where"].startswith("new.csv")
+
+
+def test_two_files_together_may_be_as_large_as_a_body(reader: Client) -> None:
+    answer = send_both(reader, STEADY, b" " * 4_000_000)
+    assert answer.status_code == 413
+
+
+def test_two_files_are_not_stored(reader: Client) -> None:
+    def stored() -> list[Any]:
+        return [reader.get(f"/api/v1/{path}").json() for path in ("traces", "commits")]
+
+    before = stored()
+    send_both(reader, STEADY, SLOWER_PARSE)
+    assert stored() == before
+
+
+def test_a_query_selects_traces_of_sent_files_too(reader: Client) -> None:
+    for found in (
+        send(reader, SLOW, query="parse"),
+        send_both(reader, STEADY, SLOWER_PARSE, query="parse").json(),
+    ):
+        assert [row["params"]["benchmark"] for row in found["traces"]] == ["parse"]
+        assert found["query"] == "parse"
+
+
+def test_a_query_that_selects_nothing_of_a_file_is_refused(reader: Client) -> None:
+    answer = send_both(reader, STEADY, SLOWER_PARSE, query="nothing")
+    assert (answer.status_code, answer.json()["where"]) == (400, "query")
+
+
+# ---- A summary of the samples
+
+
+def test_a_percentile_without_its_samples_is_refused_by_the_same_words_for_commits_and_files(reader: Client) -> None:
+    commits = compare(reader, base=commit_hash(SLOWER - 1), summary="p99")
+    sent = send(reader, SLOW, summary="p99")
+    for found in (commits, sent):
+        assert found["summary"] == "p99"
+        assert {row["verdict"] for row in found["traces"]} == {"no data"}
+        assert "too few samples: p99 needs 100 samples of a run" in found["traces"][0]["reason"]
+
+
+def test_a_summary_that_there_is_not_is_refused(reader: Client) -> None:
+    answer = reader.get(URL, params={"base": commit_hash(1), "summary": "p100"})
+    assert answer.status_code == 400
+    assert "no summary 'p100'" in answer.json()["error"]
+
+
 # ---- By suite
 
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from tests.watch.conftest import World, levels
 
 from knickpoint.model.errors import InputError
 from knickpoint.model.query import parse_query
+from knickpoint.model.report import Result, ResultTable, RunReport
 from knickpoint.model.step import Verdict
+from knickpoint.model.summary import read_summary
+from knickpoint.store import RunWrite
 from knickpoint.watch import commit_comparison
 from knickpoint.watch.commit_comparison import CommitComparison, LinePosition, compare_commits
+from knickpoint.watch.detection.commit_values import read_summaries
 
 STEP = 50
 
@@ -22,7 +28,7 @@ def measured(world: World) -> World:
     return world
 
 
-def compared(world: World, base: int, head: int, **options: int) -> CommitComparison:
+def compared(world: World, base: int, head: int, **options: Any) -> CommitComparison:
     line = world.store.commits.line(world.repository)
     ids = world.store.traces.select(world.repository, parse_query("")).tolist()
     return compare_commits(world.store, LinePosition(line, base), LinePosition(line, head), ids, **options)
@@ -100,3 +106,46 @@ def test_a_head_that_does_not_come_after_the_base_is_refused(measured: World, he
 def test_a_number_of_values_out_of_range_is_refused(measured: World, values: int) -> None:
     with pytest.raises(InputError, match="values is"):
         compared(measured, 45, 60, values=values)
+
+
+# ---- A summary of the samples
+
+
+@pytest.fixture
+def tails(world: World) -> World:
+    """Return an instance whose commits have 100 samples each; from commit 20 on, the slowest three are slower."""
+    rng = np.random.default_rng(5)
+    with world.store.transaction():
+        for slot in range(26):
+            tail = 20.0 if slot < 20 else 30.0
+            samples = [*rng.normal(10, 0.1, 97).tolist(), *rng.normal(tail, 0.1, 3).tolist()]
+            table = ResultTable.of([Result({"benchmark": "slow", "kind": "s"}, tuple(samples), "ms")])
+            run = RunWrite(slot, RunReport(table, identity=str(slot)), str(slot), str(slot), "test")
+            world.store.runs.write(world.repository, [run])
+    return world
+
+
+def test_a_slower_tail_regresses_by_its_percentile_and_not_by_the_median(tails: World) -> None:
+    assert compared(tails, 19, 25).counts == {Verdict.UNCHANGED: 1}
+    found = compared(tails, 19, 25, summary=read_summary("p99"))
+    assert found.counts == {Verdict.REGRESSED: 1}
+    assert found.traces[0].judgement.level == pytest.approx(30, abs=0.5)
+    assert max(found.traces[0].past) < 21
+
+
+def test_commits_with_too_few_samples_for_a_percentile_give_no_verdict_and_the_number_that_is_needed(
+    tails: World,
+) -> None:
+    (row,) = compared(tails, 19, 25, summary=read_summary("p99.9")).traces
+    assert (row.judgement.verdict, row.judgement.reason) == (
+        Verdict.NO_DATA,
+        "the new commits have too few samples: p99.9 needs 1,000 samples of a run",
+    )
+
+
+def test_a_percentile_is_compared_by_the_decision_of_a_check_of_the_same_samples(tails: World) -> None:
+    line = tails.store.commits.line(tails.repository)
+    p99, [trace] = read_summary("p99"), tails.store.traces.select(tails.repository, parse_query(""))
+    frame = tails.store.frames.read(line, [trace])
+    found = compared(tails, 19, 25, summary=p99).traces[0]
+    assert [*found.past, *found.new] == read_summaries(tails.store, frame, p99)[0, [*range(20), 23, 24, 25]].tolist()

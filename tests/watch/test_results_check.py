@@ -12,7 +12,7 @@ from knickpoint.model.report import Outcome, Result, ResultTable, RunReport
 from knickpoint.model.step import Verdict
 from knickpoint.model.unit import Better
 from knickpoint.store import RunWrite
-from knickpoint.watch.results_check import CheckReport, check_results
+from knickpoint.watch.results_check import CheckReport, CheckRules, check_results
 
 from .conftest import World, levels
 
@@ -35,7 +35,7 @@ def failed_run(message: str = "out of memory", name: str = "parse", outcome: Out
 
 
 def check(world: World, *runs: RunReport, base: int | None = 39, partial: bool = False) -> CheckReport:
-    return check_results(world.store, world.repository, runs, base=base, partial=partial)
+    return check_results(world.store, world.repository, runs, base=base, rules=CheckRules(partial=partial))
 
 
 def short_hash(world: World, slot: int) -> str:

@@ -238,6 +238,8 @@ interface Line<T> {
 
 interface ComparedRows {
   repository: string;
+  query: string;
+  summary: string;
   base: string;
   line: string;
   changed: boolean;
@@ -249,7 +251,6 @@ interface ComparedRows {
 export interface ComparisonRequest extends ComparedRows {
   head: string;
   head_line: string;
-  query: string;
   values: number;
 }
 
@@ -285,6 +286,8 @@ export interface ValueWindow {
   first?: number | undefined;
   last?: number | undefined;
   points?: number;
+  /** What of the samples of each run, as `p99`; "" for the median. */
+  summary?: string;
   /** Half the bytes, with about seven digits. */
   compact?: boolean;
 }
@@ -300,10 +303,17 @@ export const api = {
     getInLines<Clustering>(apiUrl("clustering", { ...request, progress: true }), told, signal),
   comparison: (request: ComparisonRequest, signal?: AbortSignal) =>
     get<Comparison>(apiUrl("comparison", { ...request }), signal),
-  /** Judge the results of a file, which the server does not keep. */
-  fileComparison: async (file: File, query: FileComparisonRequest, signal?: AbortSignal): Promise<Comparison> => {
-    const url = apiUrl("comparison", { ...query, name: file.name });
-    const sent = { method: "POST", headers: { "content-type": "application/octet-stream" }, body: file };
+  /** Judge the results of a file, against those of another one if there is a base; the server keeps neither. */
+  fileComparison: async (
+    file: File,
+    base: File | undefined,
+    query: FileComparisonRequest,
+    signal?: AbortSignal,
+  ): Promise<Comparison> => {
+    const sides = base && { base_name: base.name, base_bytes: base.size };
+    const url = apiUrl("comparison", { ...query, name: file.name, ...sides });
+    const body = base ? new Blob([base, file]) : file;
+    const sent = { method: "POST", headers: { "content-type": "application/octet-stream" }, body };
     return (await (await request(url, signal ? { ...sent, signal } : sent)).json()) as Comparison;
   },
   tokens: (signal?: AbortSignal) => get<Token[]>(apiUrl("tokens"), signal),

@@ -402,7 +402,8 @@ export interface paths {
          * @description Judge the results of a file, the body of the request, against the history up to a commit, as `knick check` does.
          *
          *     The file may have any format that `knick import` reads. Nothing of it is stored. It may have as many bytes as the body of any
-         *     request (`body_bytes` of `[limits]`), and results of at most 2,000 traces.
+         *     request (`body_bytes` of `[limits]`), and results of at most 2,000 traces. With `base_bytes` the body is two files, one behind the
+         *     other, and the second is judged against the first, as `knick check --against` does: `cat old.json new.json` is such a body.
          */
         post: operations["post_comparison"];
         delete?: never;
@@ -2853,8 +2854,16 @@ export interface components {
             notes: {
                 [key: string]: string;
             };
-            /** Regions */
+            /**
+             * Regions
+             * @description The stable regions of the values, which are medians.
+             */
             regions: components["schemas"]["RegionAnswer"][];
+            /**
+             * Summaries
+             * @description Where changes were found in something else than medians.
+             */
+            summaries: components["schemas"]["SummaryAnswer"][];
             trace: components["schemas"]["TraceAnswer"];
         };
         /**
@@ -3321,6 +3330,12 @@ export interface components {
              */
             by: string;
             /**
+             * By Samples
+             * @description Whether samples of a base file stand for its runs, which are too few: changes are conditional.
+             * @default false
+             */
+            by_samples: boolean;
+            /**
              * Compared
              * @description Those with a value on either side.
              */
@@ -3358,12 +3373,23 @@ export interface components {
              */
             suites: components["schemas"]["ComparedSuiteAnswer"][];
             /**
+             * Summary
+             * @description What of the samples of a run is compared.
+             */
+            summary: string;
+            /**
              * Total
              * @description Traces that the list has in all.
              */
             total: number;
             /** Traces */
             traces: components["schemas"]["ComparedTraceAnswer"][];
+            /**
+             * Warnings
+             * @description What is odd in the results files, with the place in them.
+             * @default []
+             */
+            warnings: string[];
         };
         /**
          * ComparisonSideAnswer
@@ -6216,6 +6242,24 @@ export interface components {
             traces: number;
         };
         /**
+         * SummaryAnswer
+         * @description What of the samples of each run some changes of a trace were found in, and the stable regions of that.
+         */
+        SummaryAnswer: {
+            /**
+             * Changes
+             * @description Ids of these changes, those that are gone included.
+             */
+            changes: number[];
+            /** Regions */
+            regions: components["schemas"]["RegionAnswer"][];
+            /**
+             * Summary
+             * @description As `p99`; `GET /values` with it has the values.
+             */
+            summary: string;
+        };
+        /**
          * SuspectAnswer
          * @description A commit that may have caused a regression.
          */
@@ -9057,6 +9101,8 @@ export interface operations {
                 head_line?: string;
                 /** @description Which traces. Default: all. */
                 query?: string;
+                /** @description What of the samples of a run is compared: `median`, `min`, `max`, or a percentile as `p99`. */
+                summary?: string;
                 /** @description How many of its newest values up to the head stand for it. */
                 values?: number;
                 /** @description List only what regressed or improved. */
@@ -9173,10 +9219,18 @@ export interface operations {
                 name: string;
                 /** @description The commit to compare with. Its hash, a unique prefix of at least 7 characters, its number, a day as 2026-03-14, `newest`, or a tag or a branch: the newest commit of the line that it contains. */
                 base?: string;
+                /** @description Name of the file that is the base, for messages. */
+                base_name?: string;
+                /** @description How many bytes of the body, from its beginning, are another results file: the base. Default: none, and the base is a commit. */
+                base_bytes?: number;
                 /** @description Name of the repository; optional where there is only one. */
                 repository?: string;
                 /** @description Name of the line. Default: the default line. */
                 line?: string;
+                /** @description Which traces. Default: all. */
+                query?: string;
+                /** @description What of the samples of a run is compared: `median`, `min`, `max`, or a percentile as `p99`. */
+                summary?: string;
                 /** @description The results are only a part: do not report benchmarks that they lack. */
                 partial?: boolean;
                 /** @description List only what regressed or improved. */
@@ -17057,6 +17111,8 @@ export interface operations {
                 points?: number;
                 /** @description Binary numbers in half the size, with about seven digits. */
                 compact?: boolean;
+                /** @description What of the samples of each run: `median`, `min`, `max`, or a percentile as `p99`; of at most 16 traces. */
+                summary?: string;
                 /** @description `binary` or `json`. Default: as the header `Accept` says, else binary. */
                 format?: components["schemas"]["NumberFormat"] | null;
             };

@@ -1,4 +1,4 @@
-/** The route of the comparison of two commits, or of a results file with a commit. */
+/** The route of the comparison of two commits, or of a results file with a commit or with another file. */
 
 import { formatUrl, parseLimited, type RouteFormat } from "./url";
 
@@ -13,12 +13,16 @@ export interface CompareRoute {
   /** The line of the head; "" for that of the base. */
   headLine: string;
   query: string;
+  /** What of the samples of a run is compared, as `p99`; "" for the median. */
+  summary: string;
   /** How many of its newest values stand for the head. */
   values: number;
   /** Whether traces are listed that did not change. */
   all: boolean;
   /** The name of the results file that is the new side; "" where that is a commit. The page holds the file itself. */
   file: string;
+  /** The name of the results file that is the base; "" where that is a commit. */
+  baseFile: string;
   /** Whether the file lacks benchmarks on purpose. */
   partial: boolean;
   /** Whether the rows are one list, the worst first, instead of one for each suite. */
@@ -36,9 +40,11 @@ export const compareRoute: CompareRoute = {
   line: "",
   headLine: "",
   query: "",
+  summary: "",
   values: VALUES,
   all: false,
   file: "",
+  baseFile: "",
   partial: false,
   flat: false,
 };
@@ -56,14 +62,16 @@ export const compareFormat: RouteFormat<CompareRoute> = {
       line: get("line"),
       headLine: get("head_line"),
       query: get("query"),
+      summary: get("summary"),
       values: parseLimited(searchParams.get("values"), VALUES, MOST_VALUES),
       all: searchParams.has("all"),
       file: get("file"),
+      baseFile: get("base_file"),
       partial: searchParams.has("partial"),
       flat: searchParams.has("flat"),
     };
   },
-  format: ({ repository, base, head, line, headLine, query, values, all, file, partial, flat }) =>
+  format: ({ repository, base, head, line, headLine, query, summary, values, all, file, baseFile, partial, flat }) =>
     formatUrl("/compare", [
       ["repository", repository],
       ["base", base],
@@ -71,8 +79,10 @@ export const compareFormat: RouteFormat<CompareRoute> = {
       ["line", line],
       ["head_line", headLine],
       ["query", query],
+      ["summary", summary],
       ["values", values === VALUES ? undefined : values],
       ["all", all ? 1 : undefined],
+      ["base_file", baseFile],
       ["file", file],
       ["partial", partial ? 1 : undefined],
       ["flat", flat ? 1 : undefined],

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
+
+import numpy as np
 
 from knickpoint.ingest.commit_sources.selection import CommitSources
 from knickpoint.ingest.context.ci import read_ci
@@ -17,9 +20,14 @@ from knickpoint.ingest.results_file import ResultsFile
 from knickpoint.ingest.settings import Destination, IngestSettings
 from knickpoint.ingest.stages.read import ReadResults, read_results
 from knickpoint.model.errors import FormatError, InputError
-from knickpoint.model.report import Problem, RunReport
+from knickpoint.model.plain_text import plain_line
+from knickpoint.model.report import Outcome, Problem, RunReport
 
-__all__ = ["NewResults", "read_new_results", "read_uploaded_results"]
+__all__ = ["NewResults", "read_compared_results", "read_new_results", "read_uploaded_results"]
+
+_FAILED: Final = list(Outcome).index(Outcome.FAILED)
+_LONGEST_MESSAGE: Final = 200
+"""Characters of what a failed benchmark printed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +41,15 @@ class NewResults:
     runs: tuple[RunReport, ...]
     files: tuple[Path, ...]
     warnings: tuple[Problem, ...]
+
+    @property
+    def failures(self) -> Iterator[str]:
+        """A line for each result without a value because its benchmark failed, or because the value is none."""
+        for run in self.runs:
+            table = run.results
+            for place in np.flatnonzero(table.outcome_codes == _FAILED).tolist():
+                what = plain_line(table.messages.get(place, ""), _LONGEST_MESSAGE)
+                yield f"{table.keys[place]} has no value in one run: {what or 'it failed'}"
 
 
 def read_new_results(
@@ -66,7 +83,7 @@ def read_new_results(
         warnings += read.warnings
         stated = context.stated.repository
         repositories[commit_sources.repository_name(stated, read.report.repository)] = None
-        runs += [(path, run) for run in _renamed_runs(read, destination)]
+        runs += [(path, run) for run in _renamed_runs(read, destination.ingest)]
     if len(repositories) > 1:
         raise FormatError(
             f"the results belong to several repositories: {', '.join(repositories)}",
@@ -75,6 +92,42 @@ def read_new_results(
         )
     return NewResults(
         next(iter(repositories), ""),
+        tuple(run for _, run in runs),
+        tuple(path for path, _ in runs),
+        tuple(warnings),
+    )
+
+
+def read_compared_results(
+    settings: IngestSettings,
+    paths: Sequence[Path | str],
+    *,
+    format: str = "",  # noqa: A002 - the word of the command line
+    repository: str = "",
+    params: Mapping[str, str] | None = None,
+) -> NewResults:
+    """Read results files that are compared with others, with the naming rules of ``settings``; no store is needed.
+
+    Sidecars count, variables of a CI do not: which commits were measured is no matter. The repository is the one that is given, or
+    the first that a file names, or "".
+
+    Raises:
+        InputError: a file cannot be read.
+        FormatError: a file is none of results; ``where`` begins with its path.
+    """
+    name, mapping = read_format_option(format)
+    options = Sidecar(repository=repository, format=name, params=dict(params or {}))
+    runs: list[tuple[Path, RunReport]] = []
+    warnings: list[Problem] = []
+    names: list[str] = []
+    for path in map(Path, paths):
+        context = FileContext.of(options.over(sidecar_of(path)), None, mapping)
+        read = _read_local(path, context, settings)
+        warnings += read.warnings
+        names.append(context.stated.repository or read.report.repository)
+        runs += [(path, run) for run in _renamed_runs(read, settings)]
+    return NewResults(
+        next((name for name in names if name), ""),
         tuple(run for _, run in runs),
         tuple(path for path, _ in runs),
         tuple(warnings),
@@ -91,7 +144,7 @@ def read_uploaded_results(destination: Destination, data: bytes, *, name: str, r
     """
     context = FileContext.of(Sidecar(repository=repository), None)
     read = _read(ResultsFile(name, data, context), destination.ingest)
-    runs = tuple(_renamed_runs(read, destination))
+    runs = tuple(_renamed_runs(read, destination.ingest))
     return NewResults(repository, runs, tuple(Path(name) for _ in runs), read.warnings)
 
 
@@ -117,9 +170,9 @@ def _read(file: ResultsFile, settings: IngestSettings) -> ReadResults:
     return read
 
 
-def _renamed_runs(read: ReadResults, destination: Destination) -> list[RunReport]:
+def _renamed_runs(read: ReadResults, settings: IngestSettings) -> list[RunReport]:
     """Return the completed runs of a file, with their params named as an import names them."""
-    context, settings = read.file.context, destination.ingest
+    context = read.file.context
     rules = NamingRules(context.stated.params, settings.drop_params, settings.refuse_params, settings.renames)
     renamed = []
     for completed in context.complete(read.report):

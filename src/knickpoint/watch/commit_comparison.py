@@ -15,13 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.detect.family import judge_family
+from knickpoint.detect.samples import needs_text
 from knickpoint.model.commit import Line
 from knickpoint.model.errors import InputError
 from knickpoint.model.frame import Trace
 from knickpoint.model.judgement import Judgement, worst_first
 from knickpoint.model.step import Verdict
+from knickpoint.model.summary import MEDIAN, Summary
 from knickpoint.store import Store
 from knickpoint.watch.deciding_statistics import deciding_keys, noise_kind
+from knickpoint.watch.detection.commit_values import read_summaries
 
 __all__ = ["MOST_VALUES", "CommitComparison", "ComparedTrace", "LinePosition", "compare_commits"]
 
@@ -33,6 +36,9 @@ _NEWEST: Final = 200
 
 _WINDOW: Final = 256
 """Commits that are read at a time, from the head back, until each trace has its new values."""
+
+_TRACES: Final = 128
+"""Traces whose samples are read at a time, where they are compared: they take many times the memory of their points."""
 
 _UNMEASURED: Final = "no commit of the new side has a value"
 
@@ -81,6 +87,7 @@ def compare_commits(
     trace_ids: Sequence[int],
     *,
     values: int = 3,
+    summary: Summary = MEDIAN,
     shown: int = 40,
     false_positives: float = 0.01,
     minimum_effect: float = 0.0,
@@ -88,7 +95,8 @@ def compare_commits(
     """Judge the commits up to ``head`` that ``base`` does not have against the history of ``base``.
 
     The two may be on different lines of one repository. ``values`` is how many of the newest values of a trace stand for the
-    head, at most :data:`MOST_VALUES`; ``shown`` how many of its past are returned.
+    head, at most :data:`MOST_VALUES`; ``shown`` how many of its past are returned. With another ``summary`` than the median the
+    values of both sides are made of the samples of their commits, and commits with too few have none.
 
     Raises:
         InputError: the base has every commit of the head, ``values`` is out of its range, or the two are of different
@@ -101,11 +109,14 @@ def compare_commits(
             "the two commits are of different repositories", remedy="Compare two commits of one repository."
         )
     # Read both sides; what neither of them measured is no part of the comparison.
-    past = _newest(store, base.line, trace_ids, range(base.position + 1), _NEWEST)
-    new = _new_side(store, base, head, trace_ids)
-    rows = np.flatnonzero((~np.isnan(past)).any(axis=1) | (~np.isnan(new)).any(axis=1))
+    past = _history(store, base, trace_ids, summary)
+    new = _new_side(store, base, head, trace_ids, summary)
+    rows = np.flatnonzero(past.measured | new.measured)
     traces = store.traces.get([trace_ids[int(row)] for row in rows])
-    sides = [_Sides(trace, past[row], _last(new[row], values)) for row, trace in zip(rows, traces, strict=True)]
+    sides = [
+        _Sides(trace, past.values[row], _last(new.values[row], values), _why_none(past, new, int(row), summary))
+        for row, trace in zip(rows, traces, strict=True)
+    ]
 
     # Statistics beside the main value of a benchmark are judged apart: they are no evidence of their own.
     deciding = deciding_keys({trace.key for trace in traces})
@@ -119,9 +130,12 @@ def compare_commits(
 
 @dataclass(frozen=True, slots=True)
 class _Sides:
+    """The values of both sides of one trace; ``without`` says why there is no verdict, "" where there may be one."""
+
     trace: Trace
     past: NDArray[np.float64]
     new: NDArray[np.float64]
+    without: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +160,7 @@ def _judge(sides: Sequence[_Sides], options: _Options, *, decides: bool) -> tupl
     compared = [
         ComparedTrace(
             each.trace,
-            judgement if each.new.size else Judgement.without_numbers(Verdict.NO_DATA, _UNMEASURED),
+            Judgement.without_numbers(Verdict.NO_DATA, each.without) if each.without else judgement,
             margin,
             tuple(_last(each.past, options.shown).tolist()),
             tuple(each.new.tolist()),
@@ -157,7 +171,27 @@ def _judge(sides: Sequence[_Sides], options: _Options, *, decides: bool) -> tupl
     return compared, found.commits
 
 
-def _new_side(store: Store, base: LinePosition, head: LinePosition, trace_ids: Sequence[int]) -> NDArray[np.float64]:
+@dataclass(frozen=True, slots=True)
+class _SideValues:
+    """The values of one side, traces x commits, and which of the traces were measured there at all."""
+
+    values: NDArray[np.float64]
+    measured: NDArray[np.bool_]
+
+
+def _why_none(past: _SideValues, new: _SideValues, row: int, summary: Summary) -> str:
+    """Return why a trace has no values to judge, "" where it has, or where its history is only too short."""
+    if not new.measured[row]:
+        return _UNMEASURED
+    for side, name in ((new, "the new commits have"), (past, "the history has")):
+        if side.measured[row] and np.isnan(side.values[row]).all():
+            return f"{name} too few samples: {needs_text(summary)}"
+    return ""
+
+
+def _new_side(
+    store: Store, base: LinePosition, head: LinePosition, trace_ids: Sequence[int], summary: Summary
+) -> _SideValues:
     """Return the newest values up to the head of commits that the base does not have, :data:`MOST_VALUES` columns.
 
     Traces that are measured rarely are looked for further back than those that every commit measures.
@@ -171,23 +205,44 @@ def _new_side(store: Store, base: LinePosition, head: LinePosition, trace_ids: S
         )
     found = np.full((len(trace_ids), MOST_VALUES), np.nan)
     counts = np.zeros(len(trace_ids), dtype=np.intp)
+    measured = np.zeros(len(trace_ids), dtype=np.bool_)
     end = head.position + 1
     while end > first and bool((waiting := np.flatnonzero(counts < MOST_VALUES)).size):
         begin = max(first, end - _WINDOW)
         part = [trace_ids[row] for row in waiting.tolist()]
-        values = np.asarray(store.frames.values(head.line, part, first=begin, last=end - 1), dtype=np.float64)
+        points = np.asarray(store.frames.values(head.line, part, first=begin, last=end - 1), dtype=np.float64)
+        measured[waiting] |= (~np.isnan(points)).any(axis=1)
+        values = points if summary == MEDIAN else _summaries(store, head.line, part, range(begin, end), summary)
         for row, series in zip(waiting.tolist(), values, strict=True):
             newest = _last(series, MOST_VALUES - int(counts[row]))
             stop = MOST_VALUES - int(counts[row])
             found[row, stop - newest.size : stop] = newest
             counts[row] += newest.size
         end = begin
-    return found
+    return _SideValues(found, measured)
 
 
-def _newest(store: Store, line: Line, trace_ids: Sequence[int], positions: range, measured: int) -> NDArray[np.float64]:
-    frame = store.frames.read(line, trace_ids, first=positions.start, last=positions.stop - 1, measured=measured)
-    return np.asarray(frame.values, dtype=np.float64)
+def _history(store: Store, base: LinePosition, trace_ids: Sequence[int], summary: Summary) -> _SideValues:
+    """Return the values of the newest measured commits up to the base."""
+    frame = store.frames.read(base.line, trace_ids, last=base.position, measured=_NEWEST)
+    points = np.asarray(frame.values, dtype=np.float64)
+    measured = np.asarray((~np.isnan(points)).any(axis=1))
+    if summary == MEDIAN or not frame.columns:
+        return _SideValues(points, measured)
+    positions = np.array([base.line.positions[slot] for slot in frame.slots.tolist()])
+    first, last = int(positions[0]), int(positions[-1])
+    values = _summaries(store, base.line, trace_ids, range(first, last + 1), summary)
+    return _SideValues(values[:, positions - first], measured)
+
+
+def _summaries(
+    store: Store, line: Line, trace_ids: Sequence[int], positions: range, summary: Summary
+) -> NDArray[np.float64]:
+    """Return the ``summary`` of the samples at some positions, traces x positions; samples of a few traces are read at a time."""
+    parts = [trace_ids[begin : begin + _TRACES] for begin in range(0, len(trace_ids), _TRACES)]
+    frames = (store.frames.read(line, part, first=positions.start, last=positions.stop - 1) for part in parts)
+    found = [read_summaries(store, frame, summary) for frame in frames]
+    return np.concatenate(found) if found else np.empty((0, len(positions)))
 
 
 def _last(row: NDArray[np.float64], count: int) -> NDArray[np.float64]:

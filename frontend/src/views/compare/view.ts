@@ -1,6 +1,6 @@
 /**
- * The comparison of two commits, or of a results file with a commit: which traces regressed or improved, and what size could
- * have been seen.
+ * The comparison of two commits, or of a results file with a commit or with another file: which traces regressed or improved, and
+ * what size could have been seen.
  */
 
 import { html, nothing } from "lit";
@@ -26,28 +26,38 @@ const PAGE = 100;
 const MOST_TRACES = 2000;
 const VALUE_CHOICES = [1, 2, 3, 5];
 
+type Side = "baseFile" | "file";
+type Files = readonly [base: File | undefined, file: File | undefined];
+
 @customElement("kp-compare")
 export class CompareView extends PageElement {
   @property({ attribute: false }) route: CompareRoute = compareRoute;
   @property({ attribute: false }) repositories: readonly Repository[] = [];
 
-  /** The results file of the form; the server does not keep it, and so it is chosen anew after a reload. */
-  @state() private file: File | undefined;
+  /** The results files of the form; the server does not keep them, and so they are chosen anew after a reload. */
+  @state() private files: Partial<Record<Side, File>> = {};
 
-  private readonly comparison = new Resource<readonly [CompareRoute, string, File | undefined], Comparison>(this, {
-    args: () => (this.route.base && !this.lacksFile ? [this.route, this.repository, this.sentFile] : undefined),
-    argsEqual: ([before, , file], [now, , other]) => routeUrl(before) === routeUrl(now) && file === other,
-    load: ([route, repository, file], signal) => this.load(route, repository, file, 0, signal),
+  private readonly comparison = new Resource<readonly [CompareRoute, string, ...Files], Comparison>(this, {
+    args: () =>
+      (this.route.base || this.route.baseFile) && this.lacking.length === 0
+        ? [this.route, this.repository, ...this.sent]
+        : undefined,
+    argsEqual: ([before, , ...files], [now, , ...others]) =>
+      routeUrl(before) === routeUrl(now) && files.every((file, at) => file === others[at]),
+    load: ([route, repository, ...files], signal) => this.load(route, repository, files, 0, signal),
     onAnswer: ({ base, head }) => (document.title = `${sideName(base)} … ${sideName(head)} · Knickpoint`),
   });
 
-  /** The file that is compared: that of the form, once its name is in the address. */
-  private get sentFile(): File | undefined {
-    return this.route.file && this.file?.name === this.route.file ? this.file : undefined;
+  /** The files that are compared: those of the form, once their names are in the address. */
+  private get sent(): Files {
+    const of = (side: Side) => (this.files[side]?.name === this.route[side] ? this.files[side] : undefined);
+    return [of("baseFile"), of("file")];
   }
 
-  private get lacksFile(): boolean {
-    return this.route.file !== "" && !this.sentFile;
+  /** The names of files that are in the address and not here. */
+  private get lacking(): string[] {
+    const { baseFile, file } = this.route;
+    return [baseFile, file].filter((name, at) => name && !this.sent[at]);
   }
 
   private get repository(): string {
@@ -63,15 +73,15 @@ export class CompareView extends PageElement {
   private async load(
     route: CompareRoute,
     repository: string,
-    file: File | undefined,
+    [baseFile, file]: Files,
     first: number,
     signal?: AbortSignal,
   ): Promise<Comparison> {
-    const { base, head, line, headLine, query, values, partial, all, flat } = route;
-    const rows = { repository, base, line, changed: !all, by_suite: !flat, first, limit: PAGE };
-    if (!file) return api.comparison({ ...rows, head, head_line: headLine, query, values }, signal);
+    const { base, head, line, headLine, query, summary, values, partial, all, flat } = route;
+    const rows = { repository, base, line, query, summary, changed: !all, by_suite: !flat, first, limit: PAGE };
+    if (!file) return api.comparison({ ...rows, head, head_line: headLine, values }, signal);
     try {
-      return await api.fileComparison(file, { ...rows, partial }, signal);
+      return await api.fileComparison(file, baseFile, { ...rows, partial }, signal);
     } catch (thrown) {
       // What is wrong with the request as a whole, as its size, names no file.
       if (!(thrown instanceof ApiError) || thrown.where) throw thrown;
@@ -92,9 +102,9 @@ export class CompareView extends PageElement {
       ${
         error
           ? errorNotice(error, () => this.comparison.reload())
-          : !this.route.base
+          : !this.route.base && !this.route.baseFile
             ? nothing
-            : this.lacksFile
+            : this.lacking.length > 0
               ? this.renderLacking()
               : value
                 ? this.renderResult(value)
@@ -103,8 +113,16 @@ export class CompareView extends PageElement {
   }
 
   private renderForm() {
-    const { base, head, line, headLine, query, values, partial } = this.route;
-    const file = this.file !== undefined;
+    const { base, head, line, headLine, query, summary, values, partial } = this.route;
+    const [baseFile, file] = [this.files.baseFile !== undefined, this.files.file !== undefined];
+    const chooser = (side: Side, required = false) =>
+      html`<label class="field"
+        >or a results file<input
+          type="file"
+          ?required=${required}
+          aria-describedby="compare-file"
+          @change=${(event: Event) => (this.files = { ...this.files, [side]: (event.target as HTMLInputElement).files?.[0] })}
+      /></label>`;
     const field = (label: string, name: string, value: string, hint: string, required = false, disabled = false) =>
       html`<label class="field"
         >${label}<input
@@ -128,17 +146,12 @@ export class CompareView extends PageElement {
             >`
           : nothing
       }
-      ${field("Base", "base", base, "hash, tag, day or newest", true)}
-      ${field("New commit", "head", head, "newest", false, file)}
-      <label class="field"
-        >or a results file<input
-          type="file"
-          aria-describedby="compare-file"
-          @change=${(event: Event) => (this.file = (event.target as HTMLInputElement).files?.[0])}
-      /></label>
-      ${field("Line of the base", "line", line, "default")}
+      ${field("Base", "base", base, "hash, tag, day or newest", true, baseFile)} ${chooser("baseFile")}
+      ${field("New commit", "head", head, "newest", false, file)} ${chooser("file", baseFile)}
+      ${field("Line of the base", "line", line, "default", false, baseFile)}
       ${field("Line of the new commit", "head_line", headLine, "the same", false, file)}
-      ${field("Query", "query", query, this.isTooLarge ? `at most ${grouped(MOST_TRACES)} traces` : "all traces", this.isTooLarge, file)}
+      ${field("Query", "query", query, this.isTooLarge ? `at most ${grouped(MOST_TRACES)} traces` : "all traces", this.isTooLarge && !file)}
+      ${field("Of the samples", "summary", summary, "median, or p99, min …")}
       <label class="field"
         >New values
         <select name="values" ?disabled=${file}>
@@ -153,8 +166,8 @@ export class CompareView extends PageElement {
                 ><input type="checkbox" name="partial" .checked=${partial} /> the file has only a part of the
                 benchmarks: do not report those that it lacks</label
               >`
-            : html`A file of any format that <code>knick import</code> reads is judged like a new commit. It is not
-                stored.`
+            : html`A file of any format that <code>knick import</code> reads is judged like a new commit, or is the base
+                of another one. Files are not stored.`
         }
       </p>
     </form>`;
@@ -169,23 +182,29 @@ export class CompareView extends PageElement {
     };
     const before = routeUrl(this.route);
     const { all, flat } = this.route;
-    const repository = text("repository") || this.route.repository;
-    const shared = { ...compareRoute, repository, base: text("base"), line: text("line"), all, flat };
-    const route: CompareRoute = this.file
-      ? { ...shared, file: this.file.name, partial: data.has("partial") }
-      : {
-          ...shared,
-          head: text("head") || compareRoute.head,
-          headLine: text("head_line"),
-          query: text("query"),
-          values: Number(text("values")),
-        };
+    const { baseFile, file } = this.files;
+    const route: CompareRoute = {
+      ...compareRoute,
+      repository: text("repository") || this.route.repository,
+      base: text("base"),
+      head: text("head") || compareRoute.head,
+      line: text("line"),
+      headLine: text("head_line"),
+      query: text("query"),
+      summary: text("summary"),
+      values: Number(text("values")) || compareRoute.values,
+      baseFile: baseFile?.name ?? "",
+      file: file?.name ?? "",
+      partial: data.has("partial"),
+      all,
+      flat,
+    };
     navigate(route);
     if (routeUrl(route) === before) this.comparison.reload();
   }
 
   private renderResult(found: Comparison) {
-    const { base, head, counts, compared, selected, false_positives: rate, repository } = found;
+    const { base, head, counts, compared, selected, false_positives: rate, repository, summary } = found;
     const side = ({ commit, line, file, runs }: Comparison["base"]) =>
       commit
         ? html`${commitHash(commit, repository)}
@@ -199,7 +218,14 @@ export class CompareView extends PageElement {
           ${countText(compared, "trace")}
           compared${selected > compared ? html`, ${grouped(selected - compared)} of the query have no value on either side` : nothing}.
           Of unchanged commits, at most ${percentText(rate)} show any regression.
+          ${summary === "median" ? nothing : html`The ${summary} of the samples of each run is compared.`}
+          ${
+            found.by_samples
+              ? "The base has too few runs to know how they differ, so its samples stand for them: measure again to confirm."
+              : nothing
+          }
         </p>
+        ${found.warnings.map((text) => html`<p class="faint">${text}</p>`)}
         <p class="commit-links">
           <label
             ><input
@@ -230,7 +256,7 @@ export class CompareView extends PageElement {
 
   private renderLacking() {
     return html`<div class="notice">
-      <h2>Choose the file <bdi>${this.route.file}</bdi> again</h2>
+      <h2>Choose the file <bdi>${this.lacking.join(" and ")}</bdi> again</h2>
       <p>A compared file is not stored: after a reload, or from a link, the page does not have it.</p>
     </div>`;
   }
@@ -264,7 +290,7 @@ export class CompareView extends PageElement {
     if (!value) return;
     const { route } = this;
     try {
-      const next = await this.load(route, this.repository, this.sentFile, value.traces.length);
+      const next = await this.load(route, this.repository, this.sent, value.traces.length);
       if (this.route === route) this.comparison.update({ ...value, traces: [...value.traces, ...next.traces] });
     } catch (thrown) {
       showToast({ text: thrown instanceof Error ? thrown.message : String(thrown), failure: true });

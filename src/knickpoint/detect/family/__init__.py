@@ -5,6 +5,7 @@ resemble each other. ``past_deviations`` replays the past commits, ``bar`` turns
 below, and ``decision`` gives the verdicts.
 """
 
-from knickpoint.detect.family.decision import FamilyJudgement, judge_family
+from knickpoint.detect.family.decision import NEWEST, FamilyJudgement, judge_family
+from knickpoint.detect.family.short_history import FEWEST
 
-__all__ = ["FamilyJudgement", "judge_family"]
+__all__ = ["FEWEST", "NEWEST", "FamilyJudgement", "judge_family"]

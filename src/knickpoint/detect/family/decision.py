@@ -21,7 +21,7 @@ from knickpoint.model.judgement import HOPELESS, Judgement
 from knickpoint.model.step import Check, Verdict
 from knickpoint.model.unit import Better
 
-__all__ = ["FamilyJudgement", "judge_family"]
+__all__ = ["NEWEST", "FamilyJudgement", "judge_family"]
 
 NEWEST: Final = 200
 """Commits of the history that count."""

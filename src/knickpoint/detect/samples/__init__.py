@@ -14,7 +14,7 @@ from knickpoint.detect.samples.commit_values import (
     with_sample_facts,
 )
 from knickpoint.detect.samples.sample_sets import RunTable, Samples
-from knickpoint.detect.samples.summaries import short_text, summarise, summarise_runs, summary_of
+from knickpoint.detect.samples.summaries import needs_text, short_text, summarise, summarise_runs, summary_of
 
 __all__ = [
     "CommitValues",
@@ -22,6 +22,7 @@ __all__ = [
     "Samples",
     "combine_runs",
     "combine_samples",
+    "needs_text",
     "sample_evidence",
     "short_text",
     "summarise",

@@ -20,7 +20,7 @@ from knickpoint.model.summary import Summary, read_summary
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["short_text", "summarise", "summarise_runs", "summary_of"]
+__all__ = ["needs_text", "short_text", "summarise", "summarise_runs", "summary_of"]
 
 _MORE_SAMPLES: Final = "Measure more often in each run, or choose a percentile nearer to the median."
 """What to do where a summary needs more samples."""
@@ -79,6 +79,11 @@ def summary_of(samples: NDArray[np.float64], summary: Summary) -> float:
     return float(np.quantile(samples, summary.share)) if samples.size >= summary.fewest else float("nan")
 
 
+def needs_text(summary: Summary) -> str:
+    """Return how many samples of a run ``summary`` needs, in words."""
+    return f"{summary} needs {counted(summary.fewest, 'sample')} of a run"
+
+
 def short_text(summary: Summary, most: int) -> str:
     """Return that ``summary`` needs more samples of a run than the ``most`` there are, in words."""
-    return f"{summary} needs {counted(summary.fewest, 'sample')} of a run, and there are at most {most:,}"
+    return f"{needs_text(summary)}, and there are at most {most:,}"

@@ -13,6 +13,7 @@ from knickpoint.instance.named_commits import named_position
 from knickpoint.model.commit import Line
 from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.model.query import parse_query
+from knickpoint.model.summary import read_summary
 from knickpoint.server.answers.commits import commit_answer
 from knickpoint.server.answers.compared_rows import ComparedRow, RowRequest, list_rows
 from knickpoint.server.schemas.comparisons import ComparisonAnswer, ComparisonSideAnswer
@@ -38,6 +39,7 @@ class ComparisonRequest:
     base: str
     head: str
     query: str
+    summary: str
     values: int
     rows: RowRequest
 
@@ -62,13 +64,15 @@ def compare(visible: VisibleRepositories, instance: Instance, wanted: Comparison
             where="query",
             remedy=f"Select at most {MOST_COMPARED:,}, for example one benchmark, suite or configuration.",
         )
-    found = compare_commits(store, base, head, ids.tolist(), values=wanted.values)
+    summary = read_summary(wanted.summary)
+    found = compare_commits(store, base, head, ids.tolist(), values=wanted.values, summary=summary)
     listed = list_rows([_row(each) for each in found.traces], wanted.rows)
     return ComparisonAnswer(
         repository=base_line.repository.name,
         base=commit_side(store, base),
         head=commit_side(store, head),
         query=wanted.query,
+        summary=wanted.summary,
         selected=len(ids),
         compared=len(found.traces),
         counts=dict(found.counts),

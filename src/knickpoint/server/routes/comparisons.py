@@ -1,4 +1,4 @@
-"""The routes that compare two commits, or results that are sent with a commit."""
+"""The routes that compare two commits, or results that are sent with a commit or with each other."""
 
 from __future__ import annotations
 
@@ -35,6 +35,14 @@ BySuite = Annotated[
     bool,
     Query(description="List the traces by suite: by the first usual param that parts them, as `suite` or `group`."),
 ]
+Selected = Annotated[str, Query(max_length=2000, description="Which traces. Default: all.")]
+Compared = Annotated[
+    str,
+    Query(
+        max_length=20,
+        description="What of the samples of a run is compared: `median`, `min`, `max`, or a percentile as `p99`.",
+    ),
+]
 First = Annotated[int, Query(ge=0, le=MOST, description="Index of the first listed trace.")]
 Limit = Annotated[int, Query(ge=1, le=100, description="How many traces to list.")]
 
@@ -49,7 +57,8 @@ def get_comparison(
     repository: RepositoryName = "",
     line: LineName = "",
     head_line: Annotated[str, Query(description="Name of the line of the head. Default: that of the base.")] = "",
-    query: Annotated[str, Query(max_length=2000, description="Which traces. Default: all.")] = "",
+    query: Selected = "",
+    summary: Compared = "median",
     values: Annotated[
         int, Query(ge=1, le=MOST_VALUES, description="How many of its newest values up to the head stand for it.")
     ] = 3,
@@ -67,7 +76,7 @@ def get_comparison(
         visible,
         instance,
         ComparisonRequest(
-            repository, line, head_line, base, head, query, values, RowRequest(changed, by_suite, first, limit)
+            repository, line, head_line, base, head, query, summary, values, RowRequest(changed, by_suite, first, limit)
         ),
     )
 
@@ -80,8 +89,21 @@ async def post_comparison(
     *,
     name: Annotated[str, Query(min_length=1, max_length=1000, description="Name of the results file, for messages.")],
     base: Annotated[str, Query(max_length=1000, description=f"The commit to compare with. {_REVISION}")] = "newest",
+    base_name: Annotated[
+        str, Query(max_length=1000, description="Name of the file that is the base, for messages.")
+    ] = "",
+    base_bytes: Annotated[
+        int,
+        Query(
+            ge=0,
+            le=MOST,
+            description="How many bytes of the body, from its beginning, are another results file: the base. Default: none, and the base is a commit.",
+        ),
+    ] = 0,
     repository: RepositoryName = "",
     line: LineName = "",
+    query: Selected = "",
+    summary: Compared = "median",
     partial: Annotated[
         bool, Query(description="The results are only a part: do not report benchmarks that they lack.")
     ] = False,
@@ -93,8 +115,10 @@ async def post_comparison(
     """Judge the results of a file, the body of the request, against the history up to a commit, as `knick check` does.
 
     The file may have any format that `knick import` reads. Nothing of it is stored. It may have as many bytes as the body of any
-    request (`body_bytes` of `[limits]`), and results of at most 2,000 traces.
+    request (`body_bytes` of `[limits]`), and results of at most 2,000 traces. With `base_bytes` the body is two files, one behind the
+    other, and the second is judged against the first, as `knick check --against` does: `cat old.json new.json` is such a body.
     """
-    wanted = UploadedRequest(repository, line, base, name, partial, RowRequest(changed, by_suite, first, limit))
+    rows = RowRequest(changed, by_suite, first, limit)
+    wanted = UploadedRequest(repository, line, base, base_name, base_bytes, name, query, summary, partial, rows)
     data = await request.body()
     return await run_in_threadpool(lambda: compare_uploaded(visible, instance, data, wanted))

@@ -60,6 +60,12 @@ class ComparisonAnswer(Answer):
     base: ComparisonSideAnswer
     head: ComparisonSideAnswer
     query: str
+    summary: str = Field(description="What of the samples of a run is compared.")
+    by_samples: bool = Field(
+        default=False,
+        description="Whether samples of a base file stand for its runs, which are too few: changes are conditional.",
+    )
+    warnings: list[str] = Field(default=[], description="What is odd in the results files, with the place in them.")
     selected: int = Field(description="Traces of the query.")
     compared: int = Field(description="Those with a value on either side.")
     counts: dict[Verdict, int] = Field(description="Verdicts on the traces that decide.")

@@ -4,30 +4,55 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
 
-from knickpoint.detect.family import judge_family
+from knickpoint.detect.family import FEWEST, judge_family
 from knickpoint.model.commit import Repository
+from knickpoint.model.direction import DirectionRule
+from knickpoint.model.errors import InputError
+from knickpoint.model.params import decode_key
+from knickpoint.model.plain_text import counted
+from knickpoint.model.query import Query
 from knickpoint.model.report import RunReport
+from knickpoint.model.step import Verdict
 from knickpoint.model.summary import MEDIAN, Summary
 from knickpoint.store import Store
 from knickpoint.watch.deciding_statistics import deciding_keys, noise_kind
+from knickpoint.watch.results_check.file_history import FileHistory
 from knickpoint.watch.results_check.report import CheckedTrace, CheckReport
-from knickpoint.watch.results_check.sides import History, base_position, gather
+from knickpoint.watch.results_check.sides import History, NewResults, StoredHistory, base_position, gather
 from knickpoint.watch.results_check.single_traces import MeasuredTrace, check_key
 from knickpoint.watch.results_check.vanished import check_vanished
 
-__all__ = ["check_results"]
+__all__ = ["CheckRules", "check_files", "check_results"]
 
 _NEWEST: Final = 200
 """Measured commits of the history that count."""
 
 _SHOWN: Final = 40
 """Values of the history that are kept with a verdict, to be drawn beside the new ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRules:
+    """What a check compares, and how it decides (:func:`knickpoint.detect.family.judge_family`).
+
+    ``query`` selects the traces that are judged, and ``summary`` what of the samples of a run. ``partial`` results lack
+    benchmarks on purpose.
+    """
+
+    partial: bool = False
+    false_positives: float = 0.01
+    minimum_effect: float = 0.0
+    summary: Summary = MEDIAN
+    query: Query = field(default_factory=Query)
+
+
+_USUAL: Final = CheckRules()
 
 
 def check_results(
@@ -37,10 +62,7 @@ def check_results(
     *,
     base: int | None = None,
     line: str = "",
-    partial: bool = False,
-    false_positives: float = 0.01,
-    minimum_effect: float = 0.0,
-    summary: Summary = MEDIAN,
+    rules: CheckRules = _USUAL,
 ) -> CheckReport:
     """Judge the results of ``runs`` against the history of ``line`` up to and including ``base`` (a slot).
 
@@ -57,49 +79,92 @@ def check_results(
 
     Raises:
         HistoryError: no such line, or the base is not on it.
-        InputError: ``false_positives`` or ``minimum_effect`` cannot be.
+        InputError: ``false_positives`` or ``minimum_effect`` cannot be, or the query selects nothing.
     """
-    # Gather the new results, and read the history of their keys.
-    new = gather(runs, summary)
-    history = None
-    if repository is not None:
-        chosen = store.commits.line(repository, line)
-        history = History.read(store, chosen, base_position(chosen, base), new, summary)
+    new = gather(runs, rules.summary)
+    if repository is None:
+        return _check(new, None, line, rules)
+    chosen = store.commits.line(repository, line)
+    history = StoredHistory.read(store, chosen, base_position(chosen, base), new, rules.summary)
+    measured = history.measured
+    newest = chosen.slots[int(measured[-1])] if measured.size else None
+    return replace(_check(new, history, chosen.name, rules), base=base, newest=newest)
 
-    # Judge what was measured, then what was not.
-    rows = [row for key, results in new.items() for row in check_key(key, results, history, summary)]
+
+def check_files(
+    base: Sequence[RunReport],
+    runs: Sequence[RunReport],
+    *,
+    name: str,
+    rules: CheckRules = _USUAL,
+    directions: Sequence[DirectionRule] = (),
+    repository: str = "",
+) -> CheckReport:
+    """Judge the results of ``runs`` against those of ``base``, the runs of a file called ``name``, without any store.
+
+    It is the decision of :func:`check_results` where each run of ``base`` is a commit of the history, or each of its commits where
+    it names several. If no benchmark has 5 of them, the samples of the runs stand for them, and each change is conditional:
+    what differs from run to run is not among them. ``directions`` are the rules for ``repository`` that say what is better.
+
+    Raises:
+        InputError: an option cannot be, or the query selects nothing.
+    """
+    history = FileHistory.from_runs(base, name, summary=rules.summary, rules=directions, repository=repository)
+    found = _check(gather(runs, rules.summary), history, "", rules)
+    traces = tuple(_beside_file(each, history) for each in found.traces)
+    return replace(found, traces=traces, by_samples=history.by_samples)
+
+
+def _beside_file(found: CheckedTrace, history: FileHistory) -> CheckedTrace:
+    """Return a verdict on what is no trace of the store, with what it rests on."""
+    judgement = found.judgement
+    if history.by_samples and judgement.verdict in {Verdict.REGRESSED, Verdict.IMPROVED} and found.past:
+        reason = judgement.reason if judgement.conditional else f"{judgement.reason}; measure again to confirm"
+        reason += "; samples of the base stand for runs, which are too few"
+        judgement = replace(judgement, conditional=True, reason=reason)
+    if judgement.verdict is Verdict.NO_DATA and found.values and len(found.past) < FEWEST:
+        few = f"{history.name} has {counted(len(found.past), 'value')} of it, and a verdict needs {FEWEST}: runs, or samples of runs"
+        judgement = replace(judgement, reason=few)
+    return replace(found, trace=None, judgement=judgement)
+
+
+def _check(new: Mapping[str, NewResults], history: History | None, line: str, rules: CheckRules) -> CheckReport:
+    """Judge what was measured, then what was not."""
+    chosen = {key: results for key, results in new.items() if rules.query.matches(decode_key(key))}
+    rows = [row for key, results in chosen.items() for row in check_key(key, results, history, rules.summary)]
     waiting = [row for row in rows if isinstance(row, MeasuredTrace)]
     checked = [row for row in rows if isinstance(row, CheckedTrace)]
     names = {row.key for row in rows}
-    vanished, left_out = ([], 0) if partial else check_vanished(history, new, [row.trace for row in rows if row.trace])
+    known = [row.trace for row in rows if row.trace]
+    vanished, left_out = ([], 0) if rules.partial else check_vanished(history, new, known, rules.query)
+    if new and not rows and not vanished:
+        raise InputError(
+            f"the query {str(rules.query)!r} selects none of the {counted(len(new), 'trace')} of the results",
+            where="query",
+            remedy="Leave it out to see what there is.",
+        )
     deciding = deciding_keys({*names, *(row.key for row in vanished)})
-    settings = _Settings(false_positives, minimum_effect)
-    judged, replayed = _judge([row for row in waiting if row.key in deciding], settings)
-    beside, _ = _judge([row for row in waiting if row.key not in deciding], settings)
+    judged, replayed = _judge([row for row in waiting if row.key in deciding], rules)
+    beside, _ = _judge([row for row in waiting if row.key not in deciding], rules)
     everything = [replace(row, decides=row.key in deciding) for row in (*checked, *vanished, *judged, *beside)]
     everything.sort(key=lambda row: (row.key, row.unit))
 
     # Sum it up.
     counts = Counter(row.judgement.verdict for row in everything if row.decides)
-    report = CheckReport(line, None, tuple(everything), counts, false_positives=false_positives, replayed=replayed)
-    if history is None:
-        return report
-    measured = history.measured
-    newest = history.line.slots[int(measured[-1])] if measured.size else None
-    return replace(
-        report, line=history.line.name, base=base, measured=int(measured.size), newest=newest, left_out=left_out
+    measured = history.measured.size if history else 0
+    return CheckReport(
+        line,
+        None,
+        tuple(everything),
+        counts,
+        measured=int(measured),
+        left_out=left_out,
+        false_positives=rules.false_positives,
+        replayed=replayed,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Settings:
-    """How :func:`knickpoint.detect.family.judge_family` decides."""
-
-    false_positives: float
-    minimum_effect: float
-
-
-def _judge(rows: Sequence[MeasuredTrace], settings: _Settings) -> tuple[list[CheckedTrace], int]:
+def _judge(rows: Sequence[MeasuredTrace], rules: CheckRules) -> tuple[list[CheckedTrace], int]:
     """Return the verdicts of one decision over all ``rows``, and the number of past commits behind it."""
     if not rows:
         return [], 0
@@ -112,8 +177,8 @@ def _judge(rows: Sequence[MeasuredTrace], settings: _Settings) -> tuple[list[Che
         [row.values for row in rows],
         better=[row.better for row in rows],
         kinds=[noise_kind(row.key, row.unit) for row in rows],
-        false_positives=settings.false_positives,
-        minimum_effect=settings.minimum_effect,
+        false_positives=rules.false_positives,
+        minimum_effect=rules.minimum_effect,
     )
     checked = [
         CheckedTrace(

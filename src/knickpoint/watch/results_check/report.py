@@ -57,7 +57,8 @@ class CheckReport:
     ``base`` is the slot of the last commit that counted as history, None where there is no history at all. ``measured``
     counts the commits of that history at which a benchmark of the new results was measured, and ``newest`` is the slot
     of the last one, None without any. ``left_out`` counts the traces of other benchmarks that the base has: where the
-    new results hold a single benchmark, the others did not vanish; it may have been measured alone on purpose.
+    new results hold a single benchmark, the others did not vanish; it may have been measured alone on purpose. ``by_samples``
+    says that samples of the base stand for its runs, which are too few.
     """
 
     line: str
@@ -69,6 +70,7 @@ class CheckReport:
     left_out: int = 0
     false_positives: float = 0.01
     replayed: int = 0
+    by_samples: bool = False
 
     @property
     def verdict(self) -> Verdict:

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.detect.samples import short_text
+from knickpoint.detect.samples import needs_text, short_text
 from knickpoint.model.frame import Trace
 from knickpoint.model.judgement import Judgement
 from knickpoint.model.plain_text import counted
@@ -60,7 +60,7 @@ def _check_values(
     # Compare in the unit of the history, where there is one.
     trace = history.traces[row] if history and row is not None else None
     past = history.judged[row] if history and row is not None else np.empty(0)
-    better = _better(history, trace) or new.better
+    better = (history.better(trace) if history and trace else None) or new.better
     unit = trace.unit if trace else measured[0][1]
     enough = [(value, source) for value, source in measured if not math.isnan(value)]
     values = tuple(convert(value, read_unit(source), read_unit(unit)) for value, source in enough)
@@ -68,7 +68,7 @@ def _check_values(
     if not values:
         few = f"the new results have too few samples: {short_text(summary, new.most)}"
     elif history and row is not None and np.isnan(past).all():
-        few = f"the history has too few samples: {summary} needs {counted(summary.fewest, 'sample')} of a run"
+        few = f"the history has too few samples: {needs_text(summary)}"
     if few:
         judgement = Judgement.without_numbers(Verdict.NO_DATA, few, samples=len(values))
         return CheckedTrace(key, trace, unit, values, judgement, better=better)
@@ -84,14 +84,6 @@ def _replaced_row(history: History, rows: Mapping[str, int], row: int | None, ne
     if gone is None:
         return None
     return gone if row is None or history.newest[gone] > history.newest[row] else None
-
-
-def _better(history: History | None, trace: Trace | None) -> Better | None:
-    """Return the direction that the history has of ``trace``, None where the new results may state it."""
-    if history is None or trace is None:
-        return None
-    decided = trace.better is not Better.UNKNOWN or history.store.traces.has_configured_direction(trace)
-    return trace.better if decided else None
 
 
 def _of_another_unit(key: str, measured: Sequence[tuple[float, str]], trace: Trace) -> CheckedTrace:
@@ -119,9 +111,9 @@ def _verdict_without_value(key: str, new: NewResults, history: History | None, n
         return Verdict.NO_DATA, _with_message("skipped", new.skipped)
     extent = f"failed in {len(new.failed)} of {counted(new.runs, 'run')}" if new.measured else "failed"
     reason = _with_message(extent, new.failed)
-    broken = history.failures.get(key, -1) if history else -1
+    broken = history.failed_at(key) if history else -1
     if history and broken > newest:
-        return Verdict.NO_DATA, f"{reason}; it failed at {history.name(broken)}, too"
+        return Verdict.NO_DATA, f"{reason}; it failed {history.at(broken)}, too"
     return Verdict.REGRESSED, reason if newest >= 0 else f"{reason}; it was never measured before"
 
 

@@ -8,8 +8,8 @@ from typing import Final
 from knickpoint.model.frame import Trace
 from knickpoint.model.judgement import Judgement
 from knickpoint.model.params import decode_key
+from knickpoint.model.query import Query
 from knickpoint.model.step import Verdict
-from knickpoint.watch.absence.vanished_traces import Vanished, find_vanished
 from knickpoint.watch.results_check.report import CheckedTrace
 from knickpoint.watch.results_check.sides import History, NewResults
 
@@ -21,51 +21,40 @@ _SUBJECT: Final = frozenset({_BENCHMARK, "metric", "stat"})
 
 
 def check_vanished(
-    history: History | None, new: Mapping[str, NewResults], checked: Sequence[Trace]
+    history: History | None, new: Mapping[str, NewResults], checked: Sequence[Trace], query: Query
 ) -> tuple[list[CheckedTrace], int]:
-    """Return the verdicts on the traces that the base has and the new results lack, and how many more are left out.
+    """Return the verdicts on traces of ``query`` that the base has and the new results lack, and how many more are left out.
 
     ``checked`` are the traces of the new results.
     """
-    if history is None or history.last < 0 or not new:
+    if history is None or history.is_empty or not new:
         return [], 0
-    shared, judged = _shared(new), {trace.id for trace in checked}
-    lacking = _lacking(history, new, shared, judged)
-    names = {slot: history.name_of(slot) for slot in {vanished.slot for vanished in lacking}}
+    shared = _shared(new)
+    # A benchmark that failed or was skipped has a verdict already, for all of its traces.
+    whole = {key for key, results in new.items() if results.failed or not results.measured}
+    submitted = {*(trace.id for trace in checked), *(trace.id for trace in history.traces if trace.key in whole)}
+    lacking = _lacking(history, shared, submitted, query)
     rows = [
         CheckedTrace(
-            vanished.trace.key,
-            vanished.trace,
-            vanished.trace.unit,
+            trace.key,
+            trace,
+            trace.unit,
             (),
-            Judgement.without_numbers(Verdict.REGRESSED, f"vanished: last measured at {names[vanished.slot]}"),
+            Judgement.without_numbers(Verdict.REGRESSED, f"vanished: last measured {place}"),
         )
-        for vanished in lacking
+        for trace, place in lacking
     ]
     if _BENCHMARK not in shared:
         return rows, 0
     setting = {name: value for name, value in shared.items() if name not in _SUBJECT}
-    return rows, len(_lacking(history, new, setting, judged)) - len(rows)
+    return rows, len(_lacking(history, setting, submitted, query)) - len(rows)
 
 
 def _lacking(
-    history: History, new: Mapping[str, NewResults], shared: Mapping[str, str], judged: Collection[int]
-) -> list[Vanished]:
-    """Return the traces that the base has with the params of ``shared``, and that the new results lack.
-
-    ``judged`` are the ids of traces that have a verdict already. A benchmark that failed or was skipped has one for all
-    of its traces.
-    """
-    whole = {key for key, results in new.items() if results.failed or not results.measured}
-    accounted = {trace.id for trace in history.traces if trace.key in whole}
-    return find_vanished(
-        history.store,
-        history.line,
-        history.last,
-        shared=shared,
-        submitted={*judged, *accounted},
-        measured=history.measured,
-    )
+    history: History, shared: Mapping[str, str], submitted: Collection[int], query: Query
+) -> list[tuple[Trace, str]]:
+    found = history.lacking(shared, submitted)
+    return [(trace, place) for trace, place in found if query.matches(decode_key(trace.key))]
 
 
 def _shared(keys: Iterable[str]) -> dict[str, str]:

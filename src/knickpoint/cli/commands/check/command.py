@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from knickpoint.cli.commands.check.gate_rows import NO_HISTORY, base_sentence, canary_keys, gate_report
-from knickpoint.cli.commands.check.report_files import ReportPlots, read_targets, write_reports
+from knickpoint.cli.commands.check.report_files import read_targets, write_reports
 from knickpoint.cli.commands.check.text import text_report
 from knickpoint.cli.exit_codes import NO_DATA
-from knickpoint.cli.options import instance_option, open_chosen_instance, read_pairs
+from knickpoint.cli.options import instance_option, read_pairs
 from knickpoint.cli.output import Column, OutputFormat, Row, echo_rendered, format_option, render, show
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Verdict
@@ -19,17 +18,12 @@ from knickpoint.model.step import Verdict
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from knickpoint.ingest.comparison_base import Base
-    from knickpoint.ingest.new_results import NewResults
-    from knickpoint.instance import Instance
-    from knickpoint.model.commit import Repository
     from knickpoint.reports import GateReport
     from knickpoint.watch.results_check import CheckedTrace, CheckReport
 
 __all__ = ["command"]
 
 _REGRESSED: Final = 1
-_MOST_PICTURES: Final = 20
 _CHANGED: Final = frozenset({Verdict.REGRESSED, Verdict.IMPROVED})
 
 _COLUMNS = tuple(
@@ -40,18 +34,6 @@ _COLUMNS = tuple(
     )
 )  # fmt: skip
 _BASE = tuple(Column(name) for name in ("base", "base_time", "base_subject", "base_reason", "base_commits"))
-
-
-def _base_fields(base: Base | None, report: CheckReport) -> Row:
-    """Return the columns about the base; ``base_commits`` is the number of measured commits up to it."""
-    commit = base.commit.commit if base and base.commit else None
-    return {
-        "base": commit.hash if commit else None,
-        "base_time": commit.time.isoformat() if commit and commit.has_time else None,
-        "base_subject": commit.subject if commit else None,
-        "base_reason": base.reason if base else NO_HISTORY,
-        "base_commits": report.measured,
-    }
 
 
 def _rows(report: CheckReport, gate: GateReport, fields: Row) -> list[Row]:
@@ -72,39 +54,6 @@ def _rows(report: CheckReport, gate: GateReport, fields: Row) -> list[Row]:
         }
         for trace in report.traces
     ]
-
-
-def _repository(opened: Instance, name: str, where: str) -> Repository | None:
-    """Return the repository of the results; None if nothing was imported yet, or nothing of a configured repository."""
-    known = {repository.name: repository for repository in opened.store.commits.repositories()}
-    if name not in known and known and name not in opened.repositories:
-        raise InputError(
-            f"there is no history of the repository {name!r}",
-            where=where,
-            remedy=f"Import results first, or name one with --repository: {', '.join(sorted(known))}.",
-        )
-    return known.get(name)
-
-
-def _plots(opened: Instance, report: CheckReport, gate: GateReport) -> ReportPlots:
-    """Return the plots of the rows that fail the check."""
-    from knickpoint.cli.commands.check.new_results_plot import up_to, with_new_results
-    from knickpoint.plots import draw_trend, svg
-    from knickpoint.watch.lines import Lines
-    from knickpoint.watch.trend import read_trend
-
-    traces = {trace.key: trace.trace for trace in report.traces if trace.trace is not None}
-    wanted = [(row, traces[row.key]) for row in gate.failures if row.key in traces]
-    owners = {repository.id: repository for repository in opened.store.commits.repositories()}
-    pictures, histories = {}, {}
-    for row, trace in wanted[:_MOST_PICTURES]:
-        repository = owners[opened.store.traces.owners([trace.id])[trace.id]]
-        line = opened.store.commits.line(repository, report.line)
-        read = read_trend(opened.store, Lines(opened.store, repository), trace, line)
-        trend = up_to(read, line.positions[report.newest]) if report.newest in line.positions else read
-        pictures[row.key] = svg(draw_trend(with_new_results(trend, row))).decode()
-        histories[row.key] = trend.values.tolist()
-    return ReportPlots(pictures, histories)
 
 
 def _exit_code(gate: GateReport) -> int:
@@ -129,16 +78,6 @@ def _left_out_warning(left_out: int) -> str:
     return f"the results have one benchmark only, so {others} considered left out on purpose; --partial confirms it"
 
 
-def _check_measured(read: NewResults, first: str) -> None:
-    """Refuse files without any result: nothing was measured, and a job lets "no data" pass."""
-    if not any(len(run.results) for run in read.runs):
-        raise InputError(
-            "no file holds any result, so there is nothing to judge",
-            where=first,
-            remedy="Look whether the run was filtered to nothing; --partial takes part of a suite that may be empty.",
-        )
-
-
 def _warn(report: CheckReport, canaries: Collection[str], warnings: Sequence[str]) -> None:
     """Print what a person has to know beside the verdicts to standard error."""
     if report.left_out:
@@ -159,6 +98,13 @@ def _warn(report: CheckReport, canaries: Collection[str], warnings: Sequence[str
     help="The last commit of the history to compare with: a branch, a tag, a hash, HEAD~3. Default: the merge base.",
 )
 @click.option("--line", default="", help="The line (branch) to compare with. Default: the default line.")
+@click.option(
+    "--against",
+    multiple=True,
+    metavar="FILE",
+    help="Compare with the results of this file instead of the history; repeatable. No instance is needed.",
+)
+@click.option("--query", default="", help="Which traces are judged, as in knick query. Default: all of the results.")
 @click.option(
     "--as", "format_name", default="", metavar="FORMAT", help="The format. Default: recognised from the content."
 )
@@ -211,6 +157,8 @@ def command(
     results: tuple[str, ...],
     base: str,
     line: str,
+    against: tuple[str, ...],
+    query: str,
     format_name: str,
     repository: str,
     params: tuple[str, ...],
@@ -232,65 +180,57 @@ def command(
     all RESULTS share, and RESULTS do not. Statistics beside the main value of a benchmark, such as stat=max, have
     verdicts and decide nothing. A commit with the trailer "Knickpoint-Accept: BENCHMARK, REASON" accepts a regression.
 
+    With --against, the runs of another file are what the history is otherwise. Where it has fewer than 5 runs of each benchmark,
+    their samples stand for them, and changes are conditional.
+
     The exit code is 0 when nothing is worse, 1 when something regressed (or has a verdict of --fail-on), 2 when the
     command could not do its work, and 3 when there are no data to judge by. Canaries do not count; those that moved are
     named on standard error.
     """
-    from knickpoint.ingest.comparison_base import find_base
-    from knickpoint.ingest.new_results import read_new_results
-    from knickpoint.model.summary import read_summary
-    from knickpoint.watch.accepted_changes import match_accepted
-    from knickpoint.watch.results_check import check_results
+    from knickpoint.cli.commands.check.judged import CheckOptions, judge_by_files, judge_by_history
 
     targets = read_targets(reports)
-    with open_chosen_instance(instance) as opened:
-        read = read_new_results(
-            opened, results, format=format_name, repository=repository, params=read_pairs(params, "--param")
-        )
-        if not partial:
-            _check_measured(read, results[0])
-        store, settings = opened.store, opened.config.check
-        compared = read_summary(settings.summary if summary is None else summary)
-        # Read the results, and find the base that they are compared with.
-        known = _repository(opened, read.repository, results[0])
-        found = find_base(opened, known, read, requested=base, line=line) if known else None
-        report = check_results(
-            store,
-            known,
-            read.runs,
-            base=found.commit.slot if found and found.commit else None,
-            line=line,
-            partial=partial,
-            false_positives=settings.false_positives if false_positives is None else false_positives,
-            minimum_effect=settings.minimum_effect if minimum_effect is None else minimum_effect,
-            summary=compared,
-        )
-        newest = store.commits.get(known, [report.newest])[0].commit.hash if known and report.newest is not None else ""
-        # Say it: what the commits accept, what canaries say, and the plots of what fails.
-        canaries = canary_keys(opened.config.canaries.values(), read.repository, [trace.key for trace in report.traces])
-        accepted, warnings = match_accepted(found.accepted if found else (), [trace.key for trace in report.traces])
-        gate = gate_report(
-            report,
-            repository=read.repository,
-            base=base_sentence(found, report, newest, compared),
-            fail_on=[Verdict(name) for name in fail_on],
-            canaries=canaries,
-            accepted=accepted,
-            address=opened.config.server.address.rstrip("/"),
-        )
-        plots = _plots(opened, report, gate) if any(target.draws for target in targets) else ReportPlots()
-    rows = _rows(report, gate, _base_fields(found, report))
+    options = CheckOptions(
+        results=results,
+        format=format_name,
+        repository=repository,
+        params=read_pairs(params, "--param"),
+        query=query,
+        summary=summary,
+        minimum_effect=minimum_effect,
+        false_positives=false_positives,
+        partial=partial,
+        fail_on=[Verdict(name) for name in fail_on],
+        draws=any(target.draws for target in targets),
+    )
+    if against:
+        _refuse_beside_files(base, line)
+        judged = judge_by_files(instance, against, options)
+    else:
+        judged = judge_by_history(instance, base, line, options)
+    rows = _rows(judged.report, judged.gate, judged.base_fields)
     if output is OutputFormat.TEXT:
-        echo_rendered(text_report(gate, everything=everything))
+        echo_rendered(text_report(judged.gate, everything=everything))
     else:
         show(_COLUMNS + _BASE, rows, output)
     write_reports(
         targets,
-        gate,
+        judged.gate,
         rows=render(_COLUMNS + _BASE, rows, OutputFormat.JSON),
-        plots=plots,
+        plots=judged.plots,
         results="" if Path(results[0]).is_absolute() else results[0],
         to_errors=output is not OutputFormat.TEXT,
     )
-    _warn(report, canaries, (*(problem.sentence for problem in read.warnings), *warnings))
-    raise click.exceptions.Exit(_exit_code(gate))
+    _warn(judged.report, judged.canaries, judged.warnings)
+    raise click.exceptions.Exit(_exit_code(judged.gate))
+
+
+def _refuse_beside_files(base: str, line: str) -> None:
+    """Refuse options that choose a base in the history, where a file is the base."""
+    for name, value in (("--base", base), ("--line", line)):
+        if value:
+            raise InputError(
+                f"{name} {value} chooses a base in the history, and --against chooses a file",
+                where=name,
+                remedy="Give one of the two.",
+            )

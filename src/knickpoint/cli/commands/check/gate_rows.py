@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -20,9 +20,12 @@ if TYPE_CHECKING:
     from knickpoint.instance import CanarySettings
     from knickpoint.watch.results_check import CheckedTrace, CheckReport
 
-__all__ = ["NO_HISTORY", "base_sentence", "canary_keys", "gate_report"]
+__all__ = ["NO_HISTORY", "base_sentence", "canary_keys", "files_sentence", "gate_report"]
 
 NO_HISTORY = "there is no history yet"
+
+_ENOUGH = 5
+"""Runs of the base from which on their own noise is known."""
 
 _KINDS = {
     Verdict.REGRESSED: RowKind.REGRESSED,
@@ -38,8 +41,22 @@ def base_sentence(base: Base | None, report: CheckReport, newest: str, summary: 
 
     Where the ``summary`` that is compared is not the median, another sentence says so.
     """
-    found = _base_sentence(base, report, newest)
-    return found if summary == MEDIAN else f"{found} Compared: the {summary} of the samples of each run."
+    return _with_summary(_base_sentence(base, report, newest), summary)
+
+
+def files_sentence(files: Sequence[str], runs: int, report: CheckReport, summary: Summary) -> str:
+    """Return the sentence about the files that are the base, and what of them is compared."""
+    found = f"Base: {' '.join(files)}, {counted(runs, 'run')}."
+    if report.by_samples:
+        found += (
+            " That is too few to know how runs differ, so their samples stand for them, and changes are conditional: measure"
+            f" both sides {_ENOUGH} times to be sure."
+        )
+    return _with_summary(found, summary)
+
+
+def _with_summary(sentence: str, summary: Summary) -> str:
+    return sentence if summary == MEDIAN else f"{sentence} Compared: the {summary} of the samples of each run."
 
 
 def _base_sentence(base: Base | None, report: CheckReport, newest: str) -> str:

@@ -14,7 +14,7 @@ from knickpoint.model.errors import InputError
 from knickpoint.reports import GateReport, html_page, junit, markdown_comment, sarif, workflow_commands
 from knickpoint.version import __version__
 
-__all__ = ["ReportPlots", "ReportTarget", "read_targets", "write_reports"]
+__all__ = ["NO_PLOTS", "ReportPlots", "ReportTarget", "read_targets", "write_reports"]
 
 _FILES: Final = ("markdown", "html", "json", "junit", "sarif")
 _ANNOTATIONS: Final = "annotations"

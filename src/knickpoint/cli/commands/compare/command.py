@@ -168,6 +168,11 @@ def _request(base: str, head: str, options: SearchOptions, config: Config | None
     from knickpoint.history import Git, find_work_tree
 
     profiles = config.bisect if config else {}
+    if not options.measure and Path(base).is_file() and Path(head).is_file():
+        raise InputError(
+            f"{base} and {head} are files, and knick compare builds and measures commits",
+            remedy=f"Compare results that are there: knick check {head} --against {base}.",
+        )
     if not options.measure and not options.profile and len(profiles) != 1:
         raise InputError(
             "there is no command to measure with",
