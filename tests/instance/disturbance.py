@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import random
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from knickpoint.instance import Instance, Worker, create_instance
 from knickpoint.model.query import Query
 from knickpoint.model.regression import Status
 
-__all__ = ["Visitors", "assert_decided", "assert_logged", "live", "results", "undisturbed_instance", "values"]
+__all__ = ["Reader", "Visitors", "assert_decided", "assert_logged", "live", "results", "undisturbed_instance", "values"]
 
 _STEP = 20
 _SECONDS = 15.0
@@ -97,6 +98,7 @@ class Visitors:
         stored: the files that were answered as stored.
         decided: the decisions that were answered, in order: note, change point, status.
         asked: how often each decision was sent, by its note: a server that is lost may have taken one that it did not answer.
+        unseen: what the machine or the person had written, and did not see when they looked.
     """
 
     api: str
@@ -107,6 +109,7 @@ class Visitors:
     stored: list[int] = field(default_factory=list)
     decided: list[tuple[str, int, Status]] = field(default_factory=list)
     asked: Counter[str] = field(default_factory=Counter)
+    unseen: list[str] = field(default_factory=list)
     _stop: threading.Event = field(default_factory=threading.Event)
     _threads: list[threading.Thread] = field(default_factory=list)
 
@@ -127,18 +130,22 @@ class Visitors:
             thread.join()
 
     def _send(self) -> None:
+        browser = _Browser(self.api, self.headers)
         for number in range(self.files):
             parameters = {"name": str(number), "repository": "main"}
-            while self._ask("POST", "/results", params=parameters, content=results(number)) is None:
+            while browser.ask("POST", "/results", params=parameters, content=results(number)) is None:
                 PAUSE.wait(0.2)
             self.stored.append(number)
+            if (known := browser.commits()) is not None and known <= number:
+                self.unseen.append(f"the commit of file {number} among {known}")
             PAUSE.wait(self.pause_seconds)
 
     def _decide(self) -> None:
+        browser = _Browser(self.api, self.headers)
         ids: list[int] = []
         while not self._stop.wait(self.pause_seconds):
             for path in ("/regressions", "/regressions?processed=true"):
-                if (answer := self._ask("GET", path)) is None:
+                if (answer := browser.ask("GET", path)) is None:
                     continue
                 found = [member["id"] for group in answer.json()["groups"] for member in group["members"]]
                 ids += [each for each in found if each not in ids]
@@ -149,16 +156,96 @@ class Visitors:
             note, point = f"{self.name} {number}", ids[number % len(ids)]
             body = {"ids": [point], "status": status.value, "note": note}
             self.asked[note] = 1
-            while self._ask("POST", "/triage", json=body) is None:
+            while browser.ask("POST", "/triage", json=body) is None:
                 PAUSE.wait(0.2)
                 self.asked[note] += 1
             self.decided.append((note, point, status))
+            answer = browser.ask("GET", f"/triage?finding={point}")
+            if answer is not None and note not in [entry["note"] for entry in answer.json()]:
+                self.unseen.append(f"{note} about change point {point}")
 
-    def _ask(self, method: str, path: str, **request: object) -> httpx.Response | None:
-        """Return the answer, None where there was none or a refusal."""
-        with suppress(httpx.HTTPError):
-            url = self.api + path
-            answer = httpx.request(method, url, headers=self.headers, timeout=_SECONDS, **request)  # type: ignore[arg-type]
-            if answer.status_code == httpx.codes.OK:
-                return answer
+
+@dataclass
+class _Browser:
+    """Ask the API at ``api``, with ``headers``, and keep its cookies; each request has a connection of its own."""
+
+    api: str
+    headers: Mapping[str, str]
+    failure: str = ""
+    _cookies: httpx.Cookies = field(default_factory=httpx.Cookies)
+
+    def ask(self, method: str, path: str, **request: object) -> httpx.Response | None:
+        """Return the answer, None where there was none or a refusal; then ``failure`` says which."""
+        try:
+            with httpx.Client(headers=self.headers, cookies=self._cookies, timeout=_SECONDS) as client:
+                answer = client.request(method, self.api + path, **request)  # type: ignore[arg-type]
+                self._cookies = client.cookies
+        except httpx.HTTPError as error:
+            self.failure = repr(error)
+            return None
+        if answer.status_code == httpx.codes.OK:
+            return answer
+        self.failure = f"{answer.status_code} {answer.text}"
         return None
+
+    def commits(self) -> int | None:
+        """Return how many commits the main line has."""
+        answer = self.ask("GET", "/lines?repository=main")
+        return None if answer is None else sum(line["commits"] for line in answer.json() if not line["base"])
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What a reader saw between two moments: how many commits, or why nothing."""
+
+    asked: float
+    answered: float
+    commits: int | None
+    failure: str = ""
+
+
+@dataclass
+class Reader:
+    """A person who only reads, again and again: how many commits there are."""
+
+    api: str
+    headers: Mapping[str, str]
+    pause_seconds: float = 0.1
+    looks: list[_Look] = field(default_factory=list)
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def went_back(self, seconds: float) -> list[str]:
+        """Return the looks that saw less than a look had seen ``seconds`` before they were asked."""
+        seen = [look for look in self.looks if look.commits is not None]
+        found, first, most = [], 0, 0
+        for look in seen:
+            while seen[first].answered <= look.asked - seconds:
+                most, first = max(most, seen[first].commits or 0), first + 1
+            if (look.commits or 0) < most:
+                found.append(f"{look.commits} commits after {most}")
+        return found
+
+    def failures(self, spared: list[tuple[float, float]]) -> list[str]:
+        """Return what failed outside of the ``spared`` stretches of time."""
+        return [
+            look.failure
+            for look in self.looks
+            if look.failure and not any(look.answered >= begin and look.asked <= end for begin, end in spared)
+        ]
+
+    def _look(self) -> None:
+        browser = _Browser(self.api, self.headers)
+        while not self._stop.wait(self.pause_seconds):
+            asked = time.monotonic()
+            known = browser.commits()
+            self.looks.append(_Look(asked, time.monotonic(), known, browser.failure if known is None else ""))

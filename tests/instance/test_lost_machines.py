@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -14,25 +15,35 @@ from pathlib import Path
 import httpx
 import psycopg
 import pytest
-from tests.instance.disturbance import Visitors, assert_decided, live, undisturbed_instance, values
+from tests.instance.disturbance import Reader, Visitors, assert_decided, live, undisturbed_instance, values
 from tests.instance.machines.network import Machine, Network, check_namespaces
 from tests.instance.programs import KNICK
 from tests.store.conftest import Cluster
 from tests.store.conftest import own_cluster as own_cluster  # noqa: PLC0414  # a fixture
-from tests.waiting import PAUSE, wait_until
+from tests.waiting import wait_until
 
 from knickpoint.access.tokens import create_token
 from knickpoint.bisect.pool.certificates import make_certificate_files
 from knickpoint.instance import CONFIG_FILE, Instance, create_instance, open_instance
 from knickpoint.model.access import Permission
 from knickpoint.store import EventKind
+from knickpoint.store.replicas import MOST_BEHIND_SECONDS
 
-_ROUNDS = int(os.environ.get("KNICKPOINT_KILLS", "5"))
+_ROUNDS = int(os.environ.get("KNICKPOINT_KILLS", "8"))
 _FILES = 30 * _ROUNDS + 40
 _PATIENCE_SECONDS = 120.0
 _DASK = (sys.executable, "-m", "dask")
 
-_FIRST = (("primary", "kill"), ("worker-1", "cut"), ("nats", "kill"), ("dask", "kill"), ("primary", "cut"))
+_FIRST = (
+    ("primary", "kill"),
+    ("standby", "cut"),
+    ("worker-1", "cut"),
+    ("nats", "kill"),
+    ("standby", "hold"),
+    ("dask", "kill"),
+    ("standby", "kill"),
+    ("primary", "cut"),
+)
 """What a short run loses; a longer one goes on at random."""
 
 _PARTS = ("api", "worker-1", "worker-2", "primary", "standby", "nats", "dask")
@@ -91,6 +102,13 @@ class Databases:
         question = "SELECT count(*) > 0 FROM pg_stat_replication WHERE sync_state = 'sync' AND state = 'streaming'"
         in_time("the standby keeps up", lambda: self._asks(question))
 
+    def hold(self, *, on: bool) -> None:
+        """Have the standby repeat nothing of what it gets, or go on: what it answers is old then."""
+        what = "pause" if on else "resume"
+        address = self.machines[self.standby].address
+        with psycopg.connect(f"postgresql://postgres@{address}/postgres?connect_timeout=2") as connection:
+            connection.execute(f"SELECT pg_wal_replay_{what}()".encode())
+
     def promote(self) -> None:
         """Make the standby the primary. The old primary is off before, and follows afterwards."""
         self.machines[self.primary].kill()
@@ -116,6 +134,7 @@ class Company:
     databases: Databases
     directory: Path
     token: str = ""
+    unreadable: list[tuple[float, float]] = field(default_factory=list)
     chance: random.Random = field(default_factory=lambda: random.Random(16))
 
     @property
@@ -170,27 +189,45 @@ class Company:
 
     def shows(self, part: str) -> bool:
         """Return whether readiness, or health, shows that ``part`` is lost."""
-        if part in ("nats", "dask"):
-            word = {"nats": "NATS", "dask": "Dask"}[part]
+        if part in ("nats", "dask", "standby"):
+            word = {"nats": "NATS", "dask": "Dask"}.get(part, f"replica {self.address_of_standby} ")
             return any(word in trouble for trouble in self.troubles() or [])
         return not self.is_ready("api" if part == "primary" else part)
 
+    @property
+    def address_of_standby(self) -> str:
+        return self.databases.machines[self.databases.standby].address
+
     def lose(self, part: str, how: str) -> None:
-        """Lose a part, see that this shows, bring it back, and see that all is well."""
-        names = self.machines_of(part)
+        """Lose a part, see that this shows, bring it back, and see that all is well.
+
+        Only while the API or the primary is lost, reads may fail.
+        """
+        names, begun = self.machines_of(part), time.monotonic()
         machines = [self.network.machines[name] for name in names]
         for machine in machines:
-            machine.kill() if how == "kill" else machine.cut()
-        if part == "standby":
-            PAUSE.wait(2)  # writes wait for it, which PostgreSQL itself shows
-        else:
-            in_time(f"{part} is shown as lost", lambda: self.shows(part))
+            match how:
+                case "kill":
+                    machine.kill()
+                case "cut":
+                    machine.cut()
+                case _:
+                    self.databases.hold(on=True)
+        in_time(f"{part} is shown as lost ({how})", lambda: self.shows(part))
         if part == "primary":
             self.databases.promote()
         else:
             for name, machine in zip(names, machines, strict=True):
-                self.start(name) if how == "kill" else machine.plug()
+                match how:
+                    case "kill":
+                        self.start(name)
+                    case "cut":
+                        machine.plug()
+                    case _:
+                        self.databases.hold(on=False)
         self.wait_for_peace()
+        if part in ("api", "primary"):
+            self.unreadable.append((begun, time.monotonic()))
 
     def wait_for_peace(self) -> None:
         for name in ("api", "worker-1", "worker-2"):
@@ -246,8 +283,10 @@ def company(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Company]
         with create_instance(made.directory, store=databases.url, repositories={"main": ""}, as_work=True) as instance:
             made.token = create_token(instance.store, "visitor", list(Permission), by="test").secret
         make_certificate_files(made.directory, ("cluster",))
-        with (made.directory / CONFIG_FILE).open("a", encoding="utf-8") as config:
-            config.write(configuration(network))
+        config = made.directory / CONFIG_FILE
+        replicas = ", ".join(f'"{machine.address}"' for machine in databases.machines.values())
+        known = config.read_text(encoding="utf-8").replace("[store]\n", f"[store]\nreplicas = [{replicas}]\n")
+        config.write_text(known + configuration(network), encoding="utf-8")
         for name in ("nats-1", "nats-2", "nats-3", "dask", "api", "worker-1", "worker-2"):
             made.start(name)
         made.wait_for_peace()
@@ -269,10 +308,13 @@ def undisturbed(tmp_path: Path) -> Iterator[Instance]:
 @pytest.mark.timeout(3600)
 def test_lost_machines_leave_what_an_undisturbed_run_leaves(company: Company, undisturbed: Instance) -> None:
     visitors = Visitors(company.address("api"), _FILES, 0.3, company.headers)
-    visitors.start()
+    reader = Reader(company.address("api"), company.headers)
+    for each in (visitors, reader):
+        each.start()
     for number in range(_ROUNDS):
         part, how = _FIRST[number] if number < len(_FIRST) else (company.chance.choice(_PARTS), "")
-        company.lose(part, how or company.chance.choice(("kill", "cut")))
+        ways = ("kill", "cut", "hold") if part == "standby" else ("kill", "cut")
+        company.lose(part, how or company.chance.choice(ways))
     while (known := len(visitors.stored)) < _FILES:  # a slow machine stores them slowly
         in_time(f"result {known} is stored", lambda known=known: len(visitors.stored) > known)  # type: ignore[misc]
     with open_instance(company.directory) as instance:
@@ -284,6 +326,7 @@ def test_lost_machines_leave_what_an_undisturbed_run_leaves(company: Company, un
             ),
         )
         visitors.stop()
+        reader.stop()
         codes = [company.network.machines[name].end() for name in ("api", "worker-1", "worker-2")]
         assert codes == [[0], [0], [0]]
         found = live(instance)
@@ -292,3 +335,6 @@ def test_lost_machines_leave_what_an_undisturbed_run_leaves(company: Company, un
         assert len(visitors.decided) >= 3
         assert_decided(instance, visitors)
         assert outbox.dead() == []
+    assert visitors.unseen == []
+    assert reader.went_back(MOST_BEHIND_SECONDS) == []
+    assert reader.failures(company.unreadable) == []

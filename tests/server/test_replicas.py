@@ -24,6 +24,7 @@ from knickpoint.model.errors import StoreError
 from knickpoint.server import create_app
 from knickpoint.server.replica_reads import POSITION_COOKIE
 from knickpoint.server.routes import routers
+from knickpoint.store import Replicas, Store
 
 pytestmark = pytest.mark.postgres
 
@@ -92,6 +93,34 @@ def test_while_a_replica_is_gone_the_primary_answers_and_health_says_so(replicat
     assert trouble.startswith(f"replica 127.0.0.1:{replicated.standby.port} does not answer")
     replicated.standby.start()
     wait_until("health is well", lambda: replicated.client.get("/api/v1/health").json()["troubles"] == [])
+
+
+def test_a_read_whose_replica_is_lost_in_the_middle_is_answered_by_the_primary(
+    replicated: Replicated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, choose, chosen = replicated.listed(), Replicas.store_for, list[Store | None]()
+
+    def choose_and_lose(replicas: Replicas, position: int) -> Store | None:
+        chosen.append(choose(replicas, position))
+        replicated.standby.stop()
+        return chosen[-1]
+
+    monkeypatch.setattr(Replicas, "store_for", choose_and_lose)
+    assert replicated.listed() == before
+    assert [found is not None for found in chosen] == [True]
+
+
+def test_after_a_write_without_a_position_the_primary_answers(
+    replicated: Replicated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: Replicas) -> int:
+        raise StoreError("the connection was lost")
+
+    with monkeypatch.context() as lost:
+        lost.setattr(Replicas, "written", fail)
+        position = int(replicated.hide().cookies[POSITION_COOKIE])
+    wait_until("the standby keeps up", replicated.keeps_up)
+    assert replicated.instance.replicas.store_for(position) is None
 
 
 def test_every_read_that_names_nothing_is_answered_by_a_replica(replicated: Replicated) -> None:

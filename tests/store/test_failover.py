@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from sqlalchemy import text
 from tests.store.conftest import Cluster
 from tests.waiting import wait_until
 
+from knickpoint.access.tokens import create_token, verify_token
+from knickpoint.model.access import Permission
 from knickpoint.model.errors import StoreError
-from knickpoint.store import create_store, open_store
+from knickpoint.store import Store, create_store, open_store
 from knickpoint.store.database import Database
 from knickpoint.store.database_address import location_url, shown
 from knickpoint.store.primaries import Primaries
@@ -90,6 +94,30 @@ def test_a_write_to_a_standby_says_how_the_primary_is_found(own_cluster: Cluster
         pytest.raises(StoreError, match="is a standby, which cannot be written"),
     ):
         store.commits.add_repository("main")
+
+
+@pytest.fixture
+def alone(own_cluster: Cluster) -> Iterator[tuple[Store, str]]:
+    """Return a store whose server waits with each write for a standby that is away, and the secret of a token."""
+    own_cluster.execute("CREATE DATABASE alone")
+    with create_store(own_cluster.url("alone")) as store:
+        secret = create_token(store, "reader", [Permission.READ], by="test").secret
+        own_cluster.execute("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+        own_cluster.execute("SELECT pg_reload_conf()")
+        wait_until("the server waits for it", lambda: _waits(store))
+        yield store, secret
+
+
+def _waits(store: Store) -> bool:
+    with store.database.reading() as connection:
+        return bool(connection.execute(text("SHOW synchronous_standby_names")).scalar_one())
+
+
+@pytest.mark.postgres
+@pytest.mark.timeout(60)
+def test_reading_with_a_token_waits_for_no_standby(alone: tuple[Store, str]) -> None:
+    store, secret = alone
+    assert verify_token(store, secret).name == "token:reader"
 
 
 def both(primary: Cluster, standby: Cluster) -> str:

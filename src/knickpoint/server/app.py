@@ -29,7 +29,7 @@ from knickpoint.server.known_parameters import check_parameters
 from knickpoint.server.link_pages import add_link_pages
 from knickpoint.server.parameter_texts import check_texts, describe_texts
 from knickpoint.server.process_metrics import ProcessMetrics
-from knickpoint.server.replica_reads import OwnWrites
+from knickpoint.server.replica_reads import OwnWrites, PrimaryInstead
 from knickpoint.server.request_guard import RequestGuard
 from knickpoint.server.request_ids import RequestIds
 from knickpoint.server.request_limits import RequestLimits, limit_request
@@ -169,6 +169,7 @@ def create_app(
         add_link_pages(app, instance, clock=clock)
         add_pages(app)
     if instance.replicas:
+        app.add_middleware(PrimaryInstead)
         app.add_middleware(OwnWrites, instance=instance)
     app.add_middleware(AuditAddress, proxies=config.server.proxies)
     app.add_middleware(GZipMiddleware, minimum_size=1024, compresslevel=5)

@@ -29,6 +29,7 @@ from knickpoint.model.errors import (
 )
 from knickpoint.server.errors import OverloadedError, TooManyRequestsError, UnknownError
 from knickpoint.server.known_parameters import parameters_of
+from knickpoint.server.replica_reads import note_lost_replica
 from knickpoint.server.request_ids import HEADER, request_id
 from knickpoint.server.request_metrics import RequestMetrics
 from knickpoint.server.schemas.base import ErrorAnswer
@@ -110,6 +111,7 @@ def _knickpoint_error(request: Request, error: Exception) -> JSONResponse:
     if isinstance(error, TooManyRequestsError | OverloadedError):
         headers["retry-after"] = str(math.ceil(error.seconds))
     _count_limited(request, error)
+    note_lost_replica(request, error)
     return _response(code, message_of(error), error.where, error.remedy, headers)
 
 

@@ -2,6 +2,7 @@
 
 The answer to a write sets a cookie with the position of the log behind that write. A read that brings the cookie is
 answered by a replica that has come that far, else by the primary. The cookie outlives the time that a replica may be behind.
+A read whose replica is lost in the middle is made again, from the primary.
 """
 
 from __future__ import annotations
@@ -16,14 +17,17 @@ from starlette.requests import HTTPConnection, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from knickpoint.instance import Instance
-from knickpoint.model.errors import StoreError
+from knickpoint.model.errors import KnickpointError, StoreError
 from knickpoint.store.replicas import MOST_BEHIND_SECONDS
 
-__all__ = ["POSITION_COOKIE", "OwnWrites", "reading_instance"]
+__all__ = ["POSITION_COOKIE", "OwnWrites", "PrimaryInstead", "note_lost_replica", "reading_instance"]
 
 POSITION_COOKIE: Final = "knickpoint_position"
 _COOKIE_SECONDS: Final = round(3 * MOST_BEHIND_SECONDS)
 _DIGITS: Final = 19
+_NOWHERE: Final = 2**63 - 1
+"""A position that no replica reaches: the primary answers."""
+
 _READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _LOG: Final = logging.getLogger("knickpoint.server")
 
@@ -32,8 +36,44 @@ async def reading_instance(request: Request, instance: Instance) -> Instance:
     """Return ``instance`` with the store that answers ``request``: a replica's for a read, where one has come far enough."""
     if not instance.config.store.replicas or request.method not in _READS:
         return instance
+    if getattr(request.state, "replica_lost", False):
+        return instance
     store = await run_in_threadpool(instance.replicas.store_for, _position(request))
+    request.state.of_replica = store is not None
     return instance if store is None else dataclasses.replace(instance, store=store)
+
+
+def note_lost_replica(request: Request, error: KnickpointError) -> None:
+    """Note where ``error`` is that of a replica which could not be read, before the error is answered."""
+    if isinstance(error, StoreError) and getattr(request.state, "of_replica", False):
+        request.state.replica_lost = True
+
+
+class PrimaryInstead:
+    """Make a read again, from the primary, where its replica was lost before the answer began."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http" or scope["method"] not in _READS:
+            await self._app(scope, receive, send)
+            return
+        noted = scope.setdefault("state", {})
+        again = dict(scope)  # as it was before the routes wrote to it
+        begun = False
+
+        async def send_unless_lost(message: Message) -> None:
+            nonlocal begun
+            if begun or not noted.get("replica_lost"):
+                begun = True
+                await send(message)
+
+        await self._app(scope, receive, send_unless_lost)
+        if not begun and noted.get("replica_lost"):
+            _LOG.warning("%s is read from the primary, as a replica was lost on the way", scope["path"])
+            await self._app(again, receive, send)
 
 
 def _position(request: HTTPConnection) -> int:
@@ -66,7 +106,7 @@ class OwnWrites:
         try:
             position = await run_in_threadpool(self._instance.replicas.written)
         except StoreError as error:
-            _LOG.warning("a replica may answer without what was just written: %s", error)
-            return
+            _LOG.warning("the primary answers next, as it does not say how far it is: %s", error)
+            position = _NOWHERE
         cookie = f"{POSITION_COOKIE}={position}; Path=/; Max-Age={_COOKIE_SECONDS}; HttpOnly; SameSite=Lax"
         MutableHeaders(scope=message).append("set-cookie", cookie)

@@ -143,6 +143,11 @@ class Database:
                     self._current.connection = None
                     self._current.whole = False
 
+    def done_here(self, connection: Connection) -> None:
+        """Let a transaction be done when this server has it, whatever it waits for with others: what it writes may be lost."""
+        if not self.embedded:
+            connection.exec_driver_sql("SET LOCAL synchronous_commit = local")
+
     @contextmanager
     def joined(self) -> Iterator[Connection]:
         """Write as part of the transaction around it, without a savepoint: when it fails, all of that fails."""

@@ -94,7 +94,7 @@ class TokenTable:
             return connection.execute(statement).rowcount
 
     def used(self, name: str, time: datetime) -> None:
-        """Record that the token ``name`` was used at ``time``.
+        """Record that the token ``name`` was used at ``time``; a standby that is away holds nobody up who only reads.
 
         Raises:
             BusyError: another process writes to an SQLite store; a request does not wait for this.
@@ -102,6 +102,7 @@ class TokenTable:
         seconds = time.timestamp()
         earlier = or_(table.c.last_used.is_(None), table.c.last_used < seconds)
         with self._database.transaction(alone=False, wait=False) as connection:
+            self._database.done_here(connection)
             connection.execute(update(table).where(table.c.name == name, earlier).values(last_used=seconds))
 
 
