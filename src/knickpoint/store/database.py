@@ -26,6 +26,7 @@ from sqlalchemy import (
     Insert,
     Select,
     Table,
+    TextClause,
     Update,
     bindparam,
     func,
@@ -58,7 +59,7 @@ _RELEASE: Final = "RELEASE SAVEPOINT within"
 _UNDO: Final = "ROLLBACK TO SAVEPOINT within"
 
 Found = TypeVar("Found")
-Statement = Select[Any] | Insert | Update | Delete
+Statement = Select[Any] | Insert | Update | Delete | TextClause
 
 
 _WITH_SNAPSHOT_IDS: Final = (13,)

@@ -1,4 +1,4 @@
-"""Of tiles that were found intact, the values of single traces are read alone; they are those of the whole tiles."""
+"""Of tiles that were found intact, the values of some traces are read alone; they are those of the whole tiles."""
 
 from __future__ import annotations
 
@@ -52,12 +52,29 @@ def test_a_tile_is_read_whole_once(filled: Bench) -> None:
     assert left(filled, RowChecks(), ["old0", "old3"]) == [chunk]
 
 
-def test_many_traces_of_a_chunk_are_read_as_whole_tiles(bench: Bench) -> None:
-    names = [f"n{number}" for number in range(20)]
-    bench.put(0, bench.report(dict.fromkeys(names, 1.0)), "run")
+def many(bench: Bench) -> list[str]:
+    """Store 600 traces, of which the second half came later, and return their names."""
+    names = [f"n{number:03}" for number in range(600)]
+    for slot in range(128):
+        some = names[: 300 if slot < 64 else 600]
+        bench.put(slot, bench.report({name: slot + number / 8 for number, name in enumerate(some)}), f"run {slot}")
     bench.store.seal(everything=True)
+    return names
+
+
+def test_most_traces_of_a_chunk_are_read_as_whole_tiles(bench: Bench) -> None:
+    names = many(bench)[:300]
     bench.values(names)
-    assert left(bench, bench.store.frames._checks, names) == [bench.id("n0") // 1024]
+    assert left(bench, bench.store.frames._checks, names) == [bench.id("n000") // 1024]
+
+
+def test_of_a_part_of_a_chunk_the_values_are_cut_out_of_its_tiles(bench: Bench) -> None:
+    names = many(bench)[::7]
+    expected = bench.values(names)
+    assert bench.store.database.embedded or left(bench, bench.store.frames._checks, names) == []
+    np.testing.assert_array_equal(bench.values(names), expected)
+    assert np.isnan(expected[-1, :64]).all()
+    assert expected[-1, 127] == 127 + 595 / 8
 
 
 def test_a_tile_that_is_written_anew_is_read_whole_again(filled: Bench) -> None:

@@ -1,4 +1,4 @@
-"""Read single traces out of sealed tiles that this process found intact lately, without reading whole tiles.
+"""Read some traces out of sealed tiles that this process found intact lately, without reading whole tiles.
 
 A list of findings shows fifty traces of fifty chunks, and each dense tile of theirs has the values of 1,024 traces: a
 quarter of a megabyte. A checksum covers a whole tile, so a tile is read whole once, and checked; for as long as the
@@ -8,12 +8,11 @@ the wanted traces alone. Only PostgreSQL can do that without reading all of the 
 
 from __future__ import annotations
 
-from itertools import groupby
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import BigInteger, Connection, Integer, bindparam, cast, func, select
+from sqlalchemy import BigInteger, Connection, TextClause, bindparam, select, text
 
 from knickpoint.store.database import Database
 from knickpoint.store.points.checksums import RowChecks, sealed_name
@@ -23,8 +22,30 @@ from knickpoint.store.traces.trace_chunks import CHUNK
 
 __all__ = ["TileSlices"]
 
-_MOST_TRACES: Final = 16
+_FEW_TRACES: Final = 16
+"""Traces of a chunk, on average, for which PostgreSQL finds each part in the stored tile; of more, it puts the tile together once."""
+
+_MOST_TRACES: Final = 256
 """Traces of a chunk, on average, for which parts of tiles cost less than whole ones."""
+
+
+def _cut(data: str, more: str = "") -> TextClause:
+    """Return the statement that cuts the values of the wanted traces out of ``data``: a row for each tile, in the order of the places."""
+    return text(
+        "SELECT tile.chunk, tile.first, tile.span, tile.width, (SELECT string_agg("  # noqa: S608
+        f"substr({data}, place * tile.span * tile.width + 1, tile.span * tile.width), CAST('' AS bytea) ORDER BY place)"
+        " FROM unnest(CAST(wanted.places AS integer[])) AS placed(place))"
+        " FROM unnest(CAST(:chunks AS bigint[]), CAST(:places AS text[])) AS wanted(chunk, places)"
+        f" JOIN sealed_tile AS tile ON tile.chunk = wanted.chunk {more}"
+        " WHERE tile.first <= :high AND tile.first + tile.span > :low"
+    )
+
+
+_CUT_FEW: Final = _cut("tile.data")
+_CUT_MORE: Final = _cut(
+    "made.whole", "CROSS JOIN LATERAL (SELECT tile.data || CAST('' AS bytea) AS whole OFFSET 0) AS made"
+)
+"""Without OFFSET, the tile would be put together for each part."""
 
 
 class _Head(NamedTuple):
@@ -38,8 +59,8 @@ class _Head(NamedTuple):
     checksum: int | None
 
 
-class _Part(NamedTuple):
-    """The values of one trace in a dense tile; none where the trace is newer than the tile."""
+class _Parts(NamedTuple):
+    """The values of some traces in a dense tile, by place; those that are newer than the tile have none, and the last places."""
 
     chunk: int
     first: int
@@ -49,7 +70,7 @@ class _Part(NamedTuple):
 
 
 class TileSlices:
-    """Put the values of single traces into a matrix."""
+    """Put the values of some traces into a matrix."""
 
     def __init__(self, database: Database, checks: RowChecks) -> None:
         self._database = database
@@ -59,15 +80,6 @@ class TileSlices:
         within = (tile.first <= high) & (tile.first + tile.span > low)
         heads = (tile.chunk, tile.first, tile.span, tile.width, tile.sparse, tile.checksum)
         self._heads = select(*heads).where(database.among(tile.chunk), within)
-        trace = database.numbers().c.value
-        place = cast(trace % CHUNK, Integer)
-        size = tile.span * tile.width
-        part = func.substr(tile.data, place * size + 1, size).label("part")
-        self._parts = (
-            select(tile.chunk, tile.first, tile.span, tile.width, part)
-            .where(tile.chunk == trace // CHUNK, within)
-            .order_by(tile.chunk, tile.first, trace)
-        )
 
     def put(self, connection: Connection, matrix: FrameMatrix, low: int, high: int) -> NDArray[np.int64]:
         """Put in what is known to be intact; return the chunks of which whole tiles have to be read.
@@ -89,10 +101,12 @@ class TileSlices:
         sure = np.array([chunk for chunk in chunks.tolist() if chunk not in unsure], dtype=np.int64)
         if len(sure):
             ids = matrix.ids[np.isin(matrix.ids // CHUNK, sure)]
-            rows = self._database.quick(connection, self._parts, values | {"numbers": self._database.listed(ids)})
-            for (chunk, first, span, width), parts in groupby(map(_Part._make, rows), key=lambda part: part[:4]):
-                # A trace that is newer than a tile has no part there; such traces have the last places.
-                block = np.frombuffer(b"".join(part.data for part in parts), dtype=f"<f{width}").reshape(-1, span)
-                columns, places = matrix.columns(first, span)
-                matrix.put_block(chunk, columns, block[:, places])
+            places = np.split(ids % CHUNK, np.flatnonzero(np.diff(ids // CHUNK)) + 1)
+            listed = ["{" + ",".join(map(str, own.tolist())) + "}" for own in places]
+            wanted = {"chunks": sure.tolist(), "places": listed, "low": low, "high": high}
+            cut = _CUT_FEW if len(ids) <= _FEW_TRACES * len(sure) else _CUT_MORE
+            for row in map(_Parts._make, self._database.quick(connection, cut, wanted)):
+                block = np.frombuffer(row.data, dtype=f"<f{row.width}").reshape(-1, row.span)
+                columns, slots = matrix.columns(row.first, row.span)
+                matrix.put_block(row.chunk, columns, block[:, slots])
         return np.setdiff1d(chunks, sure)
