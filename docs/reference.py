@@ -57,7 +57,7 @@ _AREAS: Final = {
     "032": "What detection promises",
     "033": "Samples, shapes and references as evidence; rows and files of pages",
     "034": "Faults, versions and growth",
-    "035": "Noisy new samples",
+    "035": "Noisy new samples, lost standbys and one large group",
     "036": "Time of runs and messages",
     "037": "Explore, and what browsers load",
     "038": "Compared files, clusters, graphs and groups of many traces",
