@@ -17,6 +17,36 @@ const withoutIndentation: Plugin = {
   },
 };
 
+/**
+ * Leave out what of uPlot no chart uses: bars, steps and splines, axes of its own for times, its legend, two kinds of scales.
+ *
+ * Its package has one build with everything. Each expression has to match, so that another version of it is looked at.
+ */
+const UNUSED: readonly (readonly [RegExp, string])[] = [
+  [/\(paths\.(?:stepped|bars|spline) += \w+\);/g, ""],
+  [/uPlot\.(?:assign|fmtNum|rangeAsinh|orient|fmtDate|tzDate|addGap|clipGaps) += \w+;/g, ""],
+  [/const _(?:tzDate|fmtDate|timeAxisSplits|timeAxisVals|timeSeriesVal) .*;/g, ""],
+  [/const \[ timeIncrs\w+, .*;/g, ""],
+  [/let isTime = .*;/g, "const isTime = false;"],
+  [/\b(?:sc\.)?distr == (?:4|100)\b/g, "false"],
+  [/const showLegend = .*;/g, "const showLegend = false;"],
+  [/legend\.show && legend\.live/g, "false"],
+];
+const slimCharts: Plugin = {
+  name: "slim-charts",
+  apply: "build",
+  transform: {
+    filter: { id: /uPlot\.esm\.js$/ },
+    handler(source) {
+      const code = UNUSED.reduce((text, [unused, instead]) => {
+        if (text.search(unused) < 0) this.error(`uPlot has nothing like ${unused} any more: see vite.config.ts`);
+        return text.replaceAll(unused, instead);
+      }, source);
+      return { code, map: null };
+    },
+  },
+};
+
 /** Add each module and style sheet as Brotli, with which the server answers browsers that accept it. */
 const compressed: Plugin = {
   name: "compressed",
@@ -35,7 +65,7 @@ const compressed: Plugin = {
 
 export default defineConfig({
   base: "/",
-  plugins: [withoutIndentation, compressed],
+  plugins: [slimCharts, withoutIndentation, compressed],
   // Modules load each other by relative addresses: published pages lie in any directory. Pages of a server have any path.
   experimental: {
     renderBuiltUrl: (filename, { hostType }) => (hostType === "html" ? `/${filename}` : { relative: true }),
@@ -49,12 +79,13 @@ export default defineConfig({
     assetsInlineLimit: 0,
     license: { fileName: "third-party-licenses.md" },
     reportCompressedSize: true,
-    // Modules that several pages share are one file but for the charts, and so are small pages: many small files compress
-    // worse.
+    // What every page needs is one file, and what several pages share is another but for the charts. So are small pages:
+    // many small files compress worse. Without the first one, its modules would lie in that of the small pages.
     rolldownOptions: {
       output: {
         codeSplitting: {
           groups: [
+            { name: "app", test: /src\/views\/app\.ts/, priority: 1 },
             {
               name: "shared",
               test: /(src\/(api|components|routes|state|templates|text)|directives)\//,
