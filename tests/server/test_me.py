@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -90,3 +91,16 @@ def test_only_who_signed_in_here_can_sign_out_here(provider: str, address: str) 
 def test_a_person_whose_sign_in_has_ended_is_asked_to_sign_in_again() -> None:
     answer = describe_caller(Config(sign_in=WAYS), Caller(CallerKind.ANYONE, "anyone"), open_port=True, ended=True)
     assert "Sign in again" in answer.notice
+
+
+def test_pages_name_what_every_page_asks_for_so_that_browsers_ask_early(reader: Client) -> None:
+    early = re.findall(r"<(.*?)>", reader.get("/triage").headers["link"])
+    assert early == [URL, f"{URL}/settings", "/api/v1/repositories"]
+    assert [reader.get(path).status_code for path in early] == [200, 200, 200]
+
+
+@pytest.mark.parametrize("secret", [TOKEN, "knick_wrong"])
+def test_pages_name_nothing_that_the_caller_would_be_refused(reader: Client, secret: str) -> None:
+    answer = reader.get("/triage", headers={"authorization": f"Bearer {secret}"})
+    assert "<kp-app>" in answer.text
+    assert "link" not in answer.headers

@@ -26,9 +26,9 @@ export function parseLook(text: string): LastLook | undefined {
   return since && seen && Number.isFinite(since + seen) ? { since, seen } : undefined;
 }
 
-/** Look at the page now, and remember it. */
+/** Look at the page now, and remember it: the page does not wait for that, and what is not kept is looked at again. */
 export async function look(now: number = Date.now()): Promise<LastLook> {
   const next = nextLook(parseLook(await personSettings.get("last-look")), now);
-  await personSettings.set("last-look", `${next.since} ${next.seen}`);
+  personSettings.set("last-look", `${next.since} ${next.seen}`).catch(() => undefined);
   return next;
 }
