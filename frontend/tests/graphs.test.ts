@@ -83,16 +83,21 @@ test("a graph keeps its own scale under a short address, and has that of the pag
   expect(removedGraph(removedGraph(scaled, 0), 0)).toMatchObject({ plotted: "c", ownScale: undefined });
 });
 
+test("hidden lines stay hidden under a short address", () => {
+  const hiding = replacedGraph(three, 0, { hidden: ["7", "ave(a)"] });
+  expect(graphsOf(shortened(hiding, ["x", "y", "z"])).map(({ hidden }) => hidden)).toEqual([["7", "ave(a)"], [], []]);
+});
+
 test("a query moves as it is to a graph of formulas", () => {
   const into = { selection: { ...EMPTY_GRAPH, formulas: ["f", "g"] }, plot: plotOf([]) };
   const from = { selection: { ...query("a"), formulas: ["g", "h"] }, plot: plotOf([1, 2]) };
-  expect(mergedGraph(into, from)).toEqual({ ...query("a"), formulas: ["f", "g", "h"] });
+  expect(mergedGraph(into, from)).toMatchObject({ plotted: "a", traces: [], formulas: ["f", "g", "h"] });
 });
 
 test("of a query and chosen traces in one graph the traces of both are left, each once", () => {
   const into = { selection: query("a"), plot: plotOf([1, 2]) };
   const from = { selection: chosen(2, 3), plot: plotOf([2, 3]) };
-  expect(mergedGraph(into, from)).toEqual(chosen(1, 2, 3));
+  expect(mergedGraph(into, from)).toMatchObject({ plotted: undefined, traces: [1, 2, 3] });
 });
 
 test("a query of which its plot leaves traces out is not moved to other traces", () => {

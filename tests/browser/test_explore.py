@@ -308,6 +308,52 @@ def test_arrow_keys_pass_over_graphs_and_the_button_moves_to_the_chosen_one(brow
     expect(graph(page, 2)).to_contain_text("2 lines")
 
 
+def test_a_line_moves_to_another_graph_by_keyboard_and_the_address_keeps_it(browse: Callable[[str], Page]) -> None:
+    page = browse(f"{GRAPHS}%7Cidle")
+    expect(graph(page, 2)).to_contain_text("2 lines")
+    line = graph(page, 2).locator(".legend > li").filter(has_text="idle")
+    line.locator("summary").press("Enter")
+    line.get_by_role("button", name="Move to graph 1").press("Enter")
+    expect(graph(page, 1)).to_contain_text("2 lines")
+    expect(graph(page, 2)).to_contain_text("1 line")
+    page.reload()
+    expect(graph(page, 1).locator(".legend")).to_contain_text("idle")
+    page.go_back()
+    expect(graph(page, 2)).to_contain_text("2 lines")
+
+
+def test_a_line_is_hidden_in_its_colour_and_moves_to_a_new_graph(browse: Callable[[str], Page]) -> None:
+    page = browse("/explore?plot=benchmark%3Dparse%7Cprint")
+    plot = page.get_by_role("region", name="Plot", exact=True)
+    line = plot.locator(".legend > li").first
+    chart = "document.querySelector('kp-chart')"
+    drawn = f"(wanted) => Array.from({chart}?.lines ?? [], ({{ values }}) => values.length > 0).join() === wanted"
+    page.wait_for_function(drawn, arg="true,true")
+    line.locator("summary").click()
+    line.get_by_role("button", name="Hide").click()
+    page.wait_for_url("**hide=*")
+    page.wait_for_function(drawn, arg="false,true")
+    page.reload()
+    page.wait_for_function(drawn, arg="false,true")
+    assert violations(page) == []
+    page.go_back()
+    page.wait_for_function(drawn, arg="true,true")
+    line.locator("summary").click()
+    line.get_by_role("button", name="Move to a new graph").click()
+    expect(graph(page, 1)).to_contain_text("1 line")
+    expect(graph(page, 2)).to_contain_text("1 line")
+
+
+def test_on_a_phone_a_graph_is_removed_beside_its_name(browse: Callable[[str], Page]) -> None:
+    page = browse(GRAPHS)
+    page.set_viewport_size({"width": 390, "height": 844})
+    name = graph(page, 2).get_by_role("heading", name="Graph 2").bounding_box()
+    remove = page.get_by_role("button", name="Remove graph 2").bounding_box()
+    assert name
+    assert remove
+    assert abs(name["y"] + name["height"] / 2 - remove["y"] - remove["height"] / 2) < 12  # pixels
+
+
 def test_one_graph_has_a_scale_of_its_own_and_the_address_keeps_it(browse: Callable[[str], Page]) -> None:
     page = browse(GRAPHS)
     have = "(wanted) => Array.from(document.querySelectorAll('kp-chart'), ({ scale }) => scale).join() === wanted"

@@ -25,6 +25,8 @@ export interface GraphSelection {
   keys: string;
   /** The scale of this graph alone; undefined for that of the page. */
   ownScale: Scale | undefined;
+  /** The lines that are not drawn: ids of traces, and formulas, which stand for all their lines. */
+  hidden: readonly string[];
 }
 
 /** The selection of the route is that of the current graph, which traces and formulas are added to. */
@@ -65,6 +67,7 @@ export const EMPTY_GRAPH: GraphSelection = {
   plotted: undefined,
   keys: "",
   ownScale: undefined,
+  hidden: [],
 };
 
 /** All traces, and nothing plotted. */
@@ -98,16 +101,18 @@ function parseGraph(search: URLSearchParams): GraphSelection {
     plotted: parsePlotted(search.get("plot")),
     keys: search.get("keys") ?? "",
     ownScale: parseScale(search.get("scale")),
+    hidden: search.getAll("hide"),
   };
 }
 
-function graphPairs({ traces, formulas, plotted, keys, ownScale }: GraphSelection) {
+function graphPairs({ traces, formulas, plotted, keys, ownScale, hidden }: GraphSelection) {
   return [
     ["traces", traces.join(",")],
     ...formulas.map((formula) => ["f", formula] as const),
     ["plot", plotted === "" ? ALL_TRACES : plotted],
     ["keys", keys],
     ["scale", ownScale],
+    ...hidden.map((line) => ["hide", line] as const),
   ] as const;
 }
 

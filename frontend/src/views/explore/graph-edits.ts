@@ -3,6 +3,7 @@
 import { EMPTY_GRAPH, type ExploreRoute } from "../../routes/explore";
 import type { HistoryMode } from "../../routes/navigation";
 import type { Scale } from "../../routes/url";
+import type { PlottedLine } from "../../state/plot/plot-loader";
 import { showToast } from "../../state/toasts";
 import type { Graph } from "./graph";
 import {
@@ -11,11 +12,12 @@ import {
   isEmptyGraph,
   MAX_GRAPHS,
   mergedGraph,
+  nameOfLine,
   removedGraph,
   replacedGraph,
   usedGraph,
 } from "./graphs";
-import { addressRefusal, toggledTrace } from "./plot-selection";
+import { addressRefusal, toggledTrace, type SelectionChange } from "./plot-selection";
 
 /** The page whose graphs are changed. */
 export interface EditedPage {
@@ -58,7 +60,8 @@ export class GraphEdits {
     const merged = mergedGraph(into, from);
     if ("refusal" in merged) this.refuse(merged.refusal);
     else {
-      const moved = replacedGraph(this.page.route, this.indexOf(into), merged);
+      const hidden = [...new Set([...into.chosen.hidden, ...from.chosen.hidden])];
+      const moved = replacedGraph(this.page.route, this.indexOf(into), { ...merged, hidden });
       this.change(removedGraph(moved, this.indexOf(from)));
     }
   }
@@ -68,6 +71,38 @@ export class GraphEdits {
     const change = toggledTrace(graph.selection, graph.plot, id);
     if ("refusal" in change) this.refuse(change.refusal);
     else this.change(replacedGraph(this.page.route, this.indexOf(graph), change.route), "replace");
+  }
+
+  /** Take a line out of a graph; with one that a formula made, the formula. */
+  removeLine(line: PlottedLine, graph: Graph): void {
+    if (line.trace) this.toggleTrace(line.id, graph);
+    else this.removeFormula(line.formula, graph);
+  }
+
+  /** Draw a line no more, or again; it stays in the legend. */
+  toggleHidden(line: PlottedLine, graph: Graph): void {
+    const name = nameOfLine(line);
+    const others = graph.chosen.hidden.filter((each) => each !== name);
+    const hidden = others.length < graph.chosen.hidden.length ? others : [...others, name];
+    this.change(replacedGraph(this.page.route, this.indexOf(graph), { hidden }));
+  }
+
+  /** Move a line, or all lines of its formula, to another graph; without one, to a new one at the bottom. */
+  moveLine(line: PlottedLine, from: Graph, into?: Graph): void {
+    const { route } = this.page;
+    const left = toggledLine(from, line);
+    const taken = into && !hasLine(into, line) ? toggledLine(into, line) : { route: {} };
+    const refused = [left, taken].find((change) => "refusal" in change);
+    if (refused) this.refuse(refused.refusal);
+    if (!("route" in left) || !("route" in taken) || (!into && !this.hasRoom())) return;
+    const hidden = from.chosen.hidden.filter((name) => name !== nameOfLine(line));
+    const without = replacedGraph(route, this.indexOf(from), { ...left.route, hidden });
+    const alone = { ...EMPTY_GRAPH, ...(line.trace ? { traces: [line.id] } : { formulas: [line.formula] }) };
+    const moved = into
+      ? replacedGraph({ ...route, ...without }, this.indexOf(into), taken.route)
+      : addedGraph({ ...route, ...without }, alone);
+    const rest = into && graphsOf(moved)[this.indexOf(from)];
+    this.change(rest && isEmptyGraph(rest) ? removedGraph(moved, this.indexOf(from)) : moved);
   }
 
   /** Give a graph a scale of its own; undefined for that of the page. */
@@ -110,4 +145,17 @@ export class GraphEdits {
     showToast({ text });
     this.page.requestUpdate(); // resets the checkbox, which the browser has checked
   }
+}
+
+function hasLine({ plottedIds, selection }: Graph, { id, trace, formula }: PlottedLine): boolean {
+  return trace ? plottedIds.has(id) : selection.formulas.includes(formula);
+}
+
+/** Add a line to what a graph plots, or take it out; a formula with all its lines. */
+function toggledLine(graph: Graph, line: PlottedLine): SelectionChange {
+  const { selection, plot } = graph;
+  if (line.trace) return toggledTrace(selection, plot, line.id);
+  const others = selection.formulas.filter((formula) => formula !== line.formula);
+  const formulas = hasLine(graph, line) ? others : [...others, line.formula];
+  return { route: { ...selection, formulas, keys: "" } };
 }

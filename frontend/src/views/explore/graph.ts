@@ -23,6 +23,7 @@ import {
 } from "../../state/plot/plot-loader";
 import { firstError, Resource } from "../../state/resource";
 import { inSlices } from "../../state/slices";
+import { nameOfLine } from "./graphs";
 
 /** The page that the graph belongs to. */
 export interface GraphHost extends ReactiveControllerHost {
@@ -39,6 +40,8 @@ export interface PlotMarks {
   findings: readonly ChartFinding[];
   notes: readonly ChartNote[];
 }
+
+const NO_VALUES = { positions: new Float64Array(), values: new Float64Array() };
 
 /** The charts of the page show their cursors at the same commit. */
 export const CURSOR_GROUP = "explore";
@@ -67,6 +70,11 @@ export class Graph {
     const changed = new Set(all.filter(({ finding }) => !finding).map(({ position }) => position));
     return { all, findings, notes: Array.from(changed, (position) => ({ position })) };
   });
+  /** Hidden lines have no values, so that the others keep their colours. */
+  private readonly withoutHidden = memoizeLast(
+    (lines: readonly PlottedLine[], hidden: string): readonly PlottedLine[] =>
+      hidden ? lines.map((line) => (this.isHidden(line) ? { ...line, ...NO_VALUES } : line)) : lines,
+  );
   private readonly idsOf = memoizeLast((plot: Plot, { traces, plotted }: PlotSelection): ReadonlySet<number> => {
     return new Set(plotted === undefined ? traces : plot.lines.flatMap((line) => line.trace?.id ?? []));
   });
@@ -132,7 +140,12 @@ export class Graph {
   /** The lines as they are drawn: smoothed where the route says so, and none until that is done. */
   get drawnLines(): readonly PlottedLine[] {
     const { lines } = this.plot;
-    return this.host.route.smooth > 1 && lines.length > 0 ? (this.smoothResource.value ?? []) : lines;
+    const drawn = this.host.route.smooth > 1 && lines.length > 0 ? (this.smoothResource.value ?? []) : lines;
+    return this.withoutHidden(drawn, this.chosen.hidden.join("\n"));
+  }
+
+  isHidden(line: PlottedLine): boolean {
+    return this.chosen.hidden.includes(nameOfLine(line));
   }
 
   get isLoading(): boolean {

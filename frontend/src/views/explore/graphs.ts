@@ -1,7 +1,7 @@
 /** The graphs of the page, from top to bottom; traces and formulas are added to the current one. */
 
 import { EMPTY_GRAPH, type ExploreRoute, type GraphSelection } from "../../routes/explore";
-import { MAX_TRACES, type Plot, type PlotSelection } from "../../state/plot/plot-loader";
+import { MAX_TRACES, type Plot, type PlotSelection, type PlottedLine } from "../../state/plot/plot-loader";
 import { countText } from "../../text/numbers";
 import { omittedText } from "./plot-selection";
 
@@ -16,8 +16,8 @@ export function isEmptyGraph({ traces, formulas, plotted, keys }: GraphSelection
 }
 
 export function graphsOf(route: GraphsPart): readonly GraphSelection[] {
-  const { traces, formulas, plotted, keys, ownScale, others, above } = route;
-  return [...others.slice(0, above), { traces, formulas, plotted, keys, ownScale }, ...others.slice(above)];
+  const { traces, formulas, plotted, keys, ownScale, hidden, others, above } = route;
+  return [...others.slice(0, above), { traces, formulas, plotted, keys, ownScale, hidden }, ...others.slice(above)];
 }
 
 /** The part of a route with these graphs, of which the one at an index is the current one; one alone has the page's scale. */
@@ -57,8 +57,8 @@ export function replacedGraph(route: GraphsPart, index: number, selection: Parti
 /** Let the graphs that have an id of a shortcut, "" for none, plot what it stands for. */
 export function shortened(route: GraphsPart, ids: readonly string[]): GraphsPart {
   const graphs = graphsOf(route).map((graph, index) => {
-    const { ownScale } = graph;
-    return ids[index] ? { ...EMPTY_GRAPH, ownScale, keys: ids[index] } : graph;
+    const { ownScale, hidden } = graph;
+    return ids[index] ? { ...EMPTY_GRAPH, ownScale, hidden, keys: ids[index] } : graph;
   });
   return withGraphs(graphs, route.above);
 }
@@ -69,6 +69,11 @@ export interface DrawnGraph {
   plot: Plot;
 }
 
+/** How a graph calls a line that it does not draw: a formula stands for all its lines. */
+export function nameOfLine({ id, formula }: Pick<PlottedLine, "id" | "formula">): string {
+  return formula || String(id);
+}
+
 /**
  * What a graph plots after it took in what another one plots. Its scale stays.
  *
@@ -77,7 +82,7 @@ export interface DrawnGraph {
 export function mergedGraph(
   into: DrawnGraph,
   from: DrawnGraph,
-): Omit<GraphSelection, "ownScale"> | { refusal: string } {
+): Omit<GraphSelection, "ownScale" | "hidden"> | { refusal: string } {
   const formulas = [...new Set([...into.selection.formulas, ...from.selection.formulas])];
   const chosen = [into, from].filter(({ selection }) => selection.traces.length > 0 || selection.plotted !== undefined);
   const [only, ...more] = chosen;

@@ -9,6 +9,7 @@ import { longName } from "../../templates/trace-name";
 import { unitText } from "../../text/units";
 import type { ExploreContext } from "./context";
 import type { Graph } from "./graph";
+import { MAX_GRAPHS } from "./graphs";
 import { smoothingText } from "./smoothing-field";
 
 export function renderLegend(context: ExploreContext, graph: Graph, scale: Scale) {
@@ -48,10 +49,9 @@ function renderLegendEntry(
   line: PlottedLine,
   { colour, units }: { colour: number; units: readonly string[] },
 ) {
-  const remove = (): void =>
-    line.trace ? context.edits.toggleTrace(line.id, graph) : context.edits.removeFormula(line.formula, graph);
   const axis = `${unitText(line.unit) || "no unit"}, axis ${units.indexOf(line.unit) + 1}`;
   return html`<li
+    class=${graph.isHidden(line) ? "hidden-line" : ""}
     @mouseenter=${() => context.highlightLine(graph, line.id)}
     @focusin=${() => context.highlightLine(graph, line.id)}
     @focusout=${() => context.highlightLine(graph, undefined)}
@@ -61,9 +61,35 @@ function renderLegendEntry(
         ? html`<a class="legend-name" href="/trace/${line.id}" title=${line.title}><bdi>${line.label}</bdi></a>`
         : html`<code class="legend-name" title=${line.title}>${line.label}</code>`
     }
-    ${units.length > 1 ? html`<span class="faint">${axis}</span>` : nothing}
-    ${renderRemove(line.formula || line.title, remove)}
+    ${units.length > 1 ? html`<span class="faint">${axis}</span>` : nothing} ${renderLineMenu(context, graph, line)}
+    ${renderRemove(line.formula || line.title, () => context.edits.removeLine(line, graph))}
   </li>`;
+}
+
+/** What is done with one line: hide it, or move it to another graph. A formula moves with all its lines. */
+export function renderLineMenu({ edits, graphs }: ExploreContext, graph: Graph, line: PlottedLine) {
+  const item = (text: string, run: () => void) =>
+    html`<button
+      class="button small"
+      @click=${(event: Event) => {
+        (event.target as Element).closest("details")?.removeAttribute("open");
+        run();
+      }}
+    >
+      ${text}
+    </button>`;
+  return html`<details class="line-menu">
+    <summary class="icon tiny" aria-label="Hide or move ${line.formula || line.title}" title="Hide or move">⋯</summary>
+    <div>
+      ${item(graph.isHidden(line) ? "Show" : "Hide", () => edits.toggleHidden(line, graph))}
+      ${graphs.map((into, at) => (into === graph ? nothing : item(`Move to graph ${at + 1}`, () => edits.moveLine(line, graph, into))))}
+      ${
+        graph.plot.lines.length > 1 && graphs.length < MAX_GRAPHS
+          ? item("Move to a new graph", () => edits.moveLine(line, graph))
+          : nothing
+      }
+    </div>
+  </details>`;
 }
 
 export function renderRemove(name: string, remove: () => void) {

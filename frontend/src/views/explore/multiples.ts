@@ -21,7 +21,7 @@ function linesOf(line: PlottedLine): readonly [PlottedLine] {
 }
 
 export function renderMultiples(context: ExploreContext, graph: Graph, scale: Scale) {
-  const lines = graph.drawnLines;
+  const lines = graph.drawnLines.filter((line) => !graph.isHidden(line));
   // One range for all, also for lines that begin later.
   const range = context.range ?? wholeRange(graph.plot);
   const shown = lines.slice(0, MAX_FULL_LINES);
@@ -48,12 +48,10 @@ function renderOne(
   { range, scale }: { range: ChartRange; scale: Scale },
 ) {
   const { plot, marks } = graph;
-  const remove = (): void =>
-    line.trace ? context.edits.toggleTrace(line.id, graph) : context.edits.removeFormula(line.formula, graph);
   return html`<figure>
     <figcaption title=${line.title}>
       ${line.trace ? html`<a href="/trace/${line.id}"><bdi>${line.label}</bdi></a>` : html`<code>${line.label}</code>`}
-      ${renderRemove(line.formula || line.title, remove)}
+      ${renderRemove(line.formula || line.title, () => context.edits.removeLine(line, graph))}
     </figcaption>
     <kp-chart
       .lines=${linesOf(line)}

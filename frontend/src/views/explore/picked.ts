@@ -12,6 +12,7 @@ import { countText } from "../../text/numbers";
 import { valueText } from "../../text/units";
 import type { ExploreContext } from "./context";
 import type { Graph } from "./graph";
+import { renderLineMenu } from "./legend";
 import { markTips, renderCommit, renderOrigin } from "./tooltip";
 
 export function renderPicked(context: ExploreContext, graph: Graph) {
@@ -36,6 +37,7 @@ export function renderPicked(context: ExploreContext, graph: Graph) {
       >
         ×
       </button>
+      ${renderLineMenu(context, graph, line)}
       <button class="link" @click=${() => context.edits.relate(graph, position)}>% of this commit</button>
     </div>
     ${renderOrigin(context, line.id, position)} ${markTips(graph, line.id, position)} ${renderCommit(context, position)}

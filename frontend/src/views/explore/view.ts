@@ -176,7 +176,7 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
 
   plotQuery(): void {
     const { query } = this;
-    this.updateRoute({ query, traces: [], plotted: query, keys: "" });
+    this.updateRoute({ query, traces: [], plotted: query, keys: "", hidden: [] });
   }
 
   clearPlot(): void {
