@@ -20,6 +20,9 @@ FUZZ_SECONDS ?= 60
 MEMORY := $(shell df --output=avail /dev/shm 2>/dev/null | awk 'NR == 2 && $$1 > 6000000 { print "/dev/shm" }')
 IN_MEMORY = export TMPDIR="$$(mktemp -d -p "$(or $(MEMORY),$${TMPDIR:-/tmp})")" && chmod 711 "$$TMPDIR" && trap 'rm -rf "$$TMPDIR"' EXIT
 
+# Tests start hundreds of processes. Without bytecode, each of them compiles the whole program anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 C_SOURCES := $(shell find src/knickpoint/native -name "*.[ch]")
 KERNEL_SOURCES := setup.py pyproject.toml building/bindings.py building/commands.py building/kernels.py $(C_SOURCES)
 FRONTEND_SOURCES := $(shell git ls-files --cached --others --exclude-standard frontend 2>/dev/null)
@@ -74,7 +77,12 @@ demo: setup ## The whole story on real input, then the dashboard (DEMO_ARGS=--no
 
 # --- checking it ------------------------------------------------------------------------------------
 
-test: lint types imports test-frontend test-python docs ## Everything that must pass
+# Those that take longest come first: each uses one core.
+CHECKS := types test-frontend docs lint imports
+
+test: setup-dev ## Everything that must pass
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target $(CHECKS)
+	@$(MAKE) --no-print-directory test-python
 
 lint: $(STAMPS)/dev ## Style of the Python and the C code
 	@$(BIN)/ruff check --quiet src tests benchmarks building docs setup.py

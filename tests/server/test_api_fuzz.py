@@ -11,7 +11,7 @@ import re
 import string
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 from urllib.parse import quote
 
 import jsonschema
@@ -21,12 +21,12 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 from tests.examples import examples
 from tests.server.client import Client
+from tests.server.description import DESCRIPTION
 from tests.server.story import make_instance
 
 from knickpoint.instance import open_instance
-from knickpoint.server import create_app, describe_api
+from knickpoint.server import create_app
 
-DESCRIPTION: Final[dict[str, Any]] = cast("dict[str, Any]", describe_api())
 SCHEMAS: Final[Mapping[str, Any]] = DESCRIPTION["components"]["schemas"]
 OPERATIONS: Final = {
     f"{method.upper()} {path}": operation

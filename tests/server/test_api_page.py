@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from tests.server.client import Client
+from tests.server.description import DESCRIPTION
 
-from knickpoint.server import describe_api
-
-DESCRIPTION: dict[str, Any] = cast("dict[str, Any]", describe_api())
 OPERATIONS = [
     (method.upper(), path, operation)
     for path, operations in DESCRIPTION["paths"].items()

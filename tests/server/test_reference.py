@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, cast
 
 import pytest
+from tests.server.description import DESCRIPTION, PATHS
 
-from knickpoint.server import describe_api
 from knickpoint.server.api_reference import render_openapi, render_reference
 
 ROOT = Path(__file__).parent.parent.parent
@@ -15,19 +14,16 @@ ROOT = Path(__file__).parent.parent.parent
 
 def test_the_description_that_the_dashboard_is_typed_by_is_current() -> None:
     kept = (ROOT / "docs" / "reference" / "openapi.json").read_text()
-    assert kept == render_openapi(describe_api()), "run `make docs-write` and `npm run schema`"
+    assert kept == render_openapi(DESCRIPTION), "run `make docs-write` and `npm run schema`"
 
 
 def test_the_reference_page_is_current() -> None:
     kept = (ROOT / "docs" / "reference" / "api.md").read_text()
-    assert kept == render_reference(describe_api()), "run `make docs-write` and `npm run schema`"
+    assert kept == render_reference(DESCRIPTION), "run `make docs-write` and `npm run schema`"
 
 
-_PATHS: dict[str, dict[str, Any]] = cast("dict[str, Any]", describe_api()["paths"])
-
-
-@pytest.mark.parametrize("path", sorted(_PATHS))
+@pytest.mark.parametrize("path", sorted(PATHS))
 def test_every_operation_and_parameter_says_what_it_is(path: str) -> None:
-    for operation in _PATHS[path].values():
+    for operation in PATHS[path].values():
         assert operation["description"]
         assert all(each.get("description") for each in operation.get("parameters", ()) if each["in"] == "query")

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from tests.server.client import Client
+from tests.server.description import DESCRIPTION, PATHS
 
-from knickpoint.server import describe_api
 from knickpoint.server.answers.regressions import Ordering
 
-PATHS: dict[str, dict[str, Any]] = cast("dict[str, Any]", describe_api()["paths"])
-SHAPES: dict[str, Any] = cast("dict[str, Any]", describe_api()["components"])["schemas"]
+SHAPES: dict[str, Any] = DESCRIPTION["components"]["schemas"]
 
 
 def parameter(path: str, name: str) -> dict[str, Any]:

@@ -12,15 +12,23 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.store.conftest import Cluster
+from tests.store.conftest import Cluster, Databases
 from tests.store.conftest import cluster as cluster  # noqa: PLC0414  # a fixture
+from tests.store.conftest import databases as databases  # noqa: PLC0414  # a fixture
 
 from knickpoint.model.alert import Alert
 from knickpoint.model.better import Better
 from knickpoint.model.direction import DirectionRule
 from knickpoint.model.errors import ServiceError, StoreError
 from knickpoint.model.query import Query, parse_query
-from knickpoint.store import StoreReference, close_references, open_reference, refer_to_file, refer_to_server
+from knickpoint.store import (
+    StoreReference,
+    close_references,
+    open_reference,
+    open_store,
+    refer_to_file,
+    refer_to_server,
+)
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.detection.judged_rows import SharedDetection
 from knickpoint.watch.detection.stored_shards import (
@@ -77,16 +85,7 @@ def close_workers() -> Iterator[None]:
     close_references()
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
-def watched(request: pytest.FixtureRequest, empty_world: Path, tmp_path: Path) -> Iterator[World]:
-    """Return 300 traces, of which some step, flip, have gaps or a remarkable newest value; and a branch."""
-    if request.param == "sqlite":
-        world = copied(empty_world, tmp_path / "store.db")
-    else:
-        server: Cluster = request.getfixturevalue("cluster")
-        name = f"shards_{next(_NUMBERS)}"
-        server.execute(f"CREATE DATABASE {name}")
-        world = make_world(server.url(name))
+def _fill(world: World) -> None:
     store = world.store
     store.commits.set_line(world.repository, "main", range(60))
     store.commits.set_line(world.repository, "topic", [*range(40), *range(60, 80)], base="main", merge_base=39)
@@ -98,8 +97,44 @@ def watched(request: pytest.FixtureRequest, empty_world: Path, tmp_path: Path) -
     series["t281"] = levels((59, 20.0), (1, 40.0))
     world.measure(series)
     world.measure({"t7": levels((20, 30.0))}, first=60)
+
+
+@pytest.fixture(scope="module")
+def watched_file(empty_world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make the store of ``watched`` once, as a file."""
+    place = tmp_path_factory.mktemp("watched") / "store.db"
+    world = copied(empty_world, place)
+    with world.store:
+        _fill(world)
+    return place
+
+
+@pytest.fixture(scope="module")
+def watched_database(cluster: Cluster, databases: Databases) -> str:
+    """Make the store of ``watched`` once, as a database."""
+    name = f"shards_{next(_NUMBERS)}"
+    databases.create(name)
+    world = make_world(cluster.url(name))
+    with world.store:
+        _fill(world)
+    return name
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def watched(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    """Return 300 traces, of which some step, flip, have gaps or a remarkable newest value; and a branch."""
+    if request.param == "sqlite":
+        world = copied(request.getfixturevalue("watched_file"), tmp_path / "store.db")
+    else:
+        template = request.getfixturevalue("watched_database")
+        databases: Databases = request.getfixturevalue("databases")
+        cluster: Cluster = request.getfixturevalue("cluster")
+        name = f"shards_{next(_NUMBERS)}"
+        databases.copy(template, name)
+        store = open_store(cluster.url(name))
+        world = World(store, store.commits.repository("project"))
     yield world
-    store.close()
+    world.store.close()
 
 
 def described(found: Iterable[SharedDetection]) -> list[object]:
