@@ -3,6 +3,7 @@
     python benchmarks/dashboard_page.py             # 40,000 traces × 250 commits, 2,000 regressions; two minutes
     python benchmarks/dashboard_page.py requests    # without the browser
     python benchmarks/dashboard_page.py views       # each page: first paint with data, answers, longest task, axe
+    python benchmarks/dashboard_page.py peers       # published pages beside those of asv and github-action-benchmark
 
 The server runs in this process and is asked over HTTP, answers compressed as a browser gets them. How long the page stands
 still is the longest task of a real Chromium, in processor time: while 2,500 members of the largest regression are loaded,
@@ -28,6 +29,7 @@ import numpy as np
 
 from browser_tasks import traced
 from dashboard_instance import LARGEST, make_instance
+from dashboard_peers import peer_pages
 from dashboard_views import javascript, views
 from knickpoint.instance import open_instance
 from knickpoint.server import serving
@@ -208,7 +210,14 @@ def _decide(window: Any) -> float:
     return left
 
 
+def published_pages() -> list[Row]:
+    """Measure published pages beside those of peers; nothing without Chromium and Playwright."""
+    with _chromium() as browser:
+        return peer_pages(browser) if browser is not None else []
+
+
 _PARTS: Final[dict[str, Callable[[Client], list[Row]]]] = {"requests": requests, "page": page, "views": all_views}
+_PEERS: Final = "peers"
 
 
 @contextmanager
@@ -225,12 +234,16 @@ def served() -> Iterator[Client]:
 
 def main() -> None:
     """Run the parts that were asked for, or all."""
-    wanted = sys.argv[1:] or list(_PARTS)
-    unknown = [name for name in wanted if name not in _PARTS]
+    wanted = sys.argv[1:] or [*_PARTS, _PEERS]
+    unknown = [name for name in wanted if name not in {*_PARTS, _PEERS}]
     if unknown:
-        sys.exit(f"There is no part {unknown[0]!r}; there are {', '.join(_PARTS)}.")
-    with served() as client:
-        rows = [row for name in wanted for row in _PARTS[name](client)]
+        sys.exit(f"There is no part {unknown[0]!r}; there are {', '.join((*_PARTS, _PEERS))}.")
+    rows: list[Row] = []
+    if served_parts := [name for name in wanted if name != _PEERS]:
+        with served() as client:
+            rows = [row for name in served_parts for row in _PARTS[name](client)]
+    if _PEERS in wanted:
+        rows += published_pages()
     finish("dashboard", rows, only=sys.argv[1:])
 
 

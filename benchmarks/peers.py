@@ -17,6 +17,7 @@ __all__ = ["PEERS", "peer_python"]
 _ROOM: Final = Path(__file__).resolve().parent.parent / "build" / "peers"
 
 PEERS: Final[dict[str, tuple[str, ...]]] = {
+    "asv": ("asv==0.6.6",),
     "duckdb": ("duckdb>=1.4", "numpy>=2", "pyarrow>=20"),
     "otava": ("apache-otava==0.8.0",),
     "sklearn": ("scikit-learn==1.9.*", "ruptures==1.1.10", "threadpoolctl"),

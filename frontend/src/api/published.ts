@@ -6,7 +6,7 @@ import { ApiError, type Commit, type Trace, type Mark, type TicketMark } from ".
 import { decodeSeries, type Series } from "./series";
 
 /** Traces whose values and details are in one file. */
-const TRACES_OF_A_FILE = 100;
+const TRACES_OF_A_FILE = 10;
 /** The range of the sums that are published. */
 const TREND_COMMITS = "250";
 const DOUBLE = 8;
@@ -202,12 +202,16 @@ async function ofTraces(
     const marks = await Promise.all(ids.map((id) => oneTrace(from, known, id, path, line)));
     return marks.includes(undefined) ? undefined : (marks as (Mark | TicketMark)[][]).flat();
   }
+  const wanted = await Promise.all(
+    ids.map(async (id) => {
+      const found = await findTrace(from, known, id);
+      if (!found || (line !== "" && line !== found.repository.lines[0])) return undefined;
+      const all = await from.series(`${found.repository.index}/values-${found.file}`);
+      return all[found.place % TRACES_OF_A_FILE];
+    }),
+  );
   const numbers: number[] = [];
-  for (const id of ids) {
-    const found = await findTrace(from, known, id);
-    if (!found || (line !== "" && line !== found.repository.lines[0])) return undefined;
-    const all = await from.series(`${found.repository.index}/values-${found.file}`);
-    const series = all[found.place % TRACES_OF_A_FILE];
+  for (const series of wanted) {
     if (!series) return undefined;
     const first = Number(search.get("first") ?? 0);
     const last = Number(search.get("last") ?? Infinity);

@@ -52,7 +52,7 @@ _TABS: Final[Mapping[str, ListFilter]] = {
     "history": ListFilter(alert_kind=_EVERY_KIND, history=True),
     "gone": ListFilter(alert_kind=_EVERY_KIND, gone=True),
 }
-TRACES_OF_A_FILE: Final = 100
+TRACES_OF_A_FILE: Final = 10
 """Traces whose values and details are in one file."""
 
 _PAGE: Final = 500
