@@ -124,3 +124,16 @@ def test_names_roles_and_contrast_are_as_they_should_be(
         page.goto(shared_address + view)
         wait_until_loaded(page)
         assert violations(page) == [], view
+
+
+def test_on_a_phone_the_link_of_the_page_is_in_sight(page: Page, shared_address: str) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    script = """link => {
+        const [own, all] = [link, link.parentElement].map((element) => element.getBoundingClientRect());
+        return own.left >= all.left && own.right <= all.right;
+    }"""
+    for path, name in (("/status", "Status"), ("/", "Overview")):
+        page.goto(shared_address + path)
+        link = page.get_by_role("navigation", name="Views").get_by_role("link", name=name)
+        expect(link).to_have_attribute("aria-current", "page")
+        page.wait_for_function(script, arg=link.element_handle())

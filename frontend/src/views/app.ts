@@ -60,6 +60,7 @@ export class App extends PageElement {
     onAnswer: (caller) => this.onCaller(caller),
   });
   private session: Session = NO_SESSION;
+  private linkInSight: Element | null = null;
 
   private readonly repositories = new Resource<readonly [], readonly Repository[]>(this, {
     args: () => (this.mayRead ? [] : undefined),
@@ -161,6 +162,15 @@ export class App extends PageElement {
       const { message, remedy } = toApiError(thrown);
       showToast({ text: `${message} ${remedy}`, failure: true });
     });
+  }
+
+  /** Where the views have no room beside each other, that of the page is in sight. */
+  override updated(): void {
+    const link = this.querySelector(".top > nav [aria-current=page]");
+    // In the next frame, what stands beside the views has its width.
+    const show = (): void => link?.scrollIntoView({ block: "nearest", inline: "center" });
+    if (link !== this.linkInSight) requestAnimationFrame(show);
+    this.linkInSight = link;
   }
 
   override render() {

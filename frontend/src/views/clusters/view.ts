@@ -94,7 +94,7 @@ export class ClustersView extends PageElement {
       ${field("First commit (position)", "first", first, "0", "\\d{1,9}")}
       ${field("Last commit (position)", "last", last, "newest", "\\d{1,9}")}
       ${field("Measured commits", "commits", commits, "250", "\\d{1,4}")}
-      ${field("Clusters", "k", k === 0 ? undefined : k, "by the number of traces", "\\d{1,3}")}
+      ${field("Clusters", "k", k === 0 ? undefined : k, "automatic", "\\d{1,3}")}
       ${field("Interesting from", "interesting", interesting, skia ? "50" : "4", "\\d+(\\.\\d+)?")}
       <label><input type="checkbox" name="skia" .checked=${skia} /> as Skia Perf</label>
       <button class="button primary">Cluster</button>
