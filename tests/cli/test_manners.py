@@ -256,3 +256,13 @@ def test_a_demonstration_that_cannot_be_written_names_the_directory(knick: Knick
     ran = knick("demo", "--no-serve", tmp_path / "file" / "below")
     assert ran.code == 2
     assert f"{tmp_path / 'file' / 'below'}: the directory cannot be made: Not a directory." in ran.errors
+
+
+@pytest.mark.parametrize("text", ["", "  "])
+@pytest.mark.parametrize(
+    ("command", "option"), [("import", "--commit"), ("import", "--branch"), ("import", "--time"), ("check", "--base")]
+)
+def test_an_option_without_a_text_is_refused_by_its_name(knick: Knick, command: str, option: str, text: str) -> None:
+    ran = knick(command, "results.json", option, text)
+    assert ran.code == 2
+    assert f"{option}: the text is empty, as of a variable that is not set" in ran.errors

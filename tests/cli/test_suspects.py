@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
+from tests.repositories import GitRepository
 
 from .conftest import Knick
 
@@ -28,3 +30,28 @@ def test_what_is_no_regression_is_refused(knick: Knick, text: str, reason: str) 
     refused = knick("suspects", text)
     assert refused.code == 2
     assert reason in refused.errors
+
+
+def test_a_merge_names_the_commits_that_it_brings(
+    knick: Knick, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = GitRepository.make(tmp_path / "project")
+    old = repository.commits(20)
+    repository.git("switch", "--quiet", "--create", "topic")
+    topic = [repository.commit("Render with shadows"), repository.commit("Draw shadows softly")]
+    repository.git("switch", "--quiet", "main")
+    merge = repository.merge("topic")
+    new = [merge, *repository.commits(20)]
+    monkeypatch.chdir(repository.directory)
+    assert knick("init", ".knickpoint", "--repository", "project=.").code == 0
+    rows = [f"{name},render,ms,{10 + place % 3 / 10}" for place, name in enumerate(old)]
+    rows += [f"{name},render,ms,{15 + place % 3 / 10}" for place, name in enumerate(new)]
+    Path("results.csv").write_text("\n".join(["commit,benchmark,unit,value", *rows, ""]), encoding="utf-8")
+    assert knick("import", "results.csv", "--as-work", "--instance", ".knickpoint").code == 0
+    assert knick("run", "--instance", ".knickpoint").code == 0
+    (suspect, *_) = json.loads(knick("suspects", "R1", "--format", "json", "--instance", ".knickpoint").output)
+    assert suspect["commit"] == merge
+    assert (
+        f"merges 2 commits: {topic[1][:10]} Draw shadows softly; {topic[0][:10]} Render with shadows"
+        in suspect["reasons"]
+    )

@@ -390,3 +390,13 @@ def test_columns_without_units_are_values_where_the_format_is_named() -> None:
 )
 def test_tables_of_tools_are_not_taken_for_tables_of_names(header: str) -> None:
     assert "csv" not in [found.name for found in sniff(f"{header}\n".encode())]
+
+
+def test_tables_one_behind_the_other_may_have_a_header_each() -> None:
+    table = b"benchmark,unit,value\na,ms,1\n"
+    report, problems = read_report(table + table.replace(b"a,ms,1", b"b,ms,2"), name="both.csv")
+    assert [(key, run.results[at].samples) for run in report.runs for at, key in enumerate(run.results.keys)] == [
+        (",benchmark=a,", (1.0,)),
+        (",benchmark=b,", (2.0,)),
+    ]
+    assert problems == ()

@@ -228,13 +228,22 @@ def test_an_unreadable_folder_is_one_clear_line(lab: Lab, monkeypatch: pytest.Mo
     assert summary.lines()[0] == f"{folder}: not read: you may not read it. Give yourself the right to read it."
 
 
-def test_a_table_without_rows_is_not_called_the_same_content(lab: Lab) -> None:
+def test_a_named_file_without_results_is_refused_and_taken_where_it_may_hold_nothing(lab: Lab) -> None:
     path = lab.directory / "empty.csv"
     path.write_text("benchmark,value,unit\n", encoding="utf-8")
-    lines = lab.take(path).lines()
-    assert lines[0] == f"{path}: nothing imported, it has no run"
-    assert "holds no results" in lines[1]
-    assert "the same content is in already" in lab.take(path).lines()[0]
+    summary = lab.take(path)
+    assert summary.failed
+    assert summary.lines()[0].startswith(f"{path}: refused: the file holds no results. Look whether")
+    taken = lab.take(path, allow_empty=True)
+    assert not taken.failed
+    assert taken.lines()[0] == f"{path}: nothing imported, it has no run"
+
+
+def test_a_file_without_results_in_a_folder_is_no_failure(lab: Lab) -> None:
+    folder = lab.directory / "folder"
+    folder.mkdir()
+    (folder / "empty.csv").write_text("benchmark,value,unit\n", encoding="utf-8")
+    assert not lab.take(folder).failed
 
 
 def test_an_empty_file_is_refused(lab: Lab) -> None:

@@ -80,3 +80,21 @@ def test_a_commit_of_an_unknown_time_is_refused_and_comes_in_with_one(client: Cl
     taken = client.post(URL, params={**parameters, "time": "2026-01-31T12:00:00Z"}, content=custom(1.0), headers=RIGHT)
     assert (refused.status_code, taken.status_code) == (400, 200)
     assert "--order given" in refused.json()["remedy"]
+
+
+def test_a_file_without_results_is_refused_unless_it_may_hold_nothing(client: Client) -> None:
+    parameters = {"name": "empty", "commit": commit_hash(59), "run": "empty"}
+    refused = client.post(URL, params=parameters, content=b"benchmark,unit,value\n", headers=RIGHT)
+    assert refused.status_code == 400
+    assert refused.json()["error"] == "The file holds no results."
+    assert "the parameter allow_empty" in refused.json()["remedy"]
+    taken = client.post(
+        URL, params={**parameters, "allow_empty": True}, content=b"benchmark,unit,value\n", headers=RIGHT
+    )
+    assert taken.status_code == 200
+
+
+def test_a_commit_without_a_text_is_refused(client: Client) -> None:
+    answer = client.post(URL, params={"name": "ci-3", "commit": ""}, content=custom(1.0), headers=RIGHT)
+    assert answer.status_code == 422
+    assert "commit" in answer.text

@@ -12,7 +12,7 @@ from knickpoint.model.errors import InputError
 if TYPE_CHECKING:
     from knickpoint.instance import Instance
 
-__all__ = ["NO_RESULTS", "instance_option", "open_chosen_instance", "read_pairs", "require_results"]
+__all__ = ["NO_RESULTS", "instance_option", "open_chosen_instance", "read_pairs", "refuse_empty", "require_results"]
 
 _BRING_IN: Final = "Import results: knick import PATH. knick demo shows everything on an example."
 
@@ -35,6 +35,22 @@ def open_chosen_instance(directory: str | None) -> Instance:
     from knickpoint.instance import open_instance
 
     return open_instance(directory)
+
+
+def refuse_empty(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    """Refuse an option that is given without a text, as `--commit "$SHA"` where the variable is not set.
+
+    Raises:
+        InputError: the text is empty.
+    """
+    given = context.get_parameter_source(parameter.name or "") is click.core.ParameterSource.COMMANDLINE
+    if given and not value.strip():
+        raise InputError(
+            "the text is empty, as of a variable that is not set",
+            where=parameter.opts[0],
+            remedy="Give it, or leave the option out.",
+        )
+    return value
 
 
 def require_results(opened: Instance) -> None:

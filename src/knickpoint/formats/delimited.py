@@ -58,7 +58,11 @@ def read(file: FileContent) -> Parsed:
     delimiter = _delimiter(lines[first])
     header = header_cells(lines[first], delimiter)
     number = partial(numeral, decimal_comma=delimiter == ";")
-    rows: Iterable[tuple[int, Sequence[str]]] = read_cells(lines, len(header), first=first + 1, delimiter=delimiter)
+    found = read_cells(lines, len(header), first=first + 1, delimiter=delimiter)
+    # Tables that were written one behind the other have a header each.
+    rows: Iterable[tuple[int, Sequence[str]]] = (
+        (line, cells) for line, cells in found if [cell.strip() for cell in cells] != header
+    )
     if delimiter == ";":
         rows = list(rows)
         _check_notation(header, rows)

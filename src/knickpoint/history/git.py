@@ -245,6 +245,17 @@ class Git:
         """
         return self._log(["--first-parent", "--reverse", tip, *(f"^{commit}" for commit in without)])
 
+    def merged(self, hashes: Iterable[str], *, most: int) -> dict[str, list[Commit]]:
+        """Return merge → the commits that it brings to the line of its first parent, newest first, other merges left out.
+
+        Of the full ``hashes``, those of merges that the repository has are in the answer; of each, the ``most`` newest commits.
+        """
+        known = self.commits(hashes)
+        merges = {name: commit.parents[0] for name, commit in known.items() if len(commit.parents) > 1}
+        return {
+            name: self._log(["--no-merges", f"--max-count={most}", name, f"^{first}"]) for name, first in merges.items()
+        }
+
     def trailers(self, key: str, tip: str, *, without: Sequence[str] = ()) -> list[tuple[Commit, str]]:
         """Return the trailers ``key`` in the messages of ``tip`` and its ancestors, newest first, with their commits.
 

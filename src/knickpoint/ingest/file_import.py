@@ -55,6 +55,7 @@ def import_files(
     order: CommitOrder = CommitOrder.TIME,
     dry_run: bool = False,
     as_work: bool = False,
+    allow_empty: bool = False,
     progress: Progress | None = None,
 ) -> ImportSummary:
     """Import results files, and all those in folders, each exactly once.
@@ -74,6 +75,7 @@ def import_files(
         time: when all results were measured, aware; None where they state it.
         order: what orders new commits without a git repository: their times, or the order of ``paths`` and of rows.
         dry_run: do everything, then undo it.
+        allow_empty: take files among ``paths`` that hold no results; else they are refused, unless they lie in a folder.
         as_work: the repositories that files come into have no history: all that runs find there is work.
         progress: is called with (done, total).
 
@@ -102,7 +104,7 @@ def import_files(
     ci = read_ci()
     limit = destination.ingest.largest_megabytes
     read_neighbour = reader_of_neighbours(limit)
-    pipeline = ImportPipeline(destination, dry_run, as_work, order)
+    pipeline = ImportPipeline(destination, dry_run, as_work, order, allow_empty)
     listing = _list_files(paths)
     summaries, ignored = [*listing.unreadable], [*listing.ignored]
     for done, (path, found) in enumerate(listing.files.items()):
@@ -137,6 +139,7 @@ def import_data(
     source: str,
     stated: Sidecar | None = None,
     dry_run: bool = False,
+    allow_empty: bool = False,
 ) -> ImportSummary:
     """Import one results file that arrives as bytes, such as an upload.
 
@@ -146,8 +149,9 @@ def import_data(
         source: what names the file among all others, such as its URL.
         stated: what is stated beside it: commit, branch, format, params.
         dry_run: do everything, then undo it.
+        allow_empty: take a file that holds no results; else it is refused.
     """
-    pipeline = ImportPipeline(destination, dry_run)
+    pipeline = ImportPipeline(destination, dry_run, allow_empty=allow_empty)
     summary = pipeline.import_file(ResultsFile(source, data, FileContext(stated or Sidecar())))
     return ImportSummary.of([summary], pipeline.commit_sources.notes(), dry_run=dry_run)
 

@@ -17,7 +17,7 @@ from knickpoint.ingest.memory import within_memory
 from knickpoint.ingest.results_file import ResultsFile
 from knickpoint.ingest.settings import CommitOrder, Destination
 from knickpoint.ingest.stages.outcome import find_unchanged, refuse_file
-from knickpoint.ingest.stages.read import read_results
+from knickpoint.ingest.stages.read import ReadResults, read_results
 from knickpoint.ingest.stages.resolve import name_runs, resolve_commit_name, resolve_runs
 from knickpoint.ingest.stages.write import write_runs
 from knickpoint.model.commit import Repository
@@ -47,6 +47,7 @@ class ImportPipeline:
     dry_run: bool = False
     as_work: bool = False
     order: CommitOrder = CommitOrder.TIME
+    allow_empty: bool = False
     commit_sources: CommitSources = field(init=False)
     _had_runs: dict[str, bool] = field(default_factory=dict, init=False)
 
@@ -84,8 +85,8 @@ class ImportPipeline:
             read = read_results(file, settings)
             if read is None:
                 return None
-            if read.errors:
-                return refuse_file(self.destination, file, read.errors, dry_run=self.dry_run)
+            if errors := read.errors or self._emptiness(read):
+                return refuse_file(self.destination, file, errors, dry_run=self.dry_run)
             # Stage 2: what its runs refer to. Opening a repository may take long, and so precedes the transaction.
             name = self.commit_sources.repository_name(stated.repository, read.report.repository)
             source = self.commit_sources.open(name)
@@ -102,6 +103,14 @@ class ImportPipeline:
         except InputError as error:
             problem = Problem(error.message, error.where, error.remedy)
             return refuse_file(self.destination, file, [problem], dry_run=self.dry_run)
+
+    def _emptiness(self, read: ReadResults) -> tuple[Problem, ...]:
+        """Return why a file that somebody names is refused because it holds no results; in folders, other things lie, too."""
+        is_chance = read.file.found and not read.file.context.stated.format
+        if self.allow_empty or is_chance or any(len(run.results) for run in read.report.runs):
+            return ()
+        remedy = "Look whether the run was filtered to nothing; --allow-empty takes a file that may hold nothing."
+        return (Problem("the file holds no results", read.file.source, remedy),)
 
     def finish(self) -> None:
         """End the import: in a repository that had no results before, all commits of the import are its history.

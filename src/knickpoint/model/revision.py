@@ -53,6 +53,8 @@ _AROUND: Final = " \t\r\n\"'`()[]<>"
 _GAP: Final = re.compile(r"[\s_-]+")
 _NO_NUMBER: Final = re.compile(r"-1|0{7,64}\+?")
 """Names of no commit in version control: revision -1, and a hash of zeros."""
+_OF_A_SPREADSHEET: Final = re.compile(r"\d(?:[.,]\d+)?[eE]\+\d+")
+"""A hash of digits that a spreadsheet took for a number, such as 1.23E+10: its digits are lost."""
 _VARIABLE: Final = re.compile(r"\$\w+|\$\{.*\}|\$\(.*\)|\{\{.*\}\}|%\w+%", re.DOTALL)
 """A variable that a script or a template did not replace."""
 
@@ -61,13 +63,14 @@ _NUMBER: Final = re.compile(r"[0-9]{1,18}")
 
 
 def is_placeholder(text: str) -> bool:
-    """Return whether ``text`` names no commit: it is empty, a word such as unversioned, or zeros only.
+    """Return whether ``text`` names no commit: it is empty, a word such as unversioned, zeros only, or what a spreadsheet left.
 
     Case, brackets and quotes around it do not matter. HEAD is a placeholder, because it names another commit later.
     """
     bare = text.strip(_AROUND)
     words = _GAP.sub(" ", bare).strip().lower()
-    return words in _PLACEHOLDERS or not words or bool(_NO_NUMBER.fullmatch(bare) or _VARIABLE.fullmatch(text.strip()))
+    patterns = ((_NO_NUMBER, bare), (_OF_A_SPREADSHEET, bare), (_VARIABLE, text.strip()))
+    return words in _PLACEHOLDERS or not words or any(pattern.fullmatch(part) for pattern, part in patterns)
 
 
 def commit_name(text: str) -> str:

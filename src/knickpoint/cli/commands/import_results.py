@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from knickpoint.cli.exit_codes import FAILED
-from knickpoint.cli.options import instance_option, open_chosen_instance, read_pairs
+from knickpoint.cli.options import instance_option, open_chosen_instance, read_pairs, refuse_empty
 from knickpoint.cli.output import Column, OutputFormat, format_option, show
 from knickpoint.cli.progress import Progress
 from knickpoint.cli.verbosity import note
@@ -67,18 +67,21 @@ _IGNORED = {
     "--as",
     "format_name",
     default="",
+    callback=refuse_empty,
     metavar="FORMAT",
     help="The format, or a mapping.toml that describes where a JSON file has the results. Default: recognised from the content.",
 )
 @click.option(
     "--commit",
     default="",
+    callback=refuse_empty,
     metavar="COMMIT",
     help="The commit that was measured: a hash or number, in a git repository also HEAD, a branch or a tag.",
 )
 @click.option(
     "--time",
     default="",
+    callback=refuse_empty,
     metavar="TIME",
     help="When it was measured, if the results do not say: 2026-01-31T12:00:00Z.",
 )
@@ -89,8 +92,14 @@ _IGNORED = {
     show_default=True,
     help="The order of new commits without a git repository: by time, or as given by PATHS and rows.",
 )
-@click.option("--branch", default="", help="The branch, if the results do not name it.")
-@click.option("--repository", default="", metavar="NAME", help="The repository, if the results do not name it.")
+@click.option("--branch", default="", callback=refuse_empty, help="The branch, if the results do not name it.")
+@click.option(
+    "--repository",
+    default="",
+    callback=refuse_empty,
+    metavar="NAME",
+    help="The repository, if the results do not name it.",
+)
 @click.option(
     "--param", "params", multiple=True, metavar="NAME=VALUE", help="A param to add to every result; repeatable."
 )
@@ -98,6 +107,9 @@ _IGNORED = {
     "--as-work",
     is_flag=True,
     help="Findings in these results are to be triaged, and nothing in their repository is history.",
+)
+@click.option(
+    "--allow-empty", is_flag=True, help="Take files that hold no results; else a file that is named has some."
 )
 @click.option("--dry-run", is_flag=True, help="Show what would happen, and change nothing.")
 @click.option("--list", "list_formats", is_flag=True, help="List the formats.")
@@ -116,13 +128,15 @@ def command(
     instance: str | None,
     dry_run: bool,
     as_work: bool,
+    allow_empty: bool,
     list_formats: bool,
     output: OutputFormat,
 ) -> None:
     """Import results files, folders, or whole histories, each exactly once.
 
     A file is imported whole or not at all; a second import changes nothing. In folders, files without a known format are
-    ignored. The exit code is 2 when a file was refused, could not be read, or waits for its commit.
+    ignored. A file that is named and holds no results is refused. The exit code
+    is 2 when a file was refused, could not be read, or waits for its commit.
     """
     if list_formats:
         _show_formats(output)
@@ -147,6 +161,7 @@ def command(
                 params=read_pairs(params, "--param"),
                 dry_run=dry_run,
                 as_work=as_work,
+                allow_empty=allow_empty,
                 progress=progress,
             )
         _show_summary(summary, output)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from knickpoint.cli.exit_codes import FAILED
-from knickpoint.cli.options import instance_option, open_chosen_instance
+from knickpoint.cli.options import instance_option, open_chosen_instance, refuse_empty
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
 from knickpoint.cli.progress import Progress
 from knickpoint.cli.verbosity import note
@@ -131,7 +131,13 @@ def unmeasured(repository: str, instance: str | None, output: OutputFormat) -> N
 @command.command("retry")
 @click.argument("ids", nargs=-1, type=int, metavar="[ID]…")
 @click.option("--as", "format_name", default="", metavar="FORMAT", help="The format, if it was not recognised.")
-@click.option("--commit", default="", metavar="COMMIT", help="The commit that was measured, as for knick import.")
+@click.option(
+    "--commit",
+    default="",
+    callback=refuse_empty,
+    metavar="COMMIT",
+    help="The commit that was measured, as for knick import.",
+)
 @instance_option
 def retry(ids: tuple[int, ...], format_name: str, commit: str, instance: str | None) -> None:
     """Import the refused files again (all of them, or these IDs), and the files that wait for their commit."""

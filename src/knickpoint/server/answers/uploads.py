@@ -18,7 +18,13 @@ from knickpoint.server.schemas.uploads import ArrivalsAnswer, UploadAnswer
 __all__ = ["import_notified_files", "import_upload", "largest_bytes", "permitted_repository", "upload_source"]
 
 _MEGABYTE: Final = 1_000_000
-_PARAMETERS: Final = {"commit": "commit", "as": "format", "time": "time", "repository": "repository"}
+_PARAMETERS: Final = {
+    "commit": "commit",
+    "as": "format",
+    "time": "time",
+    "repository": "repository",
+    "allow-empty": "allow_empty",
+}
 """Option of the command line → the parameter of an upload that does the same."""
 _OPTION: Final = re.compile(rf"--({'|'.join(_PARAMETERS)})\b")
 
@@ -65,13 +71,15 @@ def largest_bytes(instance: Instance) -> int:
     return instance.ingest.largest_megabytes * _MEGABYTE
 
 
-def import_upload(instance: Instance, data: bytes, source: str, sidecar: Sidecar, *, dry_run: bool) -> UploadAnswer:
+def import_upload(
+    instance: Instance, data: bytes, source: str, sidecar: Sidecar, *, dry_run: bool, allow_empty: bool = False
+) -> UploadAnswer:
     """Import one results file, exactly once.
 
     Raises:
         InputError: the file cannot be used; nothing of it was imported.
     """
-    summary = import_data(instance, data, source=source, stated=sidecar, dry_run=dry_run)
+    summary = import_data(instance, data, source=source, stated=sidecar, dry_run=dry_run, allow_empty=allow_empty)
     outcome = summary.files[0]
     if outcome.state in {ImportState.REFUSED, ImportState.UNREADABLE}:
         first = outcome.problems[0] if outcome.problems else None

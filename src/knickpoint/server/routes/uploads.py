@@ -66,14 +66,15 @@ async def post_results(
     *,
     name: Annotated[str, Query(min_length=1, max_length=1000, description="Name of the file, unique in the instance.")],
     repository: Annotated[str, Query(description="Name or URL of the repository.")] = "",
-    commit: Annotated[str, Query(description="Commit of the results, where they do not name it.")] = "",
-    branch: Annotated[str, Query(description="Branch of the results.")] = "",
+    commit: Annotated[str, Query(min_length=1, description="Commit of the results, where they do not name it.")] = "",
+    branch: Annotated[str, Query(min_length=1, description="Branch of the results.")] = "",
     time: Annotated[
         datetime | None, Query(description="When they were measured, where they do not give it; UTC without a zone.")
     ] = None,
     run: Annotated[str, Query(description="Id of this run, including its attempt.")] = "",
     format: Annotated[str, Query(description="Name of the format. Default: recognised from the content.")] = "",  # noqa: A002
     dry_run: Annotated[bool, Query(description="Import the file, then roll back.")] = False,
+    allow_empty: Annotated[bool, Query(description="Take a file that holds no results; else it is refused.")] = False,
 ) -> UploadAnswer:
     """Import a results file, the body of the request, exactly once.
 
@@ -88,7 +89,9 @@ async def post_results(
     sidecar = Sidecar(commit=commit, branch=branch, repository=repository, run=run, time=measured, format=format)
     turn = limits_of(request).import_turn(f"{caller.name} {repository}")
     async with _received(request, largest_bytes(instance), _SPLIT_REMEDY) as file, turn:
-        return await run_in_threadpool(lambda: import_upload(instance, file.read(), source, sidecar, dry_run=dry_run))
+        return await run_in_threadpool(
+            lambda: import_upload(instance, file.read(), source, sidecar, dry_run=dry_run, allow_empty=allow_empty)
+        )
 
 
 @router.post(

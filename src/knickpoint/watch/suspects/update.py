@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from typing import Final
@@ -12,11 +12,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from knickpoint.history import Git, read_touched_files
-from knickpoint.model.commit import Repository
+from knickpoint.model.commit import Commit, Repository
 from knickpoint.model.errors import HistoryError
-from knickpoint.model.plain_text import counted
+from knickpoint.model.plain_text import counted, plain_line
 from knickpoint.model.query import parse_query
-from knickpoint.model.suspects import CommitFiles, SuspectFacts, Suspects
+from knickpoint.model.suspects import CommitFiles, Suspect, SuspectFacts, Suspects
 from knickpoint.store import Store
 from knickpoint.store.findings.suspects import RankedRegression
 from knickpoint.store.traces.traces import Traces
@@ -44,6 +44,17 @@ _MOST_MEMBERS: Final = 2_000
 
 _MOST_CONFIRMED: Final = 200
 """Earlier confirmed regressions whose causes are read."""
+
+_MOST_MERGES: Final = 500
+"""Suspects of one ranking that are asked whether they are merges."""
+
+_MOST_MERGED: Final = 200
+"""Commits of one merge that are counted."""
+
+_NAMED_MERGED: Final = 5
+"""Commits of one merge that are named."""
+
+_LONGEST_SUBJECT: Final = 60
 
 _COUNTED: Final[WeakKeyDictionary[Traces, tuple[tuple[int, bytes], KeyWords]]] = WeakKeyDictionary()
 """The words that were counted last in each open store; at 20,000 keys that takes longer than a ranking."""
@@ -101,6 +112,8 @@ class _RepositoryEvidence:
         self.lines = Lines(self.store, self.repository)
         self._files: dict[str, CommitFiles] = {}
         self._asked: set[str] = set()
+        self._merged: dict[str, Sequence[Commit]] = {}
+        self._asked_merges: set[str] = set()
 
     @cached_property
     def measured(self) -> Collection[int]:
@@ -153,6 +166,17 @@ class _RepositoryEvidence:
                 self.failure = error.message
         return self._files
 
+    def merged(self, hashes: Collection[str]) -> Mapping[str, Sequence[Commit]]:
+        """Return merge → the commits that it brings, for those of some commits that are merges; each is read once."""
+        missing = [name for name in hashes if name not in self._asked_merges][:_MOST_MERGES]
+        if missing and self.git is not None:
+            self._asked_merges.update(missing)
+            try:
+                self._merged |= self.git.merged(missing, most=_MOST_MERGED)
+            except HistoryError as error:
+                self.failure = error.message
+        return self._merged
+
     @cached_property
     def cause_paths(self) -> Mapping[int, frozenset[str]]:
         """Confirmed regression → the paths of sources that its cause touches."""
@@ -177,6 +201,7 @@ def _rank(
     slots = sorted({candidate.slot for several in candidates.values() for candidate in several})
     commits = {found.slot: found.commit for found in store.commits.get(evidence.repository, slots)}
     files = evidence.files([commit.hash for commit in commits.values()])
+    merged = evidence.merged([commit.hash for commit in commits.values()])
     members = store.findings.suspects.members([each.id for each in batch])
     traces = store.findings.suspects.member_traces([each.id for each in batch])
 
@@ -200,7 +225,8 @@ def _rank(
             none if known else 1.0,
             source,
             tuple(
-                rank_suspects(
+                _with_merged(suspect, merged.get(commits[suspect.slot].hash, ()))
+                for suspect in rank_suspects(
                     known,
                     contrast(moved, evidence.words),
                     none=none,
@@ -216,6 +242,18 @@ def _rank(
         if each.id in bisections:
             ranked[each] = measured_suspects(ranked[each], bisections[each.id])
     return ranked
+
+
+def _with_merged(suspect: Suspect, found: Sequence[Commit]) -> Suspect:
+    """Return ``suspect`` with the commits ``found`` that it merges: the line has the merge, and the cause is one of these."""
+    if not found:
+        return suspect
+    named = "; ".join(
+        f"{each.hash[:10]} {plain_line(each.subject, _LONGEST_SUBJECT)}" for each in found[:_NAMED_MERGED]
+    )
+    count = "commits" if len(found) == _MOST_MERGED else counted(len(found), "commit")
+    rest = "; …" if len(found) > _NAMED_MERGED else ""
+    return replace(suspect, reasons=(*suspect.reasons, f"merges {count}: {named}{rest}"))
 
 
 def _spread(keys: Sequence[str]) -> Sequence[str]:

@@ -10,7 +10,7 @@ import click
 from knickpoint.cli.commands.check.report_files import read_targets, write_reports
 from knickpoint.cli.commands.check.text import text_report
 from knickpoint.cli.exit_codes import NO_DATA
-from knickpoint.cli.options import instance_option, read_pairs
+from knickpoint.cli.options import instance_option, read_pairs, refuse_empty
 from knickpoint.cli.output import Column, OutputFormat, Row, echo_rendered, format_option, render, show
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Verdict
@@ -94,10 +94,13 @@ def _warn(report: CheckReport, canaries: Collection[str], warnings: Sequence[str
 @click.option(
     "--base",
     default="",
+    callback=refuse_empty,
     metavar="REF",
     help="The last commit of the history to compare with: a branch, a tag, a hash, HEAD~3. Default: the merge base.",
 )
-@click.option("--line", default="", help="The line (branch) to compare with. Default: the default line.")
+@click.option(
+    "--line", default="", callback=refuse_empty, help="The line (branch) to compare with. Default: the default line."
+)
 @click.option(
     "--against",
     multiple=True,
