@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -30,6 +30,7 @@ from knickpoint.store import (
     refer_to_server,
 )
 from knickpoint.watch.alert_run.run import run_alerts
+from knickpoint.watch.detection import trace_detection
 from knickpoint.watch.detection.judged_rows import SharedDetection
 from knickpoint.watch.detection.stored_shards import (
     StoredShard,
@@ -38,11 +39,12 @@ from knickpoint.watch.detection.stored_shards import (
     shard_ids,
     store_reference,
 )
+from knickpoint.watch.detection.stored_windows import StoredWindow
 from knickpoint.watch.detection.trace_detection import detect_traces
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.newest_shards import NewestShard, judge_newest_early
 from knickpoint.watch.newest_values import judge_newest_values
-from knickpoint.work import Place, Processes, Runner, Serial
+from knickpoint.work import Dask, Place, Processes, Runner, Serial
 
 from .conftest import QUICK, World, copied, levels, make_world
 
@@ -69,7 +71,7 @@ class Reading:
         """Apply ``function`` to each item."""
         for item in items:
             given_item = item
-            if isinstance(item, StoredShard | NewestShard) and self.blind(len(self.sent)):
+            if isinstance(item, StoredShard | StoredWindow | NewestShard) and self.blind(len(self.sent)):
                 given_item = replace(item, store=replace(item.store, location="/nowhere/store.db"))
             self.sent.append(item)
             yield function(given_item)
@@ -200,6 +202,40 @@ def test_groups_are_judged_by_workers_as_in_one_process(
     found = detected(watched, [alert], runner)
     assert found == detected(watched, [alert], Serial())
     assert len(runner.sent) > 20
+
+
+@pytest.mark.parametrize("blind", [lambda _: False, lambda sent: sent == 1], ids=["all read", "one does not"])
+def test_windows_of_one_large_group_are_clustered_by_workers_as_in_one_process(
+    watched: World, blind: Callable[[int], bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trace_detection, "LEAST_TRACES", 300)
+    alert = Alert("together", method="cluster", parameters={"edge": 1, "k": 40, "interesting": 1.0})
+    runner = Reading(Place.CLUSTER, blind)
+    found = detected(watched, [alert], runner)
+    assert found == detected(watched, [alert], Serial())
+    assert any("Sighting(" in str(each) for each in found)
+    sent = [item.window.width for item in runner.sent if isinstance(item, StoredWindow)]
+    assert sent == ([] if watched.store.database.embedded else [100, 50, 50])  # other machines reach no file
+
+
+@pytest.mark.postgres
+def test_a_cluster_of_dask_finds_in_a_large_group_what_one_process_finds(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    distributed: Any = pytest.importorskip("distributed")
+    name = f"shards_{next(_NUMBERS)}"
+    cluster.execute(f"CREATE DATABASE {name}")
+    world = make_world(cluster.url(name))
+    world.store.commits.set_line(world.repository, "main", range(60))
+    world.measure({f"t{number}": levels((20 + number % 20, 20.0), (40 - number % 20, 25.0)) for number in range(60)})
+    monkeypatch.setattr(trace_detection, "LEAST_TRACES", 60)
+    alert = Alert("together", method="cluster", parameters={"k": 10})
+    workers = distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None)
+    with world.store, workers, Dask(workers.scheduler_address) as runner:
+        found = detected(world, [alert], runner)
+        assert found == detected(world, [alert], Serial())
+    assert runner.unread == ""
+    assert any("Sighting(" in str(each) for each in found)
 
 
 def test_processes_read_the_store_and_find_what_one_process_finds(watched: World) -> None:

@@ -8,7 +8,7 @@ record is ``docs/decisions/0053-alerts-that-need-many-traces.md``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ from knickpoint.detect import find_clusters
 from knickpoint.model.alert import Alert
 from knickpoint.model.cluster import Cluster
 
-__all__ = ["WindowStep", "chosen_steps", "narrowest", "steps_in_windows", "widths", "windows"]
+__all__ = ["Window", "WindowStep", "chosen_steps", "narrowest", "steps_in_window", "widths", "windows", "windows_over"]
 
 _NARROWEST: Final = 50
 """Measured commits that the narrowest windows have."""
@@ -60,6 +60,15 @@ def windows(count: int, width: int) -> list[tuple[range, range]]:
 
 
 @dataclass(frozen=True, slots=True)
+class Window:
+    """Some measured ``columns`` of a frame, neighbours of each other; a step counts at the places ``counted`` of them."""
+
+    width: int
+    columns: NDArray[np.int64]
+    counted: range
+
+
+@dataclass(frozen=True, slots=True)
 class WindowStep:
     """A step of a cluster in the window of the columns from ``first`` to ``last``, ``width`` measured commits wide."""
 
@@ -70,17 +79,26 @@ class WindowStep:
     cluster: Cluster
 
 
-def steps_in_windows(
-    values: NDArray[np.floating[Any]], columns: NDArray[np.int64], width: int, alert: Alert
-) -> Iterator[WindowStep]:
-    """Yield the steps of the clusters in each window of ``width`` of the ``columns``."""
-    for whole, part in windows(int(columns.size), width):
-        block = values[:, columns[whole.start : whole.stop]]
-        for found in find_clusters(block, None, method=alert.method, **alert.parameters):
-            if found.step is None or not found.interesting or whole.start + found.step.index not in part:
-                continue
-            column = int(columns[whole.start + found.step.index])
-            yield WindowStep(width, column, int(columns[whole.start]), int(columns[whole.stop - 1]), found)
+def windows_over(columns: NDArray[np.int64], least: int) -> list[Window]:
+    """Return all windows over the measured ``columns``: those of ``least`` commits first, the widest one last."""
+    return [
+        Window(width, columns[whole.start : whole.stop], range(part.start - whole.start, part.stop - whole.start))
+        for width in widths(int(columns.size), least)
+        for whole, part in windows(int(columns.size), width)
+    ]
+
+
+def steps_in_window(
+    block: NDArray[np.floating[Any]], window: Window, alert: Alert, *, threads: int | None = None
+) -> list[WindowStep]:
+    """Return the steps of the clusters in ``block``, the values at the columns of ``window``."""
+    columns = window.columns
+    clusters = find_clusters(block, None, method=alert.method, threads=threads, **alert.parameters)
+    return [
+        WindowStep(window.width, int(columns[found.step.index]), int(columns[0]), int(columns[-1]), found)
+        for found in clusters
+        if found.step is not None and found.interesting and found.step.index in window.counted
+    ]
 
 
 def chosen_steps(found: Sequence[WindowStep]) -> dict[int, WindowStep]:

@@ -9,7 +9,7 @@ trace itself, after a look at all of them, makes no clusters.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,17 +32,26 @@ from knickpoint.watch.detection.alert_window import (
     window_columns,
 )
 from knickpoint.watch.detection.cluster_windows import (
+    Window,
     WindowStep,
     chosen_steps,
     narrowest,
-    steps_in_windows,
-    widths,
+    steps_in_window,
+    windows_over,
 )
 from knickpoint.watch.detection.found_clusters import GroupFrame, JudgedTrace, build_cluster
 from knickpoint.watch.detection.member_checks import TracePlace, judge_members, measure_own_steps
 from knickpoint.watch.detection.method_parameters import method_parameters
 
-__all__ = ["GroupClusters", "GroupDetection", "PreparedGroup", "detect_group", "group_ids", "prepare_group"]
+__all__ = [
+    "ClusterElsewhere",
+    "GroupClusters",
+    "GroupDetection",
+    "PreparedGroup",
+    "detect_group",
+    "group_ids",
+    "prepare_group",
+]
 
 Values = NDArray[np.floating[Any]]
 
@@ -92,11 +101,21 @@ _Verdicts = Mapping[tuple[int, int], Sequence[MemberVerdict]]
 """The verdict on each of these steps."""
 
 
-def _by_clusters(values: Values, columns: NDArray[np.int64], alert: Alert) -> _Found:
+ClusterElsewhere = Callable[[Sequence[Window]], Iterable[Sequence[WindowStep] | None]]
+"""Finds the steps in each window where somebody else has the values; None for a window that has to be clustered here."""
+
+
+def _nowhere_else(windows: Sequence[Window]) -> Iterable[None]:
+    return [None] * len(windows)
+
+
+def _by_clusters(values: Values, columns: NDArray[np.int64], alert: Alert, elsewhere: ClusterElsewhere) -> _Found:
     """Return the steps of the clusters of ``alert``: each trace has those of the narrowest windows that hold them."""
     by_row: dict[int, list[WindowStep]] = defaultdict(list)
-    for width in widths(int(columns.size), narrowest(alert.parameters)):
-        for step in steps_in_windows(values, columns, width, alert):
+    windows = windows_over(columns, narrowest(alert.parameters))
+    for window, found_there in zip(windows, elsewhere(windows), strict=True):
+        steps = steps_in_window(values[:, window.columns], window, alert) if found_there is None else found_there
+        for step in steps:
             for row in step.cluster.members:
                 by_row[row].append(step)
 
@@ -213,7 +232,7 @@ def prepare_group(store: Store, alert: Alert, line: Line, trace_ids: Sequence[in
     return PreparedGroup(frame, blank_before_window(frame.values, window), columns, window, int(group.anchor[0]))
 
 
-def _detect_group(group: PreparedGroup, alert: Alert) -> GroupDetection:
+def _detect_group(group: PreparedGroup, alert: Alert, elsewhere: ClusterElsewhere) -> GroupDetection:
     """Judge the traces of ``group`` together."""
     frame, values = group.frame, group.values
     if not makes_clusters(alert.method):
@@ -221,8 +240,10 @@ def _detect_group(group: PreparedGroup, alert: Alert) -> GroupDetection:
         return GroupDetection(frame, tuple(own), group.window, group.anchor, None)
 
     # Find where the method sees steps, and judge each trace there by its own values.
-    find = _jointly if load_method(alert.method).kind is MethodKind.JOINT else _by_clusters
-    found = find(values, group.columns, alert)
+    if load_method(alert.method).kind is MethodKind.JOINT:
+        found = _jointly(values, group.columns, alert)
+    else:
+        found = _by_clusters(values, group.columns, alert, elsewhere)
     verdicts = {(column, way): _judge(values, found[column, way], way) for column, way in found}
 
     # Traces that belong get their steps; each place and movement with such traces is a cluster.
@@ -239,13 +260,15 @@ def _detect_group(group: PreparedGroup, alert: Alert) -> GroupDetection:
     )
 
 
-def detect_group(store: Store, alert: Alert, line: Line, trace_ids: Sequence[int]) -> GroupDetection:
-    """Judge the traces of one group together.
+def detect_group(
+    store: Store, alert: Alert, line: Line, trace_ids: Sequence[int], elsewhere: ClusterElsewhere = _nowhere_else
+) -> GroupDetection:
+    """Judge the traces of one group together; ``elsewhere`` may cluster them window by window.
 
     Raises:
         InputError: the parameters are not those of :func:`knickpoint.detect.find_clusters`.
     """
-    return _detect_group(prepare_group(store, alert, line, trace_ids), alert)
+    return _detect_group(prepare_group(store, alert, line, trace_ids), alert, elsewhere)
 
 
 def group_ids(store: Store, alert: Alert, trace_ids: NDArray[np.int64]) -> list[list[int]]:

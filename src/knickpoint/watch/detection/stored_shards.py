@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from knickpoint.detect import judges_groups
 from knickpoint.model.alert import Alert
 from knickpoint.model.commit import Line
 from knickpoint.model.errors import ServiceError, StoreError
@@ -28,7 +29,7 @@ from knickpoint.watch.detection.shards import detect_shard
 from knickpoint.watch.lines import Lines
 from knickpoint.work import Place, Runner
 
-__all__ = ["StoredShard", "UnreadStore", "judge_stored_group", "judge_stored_shard", "shard_ids", "store_reference"]
+__all__ = ["StoredShard", "UnreadStore", "judge_stored_shard", "open_stored", "shard_ids", "store_reference"]
 
 _LOG: Final = logging.getLogger("knickpoint.watch")
 
@@ -90,45 +91,37 @@ def shard_ids(trace_ids: NDArray[np.int64], *, times: int = 1) -> Iterator[NDArr
 
 
 def judge_stored_shard(shard: StoredShard) -> JudgedRows | UnreadStore:
-    """Read the traces of ``shard``, judge them, and return what was found.
+    """Read the traces of ``shard``, judge them, all together where the method judges groups, and return what was found.
 
     Raises:
         ServiceError: this process has another version of Knickpoint.
         StoreError: the store was lost while it was read.
     """
-    opened = _opened(shard)
-    if isinstance(opened, UnreadStore):
-        return opened
-    store, alerts = opened
+    store = open_stored(shard.store, shard.version)
+    if isinstance(store, UnreadStore):
+        return store
+    line = shard.lines[0]
+    lines = Lines(store, line.repository, read=shard.lines)
+    alerts = AlertsOnLine(shard.alerts, line, lines, shard.digesters, shard.drifts_since)
+    if judges_groups(alerts.alert.method):
+        return alerts.judged_group(detect_group(store, alerts.alert, alerts.line, shard.trace_ids.tolist()))
     frame = store.frames.read(alerts.line, shard.trace_ids)
     (rows,) = cut_rows(store, alerts.alert, frame, len(shard.trace_ids))
     return alerts.judged(rows, detect_shard(alerts.shard(rows, shard.threads)))
 
 
-def judge_stored_group(shard: StoredShard) -> JudgedRows | UnreadStore:
-    """Read the traces of ``shard``, judge them together, and return what was found.
+def open_stored(reference: StoreReference, version: str) -> Store | UnreadStore:
+    """Open the store of work that ``version`` of the program sent here.
 
     Raises:
         ServiceError: this process has another version of Knickpoint.
-        StoreError: the store was lost while it was read.
     """
-    opened = _opened(shard)
-    if isinstance(opened, UnreadStore):
-        return opened
-    store, alerts = opened
-    return alerts.judged_group(detect_group(store, alerts.alert, alerts.line, shard.trace_ids.tolist()))
-
-
-def _opened(shard: StoredShard) -> tuple[Store, AlertsOnLine] | UnreadStore:
-    if shard.version != __version__:
+    if version != __version__:
         raise ServiceError(
-            f"a worker has Knickpoint {__version__}, and was asked by {shard.version}",
+            f"a worker has Knickpoint {__version__}, and was asked by {version}",
             remedy="Install the same version on all workers.",
         )
     try:
-        store = open_reference(shard.store)
+        return open_reference(reference)
     except StoreError as error:
         return UnreadStore(str(error))
-    line = shard.lines[0]
-    lines = Lines(store, line.repository, read=shard.lines)
-    return store, AlertsOnLine(shard.alerts, line, lines, shard.digesters, shard.drifts_since)

@@ -36,13 +36,13 @@ from knickpoint.watch.detection.shards import Shard, detect_shard
 from knickpoint.watch.detection.stored_shards import (
     StoredShard,
     UnreadStore,
-    judge_stored_group,
     judge_stored_shard,
     shard_ids,
     store_reference,
 )
+from knickpoint.watch.detection.stored_windows import LEAST_TRACES, SharedWindows
 from knickpoint.watch.lines import Lines
-from knickpoint.work import Runner
+from knickpoint.work import Place, Runner
 
 __all__ = ["SharedDetection", "TraceDetection", "detect_traces", "detection_key"]
 
@@ -97,8 +97,14 @@ def detect_traces(
 def _detect_together(
     store: Store, context: AlertsOnLine, trace_ids: NDArray[np.int64], runner: Runner
 ) -> Iterator[SharedDetection]:
-    """Detect in groups whose traces are judged together; several groups go to the workers, if these reach the store."""
+    """Detect in groups whose traces are judged together: workers that reach the store take whole groups.
+
+    Of a single large group, workers of other machines take windows. The cores of this machine share the rows of each window.
+    """
     groups = group_ids(store, context.alert, trace_ids)
+    if len(groups) == 1 and len(groups[0]) >= LEAST_TRACES and runner.place is Place.CLUSTER:
+        yield from _detect_in_windows(store, context, groups[0], runner)
+        return
     reference = store_reference(store, runner) if len(groups) > 1 else None
     if reference is not None:
         lines = context.lines.with_bases(context.line)
@@ -114,7 +120,7 @@ def _detect_together(
             )
             for ids in groups
         )
-        judged = runner.map(judge_stored_group, shards)
+        judged = runner.map(judge_stored_shard, shards)
         runner.unread = ""
     for ids in groups:
         found = next(judged) if reference is not None else None
@@ -123,6 +129,20 @@ def _detect_together(
         if not isinstance(found, JudgedRows):
             found = context.judged_group(detect_group(store, context.alert, context.line, ids))
         yield from found.detections()
+
+
+def _detect_in_windows(
+    store: Store, context: AlertsOnLine, ids: Sequence[int], runner: Runner
+) -> Iterator[SharedDetection]:
+    """Detect in a group whose windows are clustered by the workers that reach the store, and here without any."""
+    alert, line = context.alert, context.line
+    reference = store_reference(store, runner)
+    if reference is None:
+        found = detect_group(store, alert, line, ids)
+    else:
+        shared = SharedWindows(runner, reference, alert, line, np.array(ids, dtype=np.int64))
+        found = detect_group(store, alert, line, ids, shared)
+    yield from context.judged_group(found).detections()
 
 
 def _detect_values(
