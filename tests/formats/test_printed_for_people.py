@@ -130,3 +130,12 @@ def test_a_table_of_numbers_with_units_says_where_the_unit_belongs() -> None:
     with pytest.raises(FormatError) as raised:
         read_report(b"name,time\na,1.2ms\nb,900us\n")
     assert "numbers with units, such as '1.2ms'" in raised.value.remedy
+
+
+def test_what_is_sent_to_codespeed_says_what_to_rename() -> None:
+    text = b'[{"commitid": "14a", "branch": "default", "benchmark": "float", "result_value": 4000.5, "std_dev": 1}]'
+    with pytest.raises(FormatError) as raised:
+        read_report(text)
+    assert "Rename commitid to commit" in raised.value.remedy
+    renamed = b'[{"commit": "14a", "branch": "default", "benchmark": "float", "value": 4000.5}]'
+    assert read_report(renamed)[0].runs[0].results[0].samples == (4000.5,)

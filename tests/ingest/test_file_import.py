@@ -239,6 +239,14 @@ def test_a_named_file_without_results_is_refused_and_taken_where_it_may_hold_not
     assert taken.lines()[0] == f"{path}: nothing imported, it has no run"
 
 
+def test_a_hash_that_a_spreadsheet_rounded_is_refused_by_name(lab: Lab) -> None:
+    path = lab.directory / "sheet.csv"
+    path.write_text("commit,time,benchmark,unit,value\n1.23E+10,1700000000,a,ms,1\n", encoding="utf-8")
+    summary = lab.take(path)
+    assert summary.failed
+    assert "the commit '1.23E+10' is a number that a spreadsheet made of a hash" in summary.lines()[0]
+
+
 def test_a_file_without_results_in_a_folder_is_no_failure(lab: Lab) -> None:
     folder = lab.directory / "folder"
     folder.mkdir()

@@ -152,16 +152,45 @@ def test_a_full_disk_is_reported_and_breaks_nothing(bench: Bench) -> None:
 _SMALL_DISK = 'mount -t tmpfs -o size=4m none "$1" && shift && exec "$@"'
 
 
-def test_a_full_disk_stops_writers_until_there_is_room(tmp_path: Path) -> None:
+def _on_a_small_disk(directory: Path, *arguments: str) -> str:
+    """Run Python with ``arguments`` where ``directory`` has 4 MB; return what it prints."""
     unshare = shutil.which("unshare")
-    inside = [unshare or "unshare", "--map-root-user", "--mount", "sh", "-c", _SMALL_DISK, "sh", str(tmp_path)]
+    inside = [unshare or "unshare", "--map-root-user", "--mount", "sh", "-c", _SMALL_DISK, "sh", str(directory)]
     if unshare is None or subprocess.run([*inside, "true"], capture_output=True, check=False).returncode:
         pytest.skip("a small disk cannot be mounted here")
-    command = [*inside, sys.executable, str(WRITER), str(tmp_path / "store.db"), "crowded"]
-    finished = subprocess.run(command, capture_output=True, text=True, check=False)
+    finished = subprocess.run([*inside, sys.executable, *arguments], capture_output=True, text=True, check=False)
     assert finished.returncode == 0, finished.stderr
-    assert "disk is full" in finished.stdout
-    assert finished.stdout.endswith("went on\n")
+    return finished.stdout
+
+
+def test_a_full_disk_stops_writers_until_there_is_room(tmp_path: Path) -> None:
+    printed = _on_a_small_disk(tmp_path, str(WRITER), str(tmp_path / "store.db"), "crowded")
+    assert "disk is full" in printed
+    assert printed.endswith("went on\n")
+
+
+_FILL = """
+import sys
+from contextlib import suppress
+from pathlib import Path
+from knickpoint.model.errors import StoreError
+from knickpoint.store import create_store, open_store
+place = Path(sys.argv[1])
+create_store(place / "store.db").close()
+with suppress(OSError), (place / "filling").open("wb", buffering=0) as file:
+    while file.write(b"x" * 1024):
+        pass
+try:
+    open_store(place / "store.db")
+except StoreError as error:
+    print(error)
+"""
+
+
+def test_a_store_that_a_full_disk_keeps_from_being_read_is_not_called_broken(tmp_path: Path) -> None:
+    printed = _on_a_small_disk(tmp_path, "-c", _FILL, str(tmp_path))
+    assert "The disk is full" in printed
+    assert "Make room" in printed
 
 
 @only_sqlite

@@ -92,3 +92,9 @@ def test_a_transaction_that_must_not_wait_fails_while_another_one_writes(store: 
         with store.transaction(wait=False):
             store.commits.add_repository("later")
         assert [repository.name for repository in other.commits.repositories()] == ["later"]
+
+
+def test_a_directory_in_the_place_of_a_store_is_called_one(tmp_path: Path) -> None:
+    (tmp_path / "store.db").mkdir()
+    with pytest.raises(StoreError, match="this is a directory"):
+        open_store(tmp_path / "store.db")

@@ -15,6 +15,9 @@ __all__ = ["fits", "read", "unread_rows"]
 
 _NAME: Final = "json"
 
+_CODESPEED: Final = frozenset({"commitid", "benchmark", "result_value"})
+"""Members of a result that is sent to Codespeed."""
+
 
 def fits(file: FileContent) -> bool:
     """Tell whether this is a list of plain objects, or one, that have a value and say of which commit or time."""
@@ -26,6 +29,12 @@ def unread_rows(file: FileContent) -> str:
     """Return what to do about rows that name no commit and no time, and about none; "" where the file has neither."""
     if file.document in ([], {}):
         return "It holds nothing. Look whether the run was filtered to nothing."
+    rows = file.document if isinstance(file.document, list) else [file.document]
+    if all(isinstance(row, dict) and row.keys() >= _CODESPEED for row in rows):
+        return (
+            "It looks like what is sent to Codespeed. Rename commitid to commit, revision_date to commit_time and result_value to"
+            " value, give a unit, and leave std_dev, min and max out; then it is read with --as json."
+        )
     if {"value", "samples"} & _roles(file):
         return "Its rows name neither commit nor time, so other files may look like this: say that it holds results with --as json."
     return ""

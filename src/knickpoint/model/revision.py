@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["commit_name", "is_hash_or_number", "is_placeholder"]
+__all__ = ["commit_name", "is_hash_or_number", "is_placeholder", "is_rounded"]
 
 _PLACEHOLDERS: Final = frozenset(
     {
@@ -63,14 +63,18 @@ _NUMBER: Final = re.compile(r"[0-9]{1,18}")
 
 
 def is_placeholder(text: str) -> bool:
-    """Return whether ``text`` names no commit: it is empty, a word such as unversioned, zeros only, or what a spreadsheet left.
+    """Return whether ``text`` names no commit: it is empty, a word such as unversioned, or zeros only.
 
     Case, brackets and quotes around it do not matter. HEAD is a placeholder, because it names another commit later.
     """
     bare = text.strip(_AROUND)
     words = _GAP.sub(" ", bare).strip().lower()
-    patterns = ((_NO_NUMBER, bare), (_OF_A_SPREADSHEET, bare), (_VARIABLE, text.strip()))
-    return words in _PLACEHOLDERS or not words or any(pattern.fullmatch(part) for pattern, part in patterns)
+    return words in _PLACEHOLDERS or not words or bool(_NO_NUMBER.fullmatch(bare) or _VARIABLE.fullmatch(text.strip()))
+
+
+def is_rounded(text: str) -> bool:
+    """Return whether ``text`` is what a spreadsheet leaves of a hash of digits, such as 1.23E+10: it names no commit any more."""
+    return bool(_OF_A_SPREADSHEET.fullmatch(text.strip()))
 
 
 def commit_name(text: str) -> str:

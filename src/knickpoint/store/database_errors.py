@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
 from typing import Final
 
 from knickpoint.budget import deadline_error, remaining_seconds
@@ -9,6 +11,9 @@ from knickpoint.model.errors import BusyError, InputError, KnickpointError, Stor
 from knickpoint.store.database_engine import BUSY_SECONDS
 
 __all__ = ["explained"]
+
+_ROOM: Final = 1_000_000
+"""Bytes that a disk has left at least, unless it is full."""
 
 _STOPPED: Final = ("interrupted", "statement timeout")
 """What the databases say of a statement whose time was up."""
@@ -54,7 +59,17 @@ def explained(reason: str, where: str) -> KnickpointError:
             where=where,
             remedy="Wait for the other import or worker to end, then try again.",
         )
+    if "disk i/o error" in lowered and _is_full(where):
+        lowered = "disk full"  # SQLite needs room beside the store to read it, and says of a disk without any what it says of a broken one
     for sign, what, remedy in _REMEDIES:
         if sign in lowered:
             return StoreError(f"{what} ({reason.strip()})", where=where, remedy=remedy)
     return StoreError(f"the database says: {reason.strip()}", where=where)
+
+
+def _is_full(where: str) -> bool:
+    """Return whether the disk of the file ``where`` has no room left."""
+    try:
+        return shutil.disk_usage(Path(where).parent).free < _ROOM
+    except OSError:
+        return False

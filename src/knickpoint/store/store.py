@@ -228,6 +228,12 @@ def open_store(location: str | Path) -> Store:
             wrote it.
     """
     database = Database(location)
+    if database.embedded and Path(database.url.database or "").is_dir():
+        raise StoreError(
+            "this is a directory, and the store is a file",
+            where=database.where,
+            remedy="Correct location of [store], or move the directory away and make a store with knick init or knick restore.",
+        )
     if database.embedded and not Path(database.url.database or "").is_file():
         raise StoreError("there is no store here", where=database.where, remedy="Make one with knick init.")
     try:

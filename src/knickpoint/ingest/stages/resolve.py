@@ -24,6 +24,7 @@ from knickpoint.ingest.unmeasured import keys_without_trace, take_apart
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.model.report import Problem, RunReport, Severity
+from knickpoint.model.revision import is_rounded
 from knickpoint.store import FileEntry, Store
 
 __all__ = ["NamedRuns", "ResolvedRun", "ResolvedRuns", "name_runs", "resolve_commit_name", "resolve_runs"]
@@ -100,6 +101,13 @@ def name_runs(read: ReadResults, source: CommitSource, settings: IngestSettings)
         InputError: nothing says the commit of a run, a param is refused, or one commit is stated for several.
     """
     runs, notes = _with_commits(read, source)
+    rounded = next((each.run.revision for each in runs if is_rounded(each.run.revision)), "")
+    if rounded:
+        raise InputError(
+            f"the commit {rounded!r} is a number that a spreadsheet made of a hash, whose digits are lost",
+            where=read.file.source,
+            remedy="Write the hashes as text, and export the table again.",
+        )
     renamed, warnings = _with_stored_keys(read.file, runs, settings)
     return NamedRuns(read, renamed, _content_hash(read, settings), (*read.warnings, *warnings), notes)
 
