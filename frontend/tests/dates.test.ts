@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { ageText, clockText, dayText, isTimeZone, timestampText, writeDatesIn } from "../src/text/dates";
 
 afterEach(() => writeDatesIn(undefined));
@@ -34,4 +34,26 @@ test("an age has one unit", () => {
   expect(ageText("2026-03-01T12:00:00Z", now)).toBe("3 days ago");
   expect(ageText("2026-03-04T11:00:00Z", now)).toBe("1 hour ago");
   expect(ageText("2026-03-04T11:59:50Z", now)).toBe("just now");
+});
+
+test("a format of dates, which is slow to make, is made with the first date that is written, and once", async () => {
+  vi.resetModules();
+  const { DateTimeFormat } = Intl;
+  let made = 0;
+  class Counted extends DateTimeFormat {
+    constructor(...given: ConstructorParameters<typeof Intl.DateTimeFormat>) {
+      super(...given);
+      made += 1;
+    }
+  }
+  Object.assign(Intl, { DateTimeFormat: Counted });
+  try {
+    const dates = await import("../src/text/dates");
+    dates.writeDatesIn("UTC");
+    expect(made).toBe(0);
+    expect(dates.dayText(0)).toBe(dates.dayText(1));
+    expect(made).toBe(1);
+  } finally {
+    Object.assign(Intl, { DateTimeFormat });
+  }
 });

@@ -7,13 +7,16 @@ interface DateParts {
   zone: string;
 }
 
-let formatter = formatterOf(undefined);
+let zone: string | undefined;
+/** Made for the first date that is written: it takes a browser longer than the rest of a page's start. */
+let formatter: Intl.DateTimeFormat | undefined;
 
 /** Whether the browser knows a time zone of this name. */
 export function isTimeZone(name: string): boolean {
+  if (name === "") return false;
   try {
     formatterOf(name);
-    return name !== "";
+    return true;
   } catch {
     return false;
   }
@@ -26,7 +29,8 @@ export function browserTimeZone(): string {
 
 /** Write all dates in this time zone from now on; undefined for that of the browser. */
 export function writeDatesIn(name: string | undefined): void {
-  formatter = formatterOf(name);
+  if (name !== zone) formatter = undefined;
+  zone = name;
 }
 
 /** The date in the order that sorts as text: 2026-03-14. Numbers are seconds since 1970. */
@@ -67,6 +71,7 @@ export function ageText(time: string | null, now: number = Date.now()): string {
 
 function partsOf(time: string | number): DateParts {
   const parts: Partial<Record<Intl.DateTimeFormatPartTypes, string>> = {};
+  formatter ??= formatterOf(zone);
   for (const { type, value } of formatter.formatToParts(typeof time === "number" ? time * 1000 : new Date(time))) {
     parts[type] = value;
   }

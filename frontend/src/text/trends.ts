@@ -1,7 +1,7 @@
 /** The words for sums of traces. */
 
 import type { Trend } from "../api/client";
-import { countText, signedPercentText } from "./numbers";
+import { countText, grouped, signedPercentText } from "./numbers";
 
 /** Whether the interval of a sum excludes that nothing changed. */
 export function isClear({ low, high }: Pick<Trend, "low" | "high">): boolean {
@@ -29,7 +29,5 @@ export function intervalText({ low, high }: Pick<Trend, "low" | "high">): string
 
 /** "40,000 traces, 1,520 read". */
 export function tracesText({ traces, read }: Pick<Trend, "traces" | "read">): string {
-  return read < traces
-    ? `${countText(traces, "trace")}, ${read.toLocaleString("en")} read`
-    : countText(traces, "trace");
+  return read < traces ? `${countText(traces, "trace")}, ${grouped(read)} read` : countText(traces, "trace");
 }

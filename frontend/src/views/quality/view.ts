@@ -10,6 +10,7 @@ import { isAllowedSomewhere } from "../../state/access";
 import { Resource } from "../../state/resource";
 import { errorNotice, loadingNotice } from "../../templates/notice";
 import { selectField } from "../../templates/select-field";
+import { grouped } from "../../text/numbers";
 import { formatHours, formatInterval, formatShare, formatSmallest } from "../../text/quality";
 import "./proposals";
 
@@ -110,7 +111,7 @@ function renderAlert(row: Row) {
   return html`<tr>
     <th scope="row" data-label="Alert"><bdi>${row.alert || "All alerts"}</bdi></th>
     <td data-label="Method">${row.method}</td>
-    ${counts.map(([label, count]) => html`<td class="number" data-label=${label}>${count.toLocaleString("en")}</td>`)}
+    ${counts.map(([label, count]) => html`<td class="number" data-label=${label}>${grouped(count)}</td>`)}
     <td class="number" data-label="Precision">${renderRate(row.precision)}</td>
     <td class="number" data-label="Recall">${renderRate(row.recall)}</td>
     <td class="number" data-label="To finding">${formatHours(row.to_finding.median)}</td>
@@ -130,7 +131,7 @@ function renderDoubts({ doubts }: AlertQuality) {
       count === 0
         ? html`<p class="faint">0 findings: ${meaning}</p>`
         : html`<details>
-            <summary>${count.toLocaleString("en")} ${count === 1 ? "finding" : "findings"}: ${meaning}</summary>
+            <summary>${grouped(count)} ${count === 1 ? "finding" : "findings"}: ${meaning}</summary>
             <ul class="plain">
               ${newest.map(
                 (each) =>
