@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.examples import examples
 
 from knickpoint.detect import explain, find_steps, find_steps_many
 from knickpoint.detect.methods.default.model import FALSE_ALARMS, default_bound, load_model, rate_of_bound
@@ -161,7 +162,8 @@ def test_many_series_give_the_answers_of_each() -> None:
     assert [[step.index for step in steps] for steps in together] == [places(row) for row in frame]
 
 
-@settings(max_examples=60, deadline=None)
+@pytest.mark.thorough
+@settings(max_examples=examples(12), deadline=None)
 @given(
     st.integers(0, 10**6),
     st.sampled_from([1e-130, 1.0, 1e130, 1e305]),

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.formats.files import COMPANIONS, FILES, HERE, format_of, read
 
 from knickpoint.formats import FORMATS, Format, find_format, read_report, sniff
@@ -143,7 +144,8 @@ def test_a_file_with_a_broken_byte_is_read_or_refused(path: Path) -> None:
                 read_report(broken, name=path.name, format=format_of(path), companions=COMPANIONS)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@pytest.mark.thorough
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.binary(max_size=200))
 def test_arbitrary_bytes_are_refused_by_every_format(data: bytes) -> None:
     for known in FORMATS:
@@ -172,7 +174,8 @@ _json = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@pytest.mark.thorough
+@settings(max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(document=_json, known=st.sampled_from(FORMATS))
 def test_arbitrary_json_is_read_or_refused(document: object, known: Format) -> None:
     source = FileContent(b"{}")

@@ -5,8 +5,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from knickpoint.model.regression import (
     Condition,
@@ -285,7 +287,8 @@ def test_live_points_are_what_was_seen_last(history: list[list[tuple[int, int]]]
     assert [(slot, movement) for slot, movement, _ in memory.live()] == sorted(history[-1])
 
 
-@settings(max_examples=400)
+@pytest.mark.thorough
+@settings(max_examples=examples(80))
 @given(detections, st.lists(detections, max_size=4), detections, st.data())
 def test_statuses_do_not_depend_on_what_was_seen_after_the_decision(
     first: list[tuple[int, int]], between: list[list[tuple[int, int]]], last: list[tuple[int, int]], data: st.DataObject

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sqlalchemy import text
+from tests.examples import examples
 from tests.store.conftest import MOMENT, Bench
 
 from knickpoint.model.commit import Commit
@@ -137,8 +138,9 @@ def test_an_intact_store_has_no_damage_and_a_checksum_for_each_row(whole: Path) 
     assert report.checked > 140
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("place", _BLOBS, ids="-".join)
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(3), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(choose=st.data())
 def test_a_flipped_bit_is_named_and_never_served(
     place: tuple[str, str], choose: st.DataObject, whole: Path, original: Original, tmp_path: Path

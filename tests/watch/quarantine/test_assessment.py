@@ -6,8 +6,10 @@ import random
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from knickpoint.model.quarantine import QuarantineState
 from knickpoint.watch.quarantine.assessment import CanaryTrace, KeptWalks, MachineRun, Verdicts, assess_machine
@@ -146,8 +148,9 @@ def test_nothing_waits_longer_than_a_machine_needs_to_stay_or_to_come_back(
     assert len(waiting) < RULE.stays
 
 
+@pytest.mark.thorough
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(5), deadline=None)
 def test_what_was_assessed_before_is_kept_without_another_verdict(seed: int) -> None:
     draw = random.Random(seed)
     runs = [
