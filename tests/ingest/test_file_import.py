@@ -247,6 +247,14 @@ def test_a_hash_that_a_spreadsheet_rounded_is_refused_by_name(lab: Lab) -> None:
     assert "the commit '1.23E+10' is a number that a spreadsheet made of a hash" in summary.lines()[0]
 
 
+def test_a_row_without_a_commit_among_others_is_refused_and_not_taken_for_head(lab: Lab) -> None:
+    path = lab.directory / "rows.csv"
+    path.write_text(f"commit,time,benchmark,unit,value\n{A},1700000000,a,ms,1\n,1700000000,b,ms,2\n", encoding="utf-8")
+    summary = lab.take(path)
+    assert summary.failed
+    assert "1 run of the file names no commit, and others do" in summary.lines()[0]
+
+
 def test_a_file_without_results_in_a_folder_is_no_failure(lab: Lab) -> None:
     folder = lab.directory / "folder"
     folder.mkdir()

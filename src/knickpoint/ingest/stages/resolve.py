@@ -23,6 +23,7 @@ from knickpoint.ingest.stages.read import ReadResults
 from knickpoint.ingest.unmeasured import keys_without_trace, take_apart
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import HistoryError, InputError
+from knickpoint.model.plain_text import counted
 from knickpoint.model.report import Problem, RunReport, Severity
 from knickpoint.model.revision import is_rounded
 from knickpoint.store import FileEntry, Store
@@ -156,6 +157,12 @@ def _with_commits(read: ReadResults, source: CommitSource) -> tuple[list[Complet
         return runs, (
             "results without a commit: the one in the name of each file or of its directory",
         ) if named else ()
+    if any(run.revision for run in read.report.runs):
+        raise InputError(
+            f"{counted(len(nameless), 'run')} of the file names no commit, and others do",
+            where=nameless[0].entry,
+            remedy="Fill in the commit of each row; HEAD takes the place of a commit only where a file names none.",
+        )
     checkout = source.checkout if file.written else None
     heads = [head_commit(run, checkout, file.source, file.written) for run in nameless]
     note = f"results without a commit: HEAD {heads[0][:12]} of {source.repository.name}"
