@@ -26,8 +26,8 @@ COMMITS = 3
 PLACE = 2 + 401 - 9
 """The number of the row that tests go to, below the head and the commit: the tenth loaded trace from the end."""
 
-MOST_IN_DOCUMENT = 56
-"""Rows: 51 around the middle of the view, and 5 around the one with the keyboard."""
+MOST_IN_DOCUMENT = 46
+"""Rows: 41 around the middle of the view, and 5 around the one with the keyboard."""
 
 VISIBLE = """row => {
     const box = row.getBoundingClientRect();

@@ -5,11 +5,11 @@ import type { ReactiveController, ReactiveControllerHost } from "lit";
 /** Tables with more rows have only some of them in the document. */
 export const MOST_ROWS = 150;
 /** Rows above and below the one in the middle of the view. */
-const REACH = 25;
+const REACH = 20;
 /** Rows above and below the one with the keyboard, wherever the view is: it keeps the focus, and Tab leads on from it. */
 const AROUND_CURSOR = 2;
 /** How far beyond the view there are rows at least, in pixels. */
-const MARGIN = 400;
+const MARGIN = 300;
 
 /** Consecutive rows, up to one before `to`, that are in the document or not. */
 export interface Stretch {
