@@ -41,7 +41,7 @@ def retry_waiting(destination: Destination, *, fetch: bool = True, progress: Pro
     A file that has waited for longer than ``waiting_days`` goes into quarantine. A repository that cannot be read is
     ``unread`` in the summary, and does not hold up the others.
     """
-    pipeline, ledger = ImportPipeline(destination), destination.store.ledger
+    pipeline, ledger = ImportPipeline(destination, allow_empty=True), destination.store.ledger
     # Which of the commits that files wait for are there now?
     failures: dict[str, HistoryError] = pipeline.commit_sources.sync(fetch=fetch)
     names = {repository.id: repository.name for repository in destination.store.commits.repositories()}

@@ -57,7 +57,7 @@ def import_probe_results(
     from knickpoint.ingest.pipeline import ImportPipeline
     from knickpoint.ingest.results_file import ResultsFile as IncomingFile
 
-    pipeline = ImportPipeline(instance)
+    pipeline = ImportPipeline(instance, allow_empty=True)
     summaries = []
     for file in result.files:
         name = f"{execution} {file.name}"

@@ -148,7 +148,7 @@ def _create(origin: Origin, directory: Path, *, with_git: bool) -> Instance:
 
 
 def _import(instance: Instance, origin: Origin) -> ImportSummary:
-    pipeline = ImportPipeline(instance)
+    pipeline = ImportPipeline(instance, allow_empty=True)
     summaries = [
         pipeline.import_file(ResultsFile(file.source, file.data, companions=file.companions)) for file in origin.files()
     ]
