@@ -198,6 +198,11 @@ def all_views(client: Client) -> list[Row]:
         return views(browser, client.address, largest=largest["id"], commit=commit, trace=trace)
 
 
+def page_rows(address: str) -> list[Row]:
+    """Measure every page of a server that runs at ``address``."""
+    return all_views(Client(address))
+
+
 def _decide(window: Any) -> float:
     """Acknowledge the current member; return the milliseconds until its row has left and the server has answered."""
     current = window.locator('tr[aria-current="true"]').get_attribute("data-row")

@@ -3,6 +3,7 @@
     python benchmarks/service.py                     # 40,000 traces × 250, 10 readers for a minute: five minutes on two cores
     python benchmarks/service.py --full              # 400,000 traces, 50 readers for ten minutes, 100 uploads a second for ten
     python benchmarks/service.py readers uploads     # some parts only
+    python benchmarks/service.py pages               # each page of the dashboard in a real Chromium
     python benchmarks/service.py --full --seconds 120 readers    # 50 readers at 400,000 traces for two minutes
 
 API and workers are processes of their own, on a PostgreSQL of this run, with NATS and 50 alerts. Everything shares the cores of this
@@ -23,6 +24,7 @@ from typing import Final
 
 import numpy as np
 
+from dashboard_page import page_rows
 from service_peers import dask_rows, narrow_rows
 from service_readers import processor_milliseconds, reading
 from service_uploads import arriving, large_file, upload_at_rate
@@ -30,7 +32,7 @@ from service_waiting import waiting_rows
 from service_world import COMMITS, Process, World, world
 from table import Reach, Row, finish, one_line
 
-_PARTS: Final = ("start", "answers", "readers", "uploads", "waiting", "narrow", "dask", "capacity")
+_PARTS: Final = ("start", "answers", "pages", "readers", "uploads", "waiting", "narrow", "dask", "capacity")
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +235,7 @@ def _capacity_rows(place: World, _size: Size) -> list[Row]:
 _MEASURES: Final[dict[str, Callable[[World, Size], list[Row]]]] = {
     "start": _start_rows,
     "answers": _answer_rows,
+    "pages": lambda place, _size: page_rows(place.serve("--only", "api").address),
     "readers": _reader_rows,
     "uploads": _upload_rows,
     "waiting": lambda place, size: waiting_rows(place, size.waiting),
@@ -250,6 +253,7 @@ def main() -> None:
         "--full", action="store_true", help="the size of a large instance: an hour, and 12 GB of memory"
     )
     parser.add_argument("--traces", type=int, default=0, help="another number of traces")
+    parser.add_argument("--readers", type=int, default=0, help="another number of readers")
     parser.add_argument("--seconds", type=float, default=0.0, help="how long readers read and files are uploaded")
     asked = parser.parse_args()
     if unknown := set(asked.parts) - set(_PARTS):
@@ -257,6 +261,8 @@ def main() -> None:
     size = _FULL if asked.full else _USUAL
     if asked.seconds:
         size = replace(size, read_seconds=asked.seconds, upload_seconds=asked.seconds)
+    if asked.readers:
+        size = replace(size, readers=asked.readers)
     rows = [Row("load of the machine before", "", os.getloadavg()[0])]
     begun = time.perf_counter()
     with world(asked.traces or size.traces) as place:

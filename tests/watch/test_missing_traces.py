@@ -11,6 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from knickpoint.model.commit import Line
+from knickpoint.watch.absence.habits import KnownHabits
 from knickpoint.watch.absence.missing_traces import StoppedJob, absences, silences
 
 from .conftest import World, levels, make_world
@@ -44,10 +46,50 @@ def test_a_trace_is_missed_when_its_silence_is_unusual(row: str, *, missed: bool
 def test_what_is_missed_does_not_depend_on_how_much_is_read_at_a_time(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world.measure({"parse": levels((40, 10.0)), "read": levels((20, 5.0)), "pack": levels((30, 5.0))})
+    world.measure({f"parse_{n}": levels((40 - n % 7, 10.0)) for n in range(1500)})
     at_once = absences(world.store, world.repository).traces
-    monkeypatch.setattr("knickpoint.watch.absence.missing_traces._BLOCK_BYTES", 1)
+    monkeypatch.setattr("knickpoint.watch.absence.habits._BLOCK_CHUNKS", 1)
     assert absences(world.store, world.repository).traces == at_once
+    assert at_once
+
+
+def test_what_is_known_of_chunks_gives_what_reading_them_gives(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Habits are kept while new values arrive, commits join the line before others, and a trace continues another."""
+    monkeypatch.setattr("knickpoint.watch.absence.habits._MOSTLY", 0.0)
+    known = KnownHabits()
+
+    def compare() -> int:
+        fresh = absences(world.store, world.repository)
+        found = absences(world.store, world.repository, known=known)
+        assert found.traces == fresh.traces
+        for name in ("ids", "first", "last", "active"):
+            np.testing.assert_array_equal(getattr(found.measured, name), getattr(fresh.measured, name))
+        return len(fresh.traces)
+
+    assert compare() == 0
+    world.measure({f"parse_{n}": levels((40 - 4 * (n % 3), 10.0)) for n in range(1200)})
+    assert compare() == compare() > 0
+    world.measure({"parse_1": levels((44, 10.0)), "late": levels((45, 3.0))})
+    assert compare() == compare() > 0
+    old, new = world.trace("parse_2"), world.trace("late")
+    world.store.traces.renames.add(world.repository, old, new, who="ada")
+    assert compare() == compare() > 0
+
+
+def test_known_chunks_are_not_read_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("knickpoint.watch.absence.habits._MOSTLY", 0.0)
+    world.measure({f"parse_{n}": levels((40 - 4 * (n % 3), 10.0)) for n in range(1200)})
+    known, read = KnownHabits(), world.store.frames.values
+    absences(world.store, world.repository, known=known)
+    blocks: list[int] = []
+
+    def count(line: Line, ids: NDArray[np.int64]) -> NDArray[np.floating]:
+        blocks.append(len(ids))
+        return read(line, ids)
+
+    monkeypatch.setattr(world.store.frames, "values", count)
+    assert absences(world.store, world.repository, known=known).traces
+    assert blocks == []
 
 
 def test_commits_that_nobody_measured_count_for_nothing() -> None:

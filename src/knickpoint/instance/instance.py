@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from knickpoint.ingest.settings import IngestSettings, RepositorySettings
 from knickpoint.instance.alert_sources import sourced_alerts
@@ -21,6 +21,9 @@ from knickpoint.model.errors import ConfigError, StoreError
 from knickpoint.outgoing import OutgoingRule
 from knickpoint.store import Primaries, Replicas, Store, create_store, open_store
 from knickpoint.work import Runner
+
+if TYPE_CHECKING:
+    from knickpoint.watch.absence.habits import KnownHabits
 
 __all__ = [
     "Instance",
@@ -99,6 +102,13 @@ class Instance:
     def unread(self) -> str:
         """Why values were sent to those who detect, although they might have read the store; "" where none were."""
         return self.runner.unread if "runner" in self.__dict__ else ""
+
+    @cached_property
+    def habits(self) -> KnownHabits:
+        """How often traces are measured, as far as this process has looked."""
+        from knickpoint.watch.absence.habits import KnownHabits
+
+        return KnownHabits()
 
     @cached_property
     def replicas(self) -> Replicas:

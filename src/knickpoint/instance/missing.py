@@ -15,7 +15,7 @@ __all__ = ["find_missing"]
 
 
 def find_missing(instance: Instance, repository: Repository) -> MissingData:
-    """Return what is missing in ``repository`` among the traces of ``[missing] query``. Reads all their values.
+    """Return what is missing in ``repository`` among the traces of ``[missing] query``. Reads all values that it did not read before.
 
     Raises:
         StoreError: the store cannot be read.
@@ -23,4 +23,5 @@ def find_missing(instance: Instance, repository: Repository) -> MissingData:
     from knickpoint.watch.absence.missing_data import find_missing_data
 
     newer = newer_commits(instance, repository)
-    return find_missing_data(instance.store, repository, instance.config.missing.query, newer=newer)
+    query = instance.config.missing.query
+    return find_missing_data(instance.store, repository, query, newer=newer, known=instance.habits)

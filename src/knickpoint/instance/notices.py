@@ -114,7 +114,8 @@ def _silences(instance: Instance, repository: Repository) -> Iterator[Notice]:
     from knickpoint.watch.absence.missing_traces import absences
 
     query = instance.config.missing.query
-    found = absences(instance.store, repository, query, newer=newer_commits(instance, repository))
+    newer = newer_commits(instance, repository)
+    found = absences(instance.store, repository, query, newer=newer, known=instance.habits)
     groups: dict[int, list[MissingTrace]] = {}
     for trace in _without_probes(instance, repository, found.traces):
         groups.setdefault(trace.last_slot, []).append(trace)

@@ -37,7 +37,7 @@ from knickpoint.store.traces.param_columns import (
     streamed_columns,
 )
 
-__all__ = ["Catalogue", "FacetCounts"]
+__all__ = ["Catalogue", "FacetCounts", "ParamCodes"]
 
 _CACHED_TRACES: Final = 8_000_000
 """Traces up to which a process keeps the codes of a repository in memory: 400 MB with 12 params."""
@@ -52,6 +52,13 @@ _KEPT_BYTES: Final = 32 * 2**20
 
 _KEPT_COUNTS: Final = 200_000
 """Counts that are kept of the last queries, about 20 MB."""
+
+
+class ParamCodes(NamedTuple):
+    """What traces have for one param: the code of each, 0 where it lacks the param, and the values by code."""
+
+    codes: NDArray[np.uint32]
+    values: Sequence[str]
 
 
 class FacetCounts(NamedTuple):
@@ -180,6 +187,24 @@ class Catalogue:
             values = self._names.values.get(self._names.names.get(name, -1), [""])
             named = {values[code]: np.concatenate(part) for code, part in parts.items()}
         return dict(sorted(named.items()))
+
+    def params(self, repository_id: int, ids: NDArray[np.int64]) -> dict[str, ParamCodes]:
+        """Return the params of traces by name, sorted, each with one code a trace, in the order of ``ids``."""
+        found: dict[int, NDArray[np.uint32]] = {}
+        with self._view() as connection:
+            for columns, positions in self._matches(connection, repository_id, Query()):
+                check_time()
+                known = columns.ids(positions)
+                places = np.minimum(np.searchsorted(known, ids), len(known) - 1)
+                here = known[places] == ids
+                for number, column in columns.columns.items():
+                    codes = found.setdefault(number, np.zeros(len(ids), dtype=np.uint32))
+                    codes[here] = column[positions[places[here]]]
+            return {
+                name: ParamCodes(found[number], tuple(self._names.values[number]))
+                for name, number in sorted(self._names.names.items())
+                if number in found and found[number].any()
+            }
 
     @contextmanager
     def _view(self) -> Iterator[Connection]:

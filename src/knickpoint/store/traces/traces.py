@@ -19,7 +19,7 @@ from knickpoint.model.unit import Better
 from knickpoint.store.database import Database
 from knickpoint.store.tables import traces as tables
 from knickpoint.store.tables.commits import repository as repository_table
-from knickpoint.store.traces.catalogue import Catalogue, FacetCounts
+from knickpoint.store.traces.catalogue import Catalogue, FacetCounts, ParamCodes
 from knickpoint.store.traces.decoded_chunks import DecodedChunks
 from knickpoint.store.traces.identities import Identities
 from knickpoint.store.traces.key_digests import digest_each
@@ -100,6 +100,10 @@ class Traces:
     def alternatives(self, repository: Repository, query: Query) -> FacetCounts:
         """Count as :meth:`facets`, but the values of each param that the query names without its term."""
         return self._catalogue.alternatives(repository.id, query)
+
+    def params(self, repository: Repository, ids: NDArray[np.int64]) -> dict[str, ParamCodes]:
+        """Return the params of many traces by name, without their keys; in the order of ``ids``."""
+        return self._catalogue.params(repository.id, ids)
 
     def partition(self, repository: Repository, query: Query, name: str) -> dict[str, NDArray[np.int64]]:
         """Return the ids of the matching traces, sorted, by their value of the param ``name``; "" where they lack it."""

@@ -6,18 +6,20 @@ A job that stops is one entry, however many traces it measured. The rule of what
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from knickpoint.model.commit import Line, Repository
-from knickpoint.model.params import decode_key
 from knickpoint.store import Store
+from knickpoint.store.traces.catalogue import ParamCodes
+from knickpoint.watch.absence.habits import KnownHabits
 from knickpoint.watch.absence.missing_traces import Absences, MissingTrace, absences
 from knickpoint.watch.absence.rename_proposals import RenameProposal, propose_renames
 
@@ -71,18 +73,24 @@ class MissingData:
 
 
 def find_missing_data(
-    store: Store, repository: Repository, query: str = "", *, newer: Sequence[datetime] = ()
+    store: Store,
+    repository: Repository,
+    query: str = "",
+    *,
+    newer: Sequence[datetime] = (),
+    known: KnownHabits | None = None,
 ) -> MissingData:
     """Return what is missing among the traces of ``query``, on the default line.
 
-    ``newer`` are the times of commits that follow the line in git and are not in the store yet.
+    ``newer`` are the times of commits that follow the line in git and are not in the store yet. ``known`` spares values that
+    are as they were at an earlier call.
 
     Raises:
         QueryError: the query cannot be read.
     """
     line = store.commits.line(repository)
-    found = absences(store, repository, query, newer=newer)
-    entries = [*_stopped(found), *_groups(store, found), *_gaps(line, found)]
+    found = absences(store, repository, query, newer=newer, known=known)
+    entries = [*_stopped(found), *_groups(store, repository, found), *_gaps(line, found)]
     ordered = sorted(entries, key=lambda each: (each.kind is MissingKind.COMMITS, -len(each.traces), -each.silent))
     return MissingData(line, tuple(ordered), tuple(propose_renames(store, line, found)))
 
@@ -94,53 +102,76 @@ def _stopped(found: Absences) -> list[MissingEntry]:
     return [MissingEntry(MissingKind.JOB, (), (), found.job.last_slot, found.job.silent, found.job.usual)]
 
 
-def _groups(store: Store, found: Absences) -> list[MissingEntry]:
+def _groups(store: Store, repository: Repository, found: Absences) -> list[MissingEntry]:
     """Group missing traces: first by params of which every trace is missing, then by the commit at which they stopped."""
-    left = {each.trace.id: each for each in found.traces}
-    if not left:
+    missing = sorted(found.traces, key=lambda each: each.trace.id)
+    if not missing:
         return []
-    facts = {key: frozenset(decode_key(each.trace.key).items()) for key, each in left.items()}
-    running = _running_params(store, found)
+    params = store.traces.params(repository, np.array([each.trace.id for each in missing], dtype=np.int64))
+    running = _running_params(store, repository, found)
+    left = np.ones(len(missing), dtype=np.bool_)
     entries: list[MissingEntry] = []
 
     # Whole jobs: the param that covers most of the missing traces, and that no running trace has.
-    while left:
-        counts = Counter(pair for key in sorted(left) for pair in facts[key] if pair not in running)
-        pair, number = max(counts.items(), key=lambda item: (item[1], item[0]), default=((("", "")), 0))
+    while left.any():
+        number, name, value = max(_most_common(params, running, left), default=(0, "", ""))
         if number < _LEAST_OF_JOB:
             break
-        members = [left.pop(key) for key in sorted(left) if pair in facts[key]]
-        entries.append(_entry(MissingKind.JOB, members, facts, running))
+        of_job = left & (params[name].codes == params[name].values.index(value))
+        left &= ~of_job
+        entries.append(_entry(MissingKind.JOB, missing, np.flatnonzero(of_job), params, running))
 
     # The rest: those that stopped at one commit belong together.
-    by_slot: dict[int, list[MissingTrace]] = defaultdict(list)
-    for each in left.values():
-        by_slot[each.last_slot].append(each)
-    return entries + [_entry(MissingKind.SERIES, members, facts, running) for members in by_slot.values()]
+    by_slot: dict[int, list[int]] = defaultdict(list)
+    for row in np.flatnonzero(left).tolist():
+        by_slot[missing[row].last_slot].append(row)
+    several = (np.array(rows, dtype=np.int64) for rows in by_slot.values())
+    return entries + [_entry(MissingKind.SERIES, missing, rows, params, running) for rows in several]
 
 
-def _running_params(store: Store, found: Absences) -> frozenset[tuple[str, str]]:
-    """Return the params of the traces that have results at one of the last measured commits."""
+def _most_common(
+    params: Mapping[str, ParamCodes], running: Mapping[str, frozenset[str]], left: NDArray[np.bool_]
+) -> Iterator[tuple[int, str, str]]:
+    """Yield for each name the value that most of the traces ``left`` have, and no running one: how many, name and value."""
+    for name, (codes, values) in params.items():
+        counts = np.bincount(codes[left], minlength=len(values))
+        counts[[0, *(code for code, value in enumerate(values) if value in running.get(name, ()))]] = 0
+        most = int(counts.max())
+        if most:
+            yield most, name, max(values[code] for code in np.flatnonzero(counts == most).tolist())
+
+
+def _running_params(store: Store, repository: Repository, found: Absences) -> dict[str, frozenset[str]]:
+    """Return name → values of the traces that have results at one of the last measured commits."""
     measured = found.measured
     if not measured.active.size:
-        return frozenset()
+        return {}
     missing = np.array([each.trace.id for each in found.traces], dtype=np.int64)
     lately = measured.last >= measured.active[-min(_RECENT, measured.active.size)]
-    ids = measured.ids[lately & ~np.isin(measured.ids, missing)]
-    return frozenset(pair for trace in store.traces.get(ids) for pair in decode_key(trace.key).items())
+    params = store.traces.params(repository, measured.ids[lately & ~np.isin(measured.ids, missing)])
+    return {
+        name: frozenset(values[code] for code in np.flatnonzero(np.bincount(codes, minlength=1)).tolist() if code)
+        for name, (codes, values) in params.items()
+    }
 
 
 def _entry(
     kind: MissingKind,
-    members: Sequence[MissingTrace],
-    facts: dict[int, frozenset[tuple[str, str]]],
-    running: frozenset[tuple[str, str]],
+    missing: Sequence[MissingTrace],
+    rows: NDArray[np.int64],
+    params: Mapping[str, ParamCodes],
+    running: Mapping[str, frozenset[str]],
 ) -> MissingEntry:
-    shared = frozenset.intersection(*(facts[each.trace.id] for each in members))
-    distinctive = shared - running if kind is MissingKind.JOB else shared
+    """Return the entry of the traces in ``rows`` of ``missing``, with what they have in common."""
+    shared = []
+    for name, (codes, values) in params.items():
+        first, value = codes[rows[0]], values[int(codes[rows[0]])]
+        is_distinctive = kind is not MissingKind.JOB or value not in running.get(name, ())
+        if first and is_distinctive and bool((codes[rows] == first).all()):
+            shared.append(f"{name}={value}")
+    members = tuple(missing[row] for row in rows.tolist())
     newest = min(members, key=lambda each: each.silent)
-    params = tuple(f"{name}={value}" for name, value in sorted(distinctive))
-    return MissingEntry(kind, params, tuple(members), newest.last_slot, newest.silent, newest.usual)
+    return MissingEntry(kind, tuple(shared), members, newest.last_slot, newest.silent, newest.usual)
 
 
 def _gaps(line: Line, found: Absences) -> list[MissingEntry]:

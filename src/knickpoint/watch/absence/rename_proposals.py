@@ -83,7 +83,7 @@ def propose_renames(store: Store, line: Line, found: Absences) -> list[RenamePro
     young = measured.first > min(last.values())
     fresh = store.traces.get(measured.ids[young][: 10 * _MOST_MISSING])
     first = dict(zip(measured.ids.tolist(), measured.first.tolist(), strict=True))
-    others = np.setdiff1d(measured.ids[~young & (measured.last >= 0)], list(last))
+    others = measured.ids[~young & (measured.last >= 0) & ~np.isin(measured.ids, list(last))]
     bystanders = store.traces.get(others[:: max(1, len(others) // _MOST_BYSTANDERS)][:_MOST_BYSTANDERS])
     levels = _levels(store, line, [*(each.trace for each in missing), *fresh, *bystanders], set(last))
 
