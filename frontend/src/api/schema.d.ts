@@ -870,7 +870,9 @@ export interface paths {
         };
         /**
          * Get Missing
-         * @description List jobs, series and commits that should have results, and renames that may explain it. Reads all values.
+         * @description List jobs, series and commits that should have results, and renames that may explain it.
+         *
+         *     Reads the values that changed since it was asked last.
          */
         get: operations["get_missing"];
         put?: never;
@@ -950,7 +952,9 @@ export interface paths {
         };
         /**
          * Get Notices
-         * @description List canaries that moved lately or put a finding in doubt, and benchmarks that stopped. Reads all values.
+         * @description List canaries that moved lately or put a finding in doubt, and benchmarks that stopped.
+         *
+         *     Reads the values that changed since it was asked last.
          */
         get: operations["get_notices"];
         put?: never;
@@ -13878,6 +13882,8 @@ export interface operations {
                 format?: string;
                 /** @description Import the file, then roll back. */
                 dry_run?: boolean;
+                /** @description Take a file that holds no results; else it is refused. */
+                allow_empty?: boolean;
             };
             header?: never;
             path?: never;

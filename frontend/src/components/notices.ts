@@ -19,7 +19,7 @@ const KINDS: Record<Notice["kind"], string> = { canary: "canary", silence: "stop
 export class Notices extends PageElement {
   @state() private opened = false;
 
-  /** The server reads all values to answer this, so the page asks only while the notices are open. */
+  /** The server may have to read all values to answer this, so the page asks only while the notices are open. */
   private readonly notices = new Resource(this, {
     args: () => (this.opened ? ([] as const) : undefined),
     load: (_, signal) => api.notices(signal),

@@ -15,7 +15,9 @@ __all__ = ["find_missing"]
 
 
 def find_missing(instance: Instance, repository: Repository) -> MissingData:
-    """Return what is missing in ``repository`` among the traces of ``[missing] query``. Reads all values that it did not read before.
+    """Return what is missing in ``repository`` among the traces of ``[missing] query``.
+
+    Reads the values that changed since it was asked last.
 
     Raises:
         StoreError: the store cannot be read.

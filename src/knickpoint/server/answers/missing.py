@@ -33,7 +33,7 @@ Rename = Callable[..., None]
 
 
 def list_missing(instance: Instance, visible: VisibleRepositories, repository: str) -> list[MissingAnswer]:
-    """List what is missing in a repository, or in all that the caller may read. Reads all values.
+    """List what is missing in a repository, or in all that the caller may read. Reads the values that changed since it was asked last.
 
     Raises:
         HistoryError: there is no such repository.

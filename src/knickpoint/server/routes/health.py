@@ -30,7 +30,10 @@ def get_notices(
     instance: RequestInstance,
     limit: Annotated[int, Query(ge=1, le=10_000, description="How many to return.")] = 1000,
 ) -> list[NoticeAnswer]:
-    """List canaries that moved lately or put a finding in doubt, and benchmarks that stopped. Reads all values."""
+    """List canaries that moved lately or put a finding in doubt, and benchmarks that stopped.
+
+    Reads the values that changed since it was asked last.
+    """
     return health.list_notices(instance, visible, limit)
 
 

@@ -22,7 +22,10 @@ def get_missing(
     instance: RequestInstance,
     repository: Annotated[str, Query(description="Name of the repository; all of them without it.")] = "",
 ) -> list[MissingAnswer]:
-    """List jobs, series and commits that should have results, and renames that may explain it. Reads all values."""
+    """List jobs, series and commits that should have results, and renames that may explain it.
+
+    Reads the values that changed since it was asked last.
+    """
     return missing.list_missing(instance, visible, repository)
 
 
