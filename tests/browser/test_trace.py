@@ -314,6 +314,7 @@ def test_several_traces_are_plotted_together(browse: Visit) -> None:
     for key in ("x", "j", "x"):
         page.keyboard.press(key)
     expect(page.locator(".legend.series li")).to_have_count(2)
+    expect(page).to_have_url(re.compile("traces=0%2C1"))  # the address follows within a sixth of a second
     page.reload()
     expect(page.locator(".legend.series li")).to_have_count(2)
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import math
 import shutil
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Pool, event
 
 from knickpoint.model.alert import Alert
 from knickpoint.model.commit import Commit, Repository
@@ -119,3 +121,21 @@ def world(empty_world: Path, tmp_path: Path) -> Iterator[World]:
     made = copied(empty_world, tmp_path / "store.db")
     yield made
     made.store.close()
+
+
+@pytest.fixture
+def asked() -> Iterator[list[str]]:
+    """Collect the statements that embedded databases get, by whatever way."""
+    statements: list[str] = []
+
+    def listen(connection: sqlite3.Connection, *_: object) -> None:
+        connection.set_trace_callback(statements.append)
+
+    def leave(connection: sqlite3.Connection, *_: object) -> None:
+        connection.set_trace_callback(None)
+
+    event.listen(Pool, "checkout", listen)
+    event.listen(Pool, "checkin", leave)
+    yield statements
+    event.remove(Pool, "checkout", listen)
+    event.remove(Pool, "checkin", leave)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import pytest
-from sqlalchemy import Engine, event
 
 from knickpoint.model.announcement import Announcement, AnnouncementKind, AnnouncementRule
 from knickpoint.model.errors import StoreError
@@ -81,19 +80,6 @@ def test_a_regression_of_several_traces_is_announced_once(world: World) -> None:
     values = levels((20, 10.0), (9, 12.0))
     feed(world, {"parse": values, "render": [*values[:20], math.nan, *values[21:]], "write": values}, first=20)
     assert kinds(world) == [WORSE]
-
-
-@pytest.fixture
-def asked() -> Iterator[list[str]]:
-    """Collect the statements that any database gets."""
-    statements: list[str] = []
-
-    def listen(_connection: object, _cursor: object, statement: str, *_: object) -> None:
-        statements.append(statement)
-
-    event.listen(Engine, "before_cursor_execute", listen)
-    yield statements
-    event.remove(Engine, "before_cursor_execute", listen)
 
 
 def test_a_run_reads_the_values_around_each_change_once_and_not_for_each_change_beside_it(
