@@ -365,6 +365,7 @@ def test_what_keeps_the_list_from_being_up_to_date_is_shown_above_it(page: Page,
     page.goto(f"{shared_address}/triage")
     expect(page.get_by_role("status", name="Troubles")).to_have_text("alert night cannot run")
     expect(groups(page)).to_have_count(2)
+    assert violations(page) == []
     page.unroute("**/api/v1/health")
 
 

@@ -141,7 +141,9 @@ function onFilterKey(context: TriageContext, event: KeyboardEvent): void {
 export function renderTroubles({ freshness }: TriageContext) {
   const troubles = freshness?.troubles ?? [];
   if (troubles.length === 0) return nothing;
-  return html`<ul class="troubles" role="status" aria-label="Troubles">
-    ${troubles.map((trouble) => html`<li>${trouble}</li>`)}
-  </ul>`;
+  return html`<div role="status" aria-label="Troubles">
+    <ul class="troubles">
+      ${troubles.map((trouble) => html`<li>${trouble}</li>`)}
+    </ul>
+  </div>`;
 }
