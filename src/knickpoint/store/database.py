@@ -105,6 +105,11 @@ class Database:
         """The connection of this thread's transaction, None outside of one."""
         return getattr(self._current, "connection", None)
 
+    @property
+    def is_reading(self) -> bool:
+        """Whether this thread reads one snapshot, in which nothing can be written."""
+        return bool(getattr(self._current, "only_reading", False))
+
     @contextmanager
     def transaction(self, *, alone: bool = True, wait: bool = True, whole: bool = False) -> Iterator[Connection]:
         """Write: all of it takes place, or nothing; a transaction inside another one joins it.

@@ -176,3 +176,19 @@ def test_counts_beyond_those_that_are_kept_are_counted_again(
     first, other, again = (store.traces.alternatives(repository, query) for query in queries)
     assert first == again
     assert first != other
+
+
+def test_an_older_snapshot_sees_its_own_traces_and_leaves_newer_ones_to_others(
+    store: Store, repository: Repository
+) -> None:
+    fill(store, repository, range(10), 0)
+    query = parse_query("test=*")
+    with store.database.reading():
+        assert len(store.traces.select(repository, query)) == 10
+        _in_another_thread(lambda: fill(store, repository, range(1_500), 1))
+        counted: list[int] = []
+        _in_another_thread(lambda: counted.append(store.traces.alternatives(repository, query).total))
+        assert counted == [1_500]
+        assert len(store.traces.select(repository, query)) == 10
+        assert store.traces.alternatives(repository, query).total == 10
+    assert len(store.traces.select(repository, query)) == 1_500

@@ -86,8 +86,7 @@ Visible = Annotated[VisibleRepositories, Depends(_visible)]
 def in_one_snapshot(endpoint: Callable[_P, _Found]) -> Callable[_P, _Found]:
     """Read everything for a route in one snapshot of the store; for a route that takes ``visible``.
 
-    It holds a connection until the answer is made, so it is not for routes that compute for long, nor for those that ask
-    the catalogue of traces, which needs the newest data for all of them.
+    It holds a connection until the answer is made, so it is not for routes that compute for long.
     """
 
     @wraps(endpoint)

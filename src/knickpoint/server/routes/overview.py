@@ -44,9 +44,11 @@ def get_overview(
     return cache.get(visible.store, question, read).response(request)
 
 
-@router.get("/trends")
+@router.get("/trends", response_model=TrendsAnswer)
 def get_trends(
+    request: Request,
     visible: Visible,
+    cache: Cache,
     *,
     repository: RepositoryName = "",
     line: LineName = "",
@@ -55,9 +57,14 @@ def get_trends(
         str, Query(max_length=200, description="The param that parts them. Default: the first usual one, as `suite`.")
     ] = "",
     commits: Annotated[int, Query(ge=10, le=1000, description="How many of the newest commits.")] = 250,
-) -> TrendsAnswer:
+) -> Response:
     """Return the geometric mean of a query relative to the beginning of a range, with its uncertainty, whole and in parts.
 
     Of large parts a bounded number of traces is read; how many is in the answer, and part of the uncertainty.
     """
-    return read_trends(visible.store, TrendRange(visible.line(repository, line), query, by, commits))
+
+    def read() -> TrendsAnswer:
+        return read_trends(visible.store, TrendRange(visible.line(repository, line), query, by, commits))
+
+    question = ("trends", repository, line, query, by, commits, visible.extent)
+    return cache.get(visible.store, question, read).response(request)

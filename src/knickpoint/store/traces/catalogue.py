@@ -211,11 +211,16 @@ class Catalogue:
         """Open a snapshot, and hold the lock of what is loaded.
 
         A transaction that wrote traces sees a catalogue that no other thread may see. It loads all anew, and so does
-        the thread after it.
+        the thread after it. A snapshot that is older than what was loaded loads for itself as well, and leaves that alone.
         """
-        inside = self._database.connection is not None
-        with self._database.reading() as connection, self._locked():
-            private = inside and self.version(connection) != self._committed()
+        database = self._database
+        reading, writing = database.is_reading, database.connection is not None and not database.is_reading
+        with database.reading() as connection, self._locked():
+            if reading and self.version(connection) < self._names.version:
+                with self._apart():
+                    yield connection
+                return
+            private = writing and self.version(connection) != self._committed()
             if private:
                 self.forget()
             try:
@@ -223,6 +228,16 @@ class Catalogue:
             finally:
                 if private:
                     self.forget()
+
+    @contextmanager
+    def _apart(self) -> Iterator[None]:
+        """Load anew, and put back afterwards what was loaded before."""
+        before = self._names, self._columns, self._matched, self._counted
+        self.forget()
+        try:
+            yield
+        finally:
+            self._names, self._columns, self._matched, self._counted = before
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
