@@ -105,7 +105,7 @@ class ImportPipeline:
             return refuse_file(self.destination, file, [problem], dry_run=self.dry_run)
 
     def _emptiness(self, read: ReadResults) -> tuple[Problem, ...]:
-        """Return why a file that somebody names is refused because it holds no results; in folders, other things lie, too."""
+        """Return why a named file without results is refused; folders may hold other files."""
         is_chance = read.file.found and not read.file.context.stated.format
         if self.allow_empty or is_chance or any(len(run.results) for run in read.report.runs):
             return ()

@@ -102,7 +102,7 @@ _Verdicts = Mapping[tuple[int, int], Sequence[MemberVerdict]]
 
 
 ClusterElsewhere = Callable[[Sequence[Window]], Iterable[Sequence[WindowStep] | None]]
-"""Finds the steps in each window where somebody else has the values; None for a window that has to be clustered here."""
+"""Finds the steps in each window on a worker that reads the values; None for a window that has to be clustered here."""
 
 
 def _nowhere_else(windows: Sequence[Window]) -> Iterable[None]:
