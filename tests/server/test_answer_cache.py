@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import threading
@@ -14,15 +15,19 @@ from tests.instance.test_worker import Clock
 from tests.server.client import Client
 from tests.store.conftest import Cluster
 from tests.store.conftest import own_cluster as own_cluster  # noqa: PLC0414  # a fixture
+from tests.waiting import wait_until
+from tests.watch.conftest import asked as asked  # noqa: PLC0414  # a fixture
 
 from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.ingest.file_import import import_data
-from knickpoint.instance import Worker, create_instance
+from knickpoint.instance import Instance, Worker, create_instance
 from knickpoint.model.errors import InputError
 from knickpoint.server import create_app
 from knickpoint.server.answer_cache import AnswerCache
 from knickpoint.server.schemas.triage import LastEntryAnswer
 from knickpoint.store import Store, create_store, open_store
+from knickpoint.store.data_changes import HOUSEKEEPING
+from knickpoint.store.events.payloads import EventKind, FindingsChanged
 
 
 class Builder:
@@ -205,15 +210,45 @@ def test_inside_a_snapshot_without_a_name_each_answer_is_read(embedded: Store) -
 
 
 @pytest.mark.postgres
-@pytest.mark.usefixtures("store")
-def test_a_standby_is_read_each_time(own_cluster: Cluster) -> None:
+def test_work_that_workers_claim_ends_no_answer(store: Store) -> None:
+    kept, build = AnswerCache(), Builder()
+    kept.get(store, "question", build)
+    store.workers.report("one", started=1.0)
+    store.outbox.publish(FindingsChanged("main", 1, (), (), 0, False, 0, 0, 0, 0, 0))
+    (claimed,) = store.outbox.claim([EventKind.REGRESSIONS_CHANGED], "one", 60.0, 1)
+    store.outbox.done(claimed)
+    assert kept.get(store, "question", build).json == b'{"entry":1}'
+
+
+@pytest.mark.postgres
+def test_a_standby_is_read_again_when_it_has_repeated_a_write(store: Store, own_cluster: Cluster) -> None:
     standby = own_cluster.standby(own_cluster.data.with_name("standby"))
     try:
         kept, build = AnswerCache(), Builder()
         with open_store(standby.url("lab")) as replica:
-            assert [kept.get(replica, "question", build).json for _ in range(2)] == [b'{"entry":1}', b'{"entry":2}']
+            assert [kept.get(replica, "question", build).json for _ in range(2)] == [b'{"entry":1}'] * 2
+            store.commits.add_repository("main")
+            wait_until("the standby has repeated it", lambda: bool(replica.commits.repositories()))
+            assert kept.get(replica, "question", build).json == b'{"entry":2}'
     finally:
         standby.stop()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "regressions?members=5",
+        "regressions?condition=recovered&alert_kind=canary",
+        "overview?since=1970-01-01T00:00:00Z",
+        "commits?limit=100",
+        "trends?by=benchmark",
+    ],
+)
+def test_no_cached_answer_reads_what_ends_none(path: str, instance: Instance, asked: list[str]) -> None:
+    assert Client(create_app(instance)).get(f"/api/v1/{path}").status_code == 200
+    named = {word for statement in asked for word in re.findall(r"\w+", statement)}
+    assert "repository" in named
+    assert named & HOUSEKEEPING == set()
 
 
 @pytest.mark.postgres

@@ -2,8 +2,7 @@
 
 An answer is kept with the id of the *snapshot* of the store that it was read from: equal ids mean equal data
 (:meth:`knickpoint.store.database.Database.snapshot_id`). So nobody gets an answer that a read of the store would not give, and
-who has just decided sees the decision. Whoever asks the same while it is being read waits for that answer. Where the
-database has no such ids, as with replicas, each request reads for itself.
+who has just decided sees the decision. Whoever asks the same while it is being read waits for that answer.
 
 What is kept is compressed once, in the thread of the request, and sent so to browsers, which take that.
 """

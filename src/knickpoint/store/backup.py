@@ -20,14 +20,14 @@ from knickpoint.model.errors import StoreError
 from knickpoint.store import schema
 from knickpoint.store.database import Database
 from knickpoint.store.tables import metadata
-from knickpoint.store.tables.support import schema_support
+from knickpoint.store.tables.support import data_change, schema_support
 
 __all__ = ["backup", "restore"]
 
 _ROWS_AT_ONCE: Final = 500
 
-_COPIED: Final = tuple(table for table in metadata.sorted_tables if table is not schema_support)
-"""All tables but the one that each migration fills."""
+_COPIED: Final = tuple(table for table in metadata.sorted_tables if table not in {data_change, schema_support})
+"""All tables but the one that each migration fills, and the one about the connections of a server."""
 
 _ACTIVE_PARTS: Final = """
     SELECT type, name, sql FROM sqlite_schema WHERE type NOT IN ('table', 'index')

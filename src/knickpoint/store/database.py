@@ -39,6 +39,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from knickpoint.budget import check_time, remaining_seconds
 from knickpoint.model.errors import BusyError, InputError, StoreError
+from knickpoint.store.data_changes import forget_ended_connections, read_data_id
 from knickpoint.store.database_address import location_url, shown
 from knickpoint.store.database_engine import BUSY_TIMEOUT, engine_of
 from knickpoint.store.database_errors import explained
@@ -60,12 +61,6 @@ _UNDO: Final = "ROLLBACK TO SAVEPOINT within"
 
 Found = TypeVar("Found")
 Statement = Select[Any] | Insert | Update | Delete | TextClause
-
-
-_WITH_SNAPSHOT_IDS: Final = (13,)
-"""The first version of PostgreSQL that names snapshots so."""
-
-_SNAPSHOT_ID: Final = "SELECT CASE WHEN NOT pg_is_in_recovery() THEN concat_ws(' ', pg_postmaster_start_time(), pg_current_snapshot()) END"
 
 
 class Database:
@@ -267,20 +262,22 @@ class Database:
         return found
 
     def snapshot_id(self, connection: Connection) -> str | None:
-        """Name what a connection that reads one snapshot sees: what has equal names in a process is equal data.
+        """Name the data that a connection shows which reads one snapshot: what has equal names in a process is equal data.
 
-        PostgreSQL tells, from version 13 on, which transactions a snapshot sees. A server counts them from its own start in
-        the name, as one that was promoted may count on otherwise. SQLite counts, for a connection that does not write, the
-        times at which others have; a snapshot has the count of its beginning where it is to be ``named``. None where that
-        cannot be told: a standby does not know all transactions that are under way.
+        PostgreSQL notes which transactions changed data (:mod:`knickpoint.store.data_changes`). SQLite counts, for a connection
+        that does not write, the times at which others have written; a snapshot has the count of its beginning where it is to be
+        ``named``, and None elsewhere.
         """
         if self.embedded:
             name: str | None = getattr(self._current, "snapshot", None)
             return name
-        if (connection.dialect.server_version_info or ()) < _WITH_SNAPSHOT_IDS:
-            return None
-        found = connection.exec_driver_sql(_SNAPSHOT_ID).scalar_one()
-        return None if found is None else str(found)
+        return read_data_id(connection)
+
+    def forget_ended_connections(self) -> None:
+        """Delete what PostgreSQL has noted about connections that are no more."""
+        if not self.embedded:
+            with self.transaction(alone=False) as connection:
+                forget_ended_connections(connection)
 
     def _data_version(self) -> str:
         """Return SQLite's count of the transactions that other connections have committed, as one connection sees it."""

@@ -317,6 +317,7 @@ class Worker:
             if deleted := forget_audit_entries(self.instance):
                 self.announce(f"audit log: deleted {counted(deleted, 'old entry', 'old entries')}")
             self.instance.store.sessions.forget(datetime.now(UTC))
+            self.instance.store.database.forget_ended_connections()
         if self._tasks.is_due("retention", self.instance.config.retention.every_hours * _HOUR_SECONDS):
             for name, lost in forget_values(self.instance).items():
                 lost_values = f"{counted(lost.samples, 'sample')} and {counted(lost.points, 'point')}"

@@ -1,12 +1,12 @@
-"""Which programs may use a store."""
+"""Which programs may use a store, and which of its connections changed data last."""
 
 from __future__ import annotations
 
 from sqlalchemy import Column, PrimaryKeyConstraint, Table
 
-from knickpoint.store.tables.base import exact_text, metadata
+from knickpoint.store.tables.base import Number, exact_text, metadata
 
-__all__ = ["schema_support"]
+__all__ = ["data_change", "schema_support"]
 
 schema_support = Table(
     "schema_support",
@@ -16,3 +16,15 @@ schema_support = Table(
     PrimaryKeyConstraint("revision"),
 )
 """One row: programs that know the schema ``since``, or a newer one, may use a store of the schema ``revision``."""
+
+data_change = Table(
+    "data_change",
+    metadata,
+    Column("backend", Number, nullable=False, autoincrement=False),
+    Column("last", Number, nullable=False),
+    PrimaryKeyConstraint("backend"),
+)
+"""The last transaction of each connection that changed data, by the process id of its backend; empty on SQLite.
+
+Triggers on PostgreSQL write it: see :mod:`knickpoint.store.data_changes`.
+"""
