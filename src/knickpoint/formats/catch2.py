@@ -32,8 +32,8 @@ def read(file: FileContent) -> Parsed:
     """
     rows = Rows()
     if is_console(file):
-        add_printed(rows, file)
-        return Report(_NAME, (RunReport(rows.table()),)), ()
+        warnings = add_printed(rows, file)
+        return Report(_NAME, (RunReport(rows.table()),)), warnings
     root = read_markup(file)
     _walk(rows, root, {})
     version = root.attributes.get("catch2-version", "")

@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.missing_ends import missing_end
 from knickpoint.formats.toolbox.numbers import NoNumberError, numeral
 from knickpoint.formats.toolbox.printed_reports import has_line
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.formats.toolbox.terminal_output import LONGEST_LINE, plain
 from knickpoint.model.errors import FormatError
+from knickpoint.model.report import Problem
 from knickpoint.model.unit import Better
 
 __all__ = ["add_printed", "is_console"]
@@ -40,6 +42,7 @@ class _Reader:
     case: dict[str, str] = field(default_factory=dict)
     heading: bool = False
     results: bool = False
+    ended: bool = False
     name: list[str] = field(default_factory=list)
     measured: list[re.Match[str]] = field(default_factory=list)
     samples: float = 0.0
@@ -106,10 +109,11 @@ class _Reader:
             self.rows.add(params, (value,), _UNITS.get(unit, unit), Better.LOWER, summary=fields)
 
 
-def add_printed(rows: Rows, file: FileContent) -> None:
+def add_printed(rows: Rows, file: FileContent) -> tuple[Problem, ...]:
     """Add the mean of each benchmark with its interval and deviation, by test case and section.
 
-    A name that Catch2 broke over several lines is put together with spaces.
+    A name that Catch2 broke over several lines is put together with spaces. Where the line is missing below which Catch2
+    writes its totals, the returned warning says so.
 
     Raises:
         FormatError: the output was cut short, or something else stands among the results.
@@ -122,9 +126,9 @@ def add_printed(rows: Rows, file: FileContent) -> None:
         if _RULE.fullmatch(line):
             reader.rule()
         elif _HEADER.fullmatch(line):
-            reader.heading = True
+            reader.heading, reader.ended = True, False
         elif _END.fullmatch(line):
-            reader.results = False
+            reader.results, reader.ended = False, True
         elif not reader.text(line, number):
             if number == file.open_line:
                 raise file.cut_short()
@@ -139,3 +143,9 @@ def add_printed(rows: Rows, file: FileContent) -> None:
             where=f"line {len(file.lines)}",
             remedy="The file was cut short; run the benchmark again.",
         )
+    if len(rows) and not reader.ended:
+        last = max(number for number, line in enumerate(file.lines, 1) if line.strip())
+        return (
+            missing_end("Catch2's totals (test cases: …) are missing at the end; benchmarks may be missing too", last),
+        )
+    return ()

@@ -12,12 +12,13 @@ from typing import Final
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.missing_ends import missing_end
 from knickpoint.formats.toolbox.numbers import NoNumberError, numeral
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.formats.toolbox.table_cells import read_cells
 from knickpoint.formats.toolbox.terminal_output import LONGEST_LINE, plain
 from knickpoint.model.errors import FormatError
-from knickpoint.model.report import Report, RunReport
+from knickpoint.model.report import Problem, Report, RunReport
 from knickpoint.model.unit import Better
 
 __all__ = ["RAW_HEADER", "fits", "read"]
@@ -29,6 +30,7 @@ _TIME: Final = re.compile(
     r"(?P<high>\S+) (?P<high_unit>[^\s%\]]+)\]\s*$"
 )
 _CUT_TIME: Final = re.compile(r"\s+time:\s+\[[^\]%]*$")
+_BEGUN: Final = re.compile(r"Benchmarking (?P<name>.+?)(?:: (?:Warming up|Collecting|Analyzing)\b.*)?")
 _MESSAGE: Final = re.compile(r'^\{[^\n]*"reason":\s*"(?:benchmark|group)-complete"', re.MULTILINE)
 _ESTIMATES: Final = {"mean", "median", "std_dev"}
 _DIRECTORIES: Final = re.compile(r"(?:^|/)criterion/(?P<id>.+)/(?:new|base)/(?:sample|estimates)\.json$")
@@ -54,6 +56,7 @@ def fits(file: FileContent) -> bool:
 def read(file: FileContent) -> Parsed:
     """Read one run: samples where the surface has them, else the median, else Criterion's typical time."""
     rows = Rows()
+    warnings: tuple[Problem, ...] = ()
     document = file.document
     if isinstance(document, dict) and "reason" not in document:
         name = _name_of(file)
@@ -66,8 +69,8 @@ def read(file: FileContent) -> Parsed:
     elif file.text.lstrip().startswith("{"):
         _add_messages(rows, file)
     else:
-        _add_text(rows, file)
-    return Report(_NAME, (RunReport(rows.table()),)), ()
+        warnings = _add_text(rows, file)
+    return Report(_NAME, (RunReport(rows.table()),)), warnings
 
 
 def _name_of(file: FileContent) -> str:
@@ -131,8 +134,14 @@ def _add_messages(rows: Rows, file: FileContent) -> None:
             )
 
 
-def _add_text(rows: Rows, file: FileContent) -> None:
+def _add_text(rows: Rows, file: FileContent) -> tuple[Problem, ...]:
+    """Add the middle of each interval; a benchmark that was begun, and has no result, failed.
+
+    The returned warnings say where cargo states that a program of benchmarks failed.
+    """
     before = ""
+    warnings: list[Problem] = []
+    begun: dict[str, int] = {}
     for number, raw in enumerate(file.lines, 1):
         line = plain(raw)
         if len(line) > LONGEST_LINE:
@@ -144,13 +153,23 @@ def _add_text(rows: Rows, file: FileContent) -> None:
                 raise FormatError(
                     f"{line.strip()!r} has no name", where=f"line {number}", remedy="Write the file again."
                 )
+            begun.pop(name, None)
             _add_interval(rows, {"benchmark": name}, found, number)
+        elif line.startswith("error: bench failed"):
+            warnings.append(missing_end("cargo says that the benchmarks failed; some may be missing", number))
+        elif start := _BEGUN.fullmatch(line.rstrip()):
+            begun.setdefault(start["name"], number)
         elif _CUT_TIME.search(line):
             raise FormatError(
                 f"{line.strip()!r} is no whole result", where=f"line {number}", remedy="Run the benchmark again."
             )
         elif line.strip():
             before = line.strip()
+    for name, number in begun.items():
+        rows.fail(
+            {"benchmark": name}, f"it began at line {number} and has no result: it broke off, or the file was cut short"
+        )
+    return tuple(warnings)
 
 
 def _add_interval(rows: Rows, params: dict[str, str], found: re.Match[str], number: int) -> None:

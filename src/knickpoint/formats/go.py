@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from typing import Final
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.missing_ends import missing_end
 from knickpoint.formats.toolbox.numbers import NoNumberError
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.formats.toolbox.terminal_output import plain
@@ -31,6 +33,9 @@ _CONFIG: Final = re.compile(r"^(?P<key>[a-z][^\sA-Z:]*):(?:[ \t]+(?P<value>.*))?
 _UNIT: Final = re.compile(r"^Unit\s+(?P<unit>\S+)\s+(?P<pairs>.+)$")
 _OUTCOME: Final = re.compile(r"^(?P<whole>Benchmark\S*)?\s*--- (?P<what>FAIL|SKIP): (?P<name>Benchmark\S*)")
 _PROCESSORS: Final = re.compile(r"^(?P<name>.+)-(?P<count>[1-9]\d*)$")
+_END: Final = re.compile(r"PASS$|ok\s|FAIL(?:\s+(?P<package>\S+)(?:\s.*)?)?$")
+_HEADER: Final = {"goos", "goarch", "pkg", "cpu"}
+"""What ``go test`` writes above results; benchfmt files of other tools, which have no end, have more or less."""
 _METRICS: Final = {"ns/op": "time", "sec/op": "time", "B/op": "memory", "allocs/op": "allocs", "MB/s": "throughput"}
 _LOWER: Final = ("ns/op", "sec/op", "B/op", "allocs/op")
 _SERIES_CONFIG: Final = ("goos", "goarch", "pkg")
@@ -72,8 +77,9 @@ def read(file: FileContent) -> Parsed:
     The number of processors at a name's end is a param only where the file has one benchmark with several.
     """
     units: dict[str, Better] = {}
-    found = [line for text in _outputs(file) for line in _lines(text, units)]
-    warnings = _check_end(file, found)
+    outputs = list(_outputs(file))
+    found = [line for text in outputs for line in _lines(text, units)]
+    warnings = (*_check_end(file, found), *(() if units else itertools.chain.from_iterable(map(_ends, outputs))))
     processors = _processors(found)
     varying = _varying(found, processors)
     runs: dict[tuple[str, str], tuple[Rows, dict[str, str]]] = {}
@@ -118,6 +124,37 @@ def _check_end(file: FileContent, found: list[_Line]) -> tuple[Problem, ...]:
     if any(unit.startswith(ending) for unit in units):
         raise file.cut_short()
     return file.open_line_warning()
+
+
+def _ends(text: list[tuple[int, str]]) -> Iterator[Problem]:
+    """Yield warnings about packages whose output has no end, or that failed otherwise than by a benchmark named there."""
+    header: set[str] = set()
+    last, explained, panicked = 0, False, False
+    for number, line in text:
+        if _RESULT.match(line):
+            last = number
+        elif end := _END.match(line):
+            if end["package"] and (panicked or not explained):
+                yield missing_end(f"the package {end['package']} failed; benchmarks of it may be missing", number)
+            header, last = set(), 0
+            if line != "FAIL":  # which the line with the name of the package follows
+                explained = panicked = False
+        elif _OUTCOME.match(line):
+            explained = True
+        elif line.startswith("panic: "):
+            panicked = True
+        elif setting := _CONFIG.match(line):
+            if last and setting["key"] == "goos":
+                yield from _unended(header, last)
+                header, last = set(), 0
+            header.add(setting["key"])
+    yield from _unended(header, last)
+
+
+def _unended(header: set[str], last: int) -> Iterator[Problem]:
+    """Yield the warning that nothing ends the results up to line ``last``, where ``go test`` wrote their header."""
+    if last and header <= _HEADER and header >= {"goos", "goarch", "pkg"}:
+        yield missing_end("no PASS, ok or FAIL stands after this result; benchmarks may be missing", last)
 
 
 def _outputs(file: FileContent) -> Iterator[list[tuple[int, str]]]:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from typing import Final
 
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.missing_ends import missing_end
 from knickpoint.formats.toolbox.numbers import NoNumberError
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.formats.toolbox.terminal_output import LONGEST_LINE, plain
-from knickpoint.model.report import Report, RunReport
+from knickpoint.model.errors import FormatError
+from knickpoint.model.report import Problem, Report, RunReport
 from knickpoint.model.unit import Better
 
 __all__ = ["fits", "read"]
@@ -23,6 +26,57 @@ _WHOLE: Final = re.compile(r"\(\+/- [\d,.]+\)|\.\.\. (?:ok|ignored|FAILED)\b")
 """What says that a last line without a line end is whole."""
 _OTHER: Final = re.compile(r"^[.iFa]*test (?P<name>.+?)\s+\.\.\. (?P<what>ignored|FAILED)(?:, (?P<why>.*))?\s*$")
 
+_RUNNING: Final = re.compile(r"running (?P<count>\d+) tests?")
+_TOTALS: Final = re.compile(r"test result: .*?(?P<measured>\d+) measured;.*")
+_DONE: Final = re.compile(r"[.iFa]*test .+\.\.\. (?:bench:|ok\b|ignored\b|FAILED\b)")
+_DOTS: Final = re.compile(r"(?P<tests>[.iFa]+)(?: +\d+/\d+)?")
+
+
+@dataclass
+class _Promise:
+    """What one program of tests says about itself: how many tests it runs, and at its end how many it measured."""
+
+    count: int = 0
+    line: int = 0
+    done: int = 0
+    measured: int = 0
+    warnings: list[Problem] = field(default_factory=list)
+
+    def take(self, line: str, number: int) -> None:
+        """Count line ``number`` among the tests of the program that runs."""
+        if running := _RUNNING.fullmatch(line):
+            if self.done < self.count:
+                self.warnings.append(missing_end(f"{self._missing()}; then the next program begins", number))
+            self.count, self.line, self.done, self.measured = int(running["count"]), number, 0, 0
+        elif totals := _TOTALS.fullmatch(line):
+            lost = int(totals["measured"]) - self.measured
+            if self.line and lost > 0:
+                self.warnings.append(
+                    missing_end(
+                        f"{totals['measured']} benchmarks were measured, and {lost} of them have no line with a result",
+                        number,
+                        remedy="Let benchmarks print nothing, so that each result has a line of its own.",
+                    )
+                )
+            self.count = self.line = 0
+        elif _DONE.match(line):
+            self.done += 1
+            self.measured += "... bench:" in line
+        elif dots := _DOTS.fullmatch(line):
+            self.done += len(dots["tests"])
+
+    def check_end(self, file: FileContent) -> None:
+        """Raise ``FormatError`` where the file ends before the last program had run all its tests."""
+        if self.done < self.count:
+            raise FormatError(
+                f"{self._missing()}, and no line 'test result:'",
+                where=file.name,
+                remedy="The file was cut short, or the benchmarks broke off; run them again.",
+            )
+
+    def _missing(self) -> str:
+        return f"line {self.line} says 'running {self.count} tests', and {self.done} of them follow"
+
 
 def fits(file: FileContent) -> bool:
     """Tell whether any line is a benchmark's."""
@@ -34,13 +88,14 @@ def fits(file: FileContent) -> bool:
 
 def read(file: FileContent) -> Parsed:
     """Read one run: the median time of each benchmark, with its spread (largest minus smallest) in the summary."""
-    rows = Rows()
+    rows, promise = Rows(), _Promise()
     for number, raw in enumerate(file.lines, 1):
         line = plain(raw)
         if len(line) > LONGEST_LINE:
             continue
         if number == file.open_line and _BEGUN.match(line) and not _WHOLE.search(line):
             raise file.cut_short()
+        promise.take(line.rstrip(), number)
         found = _BENCH.match(line)
         if found:
             _add(rows, {"benchmark": found["name"]}, found["rest"].strip(), number)
@@ -50,7 +105,8 @@ def read(file: FileContent) -> Parsed:
             rows.skip({"benchmark": other["name"]}, other["why"] or "")
         elif other:
             rows.fail({"benchmark": other["name"]})
-    return Report(_NAME, (RunReport(rows.table()),)), ()
+    promise.check_end(file)
+    return Report(_NAME, (RunReport(rows.table()),)), tuple(promise.warnings)
 
 
 def _add(rows: Rows, params: dict[str, str], rest: str, number: int) -> None:
