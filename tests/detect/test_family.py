@@ -286,6 +286,19 @@ def test_samples_as_quiet_as_the_history_are_not_called_noisy() -> None:
         assert sum("the new samples scatter" in row.reason for row in found.judgements) <= 2
 
 
+def test_one_slow_sample_of_two_is_no_regression_where_the_history_explains_no_such_difference() -> None:
+    histories = 30 * (1 + 0.01 * np.random.default_rng(3).standard_normal((4, 12)))
+    samples = [[30.0, 30.1], [30.0, 36.8], [36.8, 39.0], [30.1, 29.9]]
+    found = judge_family(histories, samples, better=Better.LOWER).judgements
+    assert [row.verdict for row in found] == [
+        Verdict.UNCHANGED,
+        Verdict.UNCHANGED,
+        Verdict.REGRESSED,
+        Verdict.UNCHANGED,
+    ]
+    assert ["times as far as the history" in row.reason for row in found] == [False, True, True, False]
+
+
 def test_a_value_of_any_size_is_judged_without_a_warning() -> None:
     histories, samples = suite(1, samples=1)
     samples[7] = 1e300

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import io
 import json
+import lzma
+import tarfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -133,6 +138,26 @@ def test_a_byte_order_mark_is_understood(encoding: str) -> None:
     text = "commit,benchmark,value\nabc,größe,3\n"
     report, _ = read_report(text.encode(encoding))
     assert report.runs[0].results[0].params == {"benchmark": "größe"}
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf_16_without_a_byte_order_mark_is_called_so(encoding: str) -> None:
+    with pytest.raises(FormatError, match=r"seems to be UTF-16 without a byte order mark.*Save it as UTF-8"):
+        read_report('[{"name": "a", "unit": "ms", "value": 1}]'.encode(encoding), name="r.json")
+
+
+@pytest.mark.parametrize(("pack", "name"), [(bz2.compress, "bzip2"), (lzma.compress, "XZ")])
+def test_what_another_program_packed_is_named(pack: Callable[[bytes], bytes], name: str) -> None:
+    with pytest.raises(FormatError, match=rf"is packed with {name}, which is not unpacked here\. Unpack it"):
+        read_report(pack(_PYTEST), name="r.json")
+
+
+def test_a_packed_archive_is_named() -> None:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        archive.addfile(tarfile.TarInfo("r.json"), None)
+    with pytest.raises(FormatError, match="is packed with tar"):
+        read_report(packed.getvalue(), name="r.tgz")
 
 
 def test_gzip_is_unpacked() -> None:

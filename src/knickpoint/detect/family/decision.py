@@ -140,9 +140,10 @@ def _judge(family: Limits, place: int, minimum_effect: float, largest_effect: fl
     )
     detectable = max(worse.detectable, worse.reach + power) + max(least - worse.reach, 0.0)
     # A change lies beyond the bar, and is large enough to matter.
-    agreed = limit.agreed((samples - centre) * math.copysign(1.0, size))
+    agreed = limit.agreed((samples - centre) * math.copysign(1.0, size), scattered=scatter > 0)
+    together = limit.depth > 1 or scatter > 0
+    name = "distance from the level" + (" that the samples agree on" if together else "")
     beyond, matters = agreed > limit.reach, abs(size) >= least and size != 0
-    name = "distance from the level" + (" that the samples agree on" if limit.depth > 1 else "")
     checks = (
         Check(name, max(agreed, 0.0), ">", limit.reach, beyond),
         Check("distance over the level", relative_size(abs(size), centre), ">=", minimum_effect, matters),
@@ -194,9 +195,9 @@ def _own_scatter(samples: Array, variance: float) -> float:
 
 
 def _with_scatter(found: Judgement, samples: Array, variance: float) -> Judgement:
-    """Return an "unchanged" with what it leaves open where the new samples scatter more than the history does."""
+    """Return the judgement with a word where the new samples scatter more than the history does: its interval is wide."""
     scatter = _own_scatter(samples, variance)
-    if not scatter or found.verdict is not Verdict.UNCHANGED:
+    if not scatter:
         return found
     times = f"{scatter / math.sqrt(variance):.2g} times as far as" if variance > 0 else "unlike"
     return replace(found, reason=f"{found.reason}; the new samples scatter {times} the history")

@@ -64,11 +64,16 @@ class Limit:
     bar: Bar | None
     detectable: float
 
-    def agreed(self, distances: Array) -> float:
-        """Return the distance that decides: that of the median sample if one counts, else what the samples agree on."""
-        if self.depth == 1:
+    def agreed(self, distances: Array, *, scattered: bool = False) -> float:
+        """Return the distance that decides: that of the median sample if one counts, else what the samples agree on.
+
+        The median of ``scattered`` samples, which lie further apart than the history explains, is no value that any of
+        them stands for: they have to agree, too.
+        """
+        depth = max(self.depth, 2) if scattered else self.depth
+        if depth == 1:
             return float(np.median(distances))
-        return float(np.sort(distances)[agreeing(distances.size, self.depth)])
+        return float(np.sort(distances)[agreeing(distances.size, depth)])
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,16 @@ _BYTE_ORDER_MARKS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+_PACKED: Final = (
+    (b"\x28\xb5\x2f\xfd", "Zstandard"),
+    (b"\xfd7zXZ\x00", "XZ"),
+    (b"BZh", "bzip2"),
+    (b"PK\x03\x04", "ZIP"),
+    (b"7z\xbc\xaf\x27\x1c", "7z"),
+    (b"\x04\x22\x4d\x18", "LZ4"),
+)
+_TAR: Final = (b"ustar", 257)
+"""What a tar archive has, and where."""
 _GAP: Final = re.compile("[\ufeff \t\r\n]*")
 _DECODER: Final = json.JSONDecoder()
 _CUT: Final = re.compile(r'[\w.+-]{0,9}|"[^"]*', re.DOTALL)
@@ -91,10 +101,30 @@ class FileContent:
     def text(self) -> str:
         """The text; UTF-8, or UTF-16 where a byte order mark says so. Raises ``FormatError``."""
         content = self.unpacked
+        self._check_packing(content)
         for mark, encoding in _BYTE_ORDER_MARKS:
             if content.startswith(mark):
                 return self._decoded(content[len(mark) :], encoding)
         return self._decoded(content, "utf-8")
+
+    def _check_packing(self, content: bytes) -> None:
+        """Refuse what is packed otherwise than by gzip, and UTF-16 without its mark, which no format can be seen in."""
+        packing = next((name for magic, name in _PACKED if content.startswith(magic)), "")
+        if content.startswith(_TAR[0], _TAR[1]):
+            packing = "tar"
+        if packing:
+            raise FormatError(
+                f"is packed with {packing}, which is not unpacked here",
+                where=self.name,
+                remedy="Unpack it, or pack single files with gzip.",
+            )
+        start = content[:64]
+        if len(start) >= 4 and any(start) and not (any(start[1::2]) and any(start[::2])):
+            raise FormatError(
+                "seems to be UTF-16 without a byte order mark",
+                where=self.name,
+                remedy="Save it as UTF-8, or as UTF-16 with a byte order mark.",
+            )
 
     def _decoded(self, content: bytes, encoding: str) -> str:
         try:
