@@ -47,6 +47,27 @@ const slimCharts: Plugin = {
   },
 };
 
+/** Write which files the page of each view loads, so that the server can name them before the scripts ask for them. */
+const filesOfViews: Plugin = {
+  name: "files-of-views",
+  apply: "build",
+  generateBundle(_, bundle) {
+    const chunks = Object.values(bundle).filter((file) => file.type === "chunk");
+    const whole = (name: string): string[] => [
+      name,
+      ...(chunks.find(({ fileName }) => fileName === name)?.imports ?? []).flatMap(whole),
+    ];
+    const frame = new Set(chunks.filter(({ isEntry }) => isEntry).flatMap(({ fileName }) => whole(fileName)));
+    const files = chunks.flatMap(({ fileName, moduleIds }) =>
+      moduleIds.flatMap((id) => {
+        const view = /src\/views\/(\w+)\/view\.ts$/.exec(id)?.[1];
+        return view === undefined ? [] : [[view, [...new Set(whole(fileName))].filter((name) => !frame.has(name))]];
+      }),
+    );
+    this.emitFile({ type: "asset", fileName: "views.json", source: JSON.stringify(Object.fromEntries(files)) });
+  },
+};
+
 /** Add each module and style sheet as Brotli, with which the server answers browsers that accept it. */
 const compressed: Plugin = {
   name: "compressed",
@@ -65,7 +86,7 @@ const compressed: Plugin = {
 
 export default defineConfig({
   base: "/",
-  plugins: [slimCharts, withoutIndentation, compressed],
+  plugins: [slimCharts, withoutIndentation, filesOfViews, compressed],
   // Modules load each other by relative addresses: published pages lie in any directory. Pages of a server have any path.
   experimental: {
     renderBuiltUrl: (filename, { hostType }) => (hostType === "html" ? `/${filename}` : { relative: true }),

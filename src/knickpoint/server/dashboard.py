@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import anyio
+import anyio.to_thread
 from fastapi import FastAPI, Request
 from fastapi.responses import FileResponse, PlainTextResponse, Response
 from starlette.datastructures import Headers
 from starlette.staticfiles import StaticFiles
 
-from knickpoint.model.access import Permission
-from knickpoint.model.errors import NotSignedInError
+from knickpoint.model.access import Caller, Permission
+from knickpoint.model.errors import KnickpointError, NotSignedInError
 from knickpoint.server.callers import caller_of
+from knickpoint.server.early_requests import early_requests, link_header, read_view_files
+from knickpoint.server.replica_reads import reading_instance
+from knickpoint.server.visible_repositories import VisibleRepositories
 
 if TYPE_CHECKING:
     from starlette.types import Scope
@@ -41,10 +48,7 @@ _VIEWS: Final = (
     "/tokens",
     "/audit",
 )
-_EARLY: Final = ", ".join(
-    f"</api/v1/{path}>; rel=preload; as=fetch; crossorigin" for path in ("me", "me/settings", "repositories")
-)
-"""What every page asks for. A browser that is told so asks for it while it loads the scripts, and not one after the other."""
+_PATIENCE_SECONDS: Final = 0.1
 _NOT_BUILT: Final = (
     "This installation has no dashboard.\n"
     "In a checkout, build it with `make setup`; elsewhere, install a wheel or a source distribution that was not built "
@@ -62,15 +66,29 @@ def _accepts_brotli(scope: Scope) -> bool:
     return False
 
 
-def _early_requests(request: Request) -> dict[str, str]:
-    """Return the header that names what every page asks for; none for callers who would be refused."""
-    if not hasattr(request.app.state, "instance"):
+async def _early_requests(request: Request, view_files: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Return the header that names what the page asks for; none for callers who would be refused."""
+    state, path = request.app.state, request.url.path
+    if not hasattr(state, "instance"):
         return {}  # pages without an API
     try:
         caller = caller_of(request)
     except NotSignedInError:
         return {}
-    return {"link": _EARLY} if caller.grants.allow_somewhere(Permission.READ) else {}
+    if not caller.grants.allow_somewhere(Permission.READ):
+        return {}
+    names = await _repository_names(request, caller)
+    modules = view_files.get(path.split("/")[1] or "overview", ())
+    return {"link": link_header(modules, early_requests(path, request.query_params, names))}
+
+
+async def _repository_names(request: Request, caller: Caller) -> list[str]:
+    """Return the names that the caller may read; none where the store does not say at once, as the page comes without it."""
+    with anyio.move_on_after(_PATIENCE_SECONDS), suppress(KnickpointError):
+        instance = await reading_instance(request, request.app.state.instance)
+        visible = VisibleRepositories(instance.store, caller)
+        return [each.name for each in await anyio.to_thread.run_sync(visible.all, abandon_on_cancel=True)]
+    return []
 
 
 class _Assets(StaticFiles):
@@ -98,12 +116,13 @@ class _Assets(StaticFiles):
 
 def add_pages(app: FastAPI, static: Path = STATIC) -> None:
     """Serve the dashboard in ``static`` at the address of every view."""
+    view_files = read_view_files(static)
 
-    def index(request: Request, number: str = "", name: str = "") -> Response:  # noqa: ARG001  # the page reads them from its address
+    async def index(request: Request, number: str = "", name: str = "") -> Response:  # noqa: ARG001  # the page reads them from its address
         page = static / "index.html"
         if not page.is_file():
             return PlainTextResponse(_NOT_BUILT, status_code=503)
-        return FileResponse(page, headers={"cache-control": "no-cache", **_early_requests(request)})
+        return FileResponse(page, headers={"cache-control": "no-cache", **await _early_requests(request, view_files)})
 
     def icon() -> Response:
         return FileResponse(static / "icon.svg")
