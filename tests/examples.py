@@ -1,9 +1,11 @@
-"""How many examples the property tests try that take long: few in each run, more in the long one."""
+"""What is tried in each run, and what in the long one only: few or many examples, one or all of many cases."""
 
 from __future__ import annotations
 
 import os
 from typing import Final
+
+import pytest
 
 _TIMES: Final = int(os.environ.get("KNICKPOINT_EXAMPLES", "1"))
 
@@ -11,3 +13,8 @@ _TIMES: Final = int(os.environ.get("KNICKPOINT_EXAMPLES", "1"))
 def examples(few: int) -> int:
     """Return how many examples a test marked ``thorough`` tries: ``few``, times ``KNICKPOINT_EXAMPLES`` where that is set."""
     return few * _TIMES
+
+
+def in_the_long_run(*values: object) -> list[object]:
+    """Return ``values`` as cases of a test that only the long run tries, beside those that stand for them in each run."""
+    return [pytest.param(value, marks=pytest.mark.long) for value in values]

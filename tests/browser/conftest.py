@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, expect, sync_playwright
 from tests.server.story import add_failure, add_machines, make_instance
 
 from knickpoint.instance import Instance, open_instance
@@ -23,6 +24,10 @@ _ARGUMENTS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-dev-shm-usage",
+    # One process for all pages: else each of them starts another, for what is no other site here.
+    "--disable-site-isolation-trials",
+    "--process-per-site",
+    "--renderer-process-limit=1",
 ]
 _AXE = Path(__file__).parent.parent.parent / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -54,9 +59,9 @@ def point_at(page: Page, across: float, down: float = 0.5) -> None:
     page.mouse.move(left + width * across, top + height * down)
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Start Chromium once a module: its driver keeps an event loop running, which breaks tests of other modules."""
+@pytest.fixture(scope="session")
+def _started() -> Iterator[tuple[Browser, asyncio.AbstractEventLoop]]:
+    """Start Chromium once; its driver keeps an event loop running, which nobody sees until a module asks for the browser."""
     executable = next((found for name in _NAMES if (found := shutil.which(name))), None)
     if executable is None:
         _missing("no Chromium: install it, for example with apt-get install chromium")
@@ -67,8 +72,21 @@ def browser() -> Iterator[Browser]:
             started = playwright.chromium.launch(executable_path=executable, args=_ARGUMENTS)
         except Error as error:
             _missing(f"Chromium does not start: {error.message.splitlines()[0]}")
-        yield started
+        expect.set_options(timeout=15_000)  # as the steps of a page
+        loop = asyncio.get_running_loop()
+        asyncio._set_running_loop(None)
+        yield started, loop
+        asyncio._set_running_loop(loop)
         started.close()
+
+
+@pytest.fixture(scope="module")
+def browser(_started: tuple[Browser, asyncio.AbstractEventLoop]) -> Iterator[Browser]:
+    """Lend the browser to a module: tests of other modules run event loops of their own, beside which none may run."""
+    started, loop = _started
+    asyncio._set_running_loop(loop)
+    yield started
+    asyncio._set_running_loop(None)
 
 
 @pytest.fixture(scope="session")

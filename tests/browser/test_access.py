@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, Request, expect
 from tests.browser.conftest import violations, wait_until_loaded
+from tests.examples import in_the_long_run
 from tests.server.story import make_instance
 
 from knickpoint.instance import Instance, open_instance
@@ -301,7 +302,7 @@ def test_a_title_is_text_and_fits(page: Page, shared_team: str, sign_in: SignIn,
     assert panel.locator("img, script").count() == 0
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["dark", *in_the_long_run("light")])
 def test_panel_and_sign_in_are_accessible(page: Page, shared_team: str, sign_in: SignIn, scheme: str) -> None:
     page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
     page.goto(f"{shared_team}/triage")

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.conftest import violations
+from tests.examples import in_the_long_run
 from tests.server.story import SLOWER, commit_hash, results_of
 
 pytestmark = pytest.mark.browser
@@ -45,7 +46,7 @@ def test_the_page_of_a_commit_leads_to_the_comparison_with_the_one_before(browse
     expect(page.get_by_role("heading", name="2 regressed, 2 unchanged")).to_be_visible()
 
 
-@pytest.mark.parametrize("width", [1440, 390])
+@pytest.mark.parametrize("width", [390, *in_the_long_run(1440)])
 def test_the_comparison_is_accessible(browse: Callable[[str], Page], width: int) -> None:
     page = browse(f"/compare?base={BASE}&head={HEAD}&all=1")
     page.set_viewport_size({"width": width, "height": 900})
@@ -92,7 +93,7 @@ def test_a_file_that_no_format_reads_says_so_with_its_name(
     expect(page.get_by_role("alert")).to_contain_text("mine.js")
 
 
-@pytest.mark.parametrize("width", [1440, 1024, 390])
+@pytest.mark.parametrize("width", [390, *in_the_long_run(1024, 1440)])
 def test_a_compared_file_is_accessible_in_light_and_dark(page: Page, shared_address: str, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 900})
     page.goto(f"{shared_address}/compare?base={BASE}&all=1")

@@ -7,6 +7,7 @@ from typing import Final
 import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.conftest import wait_until_loaded
+from tests.examples import in_the_long_run
 
 pytestmark = pytest.mark.browser
 
@@ -35,7 +36,7 @@ _SEEN: Final = """(dialog) => {
 """Whether the window shows the whole dialog, and the dialog all of its content or a scroll bar."""
 
 
-@pytest.mark.parametrize("width", [1440, 1024, 390])
+@pytest.mark.parametrize("width", [390, *in_the_long_run(1024, 1440)])
 @pytest.mark.parametrize("name", _DIALOGS)
 def test_a_dialog_is_seen_whole(page: Page, shared_address: str, name: str, width: int) -> None:
     path, key = _DIALOGS[name]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.conftest import violations, wait_until_loaded
+from tests.examples import in_the_long_run
 
 pytestmark = pytest.mark.browser
 
@@ -78,7 +79,7 @@ def test_a_view_with_a_hostile_name_is_text(page: Page, shared_address: str) -> 
     expect(page.get_by_role("link", name="<img src=x")).to_be_visible()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", ["dark", *in_the_long_run("light")])
 def test_the_settings_page_is_accessible(page: Page, shared_address: str, theme: str) -> None:
     page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
     go(page, f"{shared_address}/settings")

@@ -11,6 +11,7 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.conftest import violations, wait_until_loaded
+from tests.examples import in_the_long_run
 from tests.server.story import REPOSITORY, make_instance
 
 from knickpoint.instance import Instance, open_instance
@@ -171,7 +172,7 @@ def test_hostile_names_are_text_and_fit(page: Page, served_copy: tuple[Instance,
         assert page.locator("main").get_by_text("<img src=x onerror=alert(1)>").count() > 0
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["dark", *in_the_long_run("light")])
 def test_names_roles_and_contrast_are_as_they_should_be(
     page: Page, served_copy: tuple[Instance, str], scheme: str
 ) -> None:
