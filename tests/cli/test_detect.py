@@ -251,7 +251,7 @@ def test_series_that_are_judged_in_parts_keep_their_order(detect: Detect, monkey
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        (b"\xff\xfe1\n", "standard input, byte 0: this is not text in UTF-8. Give CSV in UTF-8."),
+        (b"\xff1\n", "standard input, byte 0: this is not text in UTF-8. Give CSV in UTF-8."),
         (b"pos;value\n1;2\n", "standard input, line 1: the columns are separated by ';'."),
         (b"value\n1\ninf\n", "standard input, line 3: 'inf' is not a finite number."),
     ],
@@ -365,3 +365,57 @@ def test_siblings_learn_from_the_params_in_the_names_of_series(detect: Detect) -
     explained = detect.found("--method", "siblings", "--explain", given=given)
     last = [step for step in explained[0]["steps"] if abs(step["index"] - 160) <= 5]
     assert "past changes that machine was learnt from" in {check["name"] for step in last for check in step["evidence"]}
+
+
+def _dated(rows: list[int], title: str = "date") -> str:
+    return "\n".join(
+        [
+            f"commit,{title},value",
+            *(f"{row:07x},2025-{1 + row // 28:02}-{1 + row % 28:02},{5 + (row > 20)}" for row in rows),
+        ]
+    )
+
+
+def test_rows_that_go_backwards_in_time_are_refused_before_a_change_is_found_upside_down(detect: Detect) -> None:
+    ran = detect.run(given=_dated(list(range(40))[::-1]))
+    assert ran.code == 2
+    assert (
+        "line 2: the rows go backwards in time: 'date' falls from '2025-02-12' to '2025-01-01' (line 41)" in ran.errors
+    )
+    assert "Name that column pos, which sorts the rows" in ran.errors
+    (step,) = detect.found(given=_dated(list(range(40))[::-1], "pos"))
+    assert (step["index"], step["movement"]) == (21, "up")
+
+
+def test_rows_in_another_order_than_their_dates_are_judged_with_a_warning(detect: Detect) -> None:
+    ran = detect.run(given=_dated([1, 0, *range(2, 40)]))
+    assert ran.code == 0
+    assert "which is not that of their column 'date'; name the column pos if it orders them" in ran.errors
+    assert detect.run(given=_dated(list(range(40)))).errors == ""
+
+
+def test_a_falling_column_of_durations_is_no_order_of_time(detect: Detect) -> None:
+    rows = [f"{100 - row},{5 + (row > 20)}" for row in range(40)]
+    assert detect.run(given="\n".join(["time,value", *rows])).code == 0
+
+
+def test_a_column_of_moments_is_no_series(detect: Detect) -> None:
+    ran = detect.run(given="timestamp,parse\n" + "\n".join(f"{1700000000 + row},{row}" for row in range(20)))
+    assert ran.code == 2
+    assert "the column 'timestamp' says when, and is no series. Name it pos: it orders the rows." in ran.errors
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (b'[{"pos": 0, "value": 10.1},\n {"pos": 1, "value": 10.2}]', "JSON"),
+        (b"SQLite format 3\0\x10\0", "an SQLite database"),
+        (b"PAR1\x15\x04", "Parquet"),
+        (b"\x1f\x8b\x08\0", "packed with gzip"),
+        ("value\n1\n".encode("utf-16"), "UTF-16"),
+    ],
+)
+def test_what_is_no_csv_is_called_by_its_name(detect: Detect, content: bytes, kind: str) -> None:
+    ran = detect.run(given=content)
+    assert ran.code == 2
+    assert f"this is {kind}, and not CSV. Write CSV in UTF-8" in ran.errors

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -27,6 +28,31 @@ from knickpoint.model.summary import read_summary
 __all__ = ["command"]
 
 
+_KINDS: Final = (
+    (b"SQLite format 3\0", "an SQLite database"),
+    (b"PAR1", "Parquet"),
+    (b"\x1f\x8b", "packed with gzip"),
+    (b"PK\x03\x04", "a ZIP archive or a spreadsheet"),
+    (b"\xff\xfe", "UTF-16"),
+    (b"\xfe\xff", "UTF-16"),
+    (b"{", "JSON"),
+    (b"[", "JSON"),
+)
+"""What files begin with that are often given instead of CSV."""
+
+
+def _check_kind(content: bytes, name: str) -> None:
+    """Refuse what is no CSV by its own name."""
+    start = content[:64].removeprefix(b"\xef\xbb\xbf").lstrip()
+    kind = next((kind for magic, kind in _KINDS if start.startswith(magic)), "")
+    if kind:
+        raise InputError(
+            f"this is {kind}, and not CSV",
+            where=name,
+            remedy="Write CSV in UTF-8, such as id,pos,value; results files of tools are for knick import and knick check.",
+        )
+
+
 def _read_text(file: str) -> tuple[str, str]:
     """Return the text of FILE, and its name for messages."""
     name = "standard input" if file == "-" else file
@@ -34,6 +60,7 @@ def _read_text(file: str) -> tuple[str, str]:
         click.echo("knick: reading values from the terminal, one a line; end with Ctrl-D", err=True)
     try:
         content = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        _check_kind(content, name)
         return content.decode("utf-8"), name
     except OSError as error:
         raise InputError(
@@ -53,6 +80,18 @@ def _refuse_reserved(parameters: dict[str, str]) -> None:
                 where="--set",
                 remedy="Choose the method with --method, and give the values in FILE or on standard input.",
             )
+
+
+class _Once:
+    """Print each warning once, on standard error."""
+
+    def __init__(self) -> None:
+        self._said: set[str] = set()
+
+    def __call__(self, words: str) -> None:
+        if words not in self._said:
+            self._said.add(words)
+            click.echo(f"knick: {words}", err=True)
 
 
 @click.command("detect")
@@ -90,6 +129,7 @@ def command(
     An empty value is missing. Rows with the same `pos`, or without it the same `commit`, are samples of one commit, and those with the
     same `run` are of one run. In place of `id` a column may be called `benchmark` or `name`.
     `index` is the first commit of the new level, counted from 0 in the order of `pos`.
+    Without `pos`, rows stand in the order of the file; where a column such as `date` falls from row to row, they are refused.
     """
     from knickpoint.detect import MethodKind, load_method
 
@@ -113,7 +153,7 @@ def command(
             "the newest rows are judged by the default method", where="--newest", remedy="Leave out --method."
         )
     wanted = read_summary(summary) if summary else None
-    series = read_series(*_read_text(file))
+    series = read_series(*_read_text(file), warn=_Once())
     if wanted:
         series = summarised(series, wanted)
     elif kind is MethodKind.SERIES and not newest and not ROWS.intersection(parameters):

@@ -5,15 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cached_property
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from knickpoint.cli.commands.detect.time_columns import check_times, is_moment, seconds
 from knickpoint.model.errors import InputError
 from knickpoint.model.spreadsheet import unguarded
 
@@ -119,14 +119,7 @@ def position_keys(positions: Sequence[str]) -> list[float]:
             return [number(position) for position in positions]
         except ValueError:
             continue
-    return [_seconds(position) for position in positions]
-
-
-def _seconds(text: str) -> float:
-    moment = datetime.fromisoformat(text)
-    return (moment.replace(tzinfo=None) - datetime(1970, 1, 1)).total_seconds() - (  # noqa: DTZ001
-        offset.total_seconds() if (offset := moment.utcoffset()) else 0.0
-    )
+    return [seconds(position) for position in positions]
 
 
 def is_number(text: str) -> bool:
@@ -206,6 +199,13 @@ def _check_header(table: _Table) -> None:
             remedy="Begin with the names of the columns: id,pos,value, or pos and one name a series; "
             "write decimals with a point.",
         )
+    moment = next((title for title in header if is_moment(title)), None)
+    if moment is not None:
+        raise InputError(
+            f"the column {_shown(moment)} says when, and is no series",
+            where=where,
+            remedy="Leave it out; pos orders the rows." if _POSITION in header else "Name it pos: it orders the rows.",
+        )
     if "" in header:
         raise InputError(
             f"column {header.index('') + 1} has no name",
@@ -243,13 +243,16 @@ def _numbers(table: _Table, column: int, rows: Sequence[int], *, named: bool = F
     )
 
 
-def _in_order(table: _Table, rows: list[int]) -> tuple[list[int], tuple[str, ...]]:
+def _in_order(table: _Table, rows: list[int], warn: Callable[[str], None]) -> tuple[list[int], tuple[str, ...]]:
     """Return ``rows`` sorted stably by position (numbers, or dates and times in ISO 8601), and their positions.
 
     Without a column of positions, commits are in the order in which the file first names them; without either, rows are.
     """
     if _POSITION not in table.header:
         places = table.commits
+        ends = (table.location(rows[0]), f"line {table.lines[rows[-1]]}") if rows else ("", "")
+        if word := check_times(table.header, [table.rows[row] for row in rows], *ends):
+            warn(word)
         rows = sorted(rows, key=places.__getitem__) if places else rows
         return rows, tuple(str(places[row] if places else number) for number, row in enumerate(rows))
     column = table.header.index(_POSITION)
@@ -272,7 +275,7 @@ def _in_order(table: _Table, rows: list[int]) -> tuple[list[int], tuple[str, ...
     return [rows[k] for k in order], tuple(positions[k] for k in order)
 
 
-def _long(table: _Table) -> list[NamedSeries]:
+def _long(table: _Table, warn: Callable[[str], None]) -> list[NamedSeries]:
     header = table.header
     naming = next((name for name in _NAMES if name in header), None)
     key_columns = [header.index(name) for name in (naming, *_WITHIN) if name in header] if naming else []
@@ -281,15 +284,15 @@ def _long(table: _Table) -> list[NamedSeries]:
         groups.setdefault(tuple([fields[column] for column in key_columns]), []).append(row)
     found = []
     for names, members in groups.items():
-        rows, positions = _in_order(table, members)
+        rows, positions = _in_order(table, members, warn)
         runs = tuple(table.rows[row][header.index(_RUN)] for row in rows) if _RUN in header else ()
         values = _numbers(table, header.index(_VALUE), rows)
         found.append(NamedSeries(names[0] if names else "", positions, values, runs))
     return found or [NamedSeries("", (), np.empty(0))]
 
 
-def _wide(table: _Table) -> list[NamedSeries]:
-    rows, positions = _in_order(table, list(range(len(table.rows))))
+def _wide(table: _Table, warn: Callable[[str], None]) -> list[NamedSeries]:
+    rows, positions = _in_order(table, list(range(len(table.rows))), warn)
     return [
         NamedSeries(title, positions, _numbers(table, column, rows, named=True))
         for column, title in enumerate(table.header)
@@ -297,17 +300,22 @@ def _wide(table: _Table) -> list[NamedSeries]:
     ]
 
 
-def read_series(text: str, name: str) -> list[NamedSeries]:
+def _ignore(_: str) -> None:
+    """Take no warning."""
+
+
+def read_series(text: str, name: str, *, warn: Callable[[str], None] = _ignore) -> list[NamedSeries]:
     """Return the series in ``text``, in the order in which they first appear.
 
     The header decides: with a column ``value`` the rows are long (``id``, else ``benchmark`` or ``name``, names the series;
     repository, line and unit distinguish series with the same name, as in an export; ``pos`` orders the rows, and without
     it rows of one ``commit`` have one position; ``run`` says which rows of one position are of one run; other columns are
     ignored); without it every column but ``pos`` is a series. One column of numbers needs no header. Rows are sorted stably by ``pos``.
-    ``name`` is the name of the file, for messages.
+    ``name`` is the name of the file, for messages; ``warn`` gets a word about each series whose rows are not in the order of a
+    column of moments, such as ``date``, while nothing else orders them.
 
     Raises:
-        InputError: there are no rows, a row has more or fewer fields, a value is not a finite number, the header names a
+        InputError: the rows go backwards in time, there are no rows, a row has more or fewer fields, a value is not a finite number, the header names a
             column twice or not at all, or the file is not text.
     """
     if "\0" in text:
@@ -315,4 +323,4 @@ def read_series(text: str, name: str) -> list[NamedSeries]:
     table = _table(text.removeprefix("\ufeff"), name)
     _check_header(table)
     _check_width(table)
-    return _long(table) if _VALUE in table.header else _wide(table)
+    return _long(table, warn) if _VALUE in table.header else _wide(table, warn)
