@@ -126,6 +126,14 @@ def test_repeated_files_are_samples_of_one_side(knick: Knick, project: Project) 
     assert {row["samples"] for row in rows(knick, *files)} == {3}
 
 
+def test_a_percentage_given_as_the_smallest_change_is_refused_as_nothing_would_ever_count(
+    knick: Knick, project: Project
+) -> None:
+    ran = knick("check", project.write("slow.csv", project.patch, values(900.0)), "--minimum-effect", "5")
+    assert ran.code == 2
+    assert "--minimum-effect: 5 lets all changes below 500 % pass. Give a share below 1: 0.05 is 5 %." in ran.errors
+
+
 def test_the_rate_of_false_positives_comes_from_the_option_then_the_configuration(
     knick: Knick, project: Project
 ) -> None:

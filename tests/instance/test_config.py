@@ -83,6 +83,10 @@ def test_an_unknown_section_is_refused(tmp_path: Path) -> None:
         ("[server]\nport = '80'\n", "server.port is '80' where a whole number belongs"),
         ("[server]\nport = true\n", "server.port is True where a whole number belongs"),
         ("[check]\nminimum_effect = '2 %'\n", "'2 %' where a number belongs. Write 0.02, without quotes."),
+        (
+            "[check]\nminimum_effect = 5\n",
+            "5, which lets all changes below 500 % pass. Give a share below 1: 0.05 is 5 %.",
+        ),
         ("store = 'x'\n", "store is 'x' where a section [store] belongs"),
         ("alerts = 1\n", "alerts is 1 where a section [alerts] belongs"),
         ("[ingest]\ndrop_params = 'pid'\n", "ingest.drop_params is 'pid' where a list"),

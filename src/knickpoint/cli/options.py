@@ -12,7 +12,15 @@ from knickpoint.model.errors import InputError
 if TYPE_CHECKING:
     from knickpoint.instance import Instance
 
-__all__ = ["NO_RESULTS", "instance_option", "open_chosen_instance", "read_pairs", "refuse_empty", "require_results"]
+__all__ = [
+    "NO_RESULTS",
+    "instance_option",
+    "open_chosen_instance",
+    "read_pairs",
+    "refuse_empty",
+    "require_results",
+    "share_of_change",
+]
 
 _BRING_IN: Final = "Import results: knick import PATH. knick demo shows everything on an example."
 
@@ -49,6 +57,21 @@ def refuse_empty(context: click.Context, parameter: click.Parameter, value: str)
             "the text is empty, as of a variable that is not set",
             where=parameter.opts[0],
             remedy="Give it, or leave the option out.",
+        )
+    return value
+
+
+def share_of_change(_: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
+    """Refuse the smallest change that counts where a percentage was meant: with 5 for 5 %, nothing would ever count.
+
+    Raises:
+        InputError: it is 1 or more.
+    """
+    if value is not None and value >= 1:
+        raise InputError(
+            f"{value:g} lets all changes below {value * 100:g} % pass",
+            where=parameter.opts[0],
+            remedy=f"Give a share below 1: {value / 100:g} is {value:g} %.",
         )
     return value
 

@@ -173,8 +173,13 @@ def _check_decisions(config: Config, path: Path) -> None:
         share, where = config.check.false_positives, f"{path}, [check]"
         remedy = f"Give a share between 0 and {_MOST_FALSE_POSITIVES:g}; 0.01 is one in a hundred."
         raise ConfigError(f"false_positives is {share:g}", where=where, remedy=remedy)
+    least = config.check.minimum_effect
+    if least >= 1:
+        remedy = f"Give a share below 1: {least / 100:g} is {least:g} %."
+        reason = f"minimum_effect is {least:g}, which lets all changes below {least * 100:g} % pass"
+        raise ConfigError(reason, where=f"{path}, [check]", remedy=remedy)
     for section, name, value in (
-        ("check", "minimum_effect", config.check.minimum_effect),
+        ("check", "minimum_effect", least),
         ("server", "drain_seconds", config.server.drain_seconds),
     ):
         if not value >= 0:

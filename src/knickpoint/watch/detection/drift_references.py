@@ -70,7 +70,7 @@ def _of_release(alert: Alert, line: Line, lines: Lines) -> int:
     slot = lines.release(alert.since)
     if slot is None:
         known = lines.releases()
-        listed = f"one of {', '.join(known[-_MOST_NAMED:])}" if known else "a date, as git of it has no tags"
+        listed = f"one of {', '.join(known[-_MOST_NAMED:])}" if known else "a date, as the repository has no tags"
         raise ConfigError(
             f"since is {alert.since!r}, and the repository {name} has no tag of that name",
             where=where,

@@ -10,7 +10,7 @@ import click
 from knickpoint.cli.commands.check.report_files import read_targets, write_reports
 from knickpoint.cli.commands.check.text import text_report
 from knickpoint.cli.exit_codes import NO_DATA
-from knickpoint.cli.options import instance_option, read_pairs, refuse_empty
+from knickpoint.cli.options import instance_option, read_pairs, refuse_empty, share_of_change
 from knickpoint.cli.output import Column, OutputFormat, Row, echo_rendered, format_option, render, show
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Verdict
@@ -117,7 +117,8 @@ def _warn(report: CheckReport, canaries: Collection[str], warnings: Sequence[str
 )
 @click.option(
     "--minimum-effect",
-    type=click.FloatRange(0, 10),
+    type=click.FloatRange(0),
+    callback=share_of_change,
     default=None,
     help="The smallest change that counts: 0.02 is 2 %. Default: that of [check], or 0.",
 )

@@ -11,7 +11,7 @@ import click
 from knickpoint.cli.commands.bisect.options import SearchOptions, default_workspace, measuring_options
 from knickpoint.cli.commands.bisect.signals import interrupted_by_end
 from knickpoint.cli.exit_codes import INTERRUPTED, NO_DATA
-from knickpoint.cli.options import instance_option
+from knickpoint.cli.options import instance_option, share_of_change
 from knickpoint.cli.output import OutputFormat, Row, echo_rendered, format_option, render, show
 from knickpoint.cli.verbosity import announcer
 from knickpoint.model.errors import InputError
@@ -45,7 +45,11 @@ _REGRESSED: Final = 1
     help="A benchmark needs no more rounds when a change of this size would have been found.",
 )
 @click.option(
-    "--minimum-effect", type=click.FloatRange(0, 10), default=0.0, help="The smallest change that counts: 0.02 is 2 %."
+    "--minimum-effect",
+    type=click.FloatRange(0),
+    callback=share_of_change,
+    default=0.0,
+    help="The smallest change that counts: 0.02 is 2 %.",
 )
 @click.option(
     "--false-positives",
