@@ -26,6 +26,11 @@ class _ForestInC(ctypes.Structure):
         ("feature", ctypes.c_void_p),
         ("bound", ctypes.c_void_p),
         ("mean", ctypes.c_void_p),
+        ("features", ctypes.c_int64),
+        ("cuts", ctypes.c_void_p),
+        ("first", ctypes.c_void_p),
+        ("coded", ctypes.c_void_p),
+        ("leaf", ctypes.c_void_p),
     ]
 
 
@@ -46,12 +51,13 @@ def pack_forest(forest: Forest) -> PackedForest:
     # Level by level, all trees side by side; a tree begins at node 1
     level = forest.root[:, np.newaxis]
     feature, bound, mean = (np.zeros((forest.root.size, 1)) for _ in range(3))
-    while (inner := forest.feature[level] >= 0).any():
+    least = 1 << int(lib.KP_LEAST_DEPTH)
+    while (inner := forest.feature[level] >= 0).any() or level.shape[1] < least:
         feature = np.hstack([feature, np.where(inner, forest.feature[level], 0)])
         bound = np.hstack([bound, np.where(inner, forest.bound[level], np.inf)])
         mean = np.hstack([mean, forest.value[level]])
         sides = [np.where(inner, side[level], level) for side in (forest.below, forest.above)]
-        level = np.stack(sides, axis=2).reshape(len(level), -1)
+        level = np.stack(sides, axis=2).reshape(len(level), 2 * level.shape[1])
     mean = np.hstack([mean, forest.value[level]])
 
     # Trees of zeros up to a multiple of those that are followed together
@@ -61,7 +67,31 @@ def pack_forest(forest: Forest) -> PackedForest:
     for whole, part in zip(full, (feature, bound, mean), strict=True):
         whole[: len(part)] = part
     depth = level.shape[1].bit_length() - 1
-    return PackedForest(_ForestInC(count, depth, forest.base, *(part.ctypes.data for part in full)), tuple(full))
+    features, bounds, means = full
+    cuts, first, places = _cut(features, bounds)
+    coded = np.stack(
+        [part.reshape(count // 2, 2 * part.shape[1]) for part in (features.astype(np.uint16), places)], axis=1
+    )
+    leaf = np.ascontiguousarray(means[:, 1 << depth :])
+    arrays = (features, bounds, means, cuts, first, np.ascontiguousarray(coded), leaf)
+    pointers = [part.ctypes.data for part in arrays]
+    packed = _ForestInC(count, depth, forest.base, *pointers[:3], first.size - 1, *pointers[3:])
+    return PackedForest(packed, arrays)
+
+
+def _cut(
+    feature: NDArray[np.uint8], bound: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.uint16]]:
+    """Return the different bounds of each feature one after another, where those of each begin, and the place of each bound."""
+    places = np.zeros(bound.shape, np.uint16)
+    cuts = []
+    for number in range(int(feature.max(initial=0)) + 1):
+        asks = feature == number
+        found, among = np.unique(bound[asks], return_inverse=True)
+        assert found.size < np.iinfo(np.uint16).max
+        places[asks] = among
+        cuts.append(found)
+    return np.concatenate(cuts), np.cumsum([0, *map(len, cuts)], dtype=np.int32), places
 
 
 def take_parts(forest: Forest, features: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,38 +1,60 @@
 /* A forest of boosted decision trees: the log-odds that it gives a candidate, and what each feature adds to them.
 
-   All trees are filled up to one depth, so a node needs no pointers: its children are 2 i and 2 i + 1. TOGETHER trees
-   are followed side by side: their reads do not wait for each other, and no branch is predicted. The part of a feature
-   is the change of the mean over its branches on the path (Saabas, 2014). O(trees x depth). */
+   All trees are filled up to one depth, so a node needs no pointers: its children are 2 i and 2 i + 1. A candidate's
+   features are replaced by their places among the bounds that the forest has of them, so that a node is four bytes and
+   asks the same: x <= bound where the place of x is at most that of the bound. The part of a feature is the change of
+   the mean over its branches on the path (Saabas, 2014). O(features x log bounds + trees x depth). */
 
 #include "forest.h"
 #include "exports.h"
+#include "vectors.h"
 
-enum { TOGETHER = 8 };
+/* Trees, and candidates, that are followed side by side: their reads and sums do not wait for each other, and no branch
+   is predicted. */
+enum { TOGETHER = 16, ABREAST = 4 };
+
+/* The most features of a forest, of one whose features fit two vectors, and the place of what is not a number. */
+enum { FEATURES = 256, IN_VECTORS = 64, BEYOND = UINT16_MAX };
+
+#define KP_BODY "forest/judge_body.h"
+#include "each_level.h"
 
 int64_t kp_trees_together(void)
 {
     return TOGETHER;
 }
 
-double kp_judge(const KpForest *forest, const double *features)
+/* How many of count ascending numbers are below x: a binary search without branches. */
+static uint16_t place_among(const double *cuts, int count, double x)
 {
-    int64_t nodes = (int64_t)1 << forest->depth;
-    double total = forest->base;
-    for (int64_t tree = 0; tree < forest->trees; tree += TOGETHER) {
-        const uint8_t *feature = forest->feature + tree * nodes;
-        const double *bound = forest->bound + tree * nodes, *mean = forest->mean + tree * 2 * nodes;
-        int64_t at[TOGETHER];
-        for (int k = 0; k < TOGETHER; k++)
-            at[k] = 1;
-        for (int level = 0; level < forest->depth; level++)
-            for (int k = 0; k < TOGETHER; k++) {
-                int64_t node = k * nodes + at[k];
-                at[k] = 2 * at[k] + !(features[feature[node]] <= bound[node]);
-            }
-        for (int k = 0; k < TOGETHER; k++)
-            total += mean[k * 2 * nodes + at[k]];
+    const double *at = cuts;
+    if (x != x)
+        return BEYOND;
+    while (count > 1) {
+        int half = count / 2;
+        at += half & -(at[half - 1] < x);
+        count -= half;
     }
-    return total;
+    return (uint16_t)(at - cuts + (count && *at < x));
+}
+
+void kp_judge(const KpForest *forest, double *rows, int stride, int features, int count)
+{
+    _Alignas(KP_ALIGNMENT) uint16_t places[ABREAST][FEATURES];
+    for (int begin = 0; begin < count; begin += ABREAST) {
+        int some = count - begin < ABREAST ? count - begin : ABREAST;
+        double totals[ABREAST];
+        for (int c = 0; c < some; c++) {
+            const double *x = rows + (begin + c) * stride + features;
+            for (int64_t i = 0; i < forest->features; i++) {
+                int first = forest->first[i];
+                places[c][i] = place_among(forest->cuts + first, forest->first[i + 1] - first, x[i]);
+            }
+        }
+        KP_CHOOSE(judge)(forest, places, some, totals);
+        for (int c = 0; c < some; c++)
+            rows[(begin + c) * stride] = totals[c];
+    }
 }
 
 void kp_take_parts(const KpForest *forest, const double *features, double *parts)

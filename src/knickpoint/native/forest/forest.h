@@ -5,7 +5,8 @@
 
 #include "exports.h"
 
-/* The log-odds that a candidate of these features is a change. */
-double kp_judge(const KpForest *forest, const double *features);
+/* Write the log-odds that each of count candidates is a change to the first number of its row. Rows are stride numbers
+   apart, and features of a candidate begin at the number features of its row. */
+void kp_judge(const KpForest *forest, double *rows, int stride, int features, int count);
 
 #endif

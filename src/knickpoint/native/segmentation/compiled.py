@@ -16,7 +16,7 @@ _PROOFS = int(lib.kp_segment_proofs())
 
 
 _FEW = 48
-"""Rows that each of many series has room for: more are dropped where a series is long or extremely unsteady."""
+"""Rows that there is room for on average; they lie one after another, so that what stays empty takes no memory."""
 
 _ROW = 1 + _PROOFS + int(lib.kp_segment_features())
 
@@ -58,15 +58,17 @@ def segment_many(
 ) -> Segmentations:
     """Find and prune the candidates of series that lie end to end, in one call of C; see the reference."""
     packed, count = pack_forest(forest), ends.size
-    places, rows = np.empty((count, _FEW, 2), np.int32), np.empty((count, _FEW, _ROW))
+    capacity = _FEW * count
+    places, rows = np.empty((capacity, 2), np.int32), np.empty((capacity, _ROW))
     facts, used, stay = np.empty((count, 4)), np.empty(count, np.int64), np.empty(count, np.int64)
-    if lib.kp_segment_many(values, ends, count, packed.pointer, thresholds, _FEW, places, rows, facts, used, stay):
+    if lib.kp_segment_many(values, ends, count, packed.pointer, thresholds, capacity, places, rows, facts, used, stay):
         raise MemoryError
+    stops = np.cumsum(np.maximum(used, 0))
 
     def of(series: int) -> Segmentation:
-        filled = int(used[series])
+        filled, stop = int(used[series]), int(stops[series])
         if filled >= 0:
-            return _unpacked(places[series, :filled], rows[series, :filled], facts[series])
+            return _unpacked(places[stop - filled : stop], rows[stop - filled : stop], facts[series])
         begin = int(ends[series - 1]) if series else 0
         return segment(values[begin : ends[series]], forest, float(thresholds[series]), whole_path=False)
 

@@ -32,9 +32,9 @@ int64_t kp_segment_proofs(void);
 int64_t kp_segment(const double *x, int64_t n, const KpForest *forest, double threshold, int whole_path,
                    int64_t capacity, int32_t *places, double *rows, double *facts);
 
-/* The same for many series, which lie end to end: series i ends before ends[i] and has thresholds[i]. Each has room for
-   capacity rows. used has how many rows of each are filled, -2 where they exceed the capacity; then stay, the number of
-   candidates that stay, is -2 as well. Returns 0, -1 without memory. */
+/* The same for many series, which lie end to end: series i ends before ends[i] and has thresholds[i]. The rows of
+   all lie one after another. used has how many each has, -2 where they exceed what is left of the capacity: it has none
+   then, and stay, the number of candidates that stay, is -2 as well. Returns 0, -1 without memory. */
 int64_t kp_segment_many(const double *x, const int64_t *ends, int64_t series, const KpForest *forest,
                         const double *thresholds, int64_t capacity, int32_t *places, double *rows, double *facts,
                         int64_t *used, int64_t *stay);

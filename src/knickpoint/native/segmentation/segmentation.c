@@ -39,25 +39,35 @@ static int write_row(Record *out, int round, int place, const double *row)
     return 0;
 }
 
-/* The log-odds that a candidate is a change; without trees, the less of two standardised statistics less what chance
-   needs, on which the first forest is learnt. */
-static double judge(const KpForest *forest, const double *features)
+/* Without trees, the less of two standardised statistics less what chance needs, on which the first forest is learnt.
+ */
+static double judge_by_rule(const double *features)
 {
-    if (forest->trees)
-        return kp_judge(forest, features);
     double by_mean = features[FEATURE_T_LESS_CHANCE], by_rank = features[FEATURE_RANK_Z_LESS_CHANCE] / 0.75;
     return by_mean < by_rank ? by_mean : by_rank;
 }
 
-/* Describe and judge candidate i. */
-static void examine(Series *s, const KpForest *forest, const int *places, int k, int i, double *row)
+/* Describe the candidates from first to last, and judge them together. */
+static void examine(Series *s, const KpForest *forest, const int *places, int k, int first, int last,
+                    double (*rows)[ROW])
 {
-    double *proof = row + 1, *features = proof + PROOFS;
-    Spot spot;
-    kp_survey(s, places, k, i, &spot);
-    kp_describe(s, &spot, k, features);
-    kp_prove(s, &spot, proof);
-    row[0] = judge(forest, features) + kp_certainty(proof);
+    if (first < 0)
+        first = 0;
+    if (last > k - 1)
+        last = k - 1;
+    for (int i = first; i <= last; i++) {
+        double *proof = rows[i] + 1, *features = proof + PROOFS;
+        Spot spot;
+        kp_survey(s, places, k, i, &spot);
+        kp_describe(s, &spot, k, features);
+        kp_prove(s, &spot, proof);
+        if (!forest->trees)
+            rows[i][0] = judge_by_rule(features);
+    }
+    if (forest->trees && first <= last)
+        kp_judge(forest, rows[first], ROW, 1 + PROOFS, last - first + 1);
+    for (int i = first; i <= last; i++)
+        rows[i][0] += kp_certainty(rows[i] + 1);
 }
 
 /* Drop the weakest candidate until all reach the threshold; rows has room for k. Returns how many stay, -2 when the
@@ -65,8 +75,7 @@ static void examine(Series *s, const KpForest *forest, const int *places, int k,
 static int prune(Series *s, const KpForest *forest, double threshold, int whole_path, int *places, int k,
                  double (*rows)[ROW], Record *out)
 {
-    for (int i = 0; i < k; i++)
-        examine(s, forest, places, k, i, rows[i]);
+    examine(s, forest, places, k, 0, k - 1, rows);
     for (int round = 0;; round++) {
         /* The weakest, the first of equal ones; what is dropped is written, in the end what stays. */
         int weakest = 0;
@@ -89,9 +98,7 @@ static int prune(Series *s, const KpForest *forest, double threshold, int whole_
         for (int i = weakest - 1; i <= weakest; i++)
             if (i >= 0 && i < k)
                 kp_relocate(s, places, k, i);
-        for (int i = weakest - 2; i <= weakest + 1; i++)
-            if (i >= 0 && i < k)
-                examine(s, forest, places, k, i, rows[i]);
+        examine(s, forest, places, k, weakest - 2, weakest + 1, rows);
     }
 }
 
@@ -175,13 +182,15 @@ int64_t kp_segment_many(const double *x, const int64_t *ends, int64_t series, co
                         const double *thresholds, int64_t capacity, int32_t *places, double *rows, double *facts,
                         int64_t *used, int64_t *stay)
 {
+    int64_t filled = 0;
     for (int64_t i = 0, begin = 0; i < series; begin = ends[i++]) {
-        Record out = {0, capacity, places + 2 * capacity * i, rows + ROW * capacity * i};
+        Record out = {0, capacity - filled, places + 2 * filled, rows + ROW * filled};
         int found = search(x + begin, ends[i] - begin, forest, thresholds[i], 0, &out, facts + FACTS * i);
         if (found == -1)
             return -1;
         used[i] = found < 0 ? found : out.used;
         stay[i] = found;
+        filled += found < 0 ? 0 : out.used;
     }
     return 0;
 }

@@ -1,0 +1,81 @@
+/* Follow the trees of a forest, for one level of instructions; see forest.c. The leaves are added in the order of the
+   trees: every level of instructions computes the same bits. */
+
+#if LEVEL == 2
+/* Trees of depth KP_LEAST_DEPTH, and features that fit two vectors. A vector has all nodes of two trees, so all ask at
+   once; then the answers lead to the leaves of TOGETHER trees. */
+KP_INLINE void NAME(judge_small)(const KpForest *forest, const uint16_t (*places)[FEATURES], int count, double *totals)
+{
+    enum { NODES = 1 << KP_LEAST_DEPTH, CHUNK = 8 * TOGETHER };
+    _Alignas(KP_ALIGNMENT) uint32_t above[ABREAST][CHUNK / 2]; /* bit i: node i of a tree leads to 2 i + 1 */
+    _Alignas(KP_ALIGNMENT) int32_t at[ABREAST][TOGETHER];
+    __m512i one = _mm512_set1_epi32(1);
+    double sums[ABREAST];
+    for (int c = 0; c < count; c++)
+        sums[c] = totals[c];
+    for (int64_t begin = 0; begin < forest->trees; begin += CHUNK) {
+        int trees = forest->trees - begin < CHUNK ? (int)(forest->trees - begin) : CHUNK;
+        for (int c = 0; c < count; c++) {
+            __m512i low = _mm512_load_si512(places[c]), high = _mm512_load_si512(places[c] + IN_VECTORS / 2);
+            const uint16_t *coded = forest->coded + begin * 2 * NODES;
+            for (int pair = 0; pair < trees / 2; pair++, coded += 4 * NODES) {
+                __m512i asked = _mm512_permutex2var_epi16(low, _mm512_loadu_si512(coded), high);
+                above[c][pair] = _mm512_cmpgt_epu16_mask(asked, _mm512_loadu_si512(coded + 2 * NODES));
+            }
+        }
+        for (int tree = 0; tree < trees; tree += TOGETHER) {
+            const double *leaf = forest->leaf + (begin + tree) * NODES;
+            for (int c = 0; c < count; c++) {
+                __m512i bits = _mm512_cvtepu16_epi32(_mm256_load_si256((const __m256i *)(above[c] + tree / 2)));
+                __m512i node = one;
+                for (int level = 0; level < KP_LEAST_DEPTH; level++)
+                    node = _mm512_add_epi32(_mm512_add_epi32(node, node),
+                                            _mm512_and_si512(_mm512_srlv_epi32(bits, node), one));
+                _mm512_store_si512(at[c], node);
+            }
+            for (int k = 0; k < TOGETHER; k++, leaf += NODES)
+                for (int c = 0; c < count; c++)
+                    sums[c] += leaf[at[c][k] - NODES];
+        }
+    }
+    for (int c = 0; c < count; c++)
+        totals[c] = sums[c];
+}
+#endif
+
+/* The log-odds of at most ABREAST candidates, by the places of their features among the cuts of the forest. */
+static void NAME(judge)(const KpForest *forest, const uint16_t (*places)[FEATURES], int count, double *totals)
+{
+    for (int c = 0; c < count; c++)
+        totals[c] = forest->base;
+#if LEVEL == 2
+    if (forest->depth == KP_LEAST_DEPTH && forest->features <= IN_VECTORS) {
+        /* Each number of candidates has code of its own, in which the sums stay in registers. */
+        if (count == 1)
+            NAME(judge_small)(forest, places, 1, totals);
+        else if (count == 2)
+            NAME(judge_small)(forest, places, 2, totals);
+        else if (count == 3)
+            NAME(judge_small)(forest, places, 3, totals);
+        else
+            NAME(judge_small)(forest, places, ABREAST, totals);
+        return;
+    }
+#endif
+    int64_t nodes = (int64_t)1 << forest->depth;
+    for (int64_t tree = 0; tree < forest->trees; tree += TOGETHER)
+        for (int c = 0; c < count; c++) {
+            const uint16_t *coded = forest->coded + tree * 2 * nodes;
+            const double *leaf = forest->leaf + tree * nodes;
+            int64_t at[TOGETHER];
+            for (int k = 0; k < TOGETHER; k++)
+                at[k] = 1;
+            for (int level = 0; level < forest->depth; level++)
+                for (int k = 0; k < TOGETHER; k++) {
+                    const uint16_t *node = coded + k / 2 * 4 * nodes + k % 2 * nodes + at[k];
+                    at[k] = 2 * at[k] + (places[c][node[0]] > node[2 * nodes]);
+                }
+            for (int k = 0; k < TOGETHER; k++)
+                totals[c] += leaf[k * nodes + at[k] - nodes];
+        }
+}
