@@ -38,6 +38,11 @@ def test_a_series_has_one_dimension(values: object) -> None:
         check_series(values)  # type: ignore[arg-type]
 
 
+def test_a_column_of_dates_is_refused_instead_of_judged_as_seconds() -> None:
+    with pytest.raises(SeriesError, match="the values are dates"):
+        check_series(np.arange(30).astype("datetime64[s]"))
+
+
 @pytest.mark.parametrize(
     "values", [np.array([1 + 2j, 3.0]), [1.0, 10**400], ["fast"]], ids=["complex", "beyond floats", "text"]
 )

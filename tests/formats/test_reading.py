@@ -19,7 +19,7 @@ from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.formats.toolbox.timestamps import read_moment
 from knickpoint.model.errors import FormatError
-from knickpoint.model.report import Outcome
+from knickpoint.model.report import Outcome, Severity
 
 _PYTEST = (HERE / "golden" / "pytest-benchmark-5.3.1.json").read_bytes()
 
@@ -158,6 +158,15 @@ def test_a_packed_archive_is_named() -> None:
         archive.addfile(tarfile.TarInfo("r.json"), None)
     with pytest.raises(FormatError, match="is packed with tar"):
         read_report(packed.getvalue(), name="r.tgz")
+
+
+def test_durations_below_zero_come_in_with_a_warning_that_names_them() -> None:
+    rows = [{"name": f"b{n}", "unit": "ms", "value": n - 2} for n in range(4)]
+    rows.append({"name": "left", "unit": "points", "value": -3})
+    report, (problem,) = read_report(json.dumps(rows).encode(), name="r.json")
+    assert [result.samples[0] for result in report.runs[0].results] == [-2, -1, 0, 1, -3]
+    assert problem.severity is Severity.WARNING
+    assert problem.message == "2 results are durations below zero (b0: -2 ms, b1: -1 ms)"
 
 
 def test_gzip_is_unpacked() -> None:

@@ -206,6 +206,15 @@ def test_a_rebase_is_announced_at_once_for_the_traces_it_concerns(story: Story) 
     ]
 
 
+def test_commits_that_are_gone_for_good_move_nothing_along_and_say_so(story: Story) -> None:
+    story.git.git("reset", "--hard", "HEAD~3")
+    story.git.commits(2)
+    (note,) = retry_waiting(story.lab.instance).notes
+    assert note.endswith(
+        "3 commits left it, none of them recognised under a new hash; their results no longer count there"
+    )
+
+
 def test_commits_that_only_come_to_the_end_of_a_line_are_no_news(story: Story) -> None:
     store = story.lab.instance.store
     for event in store.outbox.claim([EventKind.TRACES_CHANGED], "test", 60, 1000):

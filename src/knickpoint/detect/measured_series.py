@@ -45,6 +45,8 @@ def _check(values: ArrayLike, dimensions: int, shape: str) -> NDArray[np.float64
     remedy = "Give numbers that fit 64-bit floats, and nan for what is missing."
     if hasattr(values, "dtype") and np.iscomplexobj(values):
         raise SeriesError("the values are complex numbers", remedy=remedy)
+    if getattr(getattr(values, "dtype", None), "kind", "") == "M":  # a column of dates, taken for that of the values
+        raise SeriesError("the values are dates", remedy=remedy)
     try:
         array = np.ascontiguousarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:

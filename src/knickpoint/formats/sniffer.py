@@ -14,6 +14,7 @@ from knickpoint.formats.registry import FORMATS, all_formats
 from knickpoint.formats.toolbox.commit_placeholders import without_placeholders
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.gc_pause import held_back
+from knickpoint.formats.toolbox.negative_times import negative_times
 from knickpoint.formats.toolbox.parsing_memory import UNLIMITED, ReadingLimits
 from knickpoint.formats.toolbox.printed_for_people import better_output
 from knickpoint.formats.toolbox.storable_text import keepable, keepable_text, may_need_tidying
@@ -136,7 +137,7 @@ def _parsed(file: FileContent, wanted: Format | None) -> Parsed:
 
 
 def _checked(file: FileContent, parsed: Parsed) -> Parsed:
-    """Return ``parsed`` with texts that can be kept, places that name the file, and a warning where it is empty."""
+    """Return ``parsed`` with texts that can be kept, places that name the file, and warnings of what cannot be."""
     name, (report, problems) = file.name, parsed
     if may_need_tidying(file):
         report = keepable(report)
@@ -151,6 +152,7 @@ def _checked(file: FileContent, parsed: Parsed) -> Parsed:
                 severity=Severity.WARNING,
             ),
         )
+    problems = (*problems, *negative_times(report, name))
     return report, tuple(_of_file(problem, name) for problem in problems)
 
 

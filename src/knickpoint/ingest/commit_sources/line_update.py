@@ -61,7 +61,11 @@ def write_line(
             note = (
                 f"history of {repository.name}, branch {line.name}, was rewritten:"
                 f" {counted(len(left), 'commit')} left it,"
-                f" {len(successors):,} of them recognised under new hashes; findings there moved along"
+                + (
+                    f" {len(successors):,} of them recognised under new hashes; findings there moved along"
+                    if successors
+                    else " none of them recognised under a new hash; their results no longer count there"
+                )
             )
         # The history boundary follows its commits, and alerts run again over what changed place.
         if left:
