@@ -130,6 +130,16 @@ def test_thinning_keeps_the_first_and_the_newest_value(values: list[float], poin
     assert (kept[0], kept[-1]) == (0, len(values) - 1)
 
 
+def test_values_come_compressed_for_who_takes_that(reader: Client) -> None:
+    parameters = {"traces": "0,1,2,3"}
+    plain = reader.get("/api/v1/values", params=parameters, headers={"accept-encoding": "identity"})
+    packed = reader.get("/api/v1/values", params=parameters, headers={"accept-encoding": "gzip"})
+    assert "content-encoding" not in plain.headers
+    assert packed.headers["content-encoding"] == "gzip"
+    assert int(packed.headers["content-length"]) < int(plain.headers["content-length"])
+    assert packed.content == plain.content
+
+
 def test_compact_values_are_the_same_in_half_the_size(reader: Client) -> None:
     ids = [trace_id(reader, "parse"), trace_id(reader, "print")]
     parameters = {"traces": ",".join(map(str, ids)), "first": 3, "compact": True}

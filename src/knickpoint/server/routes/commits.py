@@ -77,14 +77,14 @@ def get_commits(
 
 @router.get("/commits/times", response_model=TimesAnswer, responses=BINARY)
 def get_times(
-    visible: Visible, as_json: AsJson, repository: RepositoryName = "", line: LineName = ""
+    request: Request, visible: Visible, as_json: AsJson, repository: RepositoryName = "", line: LineName = ""
 ) -> Response | TimesAnswer:
     """Return the times of all commits of a line.
 
     As binary numbers: little-endian float64, seconds since 1970, NaN where unknown.
     """
     found = visible.line(repository, line)
-    return list_times(visible.store, found) if as_json else binary(pack_times(visible.store, found))
+    return list_times(visible.store, found) if as_json else binary(pack_times(visible.store, found), request)
 
 
 @router.get("/commits/{revision}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, Literal
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 
 from knickpoint.model.errors import InputError
 from knickpoint.model.summary import read_summary
@@ -102,6 +102,7 @@ def get_facets(visible: Visible, repository: RepositoryName = "", query: QueryTe
 @in_one_snapshot
 def get_values(
     visible: Visible,
+    request: Request,
     as_json: AsJson,
     *,
     traces: Annotated[
@@ -140,7 +141,7 @@ def get_values(
     wanted = WantedValues(found, ids, begin, end, points, read_summary(summary))
     if as_json:
         return list_values(visible.store, wanted)
-    return binary((pack_compact_values if compact else pack_values)(visible.store, wanted))
+    return binary((pack_compact_values if compact else pack_values)(visible.store, wanted), request)
 
 
 _POINTS: Final[dict[int | str, dict[str, Any]]] = {
