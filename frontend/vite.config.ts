@@ -52,19 +52,21 @@ const filesOfViews: Plugin = {
   name: "files-of-views",
   apply: "build",
   generateBundle(_, bundle) {
-    const chunks = Object.values(bundle).filter((file) => file.type === "chunk");
-    const whole = (name: string): string[] => [
-      name,
-      ...(chunks.find(({ fileName }) => fileName === name)?.imports ?? []).flatMap(whole),
-    ];
-    const frame = new Set(chunks.filter(({ isEntry }) => isEntry).flatMap(({ fileName }) => whole(fileName)));
-    const files = chunks.flatMap(({ fileName, moduleIds }) =>
+    const files = Object.values(bundle);
+    const chunks = files.filter((file) => file.type === "chunk");
+    const withImports = (name: string): string[] => {
+      const imports = chunks.find(({ fileName }) => fileName === name)?.imports ?? [];
+      return [name, ...imports.flatMap(withImports)];
+    };
+    const entries = chunks.filter(({ isEntry }) => isEntry).flatMap(({ fileName }) => withImports(fileName));
+    const styles = files.flatMap(({ fileName }) => (fileName.endsWith(".css") ? [fileName] : []));
+    const views = chunks.flatMap(({ fileName, moduleIds }) =>
       moduleIds.flatMap((id) => {
         const view = /src\/views\/(\w+)\/view\.ts$/.exec(id)?.[1];
-        return view === undefined ? [] : [[view, [...new Set(whole(fileName))].filter((name) => !frame.has(name))]];
+        return view === undefined ? [] : [[view, [...new Set([...entries, ...styles, ...withImports(fileName)])]]];
       }),
     );
-    this.emitFile({ type: "asset", fileName: "views.json", source: JSON.stringify(Object.fromEntries(files)) });
+    this.emitFile({ type: "asset", fileName: "views.json", source: JSON.stringify(Object.fromEntries(views)) });
   },
 };
 

@@ -130,6 +130,23 @@ def test_a_person_is_shown_with_title_name_source_and_permissions(
         expect(page.locator("#person-panel").get_by_text(text, exact=True).first).to_be_visible()
 
 
+@pytest.mark.parametrize(
+    ("person", "pages"), [("ada", ["Missing", "Quality", "Tokens", "Audit log"]), ("vera", ["Missing", "Quality"])]
+)
+def test_on_a_phone_the_panel_has_the_pages_that_the_header_has_no_room_for(
+    page: Page, shared_team: str, sign_in: SignIn, person: str, pages: list[str]
+) -> None:
+    page.set_viewport_size({"width": 390, "height": 800})
+    sign_in(person)
+    go(page, f"{shared_team}/triage")
+    open_panel(page)
+    links = page.locator("#person-panel").get_by_role("navigation").get_by_role("link")
+    expect(links).to_have_text(pages)
+    links.first.click()
+    expect(page.get_by_role("heading", name="Missing data")).to_be_visible()
+    expect(page.locator("#person-panel")).to_be_hidden()
+
+
 def test_escape_closes_the_panel_and_keeps_the_selection(page: Page, shared_team: str, sign_in: SignIn) -> None:
     sign_in("edith")
     go(page, f"{shared_team}/triage")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import httpx
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
-from tests.browser.conftest import violations
+from tests.browser.conftest import violations, wait_until_loaded
 from tests.examples import in_the_long_run
 from tests.server.story import SLOWER, commit_hash
 
@@ -158,6 +158,17 @@ def test_enter_on_a_trace_opens_it_and_back_returns_to_the_same_place(browse: Vi
     page.go_back()
     expect(members(page)).to_have_count(2)
     expect(page.locator('tr[aria-current="true"]')).to_contain_text("parse")
+
+
+def test_a_reload_right_after_a_key_keeps_the_row(browse: Visit) -> None:
+    page = browse("/triage")
+    keys(page, "j", "j")
+    current = page.locator('tr[aria-current="true"]')
+    row = current.get_attribute("data-row")
+    page.reload()
+    wait_until_loaded(page)
+    assert row != page.locator("tr[data-row]").first.get_attribute("data-row")
+    expect(current).to_have_attribute("data-row", row or "")
 
 
 def test_a_reload_keeps_what_the_address_says(browse: Visit) -> None:

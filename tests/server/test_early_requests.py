@@ -63,14 +63,15 @@ def test_a_page_comes_where_the_store_cannot_be_read(reader: Client, monkeypatch
     assert names(reader, "/explore") == EVERYWHERE
 
 
-def test_the_modules_of_a_view_are_named_before_its_answers(tmp_path: Path) -> None:
-    (tmp_path / "views.json").write_text('{"status": ["assets/pages-2.js"]}')
+def test_the_files_of_a_view_are_named_before_its_answers(tmp_path: Path) -> None:
+    (tmp_path / "views.json").write_text('{"status": ["assets/app-1.js", "assets/app-2.css"]}')
     header = link_header(read_view_files(tmp_path)["status"], ["status"])
     assert re.findall(r"<(.*?)>; rel=(\w+)", header) == [
-        ("/assets/pages-2.js", "modulepreload"),
+        ("/assets/app-1.js", "modulepreload"),
+        ("/assets/app-2.css", "preload"),
         *((name, "preload") for name in [*EVERYWHERE, "/api/v1/status"]),
     ]
 
 
-def test_a_dashboard_that_was_built_without_names_of_modules_has_none(tmp_path: Path) -> None:
+def test_a_dashboard_that_was_built_without_names_of_files_has_none(tmp_path: Path) -> None:
     assert read_view_files(tmp_path) == {}

@@ -5,6 +5,8 @@ import { customElement, property } from "lit/decorators.js";
 import type { Caller } from "../api/client";
 import { PageElement } from "../page-element";
 import { auditRoute } from "../routes/audit";
+import { missingRoute } from "../routes/missing";
+import { qualityRoute } from "../routes/quality";
 import { routeUrl } from "../routes/routes";
 import { settingsRoute } from "../routes/settings";
 import { tokensRoute } from "../routes/tokens";
@@ -67,11 +69,14 @@ export class PersonMenu extends PageElement {
   /** The pages that have no room in the header of a narrow window. */
   private renderLinks() {
     const { caller } = this;
-    const settings = html`<p><a href=${routeUrl(settingsRoute)}>Settings</a></p>`;
-    if (!isAllowedSomewhere(caller, "admin")) return settings;
-    return html`${settings}
+    return html`<p><a href=${routeUrl(settingsRoute)}>Settings</a></p>
       <nav class="person-links" aria-label="Administration">
-        <a href=${routeUrl(tokensRoute)}>Tokens</a>
+        ${
+          isAllowedSomewhere(caller, "read")
+            ? html`<a href=${routeUrl(missingRoute)}>Missing</a> <a href=${routeUrl(qualityRoute)}>Quality</a>`
+            : nothing
+        }
+        ${isAllowedSomewhere(caller, "admin") ? html`<a href=${routeUrl(tokensRoute)}>Tokens</a>` : nothing}
         ${isAllowedEverywhere(caller, "admin") ? html`<a href=${routeUrl(auditRoute)}>Audit log</a>` : nothing}
       </nav>`;
   }

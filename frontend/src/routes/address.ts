@@ -12,24 +12,34 @@ export const EMBEDDED = typeof location !== "undefined" && new URLSearchParams(l
 /** The URL that is shown, and that the browser is told next. */
 let untold: string | undefined;
 let timer = 0;
-let told = -Infinity;
 
-/** Browsers refuse more than 200 changes of the address in half a minute. */
-const REST_MS = 160;
+/**
+ * Browsers refuse more than 200 changes of the address in half a minute. So many are told at once, so that a reload finds
+ * them; of a key that is held longer, as many as the browser takes.
+ */
+const AT_ONCE = 40;
+const REST_MS = 220;
+/** How many changes may be told at once, as of a time. */
+let left = AT_ONCE;
+let counted = 0;
 
 /** Let a URL take the place of the one that is shown. */
 export function replaceUrl(url: string): void {
   untold = url;
-  const rest = told + REST_MS - performance.now();
-  if (rest <= 0) tellUrl();
-  else if (timer === 0) timer = window.setTimeout(tellUrl, rest);
+  const now = performance.now();
+  left = Math.min(AT_ONCE, left + (now - counted) / REST_MS);
+  counted = now;
+  if (left >= 1) tellUrl();
+  else if (timer === 0) timer = window.setTimeout(tellUrl, (1 - left) * REST_MS);
 }
 
 /** Tell the browser now which URL is shown. */
 export function tellUrl(): void {
-  if (untold !== undefined) history.replaceState(null, "", addressOf(untold));
+  if (untold !== undefined) {
+    history.replaceState(null, "", addressOf(untold));
+    left -= 1;
+  }
   forgetUrl();
-  told = performance.now();
 }
 
 /** The browser itself has gone to another URL. */

@@ -18,7 +18,7 @@ from starlette.staticfiles import StaticFiles
 from knickpoint.model.access import Caller, Permission
 from knickpoint.model.errors import KnickpointError, NotSignedInError
 from knickpoint.server.callers import caller_of
-from knickpoint.server.early_requests import early_requests, link_header, read_view_files
+from knickpoint.server.early_requests import REPOSITORY_VIEWS, early_requests, link_header, read_view_files
 from knickpoint.server.replica_reads import reading_instance
 from knickpoint.server.visible_repositories import VisibleRepositories
 
@@ -77,9 +77,10 @@ async def _early_requests(request: Request, view_files: Mapping[str, Sequence[st
         return {}
     if not caller.grants.allow_somewhere(Permission.READ):
         return {}
-    names = await _repository_names(request, caller)
-    modules = view_files.get(path.split("/")[1] or "overview", ())
-    return {"link": link_header(modules, early_requests(path, request.query_params, names))}
+    view = path.split("/")[1]
+    names = await _repository_names(request, caller) if view in REPOSITORY_VIEWS else []
+    files = view_files.get(view or "overview", ())
+    return {"link": link_header(files, early_requests(path, request.query_params, names))}
 
 
 async def _repository_names(request: Request, caller: Caller) -> list[str]:

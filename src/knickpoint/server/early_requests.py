@@ -1,4 +1,4 @@
-"""What a page asks for first: its scripts, and the answers of the API that its address alone determines.
+"""What a page asks for first: its files, and the answers of the API that its address alone determines.
 
 The page comes with a header that names them, and the browser asks for them while it loads the scripts of all pages. Each name has
 to be, to the letter, what the page asks for itself: the browser hands it the answer then, and asks twice otherwise.
@@ -14,17 +14,21 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote, urlencode
 
-__all__ = ["EVERYWHERE", "FILES_OF_VIEWS", "early_requests", "link_header", "read_view_files"]
+__all__ = ["EVERYWHERE", "FILES_OF_VIEWS", "REPOSITORY_VIEWS", "early_requests", "link_header", "read_view_files"]
 
 EVERYWHERE: Final = ("me", "me/settings", "repositories")
 """What every page asks for, below ``/api/v1/``."""
 
 FILES_OF_VIEWS: Final = "views.json"
-"""The file of the built dashboard that says which modules the page of each view loads beside those of all pages."""
+"""The file of the built dashboard that says which modules and style sheets the page of each view loads."""
+
+REPOSITORY_VIEWS: Final = frozenset({"", "explore", "compare"})
+"""First parts of the paths of pages whose first answers depend on which repositories there are."""
 
 _UNREAD: Final = frozenset({"embed"})
 """Parameters of addresses that change nothing of what is asked for, on any page."""
 
+_STYLE: Final = "rel=preload; as=style; crossorigin"
 _MOST_CHARACTERS: Final = 2_000
 """Of all addresses together: proxies refuse long headers."""
 
@@ -48,18 +52,21 @@ def early_requests(path: str, parameters: _Parameters, repositories: Sequence[st
     return found if sum(map(len, found)) <= _MOST_CHARACTERS else []
 
 
-def link_header(modules: Sequence[str], answers: Sequence[str]) -> str:
-    """Return the header ``Link`` that names modules and answers of the API, the modules first: nothing is shown without them."""
+def link_header(files: Sequence[str], answers: Sequence[str]) -> str:
+    """Return the header ``Link`` that names files of the dashboard and answers of the API.
+
+    The files come first: browsers ask a server for six things at a time, and show nothing without the files.
+    """
     return ", ".join(
         [
-            *(f"</{name}>; rel=modulepreload" for name in modules),
+            *(f"</{name}>; {_STYLE if name.endswith('.css') else 'rel=modulepreload'}" for name in files),
             *(f"</api/v1/{path}>; rel=preload; as=fetch; crossorigin" for path in (*EVERYWHERE, *answers)),
         ]
     )
 
 
 def read_view_files(static: Path) -> dict[str, list[str]]:
-    """Return which modules the page of each view loads; none where the dashboard was built without that."""
+    """Return which modules and style sheets the page of each view loads; none where the dashboard was built without that."""
     listed = static / FILES_OF_VIEWS
     return json.loads(listed.read_text(encoding="utf-8")) if listed.is_file() else {}
 
