@@ -14,6 +14,7 @@ STAMPS := build/stamps
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 # One more than the two cores that the suite is made for: tests wait for browsers and servers.
 JOBS ?= 3
+LONG_JOBS ?= 2
 FUZZ_SECONDS ?= 60
 
 # Tests write thousands of small repositories and stores: into memory where there is room for them, else where TMPDIR says
@@ -119,8 +120,8 @@ fuzz-formats: setup-dev ## Throw broken files at every format (FUZZ_SECONDS=60)
 fuzz-api: setup-dev ## Send requests made from the description of the API: 60 to each operation
 	@KNICKPOINT_EXAMPLES=6 $(BIN)/python -m pytest -q -m long --timeout 1800 tests/server/test_api_fuzz.py
 
-test-long: setup-dev ## Kills, fuzzing, load and many random examples: minutes, not seconds
-	@$(IN_MEMORY) && KNICKPOINT_EXAMPLES=6 $(BIN)/python -m pytest -q -m "long or thorough" --timeout 1800 $(TEST_ARGS)
+test-long: setup-dev ## Kills, fuzzing, load, many random examples and all cases of a matrix: minutes, not seconds
+	@$(IN_MEMORY) && KNICKPOINT_EXAMPLES=6 $(BIN)/python -m pytest -q -n $(LONG_JOBS) --dist loadscope --no-loadscope-reorder -m "long or thorough" --timeout 1800 $(TEST_ARGS)
 
 # --- measuring it -----------------------------------------------------------------------------------
 

@@ -11,9 +11,13 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
+from sqlalchemy import Compiled, Engine, create_engine
+from sqlalchemy.engine.default import DefaultDialect
+from sqlalchemy.util import LRUCache
 from tests.repositories import GitRepository
 
 from knickpoint.store import database_engine, schema
@@ -21,6 +25,16 @@ from knickpoint.store.database import Database
 
 settings.register_profile("calm", deadline=None, derandomize=True)
 settings.load_profile("calm")
+
+_MINUTES = {
+    "tests/instance/test_lost_machines.py",
+    "tests/instance/test_service_kills.py",
+    "tests/store/test_crash.py",
+    "tests/server/test_api_fuzz.py",
+    "tests/notify/test_kills.py",
+    "tests/bisect/pool/test_kills.py",
+}
+"""Modules of the long run that take minutes: the last one to begin would run alone at the end."""
 
 _IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
 
@@ -38,6 +52,15 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.freeze()
         gc.set_threshold(50_000, 20, 20)
         gc.enable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave what is alike on both kinds of store to SQLite, but for the long run; begin with what takes minutes."""
+    for item in items:
+        if item.get_closest_marker("alike") and item.get_closest_marker("postgres"):
+            item.add_marker(pytest.mark.long)
+    items.sort(key=lambda item: item.nodeid.partition("::")[0] not in _MINUTES)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -80,6 +103,27 @@ def _stores_do_not_wait_for_the_disk() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(database_engine, "_prepare_sqlite", prepare_without_fsync)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _statements_are_compiled_once() -> Iterator[None]:
+    """Let all engines of this process share the statements that they have compiled: each test has engines of its own.
+
+    SQLAlchemy keeps them by dialect. Those of one class are alike here, as there is one version of each server.
+    """
+    compiled: LRUCache[Any, Compiled] = LRUCache(5_000)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DefaultDialect, "__hash__", lambda self: hash(type(self)))
+        patch.setattr(DefaultDialect, "__eq__", lambda self, other: type(self) is type(other))
+
+        def engine_of(*arguments: Any, **options: Any) -> Engine:
+            made = create_engine(*arguments, **options)
+            made._compiled_cache = compiled
+            return made
+
+        patch.setattr(database_engine, "create_engine", engine_of)
         yield
 
 

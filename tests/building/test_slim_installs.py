@@ -101,6 +101,7 @@ def test_detect_works_on_the_slim_program(program: list[str], tmp_path: Path) ->
     assert len(done.stdout.splitlines()) == 2
 
 
+@pytest.mark.long
 def test_a_history_is_imported_run_and_checked_on_the_slim_program(program: list[str], tmp_path: Path) -> None:
     rows = "".join(f"c{day},2026-01-{day:02}T00:00:00Z,parse,{10 + day % 3},ms\n" for day in range(1, 29))
     (tmp_path / "history.csv").write_text("commit,time,benchmark,value,unit\n" + rows)
@@ -112,6 +113,7 @@ def test_a_history_is_imported_run_and_checked_on_the_slim_program(program: list
     assert checked.returncode == 1, (checked.stdout, checked.stderr)
 
 
+@pytest.mark.long
 def test_serving_on_the_slim_program_says_what_to_install(program: list[str], tmp_path: Path) -> None:
     _run(program, _KNICK, "init", cwd=tmp_path)
     done = _run(program, _KNICK, "serve", cwd=tmp_path)

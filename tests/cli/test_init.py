@@ -49,8 +49,8 @@ def test_an_instance_elsewhere_has_no_repository_where_nobody_can_be_asked(knick
     ("answer", "place", "expected"),
     [
         ("\n", ".", {"mylib": {"location": "."}}),
-        ("n\n", ".", {}),
-        ("\n", "../lab", {"mylib": {"location": "TOP"}}),
+        pytest.param("n\n", ".", {}, marks=pytest.mark.long),
+        pytest.param("\n", "../lab", {"mylib": {"location": "TOP"}}, marks=pytest.mark.long),
         ("n\n", "../lab", {}),
     ],
 )

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.examples import in_the_long_run
 
 from knickpoint.detect import explain, find_steps
 from knickpoint.native.segmentation import BARS, CERTAIN
@@ -30,8 +31,8 @@ def found(values: Array, places: tuple[int, ...]) -> bool:
     return all(any(abs(one - place) <= 1 for one in reported) for place in places)
 
 
-@pytest.mark.parametrize("size", [10.0, 20.0, 60.0])
-@pytest.mark.parametrize(("outliers", "shortest"), [(0.01, 4), (0.05, 5)])
+@pytest.mark.parametrize("size", [20.0, *in_the_long_run(10.0, 60.0)])
+@pytest.mark.parametrize(("outliers", "shortest"), [(0.05, 5), pytest.param(0.01, 4, marks=pytest.mark.long)])
 def test_a_short_excursion_is_found_at_both_ends(size: float, outliers: float, shortest: int) -> None:
     """Of up to 8 commits, in 40 to 800 points; 99 of 100 wanted, and two deviations of 100 draws allowed.
 
@@ -49,7 +50,10 @@ def test_a_short_excursion_is_found_at_both_ends(size: float, outliers: float, s
     assert hits >= 97
 
 
-@pytest.mark.parametrize(("size", "outliers", "least"), [(10.0, 0.0, 99), (60.0, 0.01, 98), (60.0, 0.05, 98)])
+@pytest.mark.parametrize(
+    ("size", "outliers", "least"),
+    [(60.0, 0.05, 98), *(pytest.param(*each, marks=pytest.mark.long) for each in ((10.0, 0.0, 99), (60.0, 0.01, 98)))],
+)
 def test_three_commits_are_enough_where_no_outlier_is_as_large(size: float, outliers: float, least: int) -> None:
     rng = np.random.default_rng(32)
     hits = 0
@@ -63,7 +67,7 @@ def test_three_commits_are_enough_where_no_outlier_is_as_large(size: float, outl
 
 
 @pytest.mark.parametrize("at_the_beginning", [False, True])
-@pytest.mark.parametrize("size", [10.0, 20.0, 60.0])
+@pytest.mark.parametrize("size", [10.0, *in_the_long_run(20.0, 60.0)])
 def test_a_step_next_to_an_end_is_found_within_a_commit(size: float, at_the_beginning: bool) -> None:  # noqa: FBT001
     rng = np.random.default_rng(33)
     hits = 0

@@ -183,7 +183,9 @@ def test_equal_values_share_their_rank() -> None:
     assert ranks(np.array([3.0, 1.0, 3.0, 2.0])).tolist() == [2.5, 0, 2.5, 1]
 
 
-@pytest.mark.parametrize(("form", "least"), [("V", 1), ("U", 1), ("U", 3)])
+@pytest.mark.parametrize(
+    ("form", "least"), [("V", 1), *(pytest.param("U", least, marks=pytest.mark.long) for least in (1, 3))]
+)
 def test_ranks_of_few_values_which_have_few_orders_are_tested_on_the_careful_side(form: str, least: int) -> None:
     for count in (6, 8, 10):
         values = np.random.default_rng(count).normal(size=(1500, count))

@@ -147,6 +147,7 @@ def test_two_outliers_of_three_samples_are_no_change() -> None:
     assert judge_family(histories, list(samples), better=Better.LOWER).judgements[7].verdict is Verdict.REGRESSED
 
 
+@pytest.mark.long
 def test_heavy_tails_that_all_samples_of_a_session_share_stay_below_the_bar() -> None:
     failed = 0
     for seed in range(20):

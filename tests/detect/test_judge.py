@@ -11,6 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.examples import in_the_long_run
 
 from knickpoint.detect import judge
 from knickpoint.detect.judgement import may_be_changes
@@ -125,7 +126,7 @@ def test_more_samples_see_smaller_effects() -> None:
     assert seen == sorted(seen, reverse=True)
 
 
-@pytest.mark.parametrize("samples", [1, 3, 8])
+@pytest.mark.parametrize("samples", [3, *in_the_long_run(1, 8)])
 @pytest.mark.parametrize("family", ["normal", "lognormal", "two modes", "outliers"])
 def test_the_detectable_effect_is_seen_in_four_cases_of_five(samples: int, family: str) -> None:
     rng = np.random.default_rng(7)

@@ -131,6 +131,7 @@ def test_what_relatives_let_expect_is_a_share_and_that_of_all_without_relatives(
     assert shares[5] == overall
 
 
+@pytest.mark.long
 def test_a_weak_change_of_a_machine_is_found_in_more_of_it_and_in_no_other() -> None:
     moved = MACHINE_OF == 2
     frames = [_family(seed, moved) for seed in range(5)]

@@ -69,6 +69,7 @@ def installed(package_of: Callable[[str], Path], tmp_path: Path) -> Callable[[st
     return install
 
 
+@pytest.mark.long
 def test_the_format_of_a_package_is_listed_recognised_and_read(installed: Callable[[str], Run], tmp_path: Path) -> None:
     run = installed("format.md")
     (tmp_path / "results.txt").write_text(_example("format.md"), encoding="utf-8")
@@ -81,6 +82,7 @@ def test_the_format_of_a_package_is_listed_recognised_and_read(installed: Callab
     assert sorted(points) == [(",benchmark=parse_large,", 1.75, "s"), (",benchmark=parse_small,", 12.5, "ms")]
 
 
+@pytest.mark.long
 def test_what_the_format_of_a_package_refuses_is_named_with_its_line(
     installed: Callable[[str], Run], tmp_path: Path
 ) -> None:
@@ -105,6 +107,7 @@ def test_the_methods_of_a_package_find_steps(installed: Callable[[str], Run], tm
     )
 
 
+@pytest.mark.long
 def test_the_channel_of_a_package_takes_messages(installed: Callable[[str], Run], tmp_path: Path) -> None:
     run = installed("channel.md")
     run("init", "instance")
@@ -119,6 +122,7 @@ def test_the_channel_of_a_package_takes_messages(installed: Callable[[str], Run]
     assert "test of the channel archive" in message.read_text(encoding="utf-8")
 
 
+@pytest.mark.long
 def test_a_channel_that_no_package_registers_is_named(installed: Callable[[str], Run], tmp_path: Path) -> None:
     run = installed("channel.md")
     run("init", "instance")

@@ -110,6 +110,7 @@ def test_the_commands_of_a_page_exist_with_their_options(page: Path) -> None:
     assert [(words, strange) for words in _commands(page) if (strange := _strange(words))] == []
 
 
+@pytest.mark.long
 def test_the_job_of_the_page_on_continuous_integration_passes_without_any_history(
     tmp_path: Path,
 ) -> None:

@@ -104,6 +104,7 @@ def week(instance: Instance, clock: MovedClock, box: MailBox) -> Week:
     return Week(instance, clock, box)
 
 
+@pytest.mark.long
 def test_a_week_runs_by_schedule_mails_by_day_and_forgets_what_is_old(week: Week) -> None:
     week.go_on()
     assert week.count("alert_run") == _STEPS + _STEPS // 3  # what changed, and everything each six hours
@@ -144,6 +145,7 @@ def test_events_of_a_worker_that_died_are_judged_after_their_lease(week: Week) -
     assert waiting == [1, 1, 0]
 
 
+@pytest.mark.long
 def test_workers_whose_clocks_differ_by_more_than_a_lease_find_the_same_once(
     instance: Instance, clock: MovedClock, tmp_path: Path
 ) -> None:

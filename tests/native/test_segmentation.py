@@ -55,6 +55,7 @@ def random_series(seed: int, n: int) -> np.ndarray:
     return values
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 300), st.booleans())
 def test_compiled_and_numpy_walk_the_same_path(seed: int, n: int, whole_path: bool) -> None:  # noqa: FBT001

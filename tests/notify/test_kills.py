@@ -134,7 +134,9 @@ def over_smtp(place: Path, rounds: int) -> tuple[Killer, set[str]]:
 Transport = Callable[[Path, int], tuple[Killer, set[str]]]
 
 
-@pytest.mark.parametrize(("transport", "recipients", "rounds"), [(over_http, 1, 2), (over_smtp, 2, 1)])
+@pytest.mark.parametrize(
+    ("transport", "recipients", "rounds"), [(over_http, 1, 1), pytest.param(over_smtp, 2, 1, marks=pytest.mark.long)]
+)
 def test_a_sender_that_is_killed_loses_and_doubles_nothing(
     tmp_path: Path, transport: Transport, recipients: int, rounds: int
 ) -> None:

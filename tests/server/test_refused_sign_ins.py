@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from tests.server.client import Client
 from tests.server.openid import with_sign_in
 
@@ -31,6 +32,7 @@ def test_the_next_hour_has_entries_again_and_so_has_a_clock_that_was_put_back() 
     assert count.remark(NOW - timedelta(days=1)) == ""
 
 
+@pytest.mark.long
 def test_callbacks_from_many_addresses_do_not_fill_the_audit_log(instance: Instance) -> None:
     ways = {
         "keycloak": SignInSettings("keycloak", issuer="http://127.0.0.1:9", client_id="knick", client_secret="word")

@@ -95,6 +95,7 @@ def test_while_a_replica_is_gone_the_primary_answers_and_health_says_so(replicat
     wait_until("health is well", lambda: replicated.client.get("/api/v1/health").json()["troubles"] == [])
 
 
+@pytest.mark.long
 def test_a_read_whose_replica_is_lost_in_the_middle_is_answered_by_the_primary(
     replicated: Replicated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,6 +111,7 @@ def test_a_read_whose_replica_is_lost_in_the_middle_is_answered_by_the_primary(
     assert [found is not None for found in chosen] == [True]
 
 
+@pytest.mark.long
 def test_after_a_write_without_a_position_the_primary_answers(
     replicated: Replicated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,10 +137,12 @@ def test_every_read_that_names_nothing_is_answered_by_a_replica(replicated: Repl
     assert {path: status for path, status in statuses.items() if status >= 500} == {}
 
 
+@pytest.mark.long
 def test_a_position_that_is_no_number_counts_as_none(replicated: Replicated) -> None:
     assert replicated.listed(cookie=f"{POSITION_COOKIE}=x") == replicated.listed()
 
 
+@pytest.mark.long
 def test_a_read_sets_no_position(replicated: Replicated) -> None:
     assert POSITION_COOKIE not in replicated.client.get("/api/v1/regressions").cookies
 

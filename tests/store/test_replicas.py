@@ -90,6 +90,7 @@ def test_who_wrote_something_is_not_answered_by_a_replica_that_does_not_have_it(
     wait_until("the standby has it", lambda: pair.names(position) == {"main"})
 
 
+@pytest.mark.long
 @pytest.mark.postgres
 def test_a_replica_that_is_long_behind_is_left_out_until_it_has_caught_up(pair: Pair) -> None:
     pair.hold()
@@ -116,6 +117,7 @@ def test_a_replica_that_is_gone_is_left_out_and_comes_back(pair: Pair) -> None:
     wait_until("it answers", lambda: pair.keeps_up() and pair.names(position) == {"main"})
 
 
+@pytest.mark.long
 @pytest.mark.postgres
 def test_a_replica_that_was_promoted_is_left_out_without_a_problem(pair: Pair) -> None:
     pair.standby.promote()
@@ -123,6 +125,7 @@ def test_a_replica_that_was_promoted_is_left_out_without_a_problem(pair: Pair) -
     assert pair.replicas.problems() == []
 
 
+@pytest.mark.long
 @pytest.mark.postgres
 def test_a_replica_with_an_older_schema_waits_for_the_upgrade(pair: Pair) -> None:
     pair.primary.execute("UPDATE alembic_version SET version_num = '0001'", "lab")
@@ -131,6 +134,7 @@ def test_a_replica_with_an_older_schema_waits_for_the_upgrade(pair: Pair) -> Non
     assert pair.names() is None
 
 
+@pytest.mark.long
 @pytest.mark.postgres
 def test_the_primary_answers_until_a_replica_was_asked(pair: Pair) -> None:
     fresh = Replicas(pair.store, pair.primary.url("lab"), [f"127.0.0.1:{pair.standby.port}"])
@@ -142,6 +146,7 @@ def test_the_primary_answers_until_a_replica_was_asked(pair: Pair) -> None:
         fresh.close()
 
 
+@pytest.mark.long
 @pytest.mark.postgres
 def test_replicas_answer_in_turn_and_as_the_primary_is_set_up(pair: Pair) -> None:
     rule = DirectionRule(parse_query("a=b"), Better.HIGHER)

@@ -194,6 +194,7 @@ def test_alerts_for_two_percentiles_are_judged_apart(world: World) -> None:
     assert point.alerts == ("p99",)
 
 
+@pytest.mark.long
 def test_a_backtest_replays_a_summary(world: World) -> None:
     _measure(world, _latencies())
     line = world.store.commits.line(world.repository)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import in_the_long_run
 
 from knickpoint.model.alert import Alert
 from knickpoint.watch.detection.alert_window import blank_before_window, window_columns
@@ -28,7 +29,9 @@ def follow(world: World, alert: Alert, series: list[float], *, first: int) -> li
     return gone
 
 
-@pytest.mark.parametrize("alert", [RECENT, replace(RECENT, method="e_divisive")], ids=lambda alert: alert.method)
+@pytest.mark.parametrize(
+    "alert", [RECENT, *in_the_long_run(replace(RECENT, method="e_divisive"))], ids=lambda alert: alert.method
+)
 def test_a_step_outlives_the_window_that_it_leaves(world: World, alert: Alert) -> None:
     series = levels((30, 20.0), (50, 25.0))
     world.measure({"parse": series[:45]})
@@ -48,6 +51,7 @@ def test_the_region_before_a_step_reaches_back_to_the_change_before_the_window(w
     assert (second.numbers.before.first, second.numbers.before.count) == (10, 50)
 
 
+@pytest.mark.long
 def test_steps_near_each_other_outlive_the_first_of_them_leaving_the_window(world: World) -> None:
     series = levels((30, 20.0), (6, 30.0), (44, 20.0))
     world.measure({"parse": series[:48]})
@@ -74,6 +78,7 @@ def test_a_point_in_the_window_that_is_not_seen_any_more_is_gone(world: World) -
     assert world.run(alert).gone == 1
 
 
+@pytest.mark.long
 def test_what_an_explanation_says_is_what_the_alert_reports(world: World) -> None:
     series = levels((10, 20.0), (50, 25.0), (20, 30.0))
     world.measure({"parse": series[:25]})

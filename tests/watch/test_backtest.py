@@ -114,7 +114,8 @@ def test_precision_and_recall_are_those_of_the_truth_where_people_make_no_mistak
     assert score.count(Outcome.NEW) == score.count(Outcome.UNDECIDED) == 0
 
 
-@pytest.mark.parametrize("wrong", [pytest.param(0.1, marks=pytest.mark.long), 0.4])
+@pytest.mark.long
+@pytest.mark.parametrize("wrong", [0.1, 0.4])
 def test_precision_is_that_of_the_labels_where_people_make_mistakes(world: World, wrong: float) -> None:
     changes = truths(30, seed=2)
     measure(world, changes)
@@ -132,6 +133,7 @@ def test_each_change_counts_when_it_would_have_been_announced(result: Backtest) 
     assert set(result.score.delays) == {3}
 
 
+@pytest.mark.long
 def test_a_stricter_alert_loses_small_changes_and_avoids_small_noise(judged: World) -> None:
     changes = truths(9, seed=1)
     result = run(judged, replace(ALERT, minimum_effect=0.3))
@@ -203,10 +205,12 @@ def test_nothing_is_written(judged: World) -> None:
     assert counts() == before
 
 
+@pytest.mark.long
 def test_the_same_store_gives_the_same_result(judged: World, result: Backtest) -> None:
     assert run(judged).score == result.score
 
 
+@pytest.mark.long
 def test_the_traces_that_are_not_replayed_would_have_announced_nothing(judged: World, result: Backtest) -> None:
     line = judged.store.commits.line(judged.repository)
     ids = [judged.trace(f"t{number}") for number in range(9)] + [judged.trace("still")]

@@ -200,6 +200,7 @@ def test_a_tag_that_moves_is_noticed_without_new_results(world: World) -> None:
     assert point.numbers.over_reference == pytest.approx(122 / 111 - 1, abs=0.005)
 
 
+@pytest.mark.long
 def test_a_backtest_compares_with_the_release_from_its_commit_on(world: World) -> None:
     world.measure({"parse": GROWING})
     release(world, "v1.0", 23)

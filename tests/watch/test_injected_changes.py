@@ -201,14 +201,17 @@ def test_an_injected_change_is_found_and_announced_once_on_its_commit_and_stays_
     _check_found_once(fresh, 1)
 
 
+@pytest.mark.long
 def test_an_injected_change_is_the_same_when_all_results_arrive_at_once(fresh: Any) -> None:
     _check_at_once(fresh, 2)
 
 
+@pytest.mark.long
 def test_an_injected_change_is_the_same_in_another_order_of_arrival(fresh: Any) -> None:
     _check_other_order(fresh, 3)
 
 
+@pytest.mark.long
 def test_an_injected_change_is_the_same_when_runs_break_off(fresh: Any) -> None:
     _check_crashes(fresh, 4, every=12)
 

@@ -123,6 +123,7 @@ def test_a_finding_settles_as_values_arrive(world: World) -> None:
     assert certainties == ["provisional"] * 3 + ["settled"] * 3
 
 
+@pytest.mark.long
 def test_certainty_depends_on_the_data_and_not_on_how_they_arrived(world: World, other_world: World) -> None:
     values = levels((20, 10.0), (3, 12.0), (5, 10.1), (2, 13.0))
     for count in range(1, len(values) + 1):

@@ -207,6 +207,7 @@ def _start_again(made: tuple[TestPool, dict[str, Program]]) -> None:
         programs["pool"].wait_for(f"device {name} joined")
 
 
+@pytest.mark.long
 def test_a_result_that_the_scheduler_did_not_confirm_survives_its_kill(
     made: tuple[TestPool, dict[str, Program]],
 ) -> None:
@@ -227,6 +228,7 @@ def test_a_result_that_the_scheduler_did_not_confirm_survives_its_kill(
     assert sum(line.startswith("7#") for line in begun) == 1
 
 
+@pytest.mark.long
 def test_a_scheduler_that_is_asked_to_end_hands_out_the_results_of_its_probes_first(
     made: tuple[TestPool, dict[str, Program]],
 ) -> None:
@@ -245,6 +247,7 @@ def test_a_scheduler_that_is_asked_to_end_hands_out_the_results_of_its_probes_fi
     _start_again(made)
 
 
+@pytest.mark.long
 def test_a_second_signal_ends_a_scheduler_at_once(made: tuple[TestPool, dict[str, Program]]) -> None:
     cluster, programs = made
     with DaskPool(cluster.access) as pool:

@@ -32,6 +32,7 @@ def test_sixteen_commits_take_four_rounds_two_with_three_devices_and_one_with_fi
     assert found.wrong == found.unnamed == 0
 
 
+@pytest.mark.long
 def test_measuring_every_commit_takes_about_fifty_devices() -> None:
     found = smallest_pool(_EACH, 1.5)
     assert found is not None

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Required, TypedDict
 
 import pytest
+from tests.examples import in_the_long_run
 from tests.instance.bisections.bisectable import CULPRIT, Bisectable, QuickPool, profile
 from tests.notify.conftest import serving
 from tests.notify.mail_servers import MailBox, serving_mail
@@ -136,7 +137,7 @@ def test_a_change_that_does_not_show_again_is_one_mail_and_one_comment_with_what
     assert kinds(announced) == [AnnouncementKind.REGRESSED, AnnouncementKind.BISECTED]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [KINDS[0], *in_the_long_run(*KINDS[1:])])
 def test_an_outcome_is_a_comment_in_the_tickets_of_every_tracker(slowed: Bisectable, kind: str) -> None:
     with announcing(slowed, "code", kind=kind) as announced:
         announced.pool.level = level(100.8)

@@ -11,6 +11,8 @@ from tests.store.conftest import Bench
 from knickpoint.store.points import point_writer as writer_module
 from knickpoint.store.tables.tiles import hot
 
+pytestmark = pytest.mark.alike
+
 report = Bench.report
 
 

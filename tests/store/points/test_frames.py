@@ -8,6 +8,8 @@ from tests.store.conftest import Bench
 
 from knickpoint.store.points import point_writer as writer_module
 
+pytestmark = pytest.mark.alike
+
 NAMES = [f"n{number}" for number in range(9)]
 
 

@@ -27,6 +27,8 @@ from knickpoint.store.points import checksums as checksums_module
 from knickpoint.store.points import point_writer as writer_module
 from knickpoint.store.points.checksums import DamagedRowError, RowChecks, RowName, row_checksum
 
+pytestmark = pytest.mark.alike
+
 _COMMITS: Final = 200
 _BLOBS: Final = (
     ("hot_tile", "data"),

@@ -16,6 +16,8 @@ from knickpoint.store.points import point_writer as writer_module
 from knickpoint.store.points.layout_cache import LayoutCache, LayoutDigest
 from knickpoint.store.points.tile_codec import encode_ids, segment_points
 
+pytestmark = pytest.mark.alike
+
 NAMES = ["c", "a", "d", "b"]
 """Not in the order in which their traces are made."""
 

@@ -14,6 +14,8 @@ from knickpoint.store.points import point_writer as writer_module
 from knickpoint.store.points import sealer as sealer_module
 from knickpoint.store.points import segment_groups as groups_module
 
+pytestmark = pytest.mark.alike
+
 report = Bench.report
 
 

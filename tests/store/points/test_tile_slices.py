@@ -14,6 +14,8 @@ from knickpoint.store.points.checksums import RowChecks
 from knickpoint.store.points.frame_matrix import FrameMatrix
 from knickpoint.store.points.tile_slices import TileSlices
 
+pytestmark = pytest.mark.alike
+
 OLD = [f"old{number}" for number in range(5)]
 EXACT = ["exact0", "exact1"]
 NEW = ["new0", "new1"]

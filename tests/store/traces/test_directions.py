@@ -17,6 +17,8 @@ from knickpoint.store.array_codec import pack, unpack
 from knickpoint.store.schema import HEAD, migrate
 from knickpoint.store.traces.trace_requests import BETTERS
 
+pytestmark = pytest.mark.alike
+
 
 def put(bench: Bench, slot: int, unit: str, better: Better = Better.UNKNOWN, **params: str) -> None:
     """Put one value of the trace ``params``, in ``unit``."""
