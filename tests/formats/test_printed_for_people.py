@@ -97,6 +97,29 @@ test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out
 """,
         "cargo bench",
     ),
+    "perf stat": (
+        """
+ Performance counter stats for './a':
+
+          1.234,56 msec task-clock                #    0,998 CPUs utilized
+""",
+        "perf stat -j",
+    ),
+    "fio": (
+        "job: (g=0): rw=read\nfio-3.33\nStarting 1 process\n  read: IOPS=100k, BW=391MiB/s\n",
+        "--output-format=json",
+    ),
+    "iperf3": (
+        """Connecting to host 127.0.0.1, port 5201
+[ ID] Interval           Transfer     Bitrate         Retr  Cwnd
+[  5]   0.00-1.00   sec  1.0 GBytes  8.5 Gbits/sec    0   1.0 MBytes
+""",
+        "iperf3 -J",
+    ),
+    "k6": ("     http_req_duration..............: avg=12.3ms min=1ms med=10ms max=50ms\n", "--summary-export"),
+    "pyperf": ("sort: Mean +- std dev: 1.23 us +- 0.04 us\n", "-o results.json"),
+    "time of the shell": ("\nreal\t0m1.234s\nuser\t0m1.0s\nsys\t0m0.1s\n", "hyperfine"),
+    "GNU time": ('\tCommand being timed: "./a"\n\tUser time (seconds): 1.00\n', "hyperfine"),
 }
 
 

@@ -49,6 +49,18 @@ _KNOWN: Final = (
         r"test result: \S+ \d+ passed; .* 0 measured;",
         "Rust's tests, of which none is a benchmark. Run cargo bench",
     ),
+    (r"Performance counter stats for ", "perf stat, as it prints it. Write its JSON: perf stat -j -o results.json"),
+    (r"fio-\d+\.\d+$", "fio, as it prints it. Write its JSON: --output-format=json --output=results.json"),
+    (r"\[ *ID\] Interval +Transfer +(?:Bitrate|Bandwidth)", "iperf3, as it prints it. Write its JSON: iperf3 -J"),
+    (
+        r"\w+(?:\{.*\})?\.{2,}: avg=\S+ +min=",
+        "k6, as it prints it. Write the summary as JSON: --summary-export=results.json",
+    ),
+    (r"(?:\S+: )?Mean \+- std dev: ", "pyperf, as it prints it. Write its JSON: -o results.json"),
+    (
+        r"Command being timed: |Elapsed \(wall clock\) time|real\s+\d+m[\d.,]+s$",
+        "time, which measures once. Measure with hyperfine: --export-json results.json",
+    ),
 )
 _PATTERNS: Final = tuple((re.compile(pattern), what) for pattern, what in _KNOWN)
 
