@@ -6,6 +6,7 @@ import http.client
 import json
 import threading
 import time
+import urllib.request
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -118,9 +119,27 @@ def upload_at_rate(address: str, rate: float, seconds: float, begin: int) -> Arr
     return arrived
 
 
-def large_file(address: str, values: int, commit: int) -> tuple[int, float]:
-    """Upload one file of ``values`` new traces; return the status and the seconds."""
+def large_file(address: str, values: int, commit: int) -> tuple[int, float, float]:
+    """Upload one file of ``values`` new traces; return the status, the seconds, and how long another answer took meanwhile."""
     keys = tuple(f",benchmark=large_{number},config=one,unit=ms," for number in range(values))
     body = results_file(commit, keys, np.full(values, 5.0))
+    longest, done = 0.0, threading.Event()
+
+    def read() -> None:
+        nonlocal longest
+        while not done.wait(0.02):
+            asked = time.perf_counter()
+            with urllib.request.urlopen(f"{address}api/v1/ready") as answer:  # noqa: S310
+                answer.read()
+            longest = max(longest, time.perf_counter() - asked)
+
+    reader = threading.Thread(target=read)
+    reader.start()
     start = time.perf_counter()
-    return send(address, f"large-{values}.json", body)[0], time.perf_counter() - start
+    try:
+        status, _ = send(address, f"large-{values}.json", body)
+    finally:
+        lasted = time.perf_counter() - start
+        done.set()
+        reader.join()
+    return status, lasted, longest

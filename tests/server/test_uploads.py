@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 
 import pytest
 from tests.server.client import Client
 from tests.server.story import TOKEN, commit_hash, history
 
-from knickpoint.instance import Instance
+from knickpoint.instance import Instance, separate_import
 from knickpoint.server import create_app
+from knickpoint.server.answers import uploads
 
 URL = "/api/v1/results"
 RIGHT = {"authorization": f"Bearer {TOKEN}"}
@@ -98,3 +101,50 @@ def test_a_commit_without_a_text_is_refused(client: Client) -> None:
     answer = client.post(URL, params={"name": "ci-3", "commit": ""}, content=custom(1.0), headers=RIGHT)
     assert answer.status_code == 422
     assert "commit" in answer.text
+
+
+def kill_this_process(*_: object, **__: object) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.fixture
+def separately(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have each upload imported in a process of its own, as large files are."""
+    monkeypatch.setattr(uploads, "SEPARATE_BYTES", 0)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("it was imported here")
+
+    monkeypatch.setattr(uploads, "import_data", refuse)
+
+
+@pytest.mark.usefixtures("separately")
+def test_a_large_file_is_imported_once_by_a_process_of_its_own(client: Client) -> None:
+    parameters = {"name": "large", "commit": commit_hash(59), "run": "large"}
+    answers = [client.post(URL, params=parameters, content=custom(1251.0), headers=RIGHT).json() for _ in range(2)]
+    assert [(answer["outcome"], answer["points"]) for answer in answers] == [("imported", 1), ("unchanged", 0)]
+
+
+@pytest.mark.usefixtures("separately")
+def test_a_large_file_is_refused_with_the_words_of_a_small_one(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused() -> dict[str, str]:
+        answer = client.post(URL, params={"name": "half"}, content=history()[:5000], headers=RIGHT)
+        assert answer.status_code == 400
+        return {name: text for name, text in answer.json().items() if name != "request"}
+
+    large = refused()
+    monkeypatch.undo()
+    assert large == refused()
+
+
+@pytest.mark.usefixtures("separately")
+def test_where_the_process_of_a_large_file_is_killed_nothing_is_stored(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(separate_import, "_import", kill_this_process)
+    parameters = {"name": "large", "commit": commit_hash(59), "run": "large"}
+    killed = client.post(URL, params=parameters, content=custom(1251.0), headers=RIGHT)
+    assert (killed.status_code, killed.json()["where"]) == (503, "upload:large")
+    monkeypatch.undo()
+    again = client.post(URL, params=parameters, content=custom(1251.0), headers=RIGHT)
+    assert again.json()["outcome"] == "imported"

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
-from typing import Final
+from pathlib import Path
+from shutil import copyfileobj
+from tempfile import NamedTemporaryFile
+from typing import IO, Final
 
 from knickpoint.ingest.bucket_events import import_bucket_event
 from knickpoint.ingest.commit_sources.selection import CommitSources
@@ -11,13 +15,25 @@ from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.ingest.file_import import import_data
 from knickpoint.ingest.import_summary import FileSummary, ImportState, ImportSummary
 from knickpoint.instance import Instance
+from knickpoint.instance.separate_import import import_separately
 from knickpoint.model.access import Caller, Permission
 from knickpoint.model.errors import ForbiddenError, InputError
 from knickpoint.server.schemas.uploads import ArrivalsAnswer, UploadAnswer
 
-__all__ = ["import_notified_files", "import_upload", "largest_bytes", "permitted_repository", "upload_source"]
+__all__ = [
+    "SEPARATE_BYTES",
+    "import_notified_files",
+    "import_upload",
+    "largest_bytes",
+    "permitted_repository",
+    "upload_source",
+]
 
 _MEGABYTE: Final = 1_000_000
+
+SEPARATE_BYTES: Final = 16 * _MEGABYTE
+"""Size of a file from which on it is imported in a process of its own; below, starting one would take longer."""
+
 _PARAMETERS: Final = {
     "commit": "commit",
     "as": "format",
@@ -72,14 +88,20 @@ def largest_bytes(instance: Instance) -> int:
 
 
 def import_upload(
-    instance: Instance, data: bytes, source: str, sidecar: Sidecar, *, dry_run: bool, allow_empty: bool = False
+    instance: Instance, file: IO[bytes], source: str, sidecar: Sidecar, *, dry_run: bool, allow_empty: bool = False
 ) -> UploadAnswer:
-    """Import one results file, exactly once.
+    """Import one results file, exactly once; a large one in a process of its own.
 
     Raises:
         InputError: the file cannot be used; nothing of it was imported.
+        ServiceError: the process was ended; nothing of the file was imported.
     """
-    summary = import_data(instance, data, source=source, stated=sidecar, dry_run=dry_run, allow_empty=allow_empty)
+    if file.seek(0, os.SEEK_END) > SEPARATE_BYTES:
+        summary = _import_separately(instance, file, source, sidecar, dry_run=dry_run, allow_empty=allow_empty)
+    else:
+        file.seek(0)
+        data = file.read()
+        summary = import_data(instance, data, source=source, stated=sidecar, dry_run=dry_run, allow_empty=allow_empty)
     outcome = summary.files[0]
     if outcome.state in {ImportState.REFUSED, ImportState.UNREADABLE}:
         first = outcome.problems[0] if outcome.problems else None
@@ -89,6 +111,20 @@ def import_upload(
             remedy=_OPTION.sub(lambda found: f"the parameter {_PARAMETERS[found[1]]}", first.remedy) if first else "",
         )
     return _upload_answer(outcome)
+
+
+def _import_separately(
+    instance: Instance, file: IO[bytes], source: str, sidecar: Sidecar, *, dry_run: bool, allow_empty: bool
+) -> ImportSummary:
+    """Give the file a name, under which another process reads it."""
+    with NamedTemporaryFile(prefix="knickpoint-upload-") as named:
+        file.seek(0)
+        copyfileobj(file, named)
+        named.flush()
+        path = Path(named.name)
+        return import_separately(
+            instance, path, source=source, stated=sidecar, dry_run=dry_run, allow_empty=allow_empty
+        )
 
 
 def import_notified_files(instance: Instance, body: bytes) -> ArrivalsAnswer:

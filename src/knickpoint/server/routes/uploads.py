@@ -90,7 +90,7 @@ async def post_results(
     turn = limits_of(request).import_turn(f"{caller.name} {repository}")
     async with _received(request, largest_bytes(instance), _SPLIT_REMEDY) as file, turn:
         return await run_in_threadpool(
-            lambda: import_upload(instance, file.read(), source, sidecar, dry_run=dry_run, allow_empty=allow_empty)
+            lambda: import_upload(instance, file, source, sidecar, dry_run=dry_run, allow_empty=allow_empty)
         )
 
 
