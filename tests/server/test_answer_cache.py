@@ -7,13 +7,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
 from tests.instance.disturbance import results
 from tests.instance.test_worker import Clock
 from tests.server.client import Client
-from tests.store.conftest import Cluster
+from tests.store.conftest import Cluster, temporary_cluster
 from tests.store.conftest import own_cluster as own_cluster  # noqa: PLC0414  # a fixture
 from tests.waiting import wait_until
 from tests.watch.conftest import asked as asked  # noqa: PLC0414  # a fixture
@@ -29,6 +30,8 @@ from knickpoint.store import Store, create_store, open_store
 from knickpoint.store.data_changes import HOUSEKEEPING
 from knickpoint.store.events.payloads import EventKind, FindingsChanged
 
+_NUMBERS = count()
+
 
 class Builder:
     """Build an answer that says which one it is."""
@@ -41,15 +44,25 @@ class Builder:
         return LastEntryAnswer(entry=self.built)
 
 
+@pytest.fixture(scope="module")
+def alone() -> Iterator[Cluster]:
+    """Start a server for this module, with a store to copy: what is written elsewhere on a server ends an answer, too."""
+    with temporary_cluster() as made:
+        made.execute("CREATE DATABASE template_lab")
+        create_store(made.url("template_lab")).close()
+        yield made
+
+
 @pytest.fixture
-def location(own_cluster: Cluster) -> str:
-    own_cluster.execute("CREATE DATABASE lab")
-    return own_cluster.url("lab")
+def location(alone: Cluster) -> str:
+    name = f"lab_{next(_NUMBERS)}"
+    alone.execute(f"CREATE DATABASE {name} TEMPLATE template_lab")
+    return alone.url(name)
 
 
 @pytest.fixture
 def store(location: str) -> Iterator[Store]:
-    with create_store(location) as made:
+    with open_store(location) as made:
         yield made
 
 
@@ -221,11 +234,13 @@ def test_work_that_workers_claim_ends_no_answer(store: Store) -> None:
 
 
 @pytest.mark.postgres
-def test_a_standby_is_read_again_when_it_has_repeated_a_write(store: Store, own_cluster: Cluster) -> None:
+def test_a_standby_is_read_again_when_it_has_repeated_a_write(own_cluster: Cluster) -> None:
+    own_cluster.execute("CREATE DATABASE lab")
+    create_store(own_cluster.url("lab")).close()
     standby = own_cluster.standby(own_cluster.data.with_name("standby"))
     try:
         kept, build = AnswerCache(), Builder()
-        with open_store(standby.url("lab")) as replica:
+        with open_store(own_cluster.url("lab")) as store, open_store(standby.url("lab")) as replica:
             assert [kept.get(replica, "question", build).json for _ in range(2)] == [b'{"entry":1}'] * 2
             store.commits.add_repository("main")
             wait_until("the standby has repeated it", lambda: bool(replica.commits.repositories()))
@@ -252,8 +267,11 @@ def test_no_cached_answer_reads_what_ends_none(path: str, instance: Instance, as
 
 
 @pytest.mark.postgres
-def test_a_list_shows_each_decision_at_once(location: str, tmp_path: Path) -> None:
-    with create_instance(tmp_path / "here", store=location, repositories={"main": ""}, as_work=True) as instance:
+def test_a_list_shows_each_decision_at_once(alone: Cluster, tmp_path: Path) -> None:
+    alone.execute("CREATE DATABASE listed")
+    with create_instance(
+        tmp_path / "here", store=alone.url("listed"), repositories={"main": ""}, as_work=True
+    ) as instance:
         for number in range(40):
             import_data(instance, results(number), source=f"upload:{number}", stated=Sidecar(repository="main"))
         Worker(instance, clock=Clock()).step()
