@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.instance.test_worker import Clock
 from tests.repositories import GitRepository
 from tests.server.client import Client
 from tests.watch.conftest import QUICK, World, levels
@@ -158,6 +159,25 @@ def test_a_repository_that_cannot_be_read_stops_nothing(tmp_path: Path, project:
 def test_the_worker_ranks_what_a_run_finds(slowed: Story) -> None:
     Worker(slowed.instance).once()
     assert slowed.suspects().suspects[0].slot == CULPRIT
+
+
+def test_the_worker_looks_for_what_is_to_be_ranked_where_data_changed(
+    slowed: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[int] = []
+
+    def count(instance: Instance) -> int:
+        looked.append(rank_new_suspects(instance))
+        return looked[-1]
+
+    monkeypatch.setattr("knickpoint.instance.worker.worker.rank_new_suspects", count)
+    worker = Worker(slowed.instance, clock=Clock())
+    for _ in range(5):
+        worker.step()
+    assert looked == [1, 0]
+    slowed.world.put(39, {"parse": 131.0})
+    worker.step()
+    assert len(looked) > 2
 
 
 def test_a_file_of_an_earlier_confirmed_cause_speaks_for_a_commit(slowed: Story) -> None:

@@ -95,13 +95,14 @@ class QuarantineRounds:
         if not self.instance.config.quarantine.watch:
             return []
         moment = now or datetime.now(UTC)
-        store, rule = self.instance.store, quarantine_rule(self.instance)
+        store, rule = self.instance.store, None
         lines = []
         for repository in store.commits.repositories():
             seen = store.runs.state(repository)
             ends = self._next_end.get(repository.id)
             if self._seen.get(repository.id) == seen and not (ends and moment >= ends):
                 continue
+            rule = rule or quarantine_rule(self.instance)
             kept = self._kept.setdefault(repository.id, KeptWalks())
             hooks = self.instance.config.hooks
             update = update_quarantines(store, repository, rule, hooks=hooks, now=moment, kept=kept)

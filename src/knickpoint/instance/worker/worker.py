@@ -83,6 +83,7 @@ class Worker:
     _nats_failures: Mapping[str, Failures] = field(default_factory=dict, init=False)
     _sources: dict[str, WatchedSource] = field(default_factory=dict, init=False)
     _announced_notices: frozenset[object] = field(default=frozenset(), init=False)
+    _ranked: str | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         """Check that everything is there that the configuration asks for.
@@ -288,7 +289,15 @@ class Worker:
         return False
 
     def _rank_suspects(self) -> bool:
-        return bool(rank_new_suspects(self.instance))
+        """Rank the suspects of what is new or changed; nothing can be while the store holds the same data."""
+        database = self.instance.store.database
+        with database.reading(named=True) as connection:
+            data = database.snapshot_id(connection)
+        if data is not None and data == self._ranked:
+            return False
+        ranked = rank_new_suspects(self.instance)
+        self._ranked = data
+        return bool(ranked)
 
     def _announce_notices(self) -> bool:
         """Announce each notice once, and again only after it was gone."""
