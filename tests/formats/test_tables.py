@@ -370,6 +370,43 @@ def test_rows_of_one_name_that_a_number_without_a_unit_tells_apart_are_refused_w
         assert [len(result.samples) for result in report.runs[0].results] == counts
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "commit,benchmark,size,time_ms\n4f2c9e1,parse,10,1.5\n4f2c9e1,parse,100,9.5\n",
+        "commit,benchmark,size,latency\n4f2c9e1,parse,10,1.5\n4f2c9e1,parse,100,9.5\n",
+        "commit,time,benchmark,size,time_ms\n4f2c9e1,2026-08-20,parse,10,1.5\n4f2c9e1,2026-08-21,parse,100,9.5\n",
+        "Unnamed: 0,commit,size,time_ms,iterations\n0,4f2c9e1,10,1.5,7\n1,4f2c9e1,100,9.5,8\n",
+    ],
+)
+def test_rows_of_one_commit_that_a_param_in_numbers_tells_apart_are_refused_with_what_to_do(text: str) -> None:
+    with pytest.raises(
+        FormatError, match=r"line 3: this row and line 2 .*'size'.*Call it param:size .* or metric:size"
+    ):
+        read_report(text.encode())
+    report, _ = read_report(text.replace("size", "param:size").encode())
+    assert {result.params["size"]: len(result.samples) for result in report.runs[0].results} == {"10": 1, "100": 1}
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "commit,benchmark,time_ms,score\n4f2c9e1,parse,1.5,7.5\n4f2c9e1,parse,1.7,7.9\n",
+        "commit,benchmark,mean,hits\n4f2c9e1,parse,15,7\n4f2c9e1,parse,17,9\n",
+        "commit,benchmark,time_ms,size\n4f2c9e1,parse,1.5,10\n5a2c9e1,parse,1.7,11\n",
+    ],
+    ids=["fractions", "no units", "another commit"],
+)
+def test_rows_that_differ_in_what_was_measured_are_samples(rows: str) -> None:
+    report, _ = read_report(rows.encode())
+    assert sum(len(result.samples) for run in report.runs for result in run.results) == 4
+
+
+def test_the_numbers_of_rows_that_pandas_writes_are_no_series() -> None:
+    report, _ = read_report(b"Unnamed: 0,commit,benchmark,time_ms\n0,4f2c9e1,parse,1.5\n1,4f2c9e1,parse,1.7\n")
+    assert [(result.params["metric"], len(result.samples)) for result in report.runs[0].results] == [("time_ms", 2)]
+
+
 @pytest.mark.parametrize("header", ["name,mean", "command,mean", "name,time"])
 def test_a_table_that_is_not_understood_is_refused_with_what_it_needs(header: str) -> None:
     message = (

@@ -13,7 +13,7 @@ from knickpoint.formats.format import Parsed
 from knickpoint.formats.locust import COLUMNS
 from knickpoint.formats.redis_benchmark import CSV_HEADER
 from knickpoint.formats.toolbox.file_content import FileContent
-from knickpoint.formats.toolbox.named_rows import EXAMPLE, check_told_apart, has_named_rows
+from knickpoint.formats.toolbox.named_rows import EXAMPLE, check_runs_told_apart, check_told_apart, has_named_rows
 from knickpoint.formats.toolbox.numbers import NUMBER_AND_UNIT, numeral
 from knickpoint.formats.toolbox.table_cells import header_cells, read_cells
 from knickpoint.formats.toolbox.table_columns import read_table, roles
@@ -66,7 +66,7 @@ def read(file: FileContent) -> Parsed:
     if delimiter == ";":
         rows = list(rows)
         _check_notation(header, rows)
-    check = check_told_apart if has_named_rows(header) else None
+    check = check_told_apart if has_named_rows(header) else check_runs_told_apart
     report = read_table(_NAME, header, ((f"line {line}", cells) for line, cells in rows), number=number, check=check)
     return report, file.open_line_warning()
 

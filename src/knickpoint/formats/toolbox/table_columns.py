@@ -26,7 +26,7 @@ from knickpoint.model.revision import commit_name
 from knickpoint.model.unit import Better
 from knickpoint.model.unit_in_name import unit_in_name
 
-__all__ = ["name_and_unit", "read_table", "roles"]
+__all__ = ["name_and_unit", "read_table", "roles", "says_nothing"]
 
 _ROLES: Final = {
     "value": ("value", "measurement", "measured_value", "result", "sample_value"),
@@ -60,6 +60,8 @@ _SPREAD: Final = re.compile(
 """Names of columns of deviations and bounds. They say how exact a value is, and name no benchmark."""
 _COUNTED: Final = frozenset({"error", "runs", "iterations", "rounds", "repetitions"})
 """Names of columns that a wide table has beside what is measured. In a long table such a column may be a param."""
+_ROW_NUMBERS: Final = re.compile(r"unnamed: ?\d+|__index_level_\d+__", re.IGNORECASE)
+"""What pandas calls the numbers of rows that a table was written with."""
 _BRACKETED: Final = re.compile(r"(?P<name>.*\S)\s*[(\[](?P<unit>[^()\[\]]+)[)\]]")
 _BETTERS: Final = {
     "lower": Better.LOWER,
@@ -148,7 +150,12 @@ class _Table:
                 self.facts.append((index, prefix.lower(), rest.strip()))
             elif colon and prefix.lower() == "param":
                 self.params.append((index, rest.strip()))
-            elif index not in taken and name and not (_is_beside(name) if wide else _SPREAD.fullmatch(name)):
+            elif (
+                index not in taken
+                and name
+                and not _ROW_NUMBERS.fullmatch(name)
+                and not (_is_beside(name) if wide else _SPREAD.fullmatch(name))
+            ):
                 self.params.append((index, name))
 
     def text(self, row: Sequence[Cell], role: str) -> str:
@@ -394,7 +401,7 @@ def _wide_columns(
             if prefix.lower() == "metric":
                 wide.append(index)
             continue
-        if index not in taken and name.strip():
+        if index not in taken and name.strip() and not _ROW_NUMBERS.fullmatch(name.strip()):
             texts = [text for row in rows if (text := cell_text(row[index])).lower() not in _MISSING]
             if any(number(text) is not None for text in texts) or any(isinstance(row[index], list) for row in rows):
                 wide.append(index)
@@ -407,6 +414,11 @@ def _is_beside(column: str) -> bool:
     name = name_and_unit(column)[0].strip()
     marked = column.partition(":")[0].lower() == "metric"
     return not marked and (_SPREAD.fullmatch(name) is not None or name.lower() in _COUNTED)
+
+
+def says_nothing(column: str) -> bool:
+    """Return whether a column of a wide table has deviations, counts or numbers of rows, which name no benchmark."""
+    return _is_beside(column) or _ROW_NUMBERS.fullmatch(column.strip()) is not None
 
 
 def name_and_unit(column: str) -> tuple[str, str]:
