@@ -122,6 +122,8 @@ export class PlotLoader {
 
   async load(request: PlotRequest, signal: AbortSignal): Promise<Plot> {
     const { repository, selection, base } = request;
+    // Nearly always the traces are of this repository. Whoever waits for it below gets the error.
+    this.line.load(repository).catch(() => undefined);
     const [{ traces, series, total }, results] = await Promise.all([
       this.loadTraces(request, signal),
       Promise.all(selection.formulas.map((formula) => this.calculate(repository, formula))),

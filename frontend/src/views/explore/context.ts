@@ -25,6 +25,8 @@ export interface ExploreContext {
   /** The commits that all graphs share. */
   readonly line: Pick<Plot, "times" | "commits">;
   readonly range: ChartRange | undefined;
+  /** Whether the first plot of the page is on its way. */
+  readonly isWaiting: boolean;
   /** Whether there is an error of the plot or of a formula. */
   readonly isFailing: boolean;
   /** Index of the listed trace that the keyboard is on. */

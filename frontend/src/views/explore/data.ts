@@ -23,6 +23,8 @@ const SPARKLINES_PER_REQUEST = 100;
 export interface ExploreHost extends ReactiveControllerHost {
   readonly route: ExploreRoute;
   readonly repository: Repository | undefined;
+  /** Whether a plot is on its way that small drawings wait for. */
+  readonly isWaiting: boolean;
   /** Another list than the one before was loaded. */
   onNewList: () => void;
 }
@@ -68,7 +70,7 @@ export class ExploreData {
       keepWhileLoading: () => true,
     });
     this.sparklinesResource = new Resource(host, {
-      args: () => (this.traces ? ([this.traces.traces] as const) : undefined),
+      args: () => (this.traces && !host.isWaiting ? ([this.traces.traces] as const) : undefined),
       load: ([traces], signal) => this.loadSparklines(traces, signal),
     });
   }

@@ -18,6 +18,8 @@ import type { ExploreContext } from "./context";
 
 /** Traces that one press of "Show more" adds. */
 const MORE = 100;
+/** The rows that are in view below a plot: the others wait for it. */
+const FIRST_ROWS = 20;
 
 export function renderTraceList(context: ExploreContext) {
   const { traces, queryError, error } = context.data;
@@ -48,6 +50,7 @@ function renderClearQuery(context: ExploreContext) {
 
 function renderList(context: ExploreContext, { traces, total }: Traces) {
   const prefix = commonPrefixLength(traces.map((trace) => traceName(trace.params).name));
+  const shown = context.isWaiting ? traces.slice(0, FIRST_ROWS) : traces;
   return html`<table class="traces">
       <caption class="sr-only">
         Matching traces
@@ -61,7 +64,7 @@ function renderList(context: ExploreContext, { traces, total }: Traces) {
         </tr>
       </thead>
       <tbody>
-        ${traces.map((trace, index) => renderTrace(context, trace, { current: index === context.cursor, prefix }))}
+        ${shown.map((trace, index) => renderTrace(context, trace, { current: index === context.cursor, prefix }))}
       </tbody>
     </table>
     ${renderFoot(context, traces.length, total)} ${renderNeverMeasured(context.data.neverMeasured)}`;

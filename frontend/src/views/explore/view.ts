@@ -122,6 +122,11 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
     return this.error !== undefined || this.formulaFailure !== undefined;
   }
 
+  /** Whether the first plot of the page is on its way, which the list below it waits for. */
+  get isWaiting(): boolean {
+    return this.graphs.some(({ drawnLines, isLoading }) => isLoading && drawnLines.length === 0);
+  }
+
   onNewList(): void {
     this.cursor = 0;
   }
