@@ -402,6 +402,18 @@ def test_rows_that_differ_in_what_was_measured_are_samples(rows: str) -> None:
     assert sum(len(result.samples) for run in report.runs for result in run.results) == 4
 
 
+@pytest.mark.parametrize("column", ["std", "time_std", "SD", "sem", "min", "max", "median", "p99"])
+def test_statistics_beside_the_value_begin_no_trace_with_each_row(column: str) -> None:
+    text = f"commit,benchmark,value,unit,{column}\n4f2c9e1,parse,1.5,ms,0.25\n5a2c9e1,parse,1.6,ms,0.35\n"
+    report, _ = read_report(text.encode())
+    assert [run.results[0].params for run in report.runs] == [{"benchmark": "parse"}] * 2
+
+
+def test_a_wide_table_has_no_series_of_standard_deviations_by_their_short_names() -> None:
+    report, _ = read_report(b"commit,benchmark,time_ms,std_ms,time_std\n4f2c9e1,parse,1.5,0.1,0.1\n")
+    assert [result.params["metric"] for result in report.runs[0].results] == ["time_ms"]
+
+
 def test_the_numbers_of_rows_that_pandas_writes_are_no_series() -> None:
     report, _ = read_report(b"Unnamed: 0,commit,benchmark,time_ms\n0,4f2c9e1,parse,1.5\n1,4f2c9e1,parse,1.7\n")
     assert [(result.params["metric"], len(result.samples)) for result in report.runs[0].results] == [("time_ms", 2)]

@@ -53,11 +53,15 @@ _MISSING: Final = {"", "null", "none", "na", "n/a", "-"}
 _NO_NUMBERS: Final = {"nan", "inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"}
 """How numbers that are none are written; any other text may be a number in a notation that is not read."""
 _SPREAD: Final = re.compile(
-    r"(?:.*[\s._-])?(?:std[\s._-]?dev|stdev|standard[\s._-]deviation|std[\s._-]?err(?:or)?|standard[\s._-]error|variance|rsd"
+    r"(?:.*[\s._-])?(?:std[\s._-]?dev|stdev|std|sd|sem|standard[\s._-]deviation|std[\s._-]?err(?:or)?|standard[\s._-]error|variance|rsd"
     r"|ci[\s._-]?(?:95|99|low(?:er)?|high|upper))(?:[\s._-](?:ns|us|µs|ms|s|sec|seconds))?",
     re.IGNORECASE,
 )
 """Names of columns of deviations and bounds. They say how exact a value is, and name no benchmark."""
+_STATISTICS: Final = re.compile(
+    r"(?:mean|median|avg|average|min(?:imum)?|max(?:imum)?|p\d{2}(?:\.\d+)?|iqr|mad)", re.IGNORECASE
+)
+"""Names of columns that say more about the value of a long table: params of such names would begin a trace with each row."""
 _COUNTED: Final = frozenset({"error", "runs", "iterations", "rounds", "repetitions"})
 """Names of columns that a wide table has beside what is measured. In a long table such a column may be a param."""
 _ROW_NUMBERS: Final = re.compile(r"unnamed: ?\d+|__index_level_\d+__", re.IGNORECASE)
@@ -154,7 +158,7 @@ class _Table:
                 index not in taken
                 and name
                 and not _ROW_NUMBERS.fullmatch(name)
-                and not (_is_beside(name) if wide else _SPREAD.fullmatch(name))
+                and not (_is_beside(name) if wide else _beside_value(name))
             ):
                 self.params.append((index, name))
 
@@ -407,6 +411,11 @@ def _wide_columns(
                 wide.append(index)
     # What says how exact a measurement is makes no series, unless nothing else is measured.
     return tuple([index for index in wide if not _is_beside(header[index])] or wide)
+
+
+def _beside_value(column: str) -> bool:
+    """Return whether a column of a long table has deviations, bounds or another statistic of what the column ``value`` has."""
+    return _SPREAD.fullmatch(column) is not None or _STATISTICS.fullmatch(column) is not None
 
 
 def _is_beside(column: str) -> bool:
