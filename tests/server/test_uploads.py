@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import signal
 
@@ -109,7 +110,7 @@ def kill_this_process(*_: object, **__: object) -> None:
 
 @pytest.fixture
 def separately(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have each upload imported in a process of its own, as large files are."""
+    """Have each upload imported in another process, as files of some size are."""
     monkeypatch.setattr(uploads, "SEPARATE_BYTES", 0)
 
     def refuse(*_: object, **__: object) -> None:
@@ -119,14 +120,24 @@ def separately(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("separately")
-def test_a_large_file_is_imported_once_by_a_process_of_its_own(client: Client) -> None:
+def test_a_file_of_some_size_is_imported_once_by_another_process(client: Client) -> None:
     parameters = {"name": "large", "commit": commit_hash(59), "run": "large"}
     answers = [client.post(URL, params=parameters, content=custom(1251.0), headers=RIGHT).json() for _ in range(2)]
     assert [(answer["outcome"], answer["points"]) for answer in answers] == [("imported", 1), ("unchanged", 0)]
 
 
 @pytest.mark.usefixtures("separately")
-def test_a_large_file_is_refused_with_the_words_of_a_small_one(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_file_has_a_process_that_ends_with_it(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uploads, "_LARGE_BYTES", 0)
+    parameters = {"name": "large", "commit": commit_hash(59), "run": "large"}
+    before = set(multiprocessing.active_children())
+    answer = client.post(URL, params=parameters, content=custom(1251.0), headers=RIGHT)
+    assert answer.json()["outcome"] == "imported"
+    assert set(multiprocessing.active_children()) <= before
+
+
+@pytest.mark.usefixtures("separately")
+def test_another_process_refuses_a_file_with_the_same_words(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused() -> dict[str, str]:
         answer = client.post(URL, params={"name": "half"}, content=history()[:5000], headers=RIGHT)
         assert answer.status_code == 400
@@ -138,7 +149,7 @@ def test_a_large_file_is_refused_with_the_words_of_a_small_one(client: Client, m
 
 
 @pytest.mark.usefixtures("separately")
-def test_where_the_process_of_a_large_file_is_killed_nothing_is_stored(
+def test_where_the_process_that_imports_is_killed_nothing_is_stored(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(separate_import, "_import", kill_this_process)

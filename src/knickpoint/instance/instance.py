@@ -20,7 +20,7 @@ from knickpoint.model.alert import Alert
 from knickpoint.model.errors import ConfigError, StoreError
 from knickpoint.outgoing import OutgoingRule
 from knickpoint.store import Primaries, Replicas, Store, create_store, open_store
-from knickpoint.work import Runner
+from knickpoint.work import Runner, SeparateProcess
 
 if TYPE_CHECKING:
     from knickpoint.watch.absence.habits import KnownHabits
@@ -98,6 +98,11 @@ class Instance:
         """
         return detection_runner(self.config.work, self.directory)
 
+    @cached_property
+    def importer(self) -> SeparateProcess:
+        """The process in which uploads of some size are imported; it lives as long as the instance is open."""
+        return SeparateProcess()
+
     @property
     def unread(self) -> str:
         """Why values were sent to those who detect, although they might have read the store; "" where none were."""
@@ -139,6 +144,8 @@ class Instance:
             self.replicas.close()
         if "runner" in self.__dict__:
             self.runner.close()
+        if "importer" in self.__dict__:
+            self.importer.close()
         self.store.close()
 
     def __enter__(self) -> Self:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import NamedTemporaryFile
@@ -31,8 +33,11 @@ __all__ = [
 
 _MEGABYTE: Final = 1_000_000
 
-SEPARATE_BYTES: Final = 16 * _MEGABYTE
-"""Size of a file from which on it is imported in a process of its own; below, starting one would take longer."""
+SEPARATE_BYTES: Final = _MEGABYTE // 2
+"""Size of a file from which on it is imported in another process; a smaller one takes less than to hand it over."""
+
+_LARGE_BYTES: Final = 16 * _MEGABYTE
+"""Size of a file from which on that process is a new one: what reading it takes of memory would stay with the process."""
 
 _PARAMETERS: Final = {
     "commit": "commit",
@@ -90,14 +95,23 @@ def largest_bytes(instance: Instance) -> int:
 def import_upload(
     instance: Instance, file: IO[bytes], source: str, sidecar: Sidecar, *, dry_run: bool, allow_empty: bool = False
 ) -> UploadAnswer:
-    """Import one results file, exactly once; a large one in a process of its own.
+    """Import one results file, exactly once; one of some size in another process.
 
     Raises:
         InputError: the file cannot be used; nothing of it was imported.
         ServiceError: the process was ended; nothing of the file was imported.
     """
-    if file.seek(0, os.SEEK_END) > SEPARATE_BYTES:
-        summary = _import_separately(instance, file, source, sidecar, dry_run=dry_run, allow_empty=allow_empty)
+    size = file.seek(0, os.SEEK_END)
+    if size > SEPARATE_BYTES:
+        with _named(file) as path:
+            summary = import_separately(
+                *(instance, path),
+                source=source,
+                stated=sidecar,
+                dry_run=dry_run,
+                allow_empty=allow_empty,
+                stays=size <= _LARGE_BYTES,
+            )
     else:
         file.seek(0)
         data = file.read()
@@ -113,18 +127,14 @@ def import_upload(
     return _upload_answer(outcome)
 
 
-def _import_separately(
-    instance: Instance, file: IO[bytes], source: str, sidecar: Sidecar, *, dry_run: bool, allow_empty: bool
-) -> ImportSummary:
-    """Give the file a name, under which another process reads it."""
+@contextmanager
+def _named(file: IO[bytes]) -> Iterator[Path]:
+    """Give a file a name, under which another process reads it."""
     with NamedTemporaryFile(prefix="knickpoint-upload-") as named:
         file.seek(0)
         copyfileobj(file, named)
         named.flush()
-        path = Path(named.name)
-        return import_separately(
-            instance, path, source=source, stated=sidecar, dry_run=dry_run, allow_empty=allow_empty
-        )
+        yield Path(named.name)
 
 
 def import_notified_files(instance: Instance, body: bytes) -> ArrivalsAnswer:
