@@ -90,6 +90,16 @@ def test_who_wrote_something_is_not_answered_by_a_replica_that_does_not_have_it(
     wait_until("the standby has it", lambda: pair.names(position) == {"main"})
 
 
+@pytest.mark.postgres
+def test_what_the_server_notes_to_itself_keeps_no_replica_behind(pair: Pair) -> None:
+    """Such a record waits in memory until something is committed, or for fifteen seconds."""
+    written = pair.write("main")
+    wait_until("the standby has it", lambda: pair.names(written) == {"main"})
+    pair.primary.execute("SELECT pg_logical_emit_message(false, 'note', 'to itself')", "lab")
+    position = pair.replicas.written()
+    wait_until("the standby has it", lambda: pair.names(position) == {"main"}, seconds=5)
+
+
 @pytest.mark.long
 @pytest.mark.postgres
 def test_a_replica_that_is_long_behind_is_left_out_until_it_has_caught_up(pair: Pair) -> None:

@@ -34,7 +34,14 @@ _CHECK_SECONDS: Final = 1.0
 
 _MOST_TARGETS: Final = 64
 
-_WRITTEN: Final = text("SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint")
+_WRITTEN: Final = text(
+    "SELECT pg_wal_lsn_diff(CASE current_setting('synchronous_commit') WHEN 'off' THEN pg_current_wal_insert_lsn()"
+    " ELSE pg_current_wal_flush_lsn() END, '0/0')::bigint"
+)
+"""The end of what was committed. A commit waits until the log is on the disk, unless the server is set not to. What comes behind
+that, such as a note of the server to itself, may get to a replica fifteen seconds later.
+"""
+
 _REPEATED: Final = text(
     "SELECT pg_is_in_recovery(), coalesce(pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0'), 0)::bigint,"
     " (SELECT max(version_num) FROM alembic_version)"
