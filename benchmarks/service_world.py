@@ -54,7 +54,7 @@ _RARELY: Final = 100
 """One trace in so many steps."""
 
 _START_SECONDS: Final = 120.0
-_WORKER_NICE: Final = 5
+_AS_A_WORKER: Final = ("nice", "--adjustment=10", "chrt", "--batch", "0")
 _ADDRESS: Final = re.compile(r"http://[^ ]+/")
 
 
@@ -96,7 +96,7 @@ class World:
     stack: ExitStack
 
     def serve(self, *arguments: str) -> Process:
-        """Start ``knick serve``; it ends with the world. Workers are as nice as the shipped units make them."""
+        """Start ``knick serve``; it ends with the world. Workers have the priority of the shipped units."""
         return self.stack.enter_context(_served(self.directory, *arguments))
 
 
@@ -202,7 +202,7 @@ def _nats() -> Iterator[str]:
 def _served(directory: Path, *arguments: str) -> Iterator[Process]:
     command = [str(_KNICK), "serve", "--instance", str(directory), "--port", "0", *arguments]
     if "worker" in arguments:
-        command = ["nice", f"--adjustment={_WORKER_NICE}", *command]
+        command = [*_AS_A_WORKER, *command]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         assert process.stdout is not None
