@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from service_world import BOTS, COMMITS, REPOSITORY, keys_of, last_levels, revision
+from service_world import BOTS, COMMITS, REPOSITORY, Process, keys_of, last_levels, revision
 
 __all__ = ["Arrived", "arriving", "large_file", "results_file", "send", "upload_at_rate"]
 
@@ -119,27 +119,42 @@ def upload_at_rate(address: str, rate: float, seconds: float, begin: int) -> Arr
     return arrived
 
 
-def large_file(address: str, values: int, commit: int) -> tuple[int, float, float]:
-    """Upload one file of ``values`` new traces; return the status, the seconds, and how long another answer took meanwhile."""
+@dataclass(frozen=True, slots=True)
+class LargeUpload:
+    """An upload of one large file: its status, and how long it took.
+
+    Meanwhile another request waited for at most ``longest_answer`` seconds, and the processes of the API held ``most_memory``
+    MB together.
+    """
+
+    status: int
+    seconds: float
+    longest_answer: float
+    most_memory: float
+
+
+def large_file(api: Process, values: int, commit: int) -> LargeUpload:
+    """Upload one file of ``values`` new traces."""
     keys = tuple(f",benchmark=large_{number},config=one,unit=ms," for number in range(values))
     body = results_file(commit, keys, np.full(values, 5.0))
-    longest, done = 0.0, threading.Event()
+    longest, memory, done = 0.0, 0.0, threading.Event()
 
     def read() -> None:
-        nonlocal longest
+        nonlocal longest, memory
         while not done.wait(0.02):
             asked = time.perf_counter()
-            with urllib.request.urlopen(f"{address}api/v1/ready") as answer:  # noqa: S310
+            with urllib.request.urlopen(f"{api.address}api/v1/ready") as answer:  # noqa: S310
                 answer.read()
             longest = max(longest, time.perf_counter() - asked)
+            memory = max(memory, api.memory_of_all)
 
     reader = threading.Thread(target=read)
     reader.start()
     start = time.perf_counter()
     try:
-        status, _ = send(address, f"large-{values}.json", body)
+        status, _ = send(api.address, f"large-{values}.json", body)
     finally:
         lasted = time.perf_counter() - start
         done.set()
         reader.join()
-    return status, lasted, longest
+    return LargeUpload(status, lasted, longest, memory)

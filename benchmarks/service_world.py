@@ -71,6 +71,13 @@ class Process:
         return self._status("VmRSS")
 
     @property
+    def memory_of_all(self) -> float:
+        """The memory that it and the processes that it started hold now, in MB."""
+        children = Path(f"/proc/{self.process.pid}/task").glob("*/children")
+        started = [child for listed in children for child in listed.read_text(encoding="ascii").split()]
+        return self.memory + sum(_memory(int(child), "VmRSS") for child in started)
+
+    @property
     def most_memory(self) -> float:
         """The most memory that it held, in MB."""
         return self._status("VmHWM")
@@ -81,9 +88,7 @@ class Process:
         return processor_seconds(self.process.pid)
 
     def _status(self, name: str) -> float:
-        text = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
-        found = re.search(rf"{name}:\s+(\d+) kB", text)
-        return int(found[1]) / 1000 if found else float("nan")
+        return _memory(self.process.pid, name)
 
 
 @dataclass(frozen=True)
@@ -98,6 +103,16 @@ class World:
     def serve(self, *arguments: str) -> Process:
         """Start ``knick serve``; it ends with the world. Workers have the priority of the shipped units."""
         return self.stack.enter_context(_served(self.directory, *arguments))
+
+
+def _memory(process: int, name: str) -> float:
+    """Return a figure of the memory of a process in MB, 0 for one that has ended."""
+    try:
+        text = Path(f"/proc/{process}/status").read_text(encoding="ascii")
+    except FileNotFoundError:
+        return 0.0
+    found = re.search(rf"{name}:\s+(\d+) kB", text)
+    return int(found[1]) / 1000 if found else 0.0
 
 
 def processor_seconds(process: int) -> float:

@@ -8,11 +8,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import pytest
 
-from knickpoint.model.errors import InputError, ServiceError
+from knickpoint.model.errors import InputError
 from knickpoint.work import SeparateProcess
 
 
@@ -43,9 +44,18 @@ def test_an_error_comes_back_with_its_place_and_remedy(process: SeparateProcess)
 
 
 def test_where_the_process_was_killed_the_next_call_starts_another_one(process: SeparateProcess) -> None:
-    with pytest.raises(ServiceError, match="was ended"):
+    with pytest.raises(BrokenProcessPool):
         process.call(kill_this_process)
     assert process.call(os.getpid) != os.getpid()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_to_all_processes_leaves_its_end_to_the_one_that_started_it(
+    process: SeparateProcess, number: signal.Signals
+) -> None:
+    first = process.call(os.getpid)
+    os.kill(first, number)
+    assert process.call(os.getpid) == first
 
 
 _PARENT = """

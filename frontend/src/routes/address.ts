@@ -9,35 +9,35 @@ export const PUBLISHED: string | undefined =
 /** Whether another website shows the page in a frame: without a header, and without what changes anything. */
 export const EMBEDDED = typeof location !== "undefined" && new URLSearchParams(location.search).has("embed");
 
-/** The URL that is shown, and that the browser is told next. */
-let untold: string | undefined;
+/** The URL that is shown, and that is written into the address of the browser next. */
+let pending: string | undefined;
 let timer = 0;
 
 /**
- * Browsers refuse more than 200 changes of the address in half a minute. So many are told at once, so that a reload finds
- * them; of a key that is held longer, as many as the browser takes.
+ * Browsers refuse more than 200 changes of the address in 30 s. A burst of changes is written at once, so that a reload keeps
+ * each of them; while a key is held, one change is written per interval.
  */
-const AT_ONCE = 40;
-const REST_MS = 220;
-/** How many changes may be told at once, as of a time. */
-let left = AT_ONCE;
-let counted = 0;
+const BURST = 40;
+const INTERVAL_MS = 220;
+/** The number of changes that could be written at once at the time `countedAt`. */
+let budget = BURST;
+let countedAt = 0;
 
 /** Let a URL take the place of the one that is shown. */
 export function replaceUrl(url: string): void {
-  untold = url;
+  pending = url;
   const now = performance.now();
-  left = Math.min(AT_ONCE, left + (now - counted) / REST_MS);
-  counted = now;
-  if (left >= 1) tellUrl();
-  else if (timer === 0) timer = window.setTimeout(tellUrl, (1 - left) * REST_MS);
+  budget = Math.min(BURST, budget + (now - countedAt) / INTERVAL_MS);
+  countedAt = now;
+  if (budget >= 1) writeUrl();
+  else if (timer === 0) timer = window.setTimeout(writeUrl, (1 - budget) * INTERVAL_MS);
 }
 
-/** Tell the browser now which URL is shown. */
-export function tellUrl(): void {
-  if (untold !== undefined) {
-    history.replaceState(null, "", addressOf(untold));
-    left -= 1;
+/** Write the URL that is shown into the address of the browser now. */
+export function writeUrl(): void {
+  if (pending !== undefined) {
+    history.replaceState(null, "", addressOf(pending));
+    budget -= 1;
   }
   forgetUrl();
 }
@@ -46,12 +46,12 @@ export function tellUrl(): void {
 export function forgetUrl(): void {
   window.clearTimeout(timer);
   timer = 0;
-  untold = undefined;
+  pending = undefined;
 }
 
 /** The URL of the page that is shown, as a server has it. */
 export function currentUrl(): URL {
-  if (untold !== undefined) return new URL(untold, location.origin);
+  if (pending !== undefined) return new URL(pending, location.origin);
   if (PUBLISHED !== undefined) return fragmentUrl(location.hash);
   const url = new URL(location.href);
   if (EMBEDDED) url.searchParams.delete("embed");

@@ -1,6 +1,6 @@
 /** Change the route of the page without loading it again. */
 
-import { addressOf, currentUrl, EMBEDDED, linkedUrl, PUBLISHED, replaceUrl, tellUrl } from "./address";
+import { addressOf, currentUrl, EMBEDDED, linkedUrl, PUBLISHED, replaceUrl, writeUrl } from "./address";
 import { parseRoute, routeUrl, type Route } from "./routes";
 
 /** Whether the back button stops at the route before (`push`) or skips it (`replace`). */
@@ -13,7 +13,7 @@ export function navigate(route: Route, mode: HistoryMode = "push"): void {
   if (url === shown.pathname + shown.search) return;
   if (mode === "replace") replaceUrl(url);
   else {
-    tellUrl();
+    writeUrl();
     history.pushState(null, "", addressOf(url));
   }
   window.dispatchEvent(new Event("kp-route"));

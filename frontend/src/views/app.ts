@@ -12,7 +12,7 @@ import "../components/person-menu";
 import { PageElement } from "../page-element";
 import "../components/toast";
 import "../components/views-menu";
-import { currentUrl, EMBEDDED, followPublishedLinks, forgetUrl, PUBLISHED, tellUrl } from "../routes/address";
+import { currentUrl, EMBEDDED, followPublishedLinks, forgetUrl, PUBLISHED, writeUrl } from "../routes/address";
 import { alertsRoute } from "../routes/alerts";
 import { auditRoute } from "../routes/audit";
 import { compareRoute } from "../routes/compare";
@@ -91,7 +91,7 @@ export class App extends PageElement {
       forgetUrl();
       this.onRoute();
     });
-    window.addEventListener("pagehide", tellUrl);
+    window.addEventListener("pagehide", writeUrl);
     window.addEventListener("kp-route", this.onRoute);
     window.addEventListener("kp-theme", () => this.requestUpdate());
     document.addEventListener("click", followLink);

@@ -6,6 +6,7 @@ Reading and storing a file keep the interpreter busy, and reading JSON holds it:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures.process import BrokenProcessPool
 from functools import lru_cache
 from pathlib import Path
 
@@ -41,7 +42,7 @@ def import_separately(
     options = {"dry_run": dry_run, "allow_empty": allow_empty}
     try:
         return process.call(_import, instance.directory, path, source, stated, options)
-    except ServiceError as error:
+    except BrokenProcessPool as error:
         raise ServiceError(
             "the process that imported the file was ended, and nothing of it is stored",
             where=source,

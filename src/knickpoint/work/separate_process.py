@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import threading
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import ParamSpec, TypeVar
-
-from knickpoint.model.errors import ServiceError
 
 __all__ = ["SeparateProcess"]
 
@@ -34,22 +33,18 @@ class SeparateProcess:
         """Return what ``function`` returns there, or raise what it raises; the calls of several threads take turns.
 
         Raises:
-            ServiceError: the process was ended, as by a system that is out of memory. The next call starts another one.
+            BrokenProcessPool: the process was ended, as by a system that is out of memory. The next call starts another one.
         """
         with self._lock:
             if self._pool is None:
                 context = multiprocessing.get_context("spawn")
-                self._pool = ProcessPoolExecutor(1, mp_context=context, initializer=_end_with_parent)
+                self._pool = ProcessPoolExecutor(1, mp_context=context, initializer=_follow_parent)
             pool = self._pool
         try:
             return pool.submit(function, *arguments, **named).result()
-        except BrokenProcessPool as error:
+        except BrokenProcessPool:
             self._drop(pool)
-            raise ServiceError(
-                "the process that did this was ended",
-                where="a process of this machine",
-                remedy="Check whether the memory suffices, and try again.",
-            ) from error
+            raise
 
     def close(self) -> None:
         """End the process after what it does now."""
@@ -65,8 +60,13 @@ class SeparateProcess:
         broken.shutdown(wait=False)
 
 
-def _end_with_parent() -> None:
-    """End this process when the one that started it is gone: it would wait for calls without an end."""
+def _follow_parent() -> None:
+    """Let the process that started this one decide when it ends, and end when that is gone, instead of waiting for calls.
+
+    Ctrl-C and a service manager signal both processes, while the first one still finishes what it has begun.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     assert parent is not None
 
