@@ -126,6 +126,31 @@ def test_repeated_files_are_samples_of_one_side(knick: Knick, project: Project) 
     assert {row["samples"] for row in rows(knick, *files)} == {3}
 
 
+def test_new_results_of_several_commits_are_refused_as_the_older_would_hide_a_change(
+    knick: Knick, project: Project
+) -> None:
+    older = project.write("older.csv", project.base, values(400.0))
+    ran = knick("check", older, project.write("slow.csv", project.patch, values(900.0)))
+    assert (ran.code, ran.output) == (2, "")
+    assert (
+        f"slow.csv: the new results are of several commits, {project.base[:12]} and {project.patch[:12]}" in ran.errors
+    )
+    beside = knick("check", older, project.write("slow.csv", project.patch, values(900.0)), "--against", older)
+    assert (beside.code, "are of several commits" in beside.errors) == (2, True)
+
+
+def test_an_abbreviated_hash_is_the_commit_that_another_file_names_in_full(knick: Knick, project: Project) -> None:
+    names = (project.patch[:10], project.patch, project.patch[:8])
+    files = [project.write(f"part-{name}.csv", name, values(400.0)) for name in names]
+    assert {row["samples"] for row in rows(knick, *files)} == {3}
+
+
+def test_a_change_that_rests_on_one_run_says_so_whatever_samples_the_run_has(knick: Knick, project: Project) -> None:
+    slow = project.write("slow.csv", project.patch, values(900.0))
+    slow.write_text(slow.read_text() + "".join(slow.read_text().splitlines(keepends=True)[1:]))
+    assert "it rests on one run, measure again to confirm" in rows(knick, slow)[0]["reason"]
+
+
 def test_a_percentage_given_as_the_smallest_change_is_refused_as_nothing_would_ever_count(
     knick: Knick, project: Project
 ) -> None:

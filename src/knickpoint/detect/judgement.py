@@ -110,7 +110,7 @@ def _reason(verdict: Verdict, checks: tuple[Check, ...], better: Better, *, cond
     if better is Better.UNKNOWN:
         text += "; the better direction is unknown, so a change counts as a regression"
     if conditional:
-        text += "; it rests on one sample, measure again to confirm"
+        text += "; it rests on one value, measure again to confirm"
     return text
 
 

@@ -51,6 +51,26 @@ class NewResults:
                 what = plain_line(table.messages.get(place, ""), _LONGEST_MESSAGE)
                 yield f"{table.keys[place]} has no value in one run: {what or 'it failed'}"
 
+    def check_commit(self) -> None:
+        """Refuse new results of several commits: a file of an older commit would hide what the newer one changed.
+
+        An abbreviated hash is the commit that it abbreviates. Runs that name no commit count for any.
+
+        Raises:
+            InputError: two runs name different commits; ``where`` has the file of the second.
+        """
+        first = ""
+        for run, file in zip(self.runs, self.files, strict=True):
+            if run.revision.startswith(first):
+                first = run.revision
+            elif run.revision and not first.startswith(run.revision):
+                raise InputError(
+                    f"the new results are of several commits, {first[:12]} and {run.revision[:12]}",
+                    where=str(file),
+                    remedy="Give the results of one commit. Those of earlier ones are its history (knick import), or what it is"
+                    " compared with (--against; on the page, the base).",
+                )
+
 
 def read_new_results(
     destination: Destination,

@@ -74,7 +74,7 @@ def judge_family(
 
     A benchmark is *regressed* or *improved* when the median of its samples lies beyond its bar and ``minimum_effect`` times
     its level away. The bars are set from the deviations of all benchmarks at the past commits, so that at most
-    ``false_positives`` of unchanged commits have any regression. A verdict from one sample is conditional. It is
+    ``false_positives`` of unchanged commits have any regression. A verdict from one run is conditional. It is
     *unstable* when the change that would be found is more than ``largest_effect`` of the level, when the newest value of the
     history lies beyond the bar, too, or when the new values leave a level of fewer than 5 values and are no further than the
     level before it; *no data* when the history has fewer than 5 values. Whatever the noise, it is *regressed* when all samples
@@ -159,7 +159,7 @@ def _judge(family: Limits, place: int, minimum_effect: float, largest_effect: fl
     found = Judgement(
         verdict=verdict,
         conditional=conditional,
-        reason=reason + ("; it rests on one sample, measure again to confirm" if conditional else ""),
+        reason=reason + ("; it rests on one run, measure again to confirm" if conditional else ""),
         region=None,
         samples=int(samples.size),
         level=level,

@@ -55,7 +55,8 @@ def compare_uploaded(
     Raises:
         FormatError: a file cannot be read; ``where`` names it and the place in it.
         HistoryError: there is no such repository, line or commit, or the commit is not on the line.
-        InputError: a file has results of too many traces, the query selects nothing, or an option cannot be.
+        InputError: a file has results of too many traces, the new results are of several commits, the query selects nothing, or
+            an option cannot be.
         QueryError: the query cannot be read.
     """
     settings = instance.config.check
@@ -72,6 +73,7 @@ def compare_uploaded(
     line = visible.line(wanted.repository, wanted.line)
     base = find_revision(instance, line, wanted.base)
     read = _read(instance, data, wanted.name, line.repository.name)
+    read.check_commit()
     report = check_results(
         store, line.repository, read.runs, base=line.slots[base.position], line=line.name, rules=rules
     )
@@ -97,6 +99,7 @@ def _compare_files(
         before, after = f"base {before}", f"new {after}"
     base = _read(instance, data[: wanted.base_bytes], before, name)
     new = _read(instance, data[wanted.base_bytes :], after, name)
+    new.check_commit()
     report = check_files(
         base.runs, new.runs, name=before, rules=rules, directions=visible.store.traces.directions, repository=name
     )

@@ -85,6 +85,7 @@ def judge_by_history(instance: str | None, reference: str, line: str, options: C
         read = read_new_results(
             opened, options.results, format=options.format, repository=options.repository, params=options.params
         )
+        read.check_commit()
         if not options.partial:
             _check_measured(read, options.results[0])
         rules, store = options.rules(opened.config.check), opened.store
@@ -121,6 +122,7 @@ def judge_by_files(instance: str | None, against: Sequence[str], options: CheckO
         )
         for files in (against, options.results)
     )
+    read.check_commit()
     for results, file in ((base, against[0]), (read, options.results[0])):
         if not options.partial or results is base:
             _check_measured(results, file)
