@@ -408,7 +408,6 @@ def test_a_column_of_moments_is_no_series(detect: Detect) -> None:
 @pytest.mark.parametrize(
     ("content", "kind"),
     [
-        (b'[{"pos": 0, "value": 10.1},\n {"pos": 1, "value": 10.2}]', "JSON"),
         (b"SQLite format 3\0\x10\0", "an SQLite database"),
         (b"PAR1\x15\x04", "Parquet"),
         (b"\x1f\x8b\x08\0", "packed with gzip"),

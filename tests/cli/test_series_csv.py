@@ -192,3 +192,112 @@ def test_any_text_is_read_or_refused_but_never_crashes(text: str) -> None:
         read_series(text, "x.csv")
     except InputError:
         return
+
+
+_HASHES = ("6baa9455e3", "82c2094cac", "1234567890", "029fbed82c")
+
+
+def test_a_column_of_commits_is_no_series_of_a_table_with_a_column_a_series() -> None:
+    rows = "".join(f"{name},{place},{place + 10}\n" for place, name in enumerate(_HASHES))
+    assert _values(f"commit,parse_ms,print_ms\n{rows}") == {"parse_ms": [0, 1, 2, 3], "print_ms": [10, 11, 12, 13]}
+
+
+def test_rows_of_one_commit_are_samples_where_each_column_is_a_series_too() -> None:
+    (series,) = read_series("commit,ms\nbee,1\nbee,2\nant,3\n", "x.csv")
+    assert (series.id, series.positions) == ("ms", ("0", "0", "1"))
+
+
+def test_commit_is_a_series_where_it_is_what_a_data_base_takes_for_one() -> None:
+    assert _values("begin,commit\n1,35\n2,31\n1,36\n3,33\n")["commit"] == [35, 31, 36, 33]
+
+
+@pytest.mark.parametrize(
+    "text", ["commit,ms\n9,1\n8,2\n6,3\n", "id,build,value\na,9,1\na,7,2\na,2,3\n", "n,ms\n2,1\n1,2\n0,3\n"]
+)
+def test_rows_that_are_numbered_backwards_are_refused_as_each_change_would_be_found_the_wrong_way(text: str) -> None:
+    with pytest.raises(
+        InputError, match=r"the rows go backwards: '(commit|build|n)' falls from . to . \(line 4\)"
+    ) as caught:
+        read_series(text, "x.csv")
+    assert (caught.value.where, "Name that column pos" in caught.value.remedy) == ("x.csv, line 2", True)
+
+
+@pytest.mark.parametrize("title", ["Unnamed: 0", "index", "build"])
+def test_a_column_that_numbers_the_rows_is_no_series_and_is_named(title: str) -> None:
+    said: list[str] = []
+    found = read_series(f"{title},ms\n7,1\n8,2\n9,1\n", "x.csv", warn=said.append)
+    assert ([each.id for each in found], said) == (
+        ["ms"],
+        [f"the column {title!r} numbers the rows, and is taken for no series"],
+    )
+
+
+def test_a_ramp_is_a_series_where_a_column_orders_the_rows_or_it_is_alone() -> None:
+    assert _values("pos,ms\n1,7\n2,8\n3,9\n") == {"ms": [7, 8, 9]}
+    assert _values("ms\n7\n8\n9\n") == {"ms": [7, 8, 9]}
+
+
+@pytest.mark.parametrize("positions", [("1.8", "1.9", "1.10"), ("2.20", "2.9")])
+def test_versions_are_no_positions_as_1_10_would_come_before_1_9(positions: tuple[str, ...]) -> None:
+    with pytest.raises(InputError, match=r"look like versions, such as 1\.10 after 1\.9"):
+        read_series("pos,ms\n" + "".join(f"{position},1\n" for position in positions), "x.csv")
+
+
+@pytest.mark.parametrize("positions", [("1.0", "1.25", "2"), ("0.50", "0.75"), ("3", "10")])
+def test_decimals_are_positions(positions: tuple[str, ...]) -> None:
+    (series,) = read_series("pos,ms\n" + "".join(f"{position},1\n" for position in positions), "x.csv")
+    assert series.positions == positions
+
+
+_FRAME = "pos,parse,print\n1,2.5,7\n2,,8\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[{"pos":1,"parse":2.5,"print":7},{"pos":2,"parse":null,"print":8}]',
+        '{"pos":1,"parse":2.5,"print":7}\n{"pos":2,"print":8}\n',
+        '{"columns":["pos","parse","print"],"index":[0,1],"data":[[1,2.5,7],[2,null,8]]}',
+        (
+            '{"schema":{"fields":[],"primaryKey":["index"]},"data":[{"index":0,"pos":1,"parse":2.5,"print":7},'
+            '{"index":1,"pos":2,"print":8}]}'
+        ),
+    ],
+    ids=["records", "lines", "split", "table"],
+)
+def test_rows_of_json_are_read_like_the_same_rows_of_csv(text: str) -> None:
+    found, wanted = read_series(text, "x.json"), read_series(_FRAME, "x.csv")
+    assert [(each.id, each.positions) for each in found] == [(each.id, each.positions) for each in wanted]
+    assert [repr(each.values) for each in found] == [repr(each.values) for each in wanted]
+
+
+def test_a_list_of_numbers_in_json_is_one_series() -> None:
+    assert _values("[3, 4.5, 1e2]") == {"": [3, 4.5, 100]}
+
+
+def test_a_position_in_json_keeps_all_its_digits() -> None:
+    (series,) = read_series('[{"pos":9007199254740993,"ms":1},{"pos":9007199254740992,"ms":2}]', "x.json")
+    assert (series.positions, series.values.tolist()) == (("9007199254740992", "9007199254740993"), [2, 1])
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ('{"ms":{"0":1,"1":2}}', "x.json"),
+        ("[[1],[2]]", "x.json, element 0"),
+        ('[{"ms":1},{"ms":[1,2]}]', "x.json, element 1, 'ms'"),
+        ('{"columns":["a","b"],"data":[[1]]}', "x.json, data[0]"),
+    ],
+)
+def test_json_without_rows_names_the_forms_that_are_read(text: str, where: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read_series(text, "x.json")
+    assert caught.value.where == where
+    assert "to_json(orient='records')" in caught.value.remedy
+    assert "to_csv(index=False)" in caught.value.remedy
+
+
+def test_json_that_was_cut_short_is_refused_with_its_line() -> None:
+    with pytest.raises(InputError, match="this is no JSON") as caught:
+        read_series('[{"ms":1},\n{"ms":', "x.json")
+    assert caught.value.where == "x.json, line 2"

@@ -35,8 +35,6 @@ _KINDS: Final = (
     (b"PK\x03\x04", "a ZIP archive or a spreadsheet"),
     (b"\xff\xfe", "UTF-16"),
     (b"\xfe\xff", "UTF-16"),
-    (b"{", "JSON"),
-    (b"[", "JSON"),
 )
 """What files begin with that are often given instead of CSV."""
 
@@ -125,11 +123,13 @@ def command(
 ) -> None:
     """Find the steps of the series in FILE, or on standard input if it is - or missing.
 
-    FILE is CSV: one column of values; id,pos,value; or one column a series with an optional column pos.
+    FILE is CSV: one column of values; id,pos,value; or one column a series with an optional column pos. A list of objects with such
+    members, in JSON or one a line, is read, too, and so is what pandas writes (to_json with orient records, split or table).
     An empty value is missing. Rows with the same `pos`, or without it the same `commit`, are samples of one commit, and those with the
     same `run` are of one run. In place of `id` a column may be called `benchmark` or `name`.
     `index` is the first commit of the new level, counted from 0 in the order of `pos`.
-    Without `pos`, rows stand in the order of the file; where a column such as `date` falls from row to row, they are refused.
+    Without `pos`, rows stand in the order of the file; where a column such as `date`, or the
+    number of a commit or build, falls from row to row, they are refused.
     """
     from knickpoint.detect import MethodKind, load_method
 

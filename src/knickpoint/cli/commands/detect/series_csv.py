@@ -13,6 +13,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from knickpoint.cli.commands.detect.json_rows import is_json, read_rows
+from knickpoint.cli.commands.detect.numbered_rows import are_versions, check_numbers, column_of_commits, numbers_rows
 from knickpoint.cli.commands.detect.time_columns import check_times, is_moment, seconds
 from knickpoint.model.errors import InputError
 from knickpoint.model.spreadsheet import unguarded
@@ -23,18 +25,6 @@ _VALUE: Final = "value"
 _POSITION: Final = "pos"
 _NAMES: Final = ("id", "benchmark", "benchmark_name", "name", "test", "test_name")
 """Columns that name series in long rows; the first one counts."""
-_COMMITS: Final = (
-    "commit",
-    "revision",
-    "commit_hash",
-    "git_commit",
-    "git_hash",
-    "hash",
-    "sha",
-    "commit_id",
-    "commit_sha",
-)
-"""Columns that say which rows are of one commit where none gives positions; the first one counts."""
 _RUN: Final = "run"
 _WITHIN: Final = ("repository", "line", "unit")
 """Columns of an export that distinguish series with the same id."""
@@ -60,26 +50,40 @@ class NamedSeries:
 
 @dataclass(frozen=True)
 class _Table:
-    """The header of a file and its line number, the rows and the line number at which each ends, and the file name."""
+    """The header of a file and its line number, the rows and the line number at which each ends, and the file name.
+
+    ``place`` is the word before such a number: lines of CSV, elements of JSON.
+    """
 
     header: list[str]
     line: int
     rows: list[list[str]]
     lines: list[int]
     name: str
+    place: str = "line"
+
+    @property
+    def wide(self) -> bool:
+        """Whether each column is a series."""
+        return _VALUE not in self.header
+
+    @cached_property
+    def column_of_commits(self) -> int | None:
+        """The column that names the commit of each row, None without one."""
+        return column_of_commits(self.header, self.rows, wide=self.wide)
 
     @cached_property
     def commits(self) -> list[int]:
         """The commit of each row, numbered as they first come; a row without one is by itself. Empty without such a column."""
-        column = next((self.header.index(name) for name in _COMMITS if name in self.header), None)
-        if column is None or _VALUE not in self.header:
+        column = self.column_of_commits
+        if column is None:
             return []
         numbers: dict[str | int, int] = {}
         return [numbers.setdefault(fields[column].strip() or row, len(numbers)) for row, fields in enumerate(self.rows)]
 
     def location(self, row: int) -> str:
         """Return the file and line of a row, for messages."""
-        return f"{self.name}, line {self.lines[row]}"
+        return f"{self.name}, {self.place} {self.lines[row]}"
 
 
 def _shown(text: str) -> str:
@@ -159,6 +163,9 @@ def _table(text: str, name: str) -> _Table:
     In a table of one column, an empty line is a missing value, unless no value follows. One column that begins with a
     number has no header, so that empty lines before it are missing values as well.
     """
+    if is_json(text):
+        header, json_rows = read_rows(text, name)
+        return _Table(_titles(header), 0, json_rows, list(range(len(json_rows))), name, "element")
     rows, lines = _rows(text, name)
     filled = [row for row, fields in enumerate(rows) if fields]
     if not filled:
@@ -177,7 +184,7 @@ def _table(text: str, name: str) -> _Table:
 
 
 def _check_header(table: _Table) -> None:
-    header, where = table.header, f"{table.name}, line {table.line}"
+    header, where = table.header, f"{table.name}, line {table.line}" if table.line else table.name
     separator = next((mark for mark in ";\t|" if len(header) == 1 and mark in header[0]), None)
     if separator is not None:
         raise InputError(
@@ -250,8 +257,10 @@ def _in_order(table: _Table, rows: list[int], warn: Callable[[str], None]) -> tu
     """
     if _POSITION not in table.header:
         places = table.commits
-        ends = (table.location(rows[0]), f"line {table.lines[rows[-1]]}") if rows else ("", "")
-        if word := check_times(table.header, [table.rows[row] for row in rows], *ends):
+        ends = (table.location(rows[0]), f"{table.place} {table.lines[rows[-1]]}") if rows else ("", "")
+        chosen = [table.rows[row] for row in rows]
+        check_numbers(table.header, chosen, *ends, wide=table.wide)
+        if word := check_times(table.header, chosen, *ends):
             warn(word)
         rows = sorted(rows, key=places.__getitem__) if places else rows
         return rows, tuple(str(places[row] if places else number) for number, row in enumerate(rows))
@@ -266,6 +275,12 @@ def _in_order(table: _Table, rows: list[int], warn: Callable[[str], None]) -> tu
             where=table.location(rows[odd]),
             remedy="Number the commits in pos, or leave the column out to keep the order of the file.",
         ) from None
+    if are_versions(positions):
+        raise InputError(
+            "the positions look like versions, such as 1.10 after 1.9, and would be sorted as decimals",
+            where=table.location(rows[0]),
+            remedy="Number the commits in pos, or leave the column out to keep the order of the file.",
+        )
     for row, key in zip(rows, keys, strict=True):
         if key != key:  # noqa: PLR0124 - only nan is not itself; whole numbers may be larger than floats
             raise InputError(
@@ -293,10 +308,20 @@ def _long(table: _Table, warn: Callable[[str], None]) -> list[NamedSeries]:
 
 def _wide(table: _Table, warn: Callable[[str], None]) -> list[NamedSeries]:
     rows, positions = _in_order(table, list(range(len(table.rows))), warn)
+    columns = [
+        column for column, title in enumerate(table.header) if title != _POSITION and column != table.column_of_commits
+    ]
+    numbering = {
+        column for column in columns if numbers_rows(table.header[column], [row[column] for row in table.rows])
+    }
+    if _POSITION in table.header or len(numbering) == len(columns):
+        numbering = set()  # what orders the rows is named, or there would be no series
+    for column in sorted(numbering):
+        warn(f"the column {_shown(table.header[column])} numbers the rows, and is taken for no series")
     return [
-        NamedSeries(title, positions, _numbers(table, column, rows, named=True))
-        for column, title in enumerate(table.header)
-        if title != _POSITION
+        NamedSeries(table.header[column], positions, _numbers(table, column, rows, named=True))
+        for column in columns
+        if column not in numbering
     ]
 
 
@@ -305,12 +330,12 @@ def _ignore(_: str) -> None:
 
 
 def read_series(text: str, name: str, *, warn: Callable[[str], None] = _ignore) -> list[NamedSeries]:
-    """Return the series in ``text``, in the order in which they first appear.
+    """Return the series in ``text``, CSV or rows of JSON (:mod:`knickpoint.cli.commands.detect.json_rows`), in the order in which they first appear.
 
     The header decides: with a column ``value`` the rows are long (``id``, else ``benchmark`` or ``name``, names the series;
     repository, line and unit distinguish series with the same name, as in an export; ``pos`` orders the rows, and without
     it rows of one ``commit`` have one position; ``run`` says which rows of one position are of one run; other columns are
-    ignored); without it every column but ``pos`` is a series. One column of numbers needs no header. Rows are sorted stably by ``pos``.
+    ignored); without it every column but ``pos``, one that names the commits, and those that number the rows is a series. One column of numbers needs no header. Rows are sorted stably by ``pos``.
     ``name`` is the name of the file, for messages; ``warn`` gets a word about each series whose rows are not in the order of a
     column of moments, such as ``date``, while nothing else orders them.
 
