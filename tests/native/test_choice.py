@@ -3,6 +3,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
+
+from knickpoint.model.errors import ConfigError
+from knickpoint.native.binding import lib
 
 _WITHOUT = "import sys; sys.modules['knickpoint.native._kernels'] = None\n"
 
@@ -27,3 +33,10 @@ def test_without_compiled_kernels_numpy_takes_over_and_says_so_once() -> None:
 def test_asking_for_numpy_is_silent() -> None:
     answer = _run("import knickpoint.native; print(knickpoint.native.COMPILED)", KNICKPOINT_KERNELS="numpy")
     assert (answer.stdout, answer.stderr) == ("False\n", "")
+
+
+def test_an_extension_that_is_older_than_the_code_says_to_build_it_again() -> None:
+    with pytest.raises(ConfigError, match="older than this code: they lack newer_kernel") as caught:
+        lib.newer_kernel(1)
+    assert (Path(caught.value.where).stem.split(".")[0], "make setup" in caught.value.remedy) == ("_kernels", True)
+    assert not hasattr(lib, "__path__")
