@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -101,6 +102,20 @@ def test_both_reasons_are_named(lab: Lab, work_tree: GitRepository) -> None:
 def test_a_run_long_before_head_is_not_of_head_although_its_file_is_new(lab: Lab) -> None:
     lab.write("mylib/a.csv", "time,benchmark,value\n2020-01-01T00:00:00Z,sort,1\n")
     assert "the run is older than HEAD" in lab.take(lab.directory / "mylib" / "a.csv").lines()[0]
+
+
+@pytest.mark.usefixtures("work_tree")
+def test_a_run_after_its_file_was_written_is_not_of_head_as_its_time_is_wrong(lab: Lab) -> None:
+    lab.write("mylib/a.csv", "time,benchmark,value\n2101-01-01T00:00:00Z,sort,1\n")
+    line = lab.take(lab.directory / "mylib" / "a.csv").lines()[0]
+    assert "the run is later than its file (2101-01-01 00:00:00+00:00, file 2" in line
+    assert "--commit HEAD takes HEAD all the same" in line
+
+
+def test_a_run_in_the_local_time_of_a_zone_ahead_is_of_head(lab: Lab, work_tree: GitRepository) -> None:
+    ahead = datetime.now(UTC) + timedelta(hours=14)
+    lab.take(lab.write("mylib/a.csv", f"time,benchmark,value\n{ahead:%Y-%m-%dT%H:%M:%S},sort,1\n"))
+    assert measured(lab) == {head(work_tree): [1]}
 
 
 @pytest.mark.usefixtures("work_tree")

@@ -138,3 +138,15 @@ def test_authors_and_subjects_come_from_the_results(lab: Lab) -> None:
     first = commits.get(commits.repository("org/project"), [0])[0].commit
     assert (first.author, first.subject) == ("Author 0", "Change 0")
     assert first.url.endswith(f"/commit/{commit_hash(0)}")
+
+
+def test_a_commit_whose_time_is_yet_to_come_is_named_as_it_stays_the_newest(lab: Lab) -> None:
+    lab.take(dated(lab, A, 3))
+    late = lab.write("late.csv", f"commit,time,benchmark,value\n{B},2101-02-03T04:05:00Z,sort,1\n")
+    lines = lab.take(late).lines()
+    assert any(
+        f"commit {B[:12]} has the time 2101-02-03 04:05, which is yet to come, so that it stays the newest" in line
+        for line in lines
+    ), lines
+    assert lab.line() == [A, B]
+    assert not any("yet to come" in line for line in lab.take(dated(lab, C, 4)).lines())

@@ -16,14 +16,17 @@ __all__ = ["head_commit"]
 _ZONES: Final = timedelta(hours=12)
 """A local time that is written without its zone, and read as UTC, may be too early by this much."""
 
+_AHEAD: Final = timedelta(hours=15)
+"""And too late by this much: the zone that is furthest ahead, and an hour of a clock that is wrong."""
+
 _UNKNOWN: Final = "the results do not say which commit they belong to"
 
 
 def head_commit(run: RunReport, checkout: Checkout | None, source: str, written: datetime | None) -> str:
     """Return HEAD as the commit of results that name none.
 
-    The tracked files must be those of HEAD, and the results newer than it: by the time of the run where the file has
-    one, else by the time when the file was ``written``, None for a file that comes from elsewhere.
+    The tracked files must be those of HEAD, and the results newer than it, and no newer than their file: by the time of the run
+    where the file has one, else by the time when the file was ``written``, None for a file that comes from elsewhere.
 
     Raises:
         InputError: the results cannot be those of HEAD; the message says why.
@@ -62,6 +65,9 @@ def _doubts(run: RunReport, checkout: Checkout, source: Path, written: datetime)
     if latest < checkout.time:
         what = "the run" if run.time is not None else "the file"
         yield f"{what} is older than HEAD ({_moment(made)}, HEAD {_moment(checkout.time)})"
+    # The time of the run is no time of a run that has been.
+    if run.time is not None and run.time - _AHEAD > written:
+        yield f"the run is later than its file ({_moment(run.time)}, file {_moment(written)})"
 
 
 def _other_tree(source: Path, top: Path) -> Path | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -23,6 +24,9 @@ __all__ = ["ResultCommits"]
 
 _MOST_BRANCHES: Final = 500
 """Branches of one file: each has a line of its own, and the store is kept from other writers while they are made."""
+
+_AHEAD: Final = timedelta(hours=15)
+"""A time may be ahead of the clock by this much: it may be local, and read as UTC."""
 
 _CONTRADICTION = Problem(
     "this file and earlier ones state different orders of the same commits; there, time decides",
@@ -118,7 +122,20 @@ class ResultCommits:
             )
         added = [self._add_branch(branch, members, by_hash, order) for branch, members in branches.items()]
         slots = {revision: slot for branch in added for revision, slot in branch.slots.items()}
-        return CommitSlots(slots, (_CONTRADICTION,) if any(branch.contradicts for branch in added) else ())
+        warnings = [_CONTRADICTION] if any(branch.contradicts for branch in added) else []
+        return CommitSlots(slots, (*warnings, *self._to_come(slots.values())))
+
+    def _to_come(self, slots: Collection[int]) -> Iterator[Problem]:
+        """Warn about the latest of the commits whose time is yet to come: all others go before it until then."""
+        commits = [each.commit for each in self.store.commits.get(self.repository, [*slots])]
+        latest = max((commit for commit in commits if commit.has_time), key=lambda commit: commit.time, default=None)
+        if latest is not None and latest.time > datetime.now(UTC) + _AHEAD:
+            yield Problem(
+                f"commit {latest.hash[:12]} has the time {latest.time:%Y-%m-%d %H:%M}, which is yet to come, so that it stays the newest"
+                " of its line until then",
+                remedy="Correct the clock, or the column of the time, and import the file again.",
+                severity=Severity.WARNING,
+            )
 
     def _stored(self) -> Repository | None:
         """Return the repository if the store has it; it is not added, as a file may still be refused."""
