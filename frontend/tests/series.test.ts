@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { decodeCompactSeries, decodeSeries } from "../src/api/series";
+import { decodeCompactSeries, decodeFoundSeries, decodeSeries } from "../src/api/series";
 
 const bytes = (...numbers: number[]): ArrayBuffer => new Float64Array(numbers).buffer;
 
@@ -40,4 +40,14 @@ test("compact series have distances of positions, and a factor of their values",
 
 test.each([8, 20])("a compact answer that was cut off after %i bytes is refused", (length) => {
   expect(() => decodeCompactSeries(compact(1).slice(0, length).buffer)).toThrow("series 1");
+});
+
+test.each([
+  ["plain", 0, new Uint8Array(bytes(1, 9, 3, 0.5))],
+  ["compact", 1, compact(1)],
+])("values of a query have the ids of their traces before them, and are %s", (_, sign, values) => {
+  const head = new Uint8Array(bytes(1, sign, 42));
+  const { ids, series } = decodeFoundSeries(Uint8Array.from([...head, ...values]).buffer);
+  expect(ids).toEqual([42]);
+  expect(series.map(({ measured, values: [first] }) => [measured, first])).toEqual([[9, 0.5]]);
 });

@@ -18,7 +18,7 @@ from knickpoint.model.judgement import NewestVerdict
 from knickpoint.model.step import Verdict
 from knickpoint.plots.reduction import thin
 from knickpoint.server import create_app
-from knickpoint.server.answers.values import value_factor
+from knickpoint.server.answers.values import value_factors
 
 
 def ask(reader: Client, path: str, **parameters: Any) -> Any:
@@ -140,10 +140,7 @@ def test_values_come_compressed_for_who_takes_that(reader: Client) -> None:
     assert packed.content == plain.content
 
 
-def test_compact_values_are_the_same_in_half_the_size(reader: Client) -> None:
-    ids = [trace_id(reader, "parse"), trace_id(reader, "print")]
-    parameters = {"traces": ",".join(map(str, ids)), "first": 3, "compact": True}
-    content = reader.get("/api/v1/values", params=parameters).content
+def compact_series(content: bytes) -> list[tuple[int, list[float], list[float]]]:
     found = []
     while content:
         points, measured = (int(number) for number in np.frombuffer(content[:8], "<u4"))
@@ -152,18 +149,66 @@ def test_compact_values_are_the_same_in_half_the_size(reader: Client) -> None:
         values = np.frombuffer(content[16 + 4 * points : 16 + 8 * points], "<f4").astype(np.float64) * factor
         found.append((measured, positions.tolist(), values.tolist()))
         content = content[16 + 8 * points :]
-    assert found == [
+    return found
+
+
+def rounded(found: list[tuple[int, NDArray[Any], NDArray[Any]]]) -> list[Any]:
+    return [
         (measured, positions.tolist(), pytest.approx(values.tolist(), rel=1e-6))
-        for measured, positions, values in series(reader, ids, first=3)
+        for measured, positions, values in found
     ]
 
 
-@pytest.mark.parametrize(
-    ("values", "factor"),
-    [([], 1), ([0.0], 1), ([1e30, -2.5], 1), ([1e300, 5e299], 1e300), ([-3e-300, 1e-300], 3e-300)],
-)
-def test_values_beyond_the_range_of_float32_have_a_factor(values: list[float], factor: float) -> None:
-    assert value_factor(np.array(values)) == factor
+def found_values(reader: Client, **parameters: Any) -> tuple[list[int], bool, bytes]:
+    """Return the ids of the traces that a query finds, whether the values are compact, and these."""
+    content = reader.get("/api/v1/values", params=parameters).content
+    count, compact = np.frombuffer(content[:16], "<f8").astype(int)
+    ids = np.frombuffer(content[16 : 16 + 8 * count], "<f8").astype(int).tolist()
+    return ids, bool(compact), content[16 + 8 * count :]
+
+
+@pytest.mark.parametrize("parameters", [{"first": 3}, {"points": 10}])
+def test_compact_values_are_the_same_in_half_the_size(reader: Client, parameters: dict[str, Any]) -> None:
+    ids = [trace_id(reader, "load"), trace_id(reader, "print")]
+    named = {"traces": ",".join(map(str, ids)), "compact": True, **parameters}
+    content = reader.get("/api/v1/values", params=named).content
+    assert compact_series(content) == rounded(series(reader, ids, **parameters))
+
+
+def test_values_of_a_query_come_with_the_ids_of_its_traces(reader: Client) -> None:
+    listed = [trace["id"] for trace in ask(reader, "traces", query="benchmark=load|parse")["traces"]]
+    ids, compact, content = found_values(reader, query="benchmark=load|parse", first=3)
+    assert (ids, compact) == (listed, False)
+    named = reader.get("/api/v1/values", params={"traces": ",".join(map(str, ids)), "first": 3})
+    assert content == named.content
+    as_json = ask(reader, "values", query="benchmark=load|parse", first=3, format="json")
+    assert [each["trace"] for each in as_json] == listed
+
+
+def test_without_a_query_there_are_the_values_of_the_first_traces_of_all(reader: Client) -> None:
+    everything = [trace["id"] for trace in ask(reader, "traces")["traces"]]
+    assert found_values(reader, limit=3)[0] == everything[:3]
+    assert found_values(reader, query="benchmark=nothing") == ([], False, b"")
+
+
+def test_a_crowd_shares_the_points_of_fewer_traces_and_is_compact(reader: Client) -> None:
+    ids, compact, content = found_values(reader, points=40, crowd=2)
+    assert (len(ids), compact) == (4, True)
+    assert compact_series(content) == rounded(series(reader, ids, points=20))
+    few, compact, content = found_values(reader, limit=2, points=40, crowd=2)
+    assert (len(few), compact) == (2, False)
+    whole = reader.get("/api/v1/values", params={"traces": ",".join(map(str, few)), "points": 40})
+    assert content == whole.content
+
+
+def test_values_are_of_ids_or_of_a_query(reader: Client) -> None:
+    refused = reader.get("/api/v1/values", params={"traces": "0", "query": "benchmark=load"})
+    assert (refused.status_code, refused.json()["where"]) == (400, "traces")
+
+
+@pytest.mark.parametrize(("greatest", "factor"), [(0.0, 1), (1e30, 1), (1e300, 1e300), (3e-300, 3e-300)])
+def test_values_beyond_the_range_of_float32_have_a_factor(greatest: float, factor: float) -> None:
+    assert value_factors(np.array([greatest, 1.0])).tolist() == [factor, 1]
 
 
 def test_traces_come_by_id_in_the_order_of_the_request(reader: Client) -> None:

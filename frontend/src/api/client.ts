@@ -4,7 +4,7 @@ import type { components } from "./schema";
 import { PUBLISHED } from "../routes/address";
 import { reportRefusal } from "./access";
 import { reportLostConnection } from "./connection";
-import { decodeCompactSeries, decodeSeries, type Series } from "./series";
+import { decodeCompactSeries, decodeFoundSeries, decodeSeries, type FoundSeries, type Series } from "./series";
 
 type Schemas = components["schemas"];
 export type Alert = Schemas["AlertAnswer"];
@@ -415,6 +415,14 @@ export const api = {
   async times(repository: string, line: string, signal?: AbortSignal): Promise<Float64Array> {
     const response = await request(apiUrl("commits/times", { repository, line }), signal ? { signal } : {});
     return new Float64Array(await response.arrayBuffer());
+  },
+  /** The values of the first traces that a query finds. More than `crowd` share the points of so many, and are compact. */
+  foundValues: async (
+    wanted: ValueWindow & { repository: string; query: string; limit: number; crowd: number },
+    signal?: AbortSignal,
+  ): Promise<FoundSeries> => {
+    const response = await request(apiUrl("values", { ...wanted }), signal ? { signal } : {});
+    return decodeFoundSeries(await response.arrayBuffer());
   },
   values: (traces: readonly number[], window: ValueWindow, signal?: AbortSignal): Promise<Series[]> =>
     inBatches(traces, async (batch) => {

@@ -111,6 +111,7 @@ async function find(from: PublishedFiles, path: string, search: URLSearchParams)
     case "members":
       return membersOf(await from.json<Lists>("lists"), search);
     case "values":
+      return search.has("traces") ? ofTraces(from, known, path, search) : foundValues(from, known, repository, search);
     case "marks":
     case "tickets":
       return ofTraces(from, known, path, search);
@@ -134,11 +135,12 @@ async function find(from: PublishedFiles, path: string, search: URLSearchParams)
     );
     return hash === undefined ? undefined : reports[hash];
   }
-  if (path === "traces" || path === "facets") {
+  if (path === "facets") {
     const { traces } = await from.json<{ traces: Trace[] }>(`${repository.index}/traces`);
-    const query = search.get("query") ?? "";
-    if (path === "facets") return facetsOf(traces, query) satisfies Facets;
-    const selected = selectTraces(traces, query);
+    return facetsOf(traces, search.get("query") ?? "") satisfies Facets;
+  }
+  if (path === "traces") {
+    const selected = await select(from, repository, search);
     return { total: selected.length, offset: 0, traces: selected.slice(0, Number(search.get("limit") ?? 100)) };
   }
   if (isOtherLine) return undefined;
@@ -187,6 +189,26 @@ async function oneTrace(
   const { repository, file } = found;
   if (line !== "" && line !== repository.lines[0]) return undefined;
   return (await from.json<Details>(`${repository.index}/details-${file}`))[String(id)]?.[part];
+}
+
+/** The traces of a repository that a query matches. */
+async function select(from: PublishedFiles, { index }: Repository, search: URLSearchParams): Promise<Trace[]> {
+  const { traces } = await from.json<{ traces: Trace[] }>(`${index}/traces`);
+  return selectTraces(traces, search.get("query") ?? "");
+}
+
+/** Values of the traces of a query, which stand before them. */
+async function foundValues(
+  from: PublishedFiles,
+  known: readonly Repository[],
+  repository: Repository | undefined,
+  search: URLSearchParams,
+): Promise<unknown> {
+  if (!repository) return undefined;
+  const ids = (await select(from, repository, search)).slice(0, Number(search.get("limit"))).map(({ id }) => id);
+  const named = new URLSearchParams([...search, ["traces", ids.join()]]);
+  const values = ids.length > 0 ? await ofTraces(from, known, "values", named) : [];
+  return values && Float64Array.from([ids.length, 0, ...ids, ...(values as Float64Array)]);
 }
 
 /** Values, marks or tickets of the traces that a request names. */

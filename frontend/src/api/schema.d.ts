@@ -1851,6 +1851,8 @@ export interface paths {
          *
          *     With `compact`, a trace is: n and the number of measured commits as uint32; a factor as float64; n distances from
          *     the position before as uint32, the first one from 0; n values as float32, to be multiplied with the factor.
+         *
+         *     Of traces that a query finds, which come by id, this stands first, as float64: their number, 1 if they are compact, else 0, and their ids.
          */
         get: operations["get_values"];
         put?: never;
@@ -17104,9 +17106,15 @@ export interface operations {
     };
     get_values: {
         parameters: {
-            query: {
-                /** @description Ids, separated by commas; all of one repository. */
-                traces: string;
+            query?: {
+                /** @description Ids, separated by commas; all of one repository. Without them: the first traces of a query. */
+                traces?: string | null;
+                /** @description Name of the repository; optional where there is only one. */
+                repository?: string;
+                /** @description Words and terms: `draw -blur os=Android|iOS config!=gpu name~regex`. */
+                query?: string;
+                /** @description How many traces of a query. */
+                limit?: number;
                 /** @description Name of the line. Default: the default line. */
                 line?: string;
                 /** @description First position on the line, counted from 0. */
@@ -17117,6 +17125,8 @@ export interface operations {
                 points?: number;
                 /** @description Binary numbers in half the size, with about seven digits. */
                 compact?: boolean;
+                /** @description More traces than this have, all together, as many points as this many would have, and are compact. */
+                crowd?: number | null;
                 /** @description What of the samples of each run: `median`, `min`, `max`, or a percentile as `p99`; of at most 16 traces. */
                 summary?: string;
                 /** @description `binary` or `json`. Default: as the header `Accept` says, else binary. */

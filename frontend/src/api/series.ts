@@ -7,9 +7,15 @@ export interface Series {
   values: Float64Array;
 }
 
+export interface FoundSeries {
+  /** The ids of the traces, in the order of their series. */
+  ids: readonly number[];
+  series: readonly Series[];
+}
+
 /** For every trace: number of points, number of measured commits, the positions, the values; all float64. */
-export function decodeSeries(buffer: ArrayBuffer): Series[] {
-  const numbers = new Float64Array(buffer);
+export function decodeSeries(buffer: ArrayBuffer, from = 0): Series[] {
+  const numbers = new Float64Array(buffer, from);
   const found: Series[] = [];
   let at = 0;
   while (at < numbers.length) {
@@ -36,10 +42,10 @@ const COMPACT_HEAD = 16;
 const COMPACT_POINT = 8;
 
 /** For every trace: number of points, number of measured commits, a factor, distances of positions, values. */
-export function decodeCompactSeries(buffer: ArrayBuffer): Series[] {
+export function decodeCompactSeries(buffer: ArrayBuffer, from = 0): Series[] {
   const view = new DataView(buffer);
   const found: Series[] = [];
-  for (let at = 0; at < buffer.byteLength;) {
+  for (let at = from; at < buffer.byteLength;) {
     const isWhole = at + COMPACT_HEAD <= buffer.byteLength;
     const points = isWhole ? view.getUint32(at, true) : 0;
     const end = at + COMPACT_HEAD + COMPACT_POINT * points;
@@ -58,4 +64,14 @@ export function decodeCompactSeries(buffer: ArrayBuffer): Series[] {
     at = end;
   }
   return found;
+}
+
+/** Values of the traces that a query finds: how many there are, whether they are compact, their ids; then the values. */
+export function decodeFoundSeries(buffer: ArrayBuffer): FoundSeries {
+  const [count = 0, compact] = new Float64Array(buffer, 0, 2);
+  const from = 8 * (2 + count);
+  return {
+    ids: Array.from(new Float64Array(buffer, 16, count)),
+    series: (compact ? decodeCompactSeries : decodeSeries)(buffer, from),
+  };
 }

@@ -110,8 +110,9 @@ def _explore(_rest: str, parameters: _Parameters, repositories: Sequence[str]) -
     query, plotted = parameters.get("query", ""), parameters.get("plot", "")
     lists = [f"traces{_query(repository=repository, query=query, limit=100)}"]
     if plotted:
-        selected = "" if plotted == "*" else plotted
-        lists.insert(0, f"traces{_query(repository=repository, query=selected, limit=1000)}")
+        selected = {"repository": repository, "query": "" if plotted == "*" else plotted, "limit": 1000}
+        values = f"values{_query(**selected, points=2400, crowd=125)}"
+        lists = [f"traces{_query(**selected)}", values, f"commits/times{_query(repository=repository)}", *lists]
     return [*lists, f"facets{_query(repository=repository, query=query)}"]
 
 

@@ -103,6 +103,7 @@ export class PlotLoader {
   private readonly values = new ValueCache();
   private readonly bases = new ValueCache();
   private readonly formulas = new Map<string, Promise<Formula>>();
+  /** The traces of a query: a zoom does not change them. */
   private found: (ChosenTraces & { key: string }) | undefined;
   private shortcut: (PlotSelection & { id: string }) | undefined;
 
@@ -170,16 +171,18 @@ export class PlotLoader {
       ]);
       return { traces, series, total: selection.traces.length };
     }
-    const { traces, total } = await this.find(repository, plotted, signal);
+    // Values are asked for by ids where these are known, or were others by the time of the second answer.
+    const key = `${repository} ${plotted}`;
+    if (this.found?.key !== key) {
+      const [found] = await Promise.all([
+        api.traces(repository, plotted, MAX_TRACES, signal),
+        this.values.prepare(repository, plotted, MAX_TRACES, range, signal),
+      ]);
+      this.found = { key, ...found };
+    }
+    const { traces, total } = this.found;
     const ids = traces.map((trace) => trace.id);
     return { traces, total, series: await this.values.fetch(ids, "", range, signal) };
-  }
-
-  /** Find the traces of a query, once: a zoom does not change them. */
-  private async find(repository: string, query: string, signal: AbortSignal): Promise<ChosenTraces> {
-    const key = `${repository} ${query}`;
-    if (this.found?.key !== key) this.found = { key, ...(await api.traces(repository, query, MAX_TRACES, signal)) };
-    return this.found;
   }
 
   /** Forget what was found, so that the next plot has what came in since. */

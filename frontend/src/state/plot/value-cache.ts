@@ -11,12 +11,11 @@ import type { ChartRange } from "../../charts/chart-data";
 
 /** Points of one trace: some more than a wide screen has pixels. */
 const MAX_POINTS = 2400;
-/** With more traces than this, each has fewer points, and its values fewer digits. */
-const MAX_FULL_TRACES = 100;
-const CROWD_POINTS = 300;
+/** More traces than this share the points of so many, and their values have fewer digits. */
+const CROWD = 125;
 
 export class ValueCache {
-  private cached: { key: string; range: ChartRange | undefined; series: Series[] } | undefined;
+  private cached: { key: string; range: ChartRange | undefined; series: readonly Series[] } | undefined;
 
   /** The values of some traces in a range; from the cache if it has them at full resolution. */
   async fetch(
@@ -26,20 +25,37 @@ export class ValueCache {
     signal: AbortSignal,
     most = MAX_POINTS,
     summary = "",
-  ): Promise<Series[]> {
-    const key = `${traces.join()}@${line}@${summary}`;
+  ): Promise<readonly Series[]> {
+    const key = keyOf(traces, line, summary);
     const { cached } = this;
     // A range inside the cached one needs no request, unless the cached values are thinned out.
     if (cached?.key === key && contains(cached.range, range)) {
       if (isSame(cached.range, range) || !isThinned(cached.series)) return cached.series;
     }
-    const compact = traces.length > MAX_FULL_TRACES;
-    const points = Math.min(most, compact ? CROWD_POINTS : MAX_POINTS);
+    const compact = traces.length > CROWD;
+    const points = Math.min(most, compact ? Math.floor((MAX_POINTS * CROWD) / traces.length) : MAX_POINTS);
     const window = { line, points, compact, summary, first: range?.first, last: range?.last };
     const series = await api.values(traces, window, signal);
     this.cached = { key, range, series };
     return series;
   }
+
+  /** Load the values of the first traces that a query finds, before it is known which these are. */
+  async prepare(
+    repository: string,
+    query: string,
+    limit: number,
+    range: ChartRange | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const window = { points: MAX_POINTS, crowd: CROWD, first: range?.first, last: range?.last };
+    const { ids, series } = await api.foundValues({ repository, query, limit, ...window }, signal);
+    this.cached = { key: keyOf(ids), range, series };
+  }
+}
+
+function keyOf(traces: readonly number[], line = "", summary = ""): string {
+  return `${traces.join()}@${line}@${summary}`;
 }
 
 function isThinned(series: readonly Series[]): boolean {

@@ -53,7 +53,8 @@ _MOST_TERMS: Final = 1000
 def list_values(store: Store, wanted: WantedValues) -> list[TraceValuesAnswer]:
     """Return the measured values of some traces, thinned out."""
     answers = []
-    for trace, row in zip(wanted.traces, wanted.read(store), strict=True):
+    rows = (row for block in wanted.blocks(store) for row in block)
+    for trace, row in zip(wanted.traces, rows, strict=True):
         positions = np.flatnonzero(~np.isnan(row))
         kept = positions[thin(row[positions], wanted.points)]
         answers.append(

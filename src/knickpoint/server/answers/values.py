@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from knickpoint.budget import check_values
 from knickpoint.model.commit import Line
 from knickpoint.model.errors import InputError
 from knickpoint.model.summary import MEDIAN, Summary
@@ -16,10 +17,22 @@ from knickpoint.plots.reduction import thin
 from knickpoint.store import Store
 from knickpoint.watch.detection.commit_values import read_summaries
 
-__all__ = ["MOST_TRACES", "WantedValues", "pack_compact_values", "pack_values", "value_factor", "window"]
+__all__ = [
+    "MOST_FOUND",
+    "MOST_TRACES",
+    "WantedValues",
+    "pack_compact_values",
+    "pack_found_values",
+    "pack_values",
+    "value_factors",
+    "window",
+]
 
 MOST_TRACES: Final = 256
-"""Traces in one answer."""
+"""Traces in one answer that the request names."""
+
+MOST_FOUND: Final = 1000
+"""Traces in one answer that a query finds."""
 
 MOST_SUMMARISED: Final = 16
 """Traces in one answer whose samples are read: they take many times the memory of values."""
@@ -55,15 +68,24 @@ class WantedValues:
     points: int
     summary: Summary = MEDIAN
 
-    def read(self, store: Store) -> NDArray[np.float64]:
-        """Return traces x positions, nan where there is no value.
+    def shared(self, crowd: int) -> WantedValues:
+        """Return what is wanted where more traces than ``crowd`` have as many points in all as so many traces would have."""
+        points = max(2, self.points * crowd // len(self.traces)) if len(self.traces) > crowd else self.points
+        return replace(self, points=points)
+
+    def blocks(self, store: Store) -> Iterator[NDArray[np.float64]]:
+        """Yield traces x positions, nan where there is no value, some traces at a time.
 
         Raises:
-            InputError: samples of more traces are asked for than may be read at a time.
+            InputError: the answer would have more values than a request may read, or samples of more traces are asked
+                for than may be read at a time.
         """
+        check_values(len(self.traces), min(self.points, max(0, self.last - self.first + 1)))
         if self.summary == MEDIAN:
-            values = store.frames.values(self.line, self.traces, first=self.first, last=self.last)
-            return np.asarray(values, dtype=np.float64)
+            for part in store.frames.parts(self.line, self.traces, first=self.first, last=self.last):
+                values = store.frames.values(self.line, part, first=self.first, last=self.last)
+                yield np.asarray(values, dtype=np.float64)
+            return
         if len(self.traces) > MOST_SUMMARISED:
             raise InputError(
                 f"the request asks for the samples of {len(self.traces)} traces",
@@ -71,7 +93,25 @@ class WantedValues:
                 remedy=f"Name at most {MOST_SUMMARISED} with a summary.",
             )
         frame = store.frames.read(self.line, self.traces, first=self.first, last=self.last)
-        return read_summaries(store, frame, self.summary)
+        yield read_summaries(store, frame, self.summary)
+
+
+class _Kept(NamedTuple):
+    """What is sent of some traces.
+
+    Attributes:
+        counts: points of each trace.
+        measured: measured commits of each, more than points where values were thinned out.
+        begins: where the points of each trace begin in what follows.
+        positions: those of all points, one trace after the other.
+        values: theirs.
+    """
+
+    counts: NDArray[np.int64]
+    measured: NDArray[np.int64]
+    begins: NDArray[np.int64]
+    positions: NDArray[np.int64]
+    values: NDArray[np.float64]
 
 
 def pack_values(store: Store, wanted: WantedValues) -> bytes:
@@ -81,8 +121,11 @@ def pack_values(store: Store, wanted: WantedValues) -> bytes:
     points, the number of measured commits (more than n where values were thinned out), n positions, n values.
     """
     pieces: list[NDArray[np.float64]] = []
-    for measured, positions, values in _thinned(store, wanted):
-        pieces += [np.array([len(values), measured], dtype=np.float64), positions.astype(np.float64), values]
+    for kept in _kept(store, wanted):
+        positions = kept.positions.astype(np.float64)
+        heads = np.stack([kept.counts, kept.measured], axis=1).astype(np.float64)
+        for head, begin, count in zip(heads, kept.begins.tolist(), kept.counts.tolist(), strict=True):
+            pieces += [head, positions[begin : begin + count], kept.values[begin : begin + count]]
     return np.concatenate(pieces).astype("<f8").tobytes() if pieces else b""
 
 
@@ -94,27 +137,57 @@ def pack_compact_values(store: Store, wanted: WantedValues) -> bytes:
     position before as uint32 (the first one from 0), n values as float32. Distances repeat, so they compress well.
     """
     pieces: list[bytes] = []
-    for measured, positions, values in _thinned(store, wanted):
-        factor = value_factor(values)
-        pieces += [
-            np.array([len(values), measured], dtype="<u4").tobytes(),
-            np.array([factor], dtype="<f8").tobytes(),
-            np.diff(positions, prepend=0).astype("<u4").tobytes(),
-            (values / factor).astype("<f4").tobytes(),
-        ]
+    for kept in _kept(store, wanted):
+        begun = kept.counts > 0
+        first = kept.begins[begun]
+        greatest = np.zeros(len(kept.counts))
+        if len(first):
+            greatest[begun] = np.maximum.reduceat(np.abs(kept.values), first)
+        factors = value_factors(greatest)
+        distances = np.diff(kept.positions, prepend=0)
+        distances[first] = kept.positions[first]
+
+        head = np.empty(len(kept.counts), dtype=[("points", "<u4"), ("measured", "<u4"), ("factor", "<f8")])
+        head["points"], head["measured"], head["factor"] = kept.counts, kept.measured, factors
+        heads, steps = head.tobytes(), distances.astype("<u4").tobytes()
+        values = (kept.values / np.repeat(factors, kept.counts)).astype("<f4").tobytes()
+        for number, (begin, count) in enumerate(zip(kept.begins.tolist(), kept.counts.tolist(), strict=True)):
+            of_trace = slice(4 * begin, 4 * (begin + count))
+            pieces += [heads[16 * number : 16 * (number + 1)], steps[of_trace], values[of_trace]]
     return b"".join(pieces)
 
 
-def value_factor(values: NDArray[np.float64]) -> float:
-    """Return what to divide values by so that the greatest magnitude is in the range of float32."""
+def pack_found_values(store: Store, wanted: WantedValues, *, compact: bool) -> bytes:
+    """Return the values of traces that the asker does not know yet.
+
+    Before what ``pack_values`` or ``pack_compact_values`` returns stand, as float64, the number of traces, 1 if
+    what follows is compact, else 0, and the ids of the traces.
+    """
+    head = np.array([len(wanted.traces), compact, *wanted.traces], dtype="<f8")
+    return head.tobytes() + (pack_compact_values if compact else pack_values)(store, wanted)
+
+
+def value_factors(greatest: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what to divide values by so that they are in the range of float32, by their ``greatest`` magnitudes."""
     limits = np.finfo(np.float32)
-    greatest = float(np.abs(values).max(initial=0.0))
-    return 1.0 if greatest == 0 or float(limits.tiny) <= greatest <= float(limits.max) else greatest
+    fits = (greatest == 0) | ((greatest >= float(limits.tiny)) & (greatest <= float(limits.max)))
+    return np.where(fits, 1.0, greatest)
 
 
-def _thinned(store: Store, wanted: WantedValues) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.float64]]]:
-    """Yield the number of measured commits, the kept positions and their values of each trace."""
-    for row in wanted.read(store):
-        positions = np.flatnonzero(~np.isnan(row))
-        kept = thin(row[positions], wanted.points)
-        yield len(positions), positions[kept] + wanted.first, row[positions[kept]]
+def _kept(store: Store, wanted: WantedValues) -> Iterator[_Kept]:
+    """Yield what is sent, some traces at a time; traces with more values than ``points`` are thinned out."""
+    for block in wanted.blocks(store):
+        present = ~np.isnan(block)
+        measured = np.count_nonzero(present, axis=1)
+        positions, values = np.nonzero(present)[1] + wanted.first, block[present]
+        counts = measured
+        if measured.max(initial=0) > wanted.points:
+            begins = np.cumsum(measured) - measured
+            places = [
+                begin + thin(values[begin : begin + count], wanted.points)
+                for begin, count in zip(begins.tolist(), measured.tolist(), strict=True)
+            ]
+            counts = np.array([len(each) for each in places])
+            thinned = np.concatenate(places)
+            positions, values = positions[thinned], values[thinned]
+        yield _Kept(counts, measured, np.cumsum(counts) - counts, positions, values)

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final, Literal
 from fastapi import APIRouter, Query, Request, Response
 
 from knickpoint.model.errors import InputError
+from knickpoint.model.query import parse_query
 from knickpoint.model.summary import read_summary
 from knickpoint.server.answers.changes import read_changes
 from knickpoint.server.answers.environments import list_environments
@@ -22,7 +23,15 @@ from knickpoint.server.answers.traces import (
     name_traces,
     trace_answer,
 )
-from knickpoint.server.answers.values import MOST_TRACES, WantedValues, pack_compact_values, pack_values, window
+from knickpoint.server.answers.values import (
+    MOST_FOUND,
+    MOST_TRACES,
+    WantedValues,
+    pack_compact_values,
+    pack_found_values,
+    pack_values,
+    window,
+)
 from knickpoint.server.routes.binary import BINARY, AsJson, binary
 from knickpoint.server.routes.dependencies import (
     MOST,
@@ -106,17 +115,28 @@ def get_values(
     as_json: AsJson,
     *,
     traces: Annotated[
-        str,
+        str | None,
         Query(
             json_schema_extra=_IDS,
-            description="Ids, separated by commas; all of one repository.",
+            description="Ids, separated by commas; all of one repository. Without them: the first traces of a query.",
         ),
-    ],
+    ] = None,
+    repository: RepositoryName = "",
+    query: QueryText = "",
+    limit: Annotated[int, Query(ge=1, le=MOST_FOUND, description="How many traces of a query.")] = 100,
     line: LineName = "",
     first: FirstPosition = None,
     last: LastPosition = None,
     points: Annotated[int, Query(ge=2, le=1_000_000, description="Points of a trace; more are thinned out.")] = 2400,
     compact: Annotated[bool, Query(description="Binary numbers in half the size, with about seven digits.")] = False,
+    crowd: Annotated[
+        int | None,
+        Query(
+            ge=1,
+            le=MOST_FOUND,
+            description="More traces than this have, all together, as many points as this many would have, and are compact.",
+        ),
+    ] = None,
     summary: Annotated[
         str,
         Query(
@@ -133,14 +153,26 @@ def get_values(
 
     With `compact`, a trace is: n and the number of measured commits as uint32; a factor as float64; n distances from
     the position before as uint32, the first one from 0; n values as float32, to be multiplied with the factor.
+
+    Of traces that a query finds, which come by id, this stands first, as float64: their number, 1 if they are compact, else 0, and their ids.
     """
-    ids = _numbers(traces)
-    repository, _ = visible.traces(ids)
-    found = visible.line(repository.name, line)
+    if traces is None:
+        chosen = visible.choose(repository)
+        ids = visible.store.traces.select(chosen, parse_query(query))[:limit].tolist()
+    elif query:
+        raise InputError("the request has both ids and a query", where="traces", remedy="Leave one of them out.")
+    else:
+        ids = _numbers(traces)
+        chosen, _ = visible.traces(ids)
+    found = visible.line(chosen.name, line)
     begin, end = window(found, first, last)
     wanted = WantedValues(found, ids, begin, end, points, read_summary(summary))
+    if crowd is not None and len(ids) > crowd:
+        wanted, compact = wanted.shared(crowd), True
     if as_json:
         return list_values(visible.store, wanted)
+    if traces is None:
+        return binary(pack_found_values(visible.store, wanted, compact=compact), request)
     return binary((pack_compact_values if compact else pack_values)(visible.store, wanted), request)
 
 
