@@ -446,6 +446,21 @@ def test_a_file_is_judged_against_another_one_without_an_instance(knick: Knick, 
 
 
 @pytest.mark.usefixtures("nowhere")
+def test_a_base_of_several_commits_is_a_history_whatever_the_order_of_its_rows(knick: Knick) -> None:
+    levels = [*STEADY, *(level * 1.5 for level in STEADY), *(level * 1.5 for level in STEADY)]
+    lines = [f"{number + 1:010x},{1_700_000_000 + number * 86_400},b,ms,{level}" for number, level in enumerate(levels)]
+    after = write_runs(Path("after.csv"), 601.0)
+    after.write_text("benchmark,unit,value\nb,ms,601\n")
+    verdicts = []
+    for name, ordered in (("oldest.csv", lines), ("newest.csv", lines[::-1])):
+        Path(name).write_text("\n".join(["commit,commit_time,benchmark,unit,value", *ordered, ""]), encoding="utf-8")
+        (row,) = rows(knick, after, "--against", Path(name))
+        verdicts.append((row["verdict"], row["centre"]))
+    assert verdicts[0] == verdicts[1]
+    assert verdicts[0][0] == "unchanged"
+
+
+@pytest.mark.usefixtures("nowhere")
 def test_several_files_are_the_runs_of_the_base(knick: Knick) -> None:
     files = [write_runs(Path(f"{number}.csv"), level) for number, level in enumerate(STEADY)]
     against = [part for file in files for part in ("--against", file)]

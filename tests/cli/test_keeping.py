@@ -65,6 +65,21 @@ def test_an_export_of_commits_of_which_nothing_tells_a_time_has_none(knick: Knic
     assert (row["better"], row["commit_time"]) == ("higher", "")
 
 
+@pytest.mark.parametrize("measured", ["", "2026-03-01T00:00:00Z"])
+def test_an_export_has_the_time_of_a_commit_of_which_only_that_is_known(
+    knick: Knick, tmp_path: Path, measured: str
+) -> None:
+    rows = [f"{name * 10},2026-01-0{day}T00:00:00Z,{measured},a,{day},ms\n" for name, day in (("a", 2), ("b", 1))]
+    (tmp_path / "a.csv").write_text("commit,commit_time,time,benchmark,value,unit\n" + "".join(rows))
+    knick("init", tmp_path / "dated")
+    knick("import", tmp_path / "a.csv", "--instance", tmp_path / "dated")
+    found = _rows(knick("export", "--instance", tmp_path / "dated").output)
+    assert [(row["commit"], row["commit_time"]) for row in found] == [
+        ("b" * 10, "2026-01-01T00:00:00Z"),
+        ("a" * 10, "2026-01-02T00:00:00Z"),
+    ]
+
+
 @pytest.mark.usefixtures("judged")
 def test_a_query_narrows_an_export(knick: Knick) -> None:
     assert {row["id"] for row in _rows(knick("export", "--query", "benchmark=parse_csv").output)} == {

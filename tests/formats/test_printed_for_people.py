@@ -38,6 +38,33 @@ Foo-8   12.5ns ± 1%  13.5ns ± 1%  +8.0%
         "benchstat",
     ),
     "go test": ("goos: linux\npkg: x/y\nPASS\nok  \tx/y\t0.002s\n", "-bench=."),
+    "YCSB": (
+        "[OVERALL], RunTime(ms), 10110\n[READ], AverageLatency(us), 1055.8\n",
+        "benchmark, metric, unit and value",
+    ),
+    "vegeta": ("Requests      [total, rate, throughput]  100, 10.10, 10.09\nDuration  [total]  9.91s\n", "-type=json"),
+    "InfluxDB": (
+        (
+            ",result,table,_start,_stop,_time,_value,_field\n,_result,0,2026-05-01T00:00:00Z,2026-07-01T00:00:00Z,"
+            "2026-05-01T00:00:00Z,20.1,ms\n"
+        ),
+        "rename _value",
+    ),
+    "InfluxDB with annotations": (
+        (
+            "#group,false,false,true,false\n#datatype,string,long,dateTime:RFC3339,double\n#default,_result,,,\n"
+            ",result,table,_time,_value\n,,0,2026-05-01T00:00:00Z,20.1\n"
+        ),
+        "rename _value",
+    ),
+    "Prometheus": ('# HELP b_seconds x\n# TYPE b_seconds gauge\nb_seconds{bench="parse"} 0.02\n', "a table with"),
+    "pytest-benchmark as CSV": (
+        (
+            "name,min,max,mean,stddev,median,iqr,outliers,ops,rounds,iterations\n"
+            "t.py::a,0.001,0.002,0.0012,0.0001,0.0011,0.0001,1;0,833.3,5,1\n"
+        ),
+        "--benchmark-json",
+    ),
     "JMH": (
         """Benchmark      Mode  Cnt     Score    Error  Units
 My.parse      thrpt   25  1234.567 ± 12.34  ops/s
@@ -140,6 +167,24 @@ def test_rows_of_json_without_commit_and_time_ask_for_their_format(text: str) ->
         read_report(text.encode())
     assert "--as json" in raised.value.remedy
     assert len(read_report(text.encode(), format="json")[0].runs[0].results) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"columns":["commit","ms"],"index":[0],"data":[["a",1.5]]}',
+        '{"schema":{"fields":[]},"data":[{"index":0,"commit":"a","ms":1.5}]}',
+        '{"commit":{"0":"a","1":"b"},"ms":{"0":1.5,"1":1.6}}',
+        '{"0":{"commit":"a","ms":1.5},"1":{"commit":"b","ms":1.6}}',
+        '[{"commit":"a","ms":1.5}]',
+    ],
+    ids=["split", "table", "columns", "index", "records without a value"],
+)
+def test_what_pandas_writes_is_told_how_it_is_read(text: str) -> None:
+    with pytest.raises(FormatError, match="no format fits") as raised:
+        read_report(text.encode())
+    assert "as df.to_json(orient='records')" in raised.value.remedy
+    assert "as df.to_csv(index=False)" in raised.value.remedy
 
 
 @pytest.mark.parametrize("text", ["[]", "{}"])

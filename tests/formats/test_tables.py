@@ -90,6 +90,20 @@ def test_a_point_that_parts_thousands_beside_decimal_commas_is_refused_and_not_t
     assert raised.value.where == "t.csv, line 3"
 
 
+def test_a_point_that_may_part_thousands_beside_whole_numbers_below_a_thousand_is_refused() -> None:
+    with pytest.raises(
+        FormatError, match=r"'1\.020' in column 'time_us' may be 1020 or 1\.020: others there are whole"
+    ) as raised:
+        csv("name;time_us\na;950\na;1.020\na;990\n")
+    assert raised.value.where == "t.csv, line 3"
+
+
+@pytest.mark.parametrize("cells", [("950", "1.02"), ("1950", "1.020"), ("0.950", "1.020"), ("950.5", "1.020")])
+def test_a_point_beside_other_decimals_or_larger_numbers_is_a_decimal_one(cells: tuple[str, str]) -> None:
+    report = csv(f"name;time_us\na;{cells[0]}\nb;{cells[1]}\n")
+    assert [result.samples[0] for result in report.runs[0].results] == [float(cell) for cell in cells]
+
+
 @pytest.mark.parametrize("cells", [("1.5", "1.234"), ("1,5", "2.25"), ("1,5", "1,234")])
 def test_points_and_commas_that_cannot_part_thousands_are_decimal_ones(cells: tuple[str, str]) -> None:
     report = csv(f"name;time_ms\na;{cells[0]}\nb;{cells[1]}\n")
@@ -259,6 +273,24 @@ def test_points_that_were_exported_are_results_of_their_traces() -> None:
     result = found["c3", "main", "{'benchmark': 'b,c'}"]
     assert (result.samples, result.unit, result.better) == ((7.0,), "docs", Better.HIGHER)
     assert found["c1", "main", "{'benchmark': 'a', 'os': 'linux'}"].samples == (1.5,)
+
+
+@pytest.mark.parametrize("order", [(3, 2, 1), (2, 3, 1), (1, 2, 3)])
+def test_commits_stand_by_the_times_that_rows_state_of_them_whatever_the_order_of_rows(order: tuple[int, ...]) -> None:
+    rows = "".join(f"c{day},2026-01-0{day},a,{day}\n" for day in order)
+    assert [commit.hash for commit in csv("commit,commit_time,benchmark,value\n" + rows).commits] == ["c1", "c2", "c3"]
+
+
+@pytest.mark.parametrize("title", ["commit_time", "time"])
+def test_rows_with_the_newest_first_are_a_history_all_the_same_also_where_commits_are_of_one_day(title: str) -> None:
+    rows = "".join(f"c{number},2026-01-0{1 + number // 2},a,{number}\n" for number in (3, 2, 1, 0))
+    found = csv(f"commit,{title},benchmark,value\n{rows}").commits
+    assert [commit.hash for commit in found] == ["c0", "c1", "c2", "c3"]
+
+
+def test_an_old_commit_that_was_measured_late_stays_in_its_row() -> None:
+    rows = "c1,2026-01-01,a,1\nc2,2026-02-01,a,2\nc3,2026-01-03,a,3\n"
+    assert [commit.hash for commit in csv("commit,time,benchmark,value\n" + rows).commits] == ["c1", "c2", "c3"]
 
 
 def test_commits_of_an_export_are_in_the_order_of_their_positions_whatever_their_times() -> None:

@@ -150,3 +150,17 @@ def test_a_commit_whose_time_is_yet_to_come_is_named_as_it_stays_the_newest(lab:
     ), lines
     assert lab.line() == [A, B]
     assert not any("yet to come" in line for line in lab.take(dated(lab, C, 4)).lines())
+
+
+def test_a_file_with_the_newest_commit_first_is_no_history_that_runs_backwards(lab: Lab) -> None:
+    rows = [f"{commit},2026-01-01T00:0{minute}:00Z,sort,1\n" for minute, commit in enumerate((A, B, C, D))]
+    lab.take(lab.write("newest-first.csv", "commit,commit_time,benchmark,value\n" + "".join(reversed(rows))))
+    assert lab.line() == [A, B, C, D]
+
+
+def test_a_file_whose_commits_are_out_of_order_by_the_times_of_their_runs_says_which_order_counts(lab: Lab) -> None:
+    minutes = {A: 4, B: 2, C: 3, D: 1}
+    rows = [f"{commit},2026-01-01T00:0{minute}:00Z,sort,1\n" for commit, minute in minutes.items()]
+    lines = lab.take(lab.write("shuffled.csv", "commit,time,benchmark,value\n" + "".join(rows))).lines()
+    assert any("in an order that is not that of their times, and its order counts" in line for line in lines), lines
+    assert lab.line() == [A, B, C, D]

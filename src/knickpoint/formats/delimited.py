@@ -24,9 +24,12 @@ __all__ = ["fits", "read", "unread_table"]
 _NAME: Final = "csv"
 _GOOGLE_BENCHMARK: Final = frozenset({"name", "iterations", "real_time", "cpu_time", "time_unit"})
 """Its CSV has the unit in a column; its JSON is read."""
+_INFLUX: Final = frozenset({"result", "table", "_value"})
+"""Columns of InfluxDB, whose result is the name of a query."""
 _EXCEL: Final = re.compile(r"\ufeff?sep=.\s*")
 _GROUPED: Final = re.compile(r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+", re.ASCII)
 _DECIMAL_COMMA: Final = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?", re.ASCII)
+_BELOW_THOUSAND: Final = re.compile(r"[+-]?\d{1,3}", re.ASCII)
 _DELIMITERS: Final = (",", "\t", ";", "|")
 
 
@@ -38,7 +41,7 @@ def fits(file: FileContent) -> bool:
     if text.lstrip()[:1] in ("{", "[", "<", "") or text.startswith(RAW_HEADER):
         return False
     names = _header(text)
-    if not names:
+    if not names or {*names} >= _INFLUX:
         return False
     found = roles(names)
     if has_named_rows(names):
@@ -72,14 +75,23 @@ def read(file: FileContent) -> Parsed:
 
 
 def _check_notation(header: Sequence[str], rows: Sequence[tuple[int, Sequence[str]]]) -> None:
-    """Refuse a column of numbers in which some have a decimal comma, and a point parts others in threes."""
+    """Refuse a column of numbers in which a point parts some in threes, and the others say that it may part thousands.
+
+    Others do that which have a decimal comma, and whole numbers below a thousand, where no number has decimals of another length:
+    950 and 1.020 are what a spreadsheet of many countries makes of 950 and 1020.
+    """
     for index, name in enumerate(header):
         cells = [(line, row[index].strip()) for line, row in rows if row[index].strip()]
         doubtful = next(((line, text) for line, text in cells if _GROUPED.fullmatch(text)), None)
-        if doubtful and any(_DECIMAL_COMMA.fullmatch(text) for _, text in cells):
+        if doubtful is None:
+            continue
+        others = [text for _, text in cells if not _GROUPED.fullmatch(text)]
+        comma = any(map(_DECIMAL_COMMA.fullmatch, others))
+        if comma or (others and all(map(_BELOW_THOUSAND.fullmatch, others))):
             line, text = doubtful
+            why = "have a decimal comma" if comma else "are whole numbers below 1000"
             raise FormatError(
-                f"{text!r} in column {name!r} may be {text.replace('.', '')} or {text}: others there have a decimal comma",
+                f"{text!r} in column {name!r} may be {text.replace('.', '')} or {text}: others there {why}",
                 where=f"line {line}",
                 remedy="Write numbers without thousands separators, all with a comma or all with a point.",
             )
@@ -123,7 +135,7 @@ def _header(text: str) -> list[str]:
 def _is_of_a_tool(text: str, names: Sequence[str]) -> bool:
     """Tell whether the header is that of a tool whose columns mean something else than their names."""
     lower = {name.lower() for name in names}
-    return text.startswith(CSV_HEADER) or lower >= _GOOGLE_BENCHMARK or lower >= COLUMNS
+    return text.startswith(CSV_HEADER) or any(lower >= columns for columns in (_GOOGLE_BENCHMARK, COLUMNS))
 
 
 def _delimiter(header: str) -> str:

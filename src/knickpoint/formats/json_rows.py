@@ -19,6 +19,12 @@ _CODESPEED: Final = frozenset({"commitid", "benchmark", "result_value"})
 """Members of a result that is sent to Codespeed."""
 
 
+_FRAME: Final = (
+    "Write rows with the columns commit, benchmark, value and unit as df.to_json(orient='records'),"
+    " or a table with a column for each series as df.to_csv(index=False)."
+)
+
+
 def fits(file: FileContent) -> bool:
     """Tell whether this is a list of plain objects, or one, that have a value and say of which commit or time."""
     found = _roles(file)
@@ -35,9 +41,28 @@ def unread_rows(file: FileContent) -> str:
             "It looks like what is sent to Codespeed. Rename commitid to commit, revision_date to commit_time and result_value to"
             " value, give a unit, and leave std_dev, min and max out; then it is read with --as json."
         )
-    if {"value", "samples"} & _roles(file):
+    if _is_frame(file.document):
+        return f"It looks like a frame of pandas. {_FRAME}"
+    found = _roles(file)
+    if {"value", "samples"} & found:
         return "Its rows name neither commit nor time, so other files may look like this: say that it holds results with --as json."
+    if found and {"commit", "time", "benchmark", "commit_time"} & found:
+        return f"Its rows have no member value. {_FRAME}"
     return ""
+
+
+def _is_frame(document: object) -> bool:
+    """Tell whether pandas wrote this as columns, index, split or table."""
+    if not isinstance(document, dict) or not document:
+        return False
+    if isinstance(document.get("data"), list) and ("columns" in document or "schema" in document):
+        return True
+    return all(
+        isinstance(member, dict) and member and _is_plain([*member.values()]) for member in document.values()
+    ) and any(
+        all(key.isdecimal() for key in names)
+        for names in ([*document], [key for member in document.values() for key in member])
+    )
 
 
 def _roles(file: FileContent) -> frozenset[str]:

@@ -180,7 +180,7 @@ def _only(file: FileContent) -> Format:
             remedy=_BESIDE.get(beside, "Import the results; it is read along where it is of use."),
         )
     start = file.text.lstrip()[:1]
-    if start in ("{", "[") and file.fault is not None and not file.several:
+    if start in ("{", "[") and file.fault is not None and not file.several and not better_output(file):
         raise file.fault
     raise FormatError("no format fits this file", where=file.name, remedy=_remedy(file))
 

@@ -198,4 +198,8 @@ def _renamed_runs(read: ReadResults, settings: IngestSettings) -> list[RunReport
     for completed in context.complete(read.report):
         table, _ = rules.apply(completed.run.results, where=read.file.source)
         renamed.append(replace(completed.run, results=table))
+    # Where the file says which commits are older, their runs come first: they are a history, whatever the order of its rows.
+    places = {commit.hash: place for place, commit in enumerate(read.report.commits)}
+    if all(run.revision in places for run in renamed):
+        renamed.sort(key=lambda run: places[run.revision])
     return renamed

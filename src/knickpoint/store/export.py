@@ -282,7 +282,7 @@ def _better(trace: Trace) -> str:
 
 def _time(commit: Commit, ran: datetime | None) -> str:
     """Return the time of ``commit``, that of its first run where only a run names it, "" where none is known."""
-    time = ran if commit.is_bare else commit.time
+    time = commit.time if commit.has_time else ran
     return time.isoformat().replace("+00:00", "Z") if time is not None and time.timestamp() else ""
 
 

@@ -56,6 +56,26 @@ _KNOWN: Final = (
         r"\w+(?:\{.*\})?\.{2,}: avg=\S+ +min=",
         "k6, as it prints it. Write the summary as JSON: --summary-export=results.json",
     ),
+    (
+        r"name,(?:param:.*,)?min,max,mean,stddev,",
+        "pytest-benchmark, as a table. Write its JSON: --benchmark-json=results.json",
+    ),
+    (
+        r"\[OVERALL\], (?:RunTime|Throughput)\(",
+        "YCSB. Write its lines as a table with the columns benchmark, metric, unit and value",
+    ),
+    (
+        r"Requests\s+\[total, rate",
+        "vegeta, as it prints it. Write vegeta report -type=json, and say with a mapping (--as mapping.toml) where its results are",
+    ),
+    (
+        r"#(?:group|datatype),|,result,table,",
+        "InfluxDB. Write a table with the columns commit, benchmark, value and unit: pivot its _field, and rename _value",
+    ),
+    (
+        r"# (?:HELP|TYPE) [\w:]+ ",
+        "Prometheus, which says what counts now. Write a table with the columns commit, benchmark, value and unit",
+    ),
     (r"(?:\S+: )?Mean \+- std dev: ", "pyperf, as it prints it. Write its JSON: -o results.json"),
     (
         r"Command being timed: |Elapsed \(wall clock\) time|real\s+\d+m[\d.,]+s$",

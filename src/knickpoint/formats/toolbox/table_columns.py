@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import pairwise
 from typing import Final
 
 from knickpoint.formats.toolbox.exported_points import is_export, read_export
@@ -142,6 +143,7 @@ class _Table:
         self.runs: dict[tuple[str, str, str], _Run] = {}
         self.names = Rows()
         self.commits: dict[str, Commit] = {}
+        self.all_dated = True
         self.repositories: dict[str, None] = {}
         self.measured = False
         self.text_found: NoNumberError | None = None
@@ -200,7 +202,9 @@ class _Table:
         if repository := self.text(row, "repository"):
             self.repositories[repository] = None
         if revision and revision not in self.commits:
-            time = self._moment(row, "commit_time", where) or moment
+            stated = self._moment(row, "commit_time", where)
+            time = stated or moment
+            self.all_dated &= stated is not None
             if time is not None:
                 author, email, subject = (self.text(row, role) for role in ("author", "email", "subject"))
                 self.commits[revision] = Commit(revision, author, email, time, subject)
@@ -314,7 +318,20 @@ class _Table:
             )
             for (revision, branch, identity), run in self.runs.items()
         )
-        return Report(name, runs, tuple(self.commits.values()), next(iter(self.repositories), ""))
+        return Report(name, runs, self._ordered_commits(), next(iter(self.repositories), ""))
+
+    def _ordered_commits(self) -> tuple[Commit, ...]:
+        """Return the described commits, oldest first.
+
+        By their own times, where each row states them: ``git log`` and many exports have the newest first, others are sorted by
+        benchmark. The times of runs are no more than a hint, as an old commit may be measured late: where they only fall, the
+        rows have the newest first; else their order is that of the commits.
+        """
+        commits = list(self.commits.values())
+        times = [commit.time for commit in commits]
+        if len(set(times)) > 1 and all(later <= earlier for earlier, later in pairwise(times)):
+            commits.reverse()
+        return tuple(sorted(commits, key=lambda commit: commit.time) if self.all_dated else commits)
 
 
 def read_table(

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from knickpoint.ingest.commit_sources.protocol import LITERAL_NAME, CommitSlots
@@ -31,6 +32,12 @@ _AHEAD: Final = timedelta(hours=15)
 _CONTRADICTION = Problem(
     "this file and earlier ones state different orders of the same commits; there, time decides",
     remedy="Name the git repository in knickpoint.toml to have its order.",
+    severity=Severity.WARNING,
+)
+
+_SHUFFLED: Final = Problem(
+    "the file names its commits in an order that is not that of their times, and its order counts",
+    remedy="Give each row the time of its commit in a column commit_time, or name the git repository in knickpoint.toml.",
     severity=Severity.WARNING,
 )
 
@@ -123,6 +130,8 @@ class ResultCommits:
         added = [self._add_branch(branch, members, by_hash, order) for branch, members in branches.items()]
         slots = {revision: slot for branch in added for revision, slot in branch.slots.items()}
         warnings = [_CONTRADICTION] if any(branch.contradicts for branch in added) else []
+        if order is CommitOrder.TIME and _is_shuffled(described):
+            warnings.append(_SHUFFLED)
         return CommitSlots(slots, (*warnings, *self._to_come(slots.values())))
 
     def _to_come(self, slots: Collection[int]) -> Iterator[Problem]:
@@ -187,6 +196,13 @@ class ResultCommits:
     def _find(self, revision: str) -> SlottedCommit | None:
         """Return the commit of ``revision`` where it is known. Raises ``HistoryError`` where several fit."""
         return self.store.commits.find(self.repository, revision)
+
+
+def _is_shuffled(commits: Sequence[Commit]) -> bool:
+    """Tell whether the times of commits fall too often for an order of commits, in which a few are out of place."""
+    times = [commit.time for commit in commits if commit.has_time]
+    falls = sum(later < earlier for earlier, later in pairwise(times))
+    return falls > 1 and falls > len(times) / 10
 
 
 def _timed(commit: Commit, completed: CompletedRun) -> Commit:
