@@ -85,9 +85,13 @@ class QuarantineRounds:
     _seen: dict[int, object] = field(default_factory=dict, init=False)
     _next_end: dict[int, datetime] = field(default_factory=dict, init=False)
     _kept: dict[int, KeptWalks] = field(default_factory=dict, init=False)
+    _data: str | None = field(default=None, init=False)
 
-    def run(self, now: datetime | None = None) -> list[str]:
-        """Bring the quarantines up to date, and return a line about each that changed."""
+    def run(self, now: datetime | None = None, *, data: str | None = None) -> list[str]:
+        """Bring the quarantines up to date, and return a line about each that changed.
+
+        Nothing is read while the store holds the same ``data``, by its name, and no quarantine ends.
+        """
         from knickpoint.model.quarantine import QuarantineState
         from knickpoint.watch.quarantine.assessment import KeptWalks
         from knickpoint.watch.quarantine.update import update_quarantines
@@ -95,6 +99,9 @@ class QuarantineRounds:
         if not self.instance.config.quarantine.watch:
             return []
         moment = now or datetime.now(UTC)
+        if data is not None and data == self._data and all(moment < end for end in self._next_end.values()):
+            return []
+        self._data = None
         store, rule = self.instance.store, None
         lines = []
         for repository in store.commits.repositories():
@@ -113,4 +120,5 @@ class QuarantineRounds:
                 self._next_end[repository.id] = min(each.until for each in active)
             lines += [f"quarantined: results of {each.identity}: {each.reason}" for each in update.begun]
             lines += [f"quarantine Q{each.id}: {each.state.value}; {each.outcome}" for each in update.changed]
+        self._data = data
         return lines

@@ -53,6 +53,7 @@ class AlertRuns:
     _failures: dict[str, str] = field(default_factory=dict, init=False)
     _ran: dict[str, Alert] = field(default_factory=dict, init=False)
     _due: dict[str, float] = field(default_factory=dict, init=False)
+    _nothing_due: str | None = field(default=None, init=False)
 
     def over_changes(self) -> bool:
         """Run the alerts over the traces of the next events; return whether there were any.
@@ -108,17 +109,22 @@ class AlertRuns:
                 events.append(event)
         return events, ids
 
-    def by_schedule(self, *, everything: bool) -> bool:
+    def by_schedule(self, *, everything: bool, data: str | None = None) -> bool:
         """Run over all traces the alerts that are due; return whether anything changed.
 
         With ``everything`` those are due that run on events. An alert with a schedule of its own is due when that has
         passed since its last run, by whichever worker. An alert that is new or judges by other settings than at the last
-        run is due at once.
+        run is due at once. Alerts are not read again while the store holds the same ``data``, by its name, and none has a
+        schedule of its own.
         """
+        if not everything and data is not None and data == self._nothing_due:
+            return False
         alerts = self.instance.alerts
         due = {each.name for each in alerts if self._is_due(each, everything=everything)}
         removed = self._ran.keys() - {each.name for each in alerts}
+        self._nothing_due = None
         if not due and not removed:
+            self._nothing_due = None if any(each.every_minutes for each in alerts) else data
             return False
         try:
             busy = self._run(None, None, resting=[each.name for each in alerts if each.name not in due])

@@ -84,6 +84,7 @@ class Worker:
     _sources: dict[str, WatchedSource] = field(default_factory=dict, init=False)
     _announced_notices: frozenset[object] = field(default=frozenset(), init=False)
     _ranked: str | None = field(default=None, init=False)
+    _data: str | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         """Check that everything is there that the configuration asks for.
@@ -182,6 +183,7 @@ class Worker:
     def _worker_tasks(self) -> Sequence[tuple[str, Task]]:
         return (
             ("alert files", self._read_alert_files),
+            ("data", self._name_data),
             ("quarantine", self._quarantine),
             ("alerts over what changed", self._alerts.over_changes),
             ("alerts over everything", self._run_scheduled_alerts),
@@ -249,16 +251,27 @@ class Worker:
             self.announce(line)
         return bool(summary.files)
 
+    def _name_data(self) -> bool:
+        """Name the data that this round begins with: most rounds find those of the round before, and have nothing to do."""
+        self._data = None
+        self._data = self._data_id()
+        return False
+
+    def _data_id(self) -> str | None:
+        database = self.instance.store.database
+        with database.reading(named=True) as connection:
+            return database.snapshot_id(connection)
+
     def _quarantine(self) -> bool:
         """Quarantine results of machines that moved before alerts see them, and call hooks about them."""
-        lines = [*self._quarantines.run(), *call_hooks(self.instance)]
+        lines = [*self._quarantines.run(data=self._data), *call_hooks(self.instance)]
         for line in lines:
             self.announce(line)
         return bool(lines)
 
     def _run_scheduled_alerts(self) -> bool:
         due = self._tasks.is_due("everything", self.instance.config.worker.every_seconds)
-        return self._alerts.by_schedule(everything=due)
+        return self._alerts.by_schedule(everything=due, data=self._data)
 
     def _read_tickets(self) -> bool:
         settings = self.instance.config.tickets
@@ -290,9 +303,7 @@ class Worker:
 
     def _rank_suspects(self) -> bool:
         """Rank the suspects of what is new or changed; nothing can be while the store holds the same data."""
-        database = self.instance.store.database
-        with database.reading(named=True) as connection:
-            data = database.snapshot_id(connection)
+        data = self._data_id()
         if data is not None and data == self._ranked:
             return False
         ranked = rank_new_suspects(self.instance)

@@ -13,10 +13,11 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from itertools import takewhile
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Row, bindparam, func, select, update
+from sqlalchemy import ColumnElement, Row, Select, bindparam, func, or_, select, update
 
 from knickpoint.store.database import Database
 from knickpoint.store.events.payloads import EventKind, Payload
@@ -36,6 +37,14 @@ _LONGEST_PAUSE_SECONDS: Final = 300.0
 _CONSUMERS_OF_KIND: Final = select(consumers.c.name).where(consumers.c.kind == bindparam("wanted"))
 _INSERT: Final = table.insert()
 _JSON: Final = json.JSONEncoder(separators=(",", ":"))
+
+
+@cache
+def _first_due(kinds: tuple[str, ...]) -> Select[tuple[int]]:
+    """Return the statement that every round of a worker asks: an event of ``kinds`` that is due for ``wanted``."""
+    of_kinds = or_(*(table.c.kind == kind for kind in kinds))
+    ready = (table.c.consumer == bindparam("wanted")) & (table.c.state == "ready") & of_kinds
+    return select(table.c.id).where(ready, table.c.due <= bindparam("now")).limit(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,10 +179,10 @@ class Outbox:
 
     def has_due(self, kinds: Sequence[EventKind], *, consumer: str = MAIN) -> bool:
         """Return whether :meth:`claim` would look for events: whether any of ``kinds`` is due."""
-        ready = (table.c.consumer == consumer) & (table.c.state == "ready") & table.c.kind.in_(_names(kinds))
+        statement = _first_due(tuple(_names(kinds)))
         with self._database.reading() as connection:
-            query = select(table.c.id).where(ready & (table.c.due <= time.time())).limit(1)
-            return connection.execute(query).first() is not None
+            found = self._database.quick(connection, statement, {"wanted": consumer, "now": time.time()})
+            return found.fetchone() is not None
 
     def extend(self, event: Event, lease_seconds: float) -> bool:
         """Keep a claimed event for longer; return false where its lease ended and another worker claimed it."""

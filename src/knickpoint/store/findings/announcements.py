@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, func, select, update
+from sqlalchemy import ColumnElement, and_, exists, func, select, update
 
 from knickpoint.model.alert import AlertKind
 from knickpoint.model.announcement import Announcement, AnnouncementKind
 from knickpoint.model.commit import Repository
-from knickpoint.model.regression import ChangePoint, Condition, Direction, SuspectRange
+from knickpoint.model.regression import ChangePoint, Condition, Direction, Status, SuspectRange
 from knickpoint.model.settlement import Certainty, FindingKind
 from knickpoint.store.database import Database
 from knickpoint.store.findings.row_writes import next_id, update_rows
@@ -161,6 +161,45 @@ class AnnouncementLedger:
         )
         with self._database.reading() as connection:
             return sorted(connection.execute(query, {"ids": self._database.listed(sorted(slots))}).scalars())
+
+    def steady(self, chains: Collection[int]) -> set[int]:
+        """Return those of ``chains`` whose last announcement still says what the data show, by one of their members.
+
+        It opened the chain with a change that is present, and no bisection spoke since. The member is a settled step of that
+        side which lies where the announcement says, is neither held nor hidden, and no other live member is a drift.
+        """
+        if not chains:
+            return set()
+        last, point, drift = announcement.c, change_point.c, change_point.alias("drift").c
+        later = announcement.alias("later").c
+        worse = (last.kind == AnnouncementKind.REGRESSED.value) & (point.direction != Direction.IMPROVEMENT.value)
+        better = (last.kind == AnnouncementKind.IMPROVED.value) & (point.direction == Direction.IMPROVEMENT.value)
+        shown = exists().where(
+            point.announced == last.chain,
+            worse | better,
+            point.condition == Condition.PRESENT.value,
+            point.certainty == Certainty.SETTLED.value,
+            point.held == "",
+            point.status != Status.HIDDEN.value,
+            point.kind == FindingKind.STEP.value,
+            point.line == last.line,
+            point.previous == last.previous,
+            point.slot == last.slot,
+        )
+        drifts = exists().where(
+            drift.announced == last.chain,
+            drift.kind == FindingKind.DRIFT.value,
+            drift.condition != Condition.GONE.value,
+        )
+        query = select(last.chain).where(
+            self._database.among(last.chain, "ids"),
+            last.condition == Condition.PRESENT.value,
+            ~exists().where(later.chain == last.chain, later.number > last.number),
+            shown,
+            ~drifts,
+        )
+        with self._database.reading() as connection:
+            return set(connection.execute(query, {"ids": self._database.listed(sorted(chains))}).scalars())
 
     def provisional(self, leads: Iterable[int]) -> dict[int, int]:
         """Return the chain that was announced provisionally about each of the change points ``leads``, if there is one."""

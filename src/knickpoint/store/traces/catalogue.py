@@ -61,6 +61,9 @@ class ParamCodes(NamedTuple):
     values: Sequence[str]
 
 
+_VERSION: Final = select(counter.c.value).where(counter.c.name == "catalogue")
+
+
 class FacetCounts(NamedTuple):
     """How many traces match a query, and how many of them have which value, by name and value."""
 
@@ -90,8 +93,12 @@ class Catalogue:
 
     def version(self, connection: Connection) -> int:
         """Return the version of the catalogue."""
-        query = select(counter.c.value).where(counter.c.name == "catalogue")
-        return int(connection.execute(query).scalar() or 0)
+
+        def read() -> int:
+            row = self._database.quick(connection, _VERSION, {}).fetchone()
+            return int(row[0]) if row else 0
+
+        return self._database.read_once("version of the catalogue", read)
 
     def select(self, repository_id: int, query: Query) -> NDArray[np.int64]:
         """Return the ids of the traces that match, sorted."""

@@ -161,6 +161,8 @@ class _Comparing:
 
     def take(self, block: Sequence[SharedDetection]) -> _Compared:
         """Compare a block; an alert that counts traces needs all of them, so it keeps them until the end."""
+        if not self._due:
+            return
         due = [
             found.of_alert(self.job.alert.name, self._place) for found in block if found.detection.trace.id in self._due
         ]

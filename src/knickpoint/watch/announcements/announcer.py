@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 
 from knickpoint.model.announcement import Announcement, AnnouncementKind, AnnouncementRule
 from knickpoint.model.commit import Repository
@@ -60,10 +61,11 @@ def announce(
         ledger.keep_history_silent(repository)
         announcer = _Announcer(store, repository, time)
         waiting = [point for point in ledger.waiting(repository) if is_due(point, announcer.places.lines, rule, time)]
-        announcer.read(touched, waiting, ledger.unended(repository, gone=not complete))
+        points = store.findings.points(touched)
+        announcer.read(points, waiting, ledger.unended(repository, gone=not complete))
         announcer.open_chains(waiting)
         announcer.follow_chains()
-        announcer.announce_provisional(ledger.unsettled(repository) if complete else store.findings.points(touched))
+        announcer.announce_provisional(ledger.unsettled(repository) if complete else points)
         announcer.withdraw_provisional(ledger.provisional_gone(repository))
         ledger.append(announcer.written)
         ledger.mark(announcer.joined)
@@ -106,22 +108,28 @@ class _Announcer:
     regressions: dict[int, int] = field(default_factory=dict)
     sighted: dict[int, int] = field(default_factory=dict)
     _following: int = field(init=False)
-    _ranges: Mapping[int, SuspectRange] = field(init=False)
 
     def __post_init__(self) -> None:
         self.places = Places(self.store, Lines(self.store, self.repository))
         self._following = self.store.findings.announcements.next_id()
-        self._ranges = {}
 
-    def read(self, touched: Collection[int], waiting: Sequence[ChangePoint], further_chains: Collection[int]) -> None:
-        """Read the chains that the run may continue, and the change points of all traces that take part."""
+    def read(
+        self, touched: Sequence[ChangePoint], waiting: Sequence[ChangePoint], further_chains: Collection[int]
+    ) -> None:
+        """Read the chains that the run may continue, and the change points of all traces that take part.
+
+        Most runs refresh the numbers of steps that were announced long ago. Their chains are not read, as nothing follows in
+        a steady one; those that a waiting point may join are.
+        """
         ledger = self.store.findings.announcements
-        traces = {point.trace_id for point in self.store.findings.points(touched)}
-        traces |= {point.trace_id for point in waiting}
+        waiting_traces = {point.trace_id for point in waiting}
+        traces = waiting_traces | {point.trace_id for point in touched}
         near = ledger.of_traces(traces)
         beside = ledger.of_regressions({point.regression_id for point in waiting})
-        keys = {point.announced for point in (*near, *beside) if point.announced > 0}
-        keys.update(further_chains)
+        continued = {point.announced for point in near if point.announced > 0} | set(further_chains)
+        keys = continued - ledger.steady(continued)
+        joined = (*beside, *(point for point in near if point.trace_id in waiting_traces))
+        keys.update(point.announced for point in joined if point.announced > 0)
         keys.update(ledger.near(self.repository, self.places.slots_near(waiting)))
         begun = ledger.provisional(point.id for point in (*beside, *waiting))
         self.sighted = {lead: chain for lead, chain in begun.items() if chain not in keys}
@@ -135,7 +143,6 @@ class _Announcer:
         for point in (*near, *ledger.of_traces(further)):
             self.traces[point.trace_id].append(point)
             self.regressions[point.id] = point.regression_id
-        self._ranges = self.store.findings.groups.suspect_ranges(self.repository) if keys or waiting else {}
 
     # New chains
 
@@ -315,6 +322,11 @@ class _Announcer:
         return sorted(later, key=self.places.position)
 
     # What both need
+
+    @cached_property
+    def _ranges(self) -> Mapping[int, SuspectRange]:
+        """The suspect range of each regression."""
+        return self.store.findings.groups.suspect_ranges(self.repository)
 
     def _moved(self, live: Sequence[ChangePoint], last: Announcement) -> bool:
         """Return whether all live members lie further from the announced suspect range than the announcement allows."""
