@@ -124,5 +124,6 @@ export default defineConfig({
     },
   },
   server: { proxy: { "/api": "http://127.0.0.1:8917" } },
-  test: { include: ["tests/**/*.test.ts"] },
+  // A process for each file would take three times as long.
+  test: { include: ["tests/**/*.test.ts"], isolate: false, testTimeout: 30_000 },
 });

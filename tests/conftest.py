@@ -56,9 +56,14 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave what is alike on both kinds of store to SQLite, but for the long run; begin with what takes minutes."""
+    """Leave to the long run what is alike on both kinds of store on PostgreSQL, and what is not the core of the browser's tests.
+
+    It begins with what takes minutes.
+    """
     for item in items:
-        if item.get_closest_marker("alike") and item.get_closest_marker("postgres"):
+        twice = item.get_closest_marker("alike") and item.get_closest_marker("postgres")
+        beside = item.nodeid.startswith("tests/browser/") and not item.get_closest_marker("core")
+        if twice or beside:
             item.add_marker(pytest.mark.long)
     items.sort(key=lambda item: item.nodeid.partition("::")[0] not in _MINUTES)
 

@@ -158,6 +158,7 @@ def test_escape_closes_the_panel_and_keeps_the_selection(page: Page, shared_team
     expect(page.get_by_role("region", name="Selection")).to_be_visible()
 
 
+@pytest.mark.core
 def test_a_page_that_needs_sign_in_leads_there_and_back(page: Page, shared_team: str) -> None:
     page.goto(f"{shared_team}/triage?q=parse")
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
@@ -188,6 +189,7 @@ def test_a_port_that_is_open_without_sign_in_says_so_on_every_page(page: Page, t
 # ---- What is offered
 
 
+@pytest.mark.core
 def test_a_viewer_is_offered_no_decision(page: Page, shared_team: str, sign_in: SignIn) -> None:
     sign_in("vera")
     posts: list[str] = []

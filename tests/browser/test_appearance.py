@@ -82,6 +82,7 @@ def test_the_page_is_as_light_as_the_system(
     assert paper(page) == colour
 
 
+@pytest.mark.core
 def test_a_chosen_theme_stays(page: Page, shared_address: str) -> None:
     page.emulate_media(color_scheme="light")
     page.goto(f"{shared_address}/triage")
@@ -119,6 +120,7 @@ def test_commits_and_their_traces_share_their_columns(page: Page, shared_address
         assert page.locator("td.c-act").evaluate_all(script) == 1
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("scheme", ["dark", *in_the_long_run("light")])
 def test_names_roles_and_contrast_are_as_they_should_be(

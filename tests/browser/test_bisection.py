@@ -103,6 +103,7 @@ def asks_again(panel: Locator) -> Locator:
     return panel.locator(".bisection-state")
 
 
+@pytest.mark.core
 def test_a_person_starts_a_search_watches_it_and_stops_it(panel: Callable[[int], Locator], searched: Searched) -> None:
     find = panel(1440)
     find.get_by_role("button", name="Find the commit").click()

@@ -19,6 +19,7 @@ from knickpoint.server import serving
 pytestmark = pytest.mark.browser
 
 
+@pytest.mark.core
 def test_traces_are_clustered_by_form_and_lead_to_their_plot(page: Page, shared_address: str) -> None:
     page.goto(f"{shared_address}/explore?query=-idlest")
     page.get_by_role("link", name="Clusters").click()

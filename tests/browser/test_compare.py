@@ -16,6 +16,7 @@ pytestmark = pytest.mark.browser
 BASE, HEAD = commit_hash(SLOWER - 1), commit_hash(SLOWER + 5)
 
 
+@pytest.mark.core
 def test_two_commits_are_compared_by_form_and_the_address_holds_all_of_it(page: Page, shared_address: str) -> None:
     page.goto(f"{shared_address}/compare")
     page.get_by_label("Base", exact=True).fill(BASE)
@@ -59,6 +60,7 @@ def choose(page: Page, content: bytes, *, side: int = 1, name: str = "mine.js") 
     page.get_by_label("or a results file").nth(side).set_input_files(file)  # type: ignore[arg-type]
 
 
+@pytest.mark.core
 def test_a_results_file_is_compared_by_suite_and_chosen_again_after_a_reload(page: Page, shared_address: str) -> None:
     page.goto(f"{shared_address}/compare")
     page.get_by_label("Base", exact=True).fill(BASE)

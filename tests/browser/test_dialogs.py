@@ -67,6 +67,7 @@ def test_fields_and_buttons_of_a_dialog_can_be_used(
     expect(dialog).to_have_count(0)
 
 
+@pytest.mark.core
 def test_a_note_is_announced_as_a_note(page: Page, address: str) -> None:
     page.goto(f"{address}/triage")
     wait_until_loaded(page)

@@ -62,6 +62,7 @@ def test_a_page_asks_for_all_that_the_server_named_with_it(
     assert [name for name in named if name not in asked] == []
 
 
+@pytest.mark.core
 def test_what_was_named_is_asked_for_once(page: Page, shared_address: str) -> None:
     page.goto(f"{shared_address}/explore")
     page.wait_for_selector("tr[data-trace]")

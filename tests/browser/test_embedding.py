@@ -60,6 +60,7 @@ def embeddable(tmp_path_factory: pytest.TempPathFactory, website: Website) -> It
         yield address.rstrip("/")
 
 
+@pytest.mark.core
 def test_a_named_website_shows_a_page_that_decides_nothing(
     page: Page, website: Website, embeddable: str, expected_errors: list[str]
 ) -> None:

@@ -116,6 +116,7 @@ def test_a_plot_is_saved_as_its_values_and_as_pictures(page: Page, many: str, qu
     assert saved_plot(page, "Save the plot as PNG").startswith(b"\x89PNG")
 
 
+@pytest.mark.core
 def test_what_was_typed_just_now_is_what_is_plotted(page: Page, many: str) -> None:
     page.goto(f"{many}/explore?query=suite%3Dfew")
     page.get_by_role("button", name="Plot all").wait_for()
@@ -139,6 +140,7 @@ def test_the_tooltip_says_of_how_many_samples_a_value_is_the_median(browse: Call
     expect(page.locator(".chart-tip")).to_contain_text("median of 2 runs with 2 samples")
 
 
+@pytest.mark.core
 def test_a_query_is_completed_and_a_caret_stands_where_it_is_wrong(
     page: Page, many: str, expected_errors: list[str]
 ) -> None:
@@ -154,6 +156,7 @@ def test_a_query_is_completed_and_a_caret_stands_where_it_is_wrong(
     expect(page.locator("#query-error")).to_be_empty()
 
 
+@pytest.mark.core
 def test_a_finding_stands_on_its_line_and_the_tooltip_says_what_it_is(browse: Callable[[str], Page]) -> None:
     page = browse("/explore?plot=benchmark%3Dparse%7Cprint")
     page.wait_for_selector(".export")
@@ -240,6 +243,7 @@ def graph(page: Page, number: int) -> Locator:
     return found
 
 
+@pytest.mark.core
 def test_each_graph_has_a_query_of_its_own_and_the_address_keeps_all(page: Page, many: str) -> None:
     page.goto(f"{many}/explore?query=suite%3Dfew&plot=suite%3Dfew")
     page.locator("#query").fill("benchmark~^b5.$")

@@ -38,6 +38,7 @@ def test_a_key_shows_the_history(page: Page, years: str) -> None:
     page.wait_for_url("**/triage?tab=history")
 
 
+@pytest.mark.core
 def test_history_that_is_decided_about_leaves_its_list_and_undo_brings_it_back(page: Page, years: str) -> None:
     page.goto(f"{years}/triage?tab=history")
     rows = page.locator("tr.regression-row")

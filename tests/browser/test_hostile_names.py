@@ -70,6 +70,7 @@ def test_no_name_runs_a_script_or_breaks_a_page(
         page.wait_for_function("() => document.documentElement.scrollWidth <= document.documentElement.clientWidth")
 
 
+@pytest.mark.core
 def test_names_are_shown_as_they_are(hostile_address: str, watched: tuple[Page, list[str]]) -> None:
     page, _ = watched
     page.goto(f"{hostile_address}/explore")

@@ -110,6 +110,7 @@ def test_a_late_list_does_not_overwrite_the_one_asked_for_since(browse: Visit) -
     expect(page.locator("tr.regression-row")).to_have_count(2)
 
 
+@pytest.mark.core
 def test_a_decision_that_cannot_be_sent_puts_its_row_back_and_says_so(
     page: Page, server: Server, expected_errors: list[str]
 ) -> None:

@@ -20,6 +20,7 @@ from knickpoint.store.commits.releases import Release
 pytestmark = pytest.mark.browser
 
 
+@pytest.mark.core
 def test_the_first_page_leads_to_what_it_counts(browse: Callable[[str], Page]) -> None:
     page = browse("/?days=30")
     figures = page.get_by_role("list", name="What happened and what waits")
@@ -50,6 +51,7 @@ def test_news_count_from_the_last_look(page: Page, shared_address: str) -> None:
     expect(page.locator("tr.regression-row")).to_have_count(2)
 
 
+@pytest.mark.core
 def test_a_hash_leads_to_the_page_of_its_commit(browse: Callable[[str], Page]) -> None:
     page = browse("/triage")
     page.locator("tr.regression-row", has_text="Read files ahead").locator("a", has=page.locator("code")).first.click()
@@ -60,6 +62,7 @@ def test_a_hash_leads_to_the_page_of_its_commit(browse: Callable[[str], Page]) -
     expect(page.get_by_role("table", name="Runs").locator("tbody tr")).to_have_count(1)
 
 
+@pytest.mark.core
 def test_the_status_page_tries_a_refused_file_again(visit: Callable[[str], Page], served: tuple[Instance, str]) -> None:
     instance, _ = served
     import_data(instance, b"no results", source="ci 7", stated=Sidecar(repository=REPOSITORY))
@@ -75,6 +78,7 @@ def test_the_status_page_tries_a_refused_file_again(visit: Callable[[str], Page]
             instance.store.ledger.discharge(refused.id)
 
 
+@pytest.mark.core
 def test_the_editor_of_alerts_shows_what_an_alert_would_find_and_writes_configuration(
     browse: Callable[[str], Page], served: tuple[Instance, str], expected_errors: list[str]
 ) -> None:
@@ -121,6 +125,7 @@ def test_the_editor_writes_the_number_of_the_samples_that_an_alert_judges(
     expect(page.get_by_role("alert")).to_contain_text("Remove one of them")
 
 
+@pytest.mark.core
 def test_a_trace_leads_to_all_traces_of_its_benchmark(browse: Callable[[str], Page]) -> None:
     page = browse("/trace/0")
     page.get_by_role("link", name="All of this benchmark").click()

@@ -52,6 +52,7 @@ def refused(page: Page) -> Iterator[list[str]]:
     page.remove_listener("response", on_response)
 
 
+@pytest.mark.core
 def test_a_person_reads_from_the_overview_to_a_commit_without_a_server(
     page: Page, site: str, refused: list[str]
 ) -> None:

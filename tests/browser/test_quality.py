@@ -40,6 +40,7 @@ def mark_missed(page: Page, address: str, trace: int) -> None:
     page.get_by_role("button", name="Mark", exact=True).click()
 
 
+@pytest.mark.core
 def test_a_missed_change_is_marked_at_the_pinned_commit_and_shown_on_the_plot(
     page: Page, shared_address: str, idle: int
 ) -> None:

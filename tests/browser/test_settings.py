@@ -25,6 +25,7 @@ def save_view(page: Page, name: str) -> None:
     expect(page.get_by_text(f"Saved the view {name}.")).to_be_visible()
 
 
+@pytest.mark.core
 def test_dates_are_written_in_the_chosen_time_zone_on_every_page_from_then_on(page: Page, shared_address: str) -> None:
     go(page, f"{shared_address}/settings")
     zones = page.get_by_label("Time zone")
@@ -45,6 +46,7 @@ def test_a_chosen_theme_is_used_at_once_and_after_a_reload(page: Page, shared_ad
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
 
 
+@pytest.mark.core
 def test_a_saved_view_opens_the_page_with_all_that_its_address_says(page: Page, shared_address: str) -> None:
     go(page, f"{shared_address}/triage?tab=processed")
     save_view(page, "All of them")

@@ -54,6 +54,7 @@ def _sign_in(page: Page, address: str, subject: str) -> None:
     page.wait_for_url(f"{address}/**")
 
 
+@pytest.mark.core
 def test_a_person_signs_in_and_out_from_the_dashboard(visitor: Page, secured: str) -> None:
     _sign_in(visitor, secured, "ada")
     assert visitor.url.startswith(f"{secured}/explore")

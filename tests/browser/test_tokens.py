@@ -63,6 +63,7 @@ def status_with(address: str, secret: str) -> int:
     return httpx.get(f"{address}/api/v1/repositories", headers=headers).status_code
 
 
+@pytest.mark.core
 def test_a_token_is_made_shown_once_and_revoked(page: Page, served_copy: tuple[Instance, str]) -> None:
     _, address = served_copy
     go(page, f"{address}/tokens")
@@ -82,6 +83,7 @@ def test_a_token_is_made_shown_once_and_revoked(page: Page, served_copy: tuple[I
     assert status_with(address, secret) == 401
 
 
+@pytest.mark.core
 def test_the_log_shows_a_token_and_a_decision_and_filters_them(page: Page, served_copy: tuple[Instance, str]) -> None:
     instance, address = served_copy
     instance.store.audit.append(AuditKind.DECIDED, "grace", "acknowledged R1")

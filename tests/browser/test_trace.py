@@ -44,6 +44,7 @@ def painted(page: Page) -> int:
     return int(page.evaluate(script))
 
 
+@pytest.mark.core
 def test_a_trace_shows_its_values_levels_and_changes(browse: Visit, trace: Callable[[str], int]) -> None:
     page = browse(f"/trace/{trace('parse')}")
     expect(page.get_by_role("heading", level=1)).to_have_text("parse")
@@ -55,6 +56,7 @@ def test_a_trace_shows_its_values_levels_and_changes(browse: Visit, trace: Calla
     assert painted(page) > 20
 
 
+@pytest.mark.core
 def test_hovering_shows_value_unit_commit_author_and_subject(browse: Visit, trace: Callable[[str], int]) -> None:
     page = browse(f"/trace/{trace('parse')}")
     point_at(page, 0.1)
@@ -115,6 +117,7 @@ def test_the_window_of_the_strip_moves_by_keys(browse: Visit, trace: Callable[[s
     expect(window).to_be_focused()
 
 
+@pytest.mark.core
 def test_clicking_a_value_pins_its_commit_in_the_address(browse: Visit, trace: Callable[[str], int]) -> None:
     page = browse(f"/trace/{trace('parse')}")
     point_at(page, 0.9)
@@ -141,6 +144,7 @@ def test_a_change_leads_to_the_comparison_of_all_traces_before_and_after(
     expect(page.locator("main")).to_contain_text("regressed")
 
 
+@pytest.mark.core
 def test_suspects_are_listed_with_their_probability_and_what_no_commit_explains(
     browse: Visit, trace: Callable[[str], int]
 ) -> None:
@@ -199,6 +203,7 @@ def test_the_value_of_a_commit_says_what_it_is_the_median_of(browse: Visit, trac
     expect(page.locator("dl.facts")).to_contain_text("one sample")
 
 
+@pytest.mark.core
 def test_a_decision_on_the_trace_page_changes_the_mark(visit: Visit, trace: Callable[[str], int]) -> None:
     page = visit(f"/trace/{trace('parse')}")
     page.keyboard.press("j")
@@ -264,6 +269,7 @@ def test_a_rejected_candidate_is_shown_on_the_plot(browse: Visit, trace: Callabl
     expect(page.locator('table.candidates tr[aria-current="true"]')).to_have_count(1)
 
 
+@pytest.mark.core
 def test_dragging_zooms_and_back_zooms_out(browse: Visit, trace: Callable[[str], int]) -> None:
     page = browse(f"/trace/{trace('parse')}")
     page.wait_for_load_state("networkidle")  # what arrives late draws the plot anew
@@ -286,6 +292,7 @@ def test_a_key_zooms_in_on_the_pinned_commit_and_back(browse: Visit, trace: Call
     page.wait_for_url(f"**/trace/*?commit={FASTER}")
 
 
+@pytest.mark.core
 def test_the_why_panel_lists_the_candidates(browse: Visit, trace: Callable[[str], int]) -> None:
     page = browse(f"/trace/{trace('parse')}")
     page.keyboard.press("w")
@@ -308,6 +315,7 @@ def test_a_facet_narrows_the_list_and_writes_the_query(browse: Visit) -> None:
     expect(page.locator("tr[data-trace]")).to_have_count(4)
 
 
+@pytest.mark.core
 def test_several_traces_are_plotted_together(browse: Visit) -> None:
     page = browse("/explore")
     expect(page.locator("tr[data-trace]")).to_have_count(4)
@@ -326,6 +334,7 @@ def test_more_traces_are_listed_when_asked(browse: Visit) -> None:
     expect(page.locator("tr[data-trace]")).to_have_count(4)
 
 
+@pytest.mark.core
 def test_benchmarks_that_were_never_measured_are_listed(browse: Visit) -> None:
     page = browse("/explore")
     page.get_by_text("1 benchmark never measured").click()

@@ -34,6 +34,7 @@ def tab(page: Page, name: str) -> Locator:
     return page.locator(".tab", has_text=re.compile(f"^{name}"))
 
 
+@pytest.mark.core
 def test_a_group_shows_commit_author_date_change_hazard_and_traces(browse: Visit) -> None:
     first = groups(browse("/triage")).first
     for text in (
@@ -103,6 +104,7 @@ def test_opening_a_commit_shows_its_traces_with_units(browse: Visit) -> None:
     expect(members(page).first).to_contain_text("µs/iter")
 
 
+@pytest.mark.core
 def test_acknowledging_a_commit_moves_it_to_the_processed_tab(visit: Visit) -> None:
     page = visit("/triage")
     groups(page).first.get_by_role("button", name="Acknowledge").click()
@@ -124,6 +126,7 @@ def test_one_trace_is_acknowledged_and_the_other_hidden(visit: Visit) -> None:
     expect(groups(page).first).to_contain_text("hidden 1")
 
 
+@pytest.mark.core
 def test_many_are_hidden_at_once_and_brought_back_by_undo(visit: Visit) -> None:
     page = visit("/triage")
     page.get_by_label("Select all findings on this page").click()
@@ -133,6 +136,7 @@ def test_many_are_hidden_at_once_and_brought_back_by_undo(visit: Visit) -> None:
     expect(groups(page)).to_have_count(2)
 
 
+@pytest.mark.core
 def test_the_keyboard_does_it_all(visit: Visit) -> None:
     page = visit("/triage")
     expect(groups(page)).to_have_count(2)
@@ -181,6 +185,7 @@ def test_a_reload_keeps_what_the_address_says(browse: Visit) -> None:
     expect(page.locator("th.c-date")).to_have_attribute("aria-sort", "ascending")
 
 
+@pytest.mark.core
 def test_filter_and_sort_write_the_address(browse: Visit) -> None:
     page = browse("/triage")
     keys(page, "/")
@@ -266,6 +271,7 @@ def test_a_decision_leaves_the_list_before_the_server_answers(visit: Visit) -> N
     expect(page.get_by_text("Nothing was changed")).to_be_visible()
 
 
+@pytest.mark.core
 def test_a_ticket_takes_a_finding_off_the_list(visit: Visit) -> None:
     page = visit("/triage")
     keys(page, "j", "t")
@@ -278,6 +284,7 @@ def test_a_ticket_takes_a_finding_off_the_list(visit: Visit) -> None:
     expect(members(page).first).to_contain_text("PERF-12")
 
 
+@pytest.mark.core
 def test_a_finding_is_assigned_and_found_by_its_assignee(visit: Visit) -> None:
     page = visit("/triage")
     page.keyboard.press("i")
@@ -326,12 +333,14 @@ def test_the_help_lists_the_keys(browse: Visit) -> None:
     expect(page.get_by_role("dialog")).to_have_count(0)
 
 
+@pytest.mark.core
 def test_an_empty_instance_says_what_to_do_next(page: Page, empty_address: str) -> None:
     page.goto(f"{empty_address}/triage")
     expect(page.get_by_role("heading", name="No results yet")).to_be_visible()
     expect(page.get_by_text("knick import")).to_be_visible()
 
 
+@pytest.mark.core
 def test_a_server_that_is_gone_is_an_error_with_a_way_back(browse: Visit, expected_errors: list[str]) -> None:
     expected_errors.append("ERR_FAILED")
     page = browse("/triage")

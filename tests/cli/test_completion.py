@@ -45,6 +45,7 @@ def test_bash_completes_commands_and_options(tmp_path: Path) -> None:
     assert completed("knick detect --met", tmp_path) == ["--method", "--methods"]
 
 
+@pytest.mark.long
 def test_bash_completes_only_what_follows_an_equals_sign(judged: Path) -> None:
     assert completed("knick traces benchmark=parse_c", judged) == ["parse_csv"]
     assert completed("knick explain bench", judged) == ["benchmark="]

@@ -75,6 +75,7 @@ def test_every_hostile_name_is_imported_as_it_is(hostile: Instance) -> None:
     assert names == set(HOSTILE.values())
 
 
+@pytest.mark.long
 def test_no_command_controls_the_terminal(place: Path) -> None:
     """Each command writes to a real terminal, as one process that runs them all."""
     program = (
@@ -134,6 +135,7 @@ def test_a_guarded_cell_is_read_back(text: str) -> None:
     assert unguarded(guarded(text)) == text
 
 
+@pytest.mark.long
 def test_every_answer_of_the_api_is_json_that_no_browser_shows_as_a_page(hostile: Instance) -> None:
     app = create_app(hostile)
     client = Client(app)

@@ -45,6 +45,7 @@ def test_an_instance_elsewhere_has_no_repository_where_nobody_can_be_asked(knick
     assert repositories(tmp_path / "lab") == {}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("answer", "place", "expected"),
     [

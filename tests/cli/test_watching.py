@@ -239,6 +239,7 @@ def test_a_ticket_about_an_unknown_commit_is_refused_in_one_line(knick: Knick) -
     assert (ran.code, ran.errors.count("\n"), "tickets.csv, row 1" in ran.errors) == (2, 1, True)
 
 
+@pytest.mark.long
 def test_a_server_that_is_terminated_ends_its_worker_in_order(judged: Path) -> None:
     from knickpoint.instance import open_instance
 

@@ -94,6 +94,7 @@ def test_what_the_format_of_a_package_refuses_is_named_with_its_line(
     assert "line 2: 'parse 12.5' is not a benchmark, a time and a unit" in refused.stdout
 
 
+@pytest.mark.long
 def test_the_methods_of_a_package_find_steps(installed: Callable[[str], Run], tmp_path: Path) -> None:
     run = installed("method.md")
     (tmp_path / "one.csv").write_text("value\n" + "1\n" * 5 + "2\n" * 5, encoding="utf-8")

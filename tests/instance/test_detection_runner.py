@@ -78,6 +78,7 @@ def found(instance: Instance) -> list[tuple[float, float]]:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("runner", ["threads", "processes", "dask"])
 def test_the_findings_are_the_same_wherever_the_alerts_detect(

@@ -85,6 +85,7 @@ def test_one_sees_ones_own_decision_at_once_and_others_see_it_when_the_replica_h
     wait_until("the replica has it", lambda: replicated.listed() == own)
 
 
+@pytest.mark.long
 def test_while_a_replica_is_gone_the_primary_answers_and_health_says_so(replicated: Replicated) -> None:
     before = replicated.listed()
     replicated.standby.stop()
@@ -125,6 +126,7 @@ def test_after_a_write_without_a_position_the_primary_answers(
     assert replicated.instance.replicas.store_for(position) is None
 
 
+@pytest.mark.long
 def test_every_read_that_names_nothing_is_answered_by_a_replica(replicated: Replicated) -> None:
     paths = [
         f"/api/v1{route.path}"

@@ -101,6 +101,7 @@ def test_without_sign_in_no_key_is_made(instance: Instance) -> None:
     assert not (instance.directory / KEY_FILE).exists()
 
 
+@pytest.mark.long
 def test_without_the_libraries_the_server_names_what_to_install() -> None:
     program = """
 import sys

@@ -126,6 +126,7 @@ def test_a_file_of_some_size_is_imported_once_by_another_process(client: Client)
     assert [(answer["outcome"], answer["points"]) for answer in answers] == [("imported", 1), ("unchanged", 0)]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("separately")
 def test_a_large_file_has_a_process_that_ends_with_it(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(uploads, "_LARGE_BYTES", 0)
@@ -136,6 +137,7 @@ def test_a_large_file_has_a_process_that_ends_with_it(client: Client, monkeypatc
     assert set(multiprocessing.active_children()) <= before
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("separately")
 def test_another_process_refuses_a_file_with_the_same_words(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused() -> dict[str, str]:
@@ -148,6 +150,7 @@ def test_another_process_refuses_a_file_with_the_same_words(client: Client, monk
     assert large == refused()
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("separately")
 def test_where_the_process_that_imports_is_killed_nothing_is_stored(
     client: Client, monkeypatch: pytest.MonkeyPatch

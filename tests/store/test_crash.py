@@ -117,6 +117,7 @@ def run_together(location: str, seconds: float, reading: int) -> None:
         assert errors == ""
 
 
+@pytest.mark.long
 @sqlite_first
 @pytest.mark.usefixtures("repository")
 def test_two_writers_and_two_readers_never_meet_a_torn_read(location: str) -> None:
@@ -194,6 +195,7 @@ except StoreError as error:
 """
 
 
+@pytest.mark.long
 def test_a_store_that_a_full_disk_keeps_from_being_read_is_not_called_broken(tmp_path: Path) -> None:
     printed = _on_a_small_disk(tmp_path, "-c", _FILL, str(tmp_path))
     assert "The disk is full" in printed
@@ -233,6 +235,7 @@ def test_a_transaction_that_the_database_gave_up_takes_nothing_more(store: Store
     assert store.ledger.seen("b") is None
 
 
+@pytest.mark.long
 @only_sqlite
 def test_a_store_that_cannot_be_written_is_reported(location: str) -> None:
     with tempfile.TemporaryDirectory() as room:

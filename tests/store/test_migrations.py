@@ -66,6 +66,7 @@ open_store(sys.argv[1]).close()
 """
 
 
+@pytest.mark.long
 @pytest.mark.alike
 def test_processes_that_open_an_older_store_at_the_same_time_migrate_it_once(empty_location: str) -> None:
     database = Database(empty_location)

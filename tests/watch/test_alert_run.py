@@ -261,6 +261,7 @@ def test_a_change_is_announced_by_one_event_and_no_change_by_none(world: World) 
     assert world.store.outbox.claim([EventKind.REGRESSIONS_CHANGED], "worker", 60, 10) == []
 
 
+@pytest.mark.long
 def test_the_answer_does_not_depend_on_where_detection_runs(world: World, tmp_path: Path) -> None:
     world.measure({f"b{k}": levels((10, 20.0 + k), (10, 25.0 + k), (10, 20.0 + k)) for k in range(5)})
     world.store.close()

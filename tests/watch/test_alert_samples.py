@@ -126,6 +126,7 @@ def test_a_withheld_run_has_no_samples(world: World) -> None:
     assert found.samples.max() < 500
 
 
+@pytest.mark.long
 def test_a_backtest_replays_samples(world: World) -> None:
     _measure(world, _history())
     line = world.store.commits.line(world.repository)

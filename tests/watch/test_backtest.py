@@ -106,6 +106,7 @@ def result(judged: World) -> Backtest:
     return run(judged)
 
 
+@pytest.mark.long
 def test_precision_and_recall_are_those_of_the_truth_where_people_make_no_mistake(result: Backtest) -> None:
     real = sum(each.real for each in truths(9, seed=1))
     score = result.score
@@ -147,6 +148,7 @@ def test_a_stricter_alert_loses_small_changes_and_avoids_small_noise(judged: Wor
     assert reasons
 
 
+@pytest.mark.long
 def test_a_missed_change_is_found_or_lost(world: World) -> None:
     measure(world, [Truth("parse", 20, 0.2, real=True)])
     blind = replace(ALERT, minimum_effect=0.5)

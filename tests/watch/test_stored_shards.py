@@ -191,6 +191,7 @@ def test_workers_that_read_the_store_bring_back_what_one_process_finds(watched: 
     assert [type(item) for item in runner.sent] == [StoredShard, StoredShard]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["cluster", "siblings"])
 @pytest.mark.parametrize("blind", [lambda _: False, lambda sent: sent == 1], ids=["all read", "one does not"])
 def test_groups_are_judged_by_workers_as_in_one_process(
@@ -238,6 +239,7 @@ def test_a_cluster_of_dask_finds_in_a_large_group_what_one_process_finds(
     assert any("Sighting(" in str(each) for each in found)
 
 
+@pytest.mark.long
 def test_processes_read_the_store_and_find_what_one_process_finds(watched: World) -> None:
     with Processes(1) as processes:
         found = detected(watched, [Alert("default")], processes)
@@ -344,6 +346,7 @@ def test_shards_are_all_traces_in_their_order(ids: list[int], number: str) -> No
         assert all(0 < shard.size <= 1024 * times for shard in shards)
 
 
+@pytest.mark.long
 def test_workers_compare_drifts_with_a_date_as_one_process_does(watched: World) -> None:
     watched.measure({"creep": [100 + 0.5 * max(0, position - 10) for position in range(60)]})
     alerts = [Alert("slow", since="2026-01-02")]
