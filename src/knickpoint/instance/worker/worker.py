@@ -302,7 +302,12 @@ class Worker:
         return False
 
     def _rank_suspects(self) -> bool:
-        """Rank the suspects of what is new or changed; nothing can be while the store holds the same data."""
+        """Rank the suspects of what is new or changed; nothing can be while the store holds the same data.
+
+        What changed since the round began is seen by the next one.
+        """
+        if self._data is not None and self._data == self._ranked:
+            return False
         data = self._data_id()
         if data is not None and data == self._ranked:
             return False
