@@ -242,6 +242,20 @@ def test_the_branch_that_a_ci_cloned_does_not_become_the_default_one(
     assert lab.line("lib") == hashes
 
 
+def test_results_of_a_commit_that_a_shallow_clone_lacks_are_told_how_to_get_it(
+    lab: Lab, made: GitRepository, tmp_path: Path
+) -> None:
+    hashes = made.commits(4)
+    made.git("clone", "--quiet", "--depth", "1", made.directory.as_uri(), str(tmp_path / "cut"))
+    lab.configure(f'[repositories.lib]\nlocation = "{tmp_path / "cut"}"\n')
+    summary = lab.take(lab.skia("old.json", hashes[0], sort=1), lab.skia("older.json", hashes[1], sort=1))
+    assert [each.state for each in summary.files] == [ImportState.WAITING] * 2
+    assert (
+        sum("is shallow and lacks older commits: git fetch --unshallow brings them" in line for line in summary.lines())
+        == 1
+    )
+
+
 def test_a_checkout_that_was_shallow_gets_its_past(lab: Lab, made: GitRepository, tmp_path: Path) -> None:
     hashes = made.commits(4)
     made.git("clone", "--quiet", "--depth=2", made.directory.as_uri(), str(tmp_path / "cut"))

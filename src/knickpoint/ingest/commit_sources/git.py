@@ -145,12 +145,18 @@ class GitCommits:
             text = self.lines.place(commit, branch)
             if text:
                 texts[text] = None
+        notes = []
+        if order is CommitOrder.GIVEN:
+            notes.append(f"git orders the commits of {self.repository.name}: --order given changes nothing there")
+        if any(completed.run.revision not in commits for completed in runs) and self.git.shallow:
+            notes.append(
+                f"the clone of {self.repository.name} is shallow and lacks older commits: git fetch --unshallow brings them"
+                " (in a CI, check out the whole history)"
+            )
         return CommitSlots(
             {revision: commit.slot for revision, commit in commits.items()},
             tuple(Problem(text, severity=Severity.WARNING) for text in texts),
-            (f"git orders the commits of {self.repository.name}: --order given changes nothing there",)
-            if order is CommitOrder.GIVEN
-            else (),
+            tuple(notes),
         )
 
     def notes(self) -> tuple[str, ...]:
