@@ -152,3 +152,22 @@ def test_a_finding_that_a_ticket_covers_is_listed_as_processed_by_it(knick: Knic
     assert knick("tickets", "put", "tickets.csv").code == 0
     covered = [each for each in listed(knick, "--status", "processed") if each["id"] == row["id"]]
     assert [(each["status"], each["ticket"]) for each in covered] == [("ticket", "PERF-9")]
+
+
+def test_rows_of_several_repositories_say_which_they_are_of(instance: Path, knick: Knick) -> None:
+    for name in ("alpha", "beta"):
+        lines = ["repository,commit,commit_time,benchmark,value,unit"]
+        for number in range(40):
+            commit = hashlib.sha1(f"{name}{number}".encode(), usedforsecurity=False).hexdigest()
+            time = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=number)
+            level = 10 + number % 3 / 10 + (5 if number >= 20 else 0)
+            lines.append(f"{name},{commit},{time:%Y-%m-%dT%H:%M:%SZ},sort,{level},ms")
+        path = instance / f"{name}.csv"
+        path.write_text("\n".join([*lines, ""]), encoding="utf-8")
+        knick("import", path)
+    knick("run")
+    header, *found = knick("regressions", "--history").output.splitlines()
+    assert header.split()[:3] == ["regression", "repository", "id"]
+    assert {row.split()[1] for row in found} == {"alpha", "beta"}
+    only = knick("regressions", "--history", "--repository", "beta").output.splitlines()
+    assert only[0].split()[:2] == ["regression", "id"]

@@ -14,6 +14,7 @@ from knickpoint.formats.registry import FORMATS, all_formats
 from knickpoint.formats.toolbox.commit_placeholders import without_placeholders
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.gc_pause import held_back
+from knickpoint.formats.toolbox.large_numbers import large_numbers
 from knickpoint.formats.toolbox.negative_times import negative_times
 from knickpoint.formats.toolbox.parsing_memory import UNLIMITED, ReadingLimits
 from knickpoint.formats.toolbox.printed_for_people import better_output
@@ -152,7 +153,7 @@ def _checked(file: FileContent, parsed: Parsed) -> Parsed:
                 severity=Severity.WARNING,
             ),
         )
-    problems = (*problems, *negative_times(report, name))
+    problems = (*problems, *negative_times(report, name), *large_numbers(report, name))
     return report, tuple(_of_file(problem, name) for problem in problems)
 
 

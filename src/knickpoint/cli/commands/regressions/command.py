@@ -7,7 +7,7 @@ from datetime import UTC, datetime, time
 import click
 
 from knickpoint.cli.commands.regressions.listing import Listing, empty_message, list_rows
-from knickpoint.cli.commands.regressions.rows import COLUMNS, DETAILS, TEXT_COLUMNS
+from knickpoint.cli.commands.regressions.rows import COLUMNS, DETAILS, text_columns
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import OutputFormat, format_option, show
 from knickpoint.cli.verbosity import note
@@ -146,7 +146,8 @@ def command(
         listing = Listing(selection, processed, sides, repository, query, order, limit)
         rows, total = list_rows(opened, listing)
         empty = "" if rows else empty_message(opened, listing)
-    columns = TEXT_COLUMNS if output is OutputFormat.TEXT else COLUMNS + DETAILS
+    several = len({row["repository"] for row in rows}) > 1
+    columns = text_columns(several=several) if output is OutputFormat.TEXT else COLUMNS + DETAILS
     show(columns, rows, output, empty=empty)
     if total > len(rows):
         note(f"{total - len(rows):,} more of {total:,} findings: raise --limit, or filter.", err=True)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from knickpoint.model.regression import ChangePoint, Regression, SuspectRange
     from knickpoint.store import Store
 
-__all__ = ["COLUMNS", "DETAILS", "TEXT_COLUMNS", "regression_rows"]
+__all__ = ["COLUMNS", "DETAILS", "regression_rows", "text_columns"]
 
 _MOST_AUTHORS: Final = 3
 """Authors of a suspect range that text names."""
@@ -85,8 +85,11 @@ DETAILS = (
     ),
 )
 
-TEXT_COLUMNS = tuple(_TEXT_COLUMNS.get(column.name, column) for column in COLUMNS)
-"""The columns for people."""
+
+def text_columns(*, several: bool) -> tuple[Column, ...]:
+    """Return the columns for people; the repository is one where the rows are of ``several``."""
+    regression, *others = (_TEXT_COLUMNS.get(column.name, column) for column in COLUMNS)
+    return (regression, *([Column("repository")] if several else []), *others)
 
 
 class _Suspects:
