@@ -213,3 +213,18 @@ def test_a_tab_that_was_read_before_a_decision_was_recorded_is_read_again(visit:
         processed.routes.pop(0).fulfill(response=before)
     processed.release()
     expect(page.locator("tr.regression-row")).to_contain_text("acknowledged 2")
+
+
+def test_a_trace_is_painted_before_the_page_asks_for_what_is_drawn_over_it(page: Page, shared_address: str) -> None:
+    held = Held(page, r"/values\?traces=0&points=2400")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(f"{shared_address}/trace/0")
+    expect(page.get_by_role("heading", level=1)).to_have_text("parse")
+    held.wait()
+    wait_for_answers(page)
+    assert not [url for url in asked if "/traces/0/" in url and "/changes" not in url]
+    held.release()
+    page.wait_for_selector("kp-chart canvas")
+    page.wait_for_load_state("networkidle")
+    assert [url for url in asked if url.endswith("/traces/0/environments")]

@@ -45,6 +45,7 @@ const COMPACT_POINT = 8;
 export function decodeCompactSeries(buffer: ArrayBuffer, from = 0): Series[] {
   const view = new DataView(buffer);
   const found: Series[] = [];
+  let before: { distances: Uint32Array; positions: Float64Array } | undefined;
   for (let at = from; at < buffer.byteLength;) {
     const isWhole = at + COMPACT_HEAD <= buffer.byteLength;
     const points = isWhole ? view.getUint32(at, true) : 0;
@@ -54,16 +55,30 @@ export function decodeCompactSeries(buffer: ArrayBuffer, from = 0): Series[] {
     }
     const factor = view.getFloat64(at + 8, true);
     const distances = new Uint32Array(buffer, at + COMPACT_HEAD, points);
-    const values = Float64Array.from(new Float32Array(buffer, at + COMPACT_HEAD + 4 * points, points));
-    let position = 0;
+    const values = new Float64Array(new Float32Array(buffer, at + COMPACT_HEAD + 4 * points, points));
+    // Most traces were measured at the same commits. They share their positions, and what is made of these.
+    if (!before || !areEqual(before.distances, distances)) before = { distances, positions: summed(distances) };
     found.push({
       measured: view.getUint32(at + 4, true),
-      positions: Float64Array.from(distances, (distance) => (position += distance)),
+      positions: before.positions,
       values: factor === 1 ? values : values.map((value) => value * factor),
     });
     at = end;
   }
   return found;
+}
+
+function areEqual(a: Uint32Array, b: Uint32Array): boolean {
+  if (a.length !== b.length) return false;
+  for (let index = 0; index < a.length; index++) if (a[index] !== b[index]) return false;
+  return true;
+}
+
+function summed(distances: Uint32Array): Float64Array {
+  const positions = new Float64Array(distances.length);
+  let position = 0;
+  for (let index = 0; index < positions.length; index++) positions[index] = position += distances[index] ?? 0;
+  return positions;
 }
 
 /** Values of the traces that a query finds: how many there are, whether they are compact, their ids; then the values. */

@@ -6,6 +6,7 @@ import { api } from "../api/client";
 import type { Series } from "../api/series";
 import { PageElement } from "../page-element";
 import type { Along } from "../routes/url";
+import { FirstPaint } from "../state/first-paint";
 import { dragRange, type Grip } from "../state/plot/zoom";
 import { Resource } from "../state/resource";
 import { grouped } from "../text/numbers";
@@ -52,8 +53,11 @@ export class OverviewStrip extends PageElement {
   @state() private dragged: ChartRange | undefined;
   private drag: Drag | undefined;
 
+  /** The chart above comes first. */
+  private readonly firstPaint = new FirstPaint(this);
   private readonly values = new Resource(this, {
-    args: () => [this.traces.slice(0, MAX_LINES).join(), this.line, this.summary] as const,
+    args: () =>
+      this.firstPaint.done ? ([this.traces.slice(0, MAX_LINES).join(), this.line, this.summary] as const) : undefined,
     load: async ([ids, line, summary], signal) =>
       ids ? api.values(ids.split(",").map(Number), { line, points: POINTS, summary }, signal) : [],
     keepWhileLoading: () => true,

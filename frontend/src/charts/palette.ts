@@ -35,15 +35,23 @@ export function palette(host: HTMLElement): Palette {
 }
 
 function readPalette(host: HTMLElement): Palette {
-  // A canvas does not resolve `var()` and `light-dark()`, the style of an element does.
-  const probe = document.createElement("span");
-  host.append(probe);
-  const style = getComputedStyle(probe);
-  const get = (name: string): string => {
+  // A canvas does not resolve `var()` and `light-dark()`, the style of an element does. All elements are there before the
+  // first style is asked for: the browser calculates them together.
+  const probes = new Map<string, HTMLElement>();
+  coloursOf((name) => {
+    const probe = document.createElement("span");
     probe.style.color = `var(${name})`;
-    return style.color;
-  };
-  const colours: Palette = {
+    probes.set(name, probe);
+    return "";
+  });
+  host.append(...probes.values());
+  const colours = coloursOf((name) => getComputedStyle(probes.get(name) ?? host).color);
+  for (const probe of probes.values()) probe.remove();
+  return colours;
+}
+
+function coloursOf(get: (name: string) => string): Palette {
+  return {
     ink: get("--ink"),
     faint: get("--ink-faint"),
     grid: get("--line-faint"),
@@ -64,6 +72,4 @@ function readPalette(host: HTMLElement): Palette {
     direction: { regression: get("--worse"), improvement: get("--better"), unknown: get("--ink-soft") },
     series: Array.from({ length: SERIES_COLOURS }, (_, index) => get(`--series-${index + 1}`)),
   };
-  probe.remove();
-  return colours;
 }

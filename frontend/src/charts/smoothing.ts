@@ -9,32 +9,44 @@ export const SMOOTHINGS: readonly number[] = [1, 5, 15, 51];
  * For each value the median of it and as many values before as after it, `count` in all.
  *
  * Near the ends there are fewer on both sides, so that no value is drawn to the inside. `count` is odd. The values
- * around each one are kept in order: a step to the next value takes one out and puts one in, and nothing is sorted anew.
+ * around each one are kept in order: a step to the next value replaces one by another, and nothing is sorted anew.
  */
 export function movingMedian(values: Float64Array, count: number): Float64Array {
-  const half = count >> 1;
   const { length } = values;
+  const medians = new Float64Array(length);
   const ordered = new Float64Array(Math.min(count, length) + 1);
-  let [first, end] = [0, 0];
-  return values.map((_, index) => {
-    const reach = Math.min(half, index, length - 1 - index);
-    for (; end <= index + reach; end++) insert(ordered, end - first, values[end] ?? 0);
-    for (; first < index - reach; first++) remove(ordered, end - first, values[first] ?? 0);
-    return ordered[reach] ?? NaN;
-  });
+  let [first, end, size] = [0, 0, 0];
+  for (let index = 0; index < length; index++) {
+    const reach = Math.min(count >> 1, index, length - 1 - index);
+    while (end <= index + reach || first < index - reach) {
+      const gone = first < index - reach ? values[first++] : undefined;
+      const come = end <= index + reach ? values[end++] : undefined;
+      size = exchange(ordered, size, gone, come);
+    }
+    medians[index] = ordered[reach] ?? NaN;
+  }
+  return medians;
 }
 
-/** Put a number among the first `size` ones, which are in order. */
-function insert(ordered: Float64Array, size: number, number: number): void {
-  let at = size;
+/**
+ * Take a number out of the first `size` ones, which are in order, and put another one in; how many there are then.
+ *
+ * Without one to take out there is one more, and without one to put in one less. Only those between the two places move.
+ */
+function exchange(ordered: Float64Array, size: number, gone: number | undefined, come: number | undefined): number {
+  let [at, high] = [0, size];
+  while (gone !== undefined && at < high) {
+    const middle = (at + high) >> 1;
+    if ((ordered[middle] ?? 0) < gone) at = middle + 1;
+    else high = middle;
+  }
+  if (gone === undefined) at = size;
+  const number = come ?? Infinity;
+  const last = gone === undefined ? size : size - 1;
   for (; at > 0 && (ordered[at - 1] ?? 0) > number; at--) ordered[at] = ordered[at - 1] ?? 0;
+  for (; at < last && (ordered[at + 1] ?? 0) < number; at++) ordered[at] = ordered[at + 1] ?? 0;
   ordered[at] = number;
-}
-
-/** Take a number out of the first `size` ones. */
-function remove(ordered: Float64Array, size: number, number: number): void {
-  const at = ordered.indexOf(number);
-  ordered.copyWithin(at, at + 1, size);
+  return come === undefined ? last : last + 1;
 }
 
 /** The line with its values smoothed; what a relative scale divides by stays as it was. */

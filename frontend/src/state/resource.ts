@@ -67,6 +67,11 @@ export class Resource<Args extends readonly unknown[], T> implements ReactiveCon
     return this.answer !== undefined;
   }
 
+  /** Whether there is an answer, or an error. */
+  get settled(): boolean {
+    return this.answered || this.error !== undefined;
+  }
+
   /** The arguments that `value` answers: while others are loading, not the newest ones. */
   get answeredArgs(): Args | undefined {
     return this.answer?.args;

@@ -30,6 +30,8 @@ export interface GraphHost extends ReactiveControllerHost {
   readonly route: ExploreRoute;
   readonly repository: Repository | undefined;
   readonly range: ChartRange | undefined;
+  /** Whether a plot is on its way that marks wait for. */
+  readonly isWaiting: boolean;
   /** Traces that need no request. */
   readonly listedTraces: readonly Trace[];
   onFormulaFailure: (failure: FormulaFailure) => void;
@@ -107,7 +109,7 @@ export class Graph {
     });
     const plottedText = (): readonly [string] | undefined => {
       const plotted = this.plot.lines.flatMap((line) => line.trace?.id ?? []);
-      return plotted.length > 0 ? [plotted.join()] : undefined;
+      return plotted.length > 0 && !host.isWaiting ? [plotted.join()] : undefined;
     };
     this.marksResource = new Resource(host, {
       args: plottedText,
@@ -150,6 +152,11 @@ export class Graph {
 
   get isLoading(): boolean {
     return this.plotResource.loading || this.smoothResource.loading;
+  }
+
+  /** Whether what it plots is on its way, and it shows nothing of it. */
+  get isAwaited(): boolean {
+    return this.isLoading && this.drawnLines.length === 0;
   }
 
   /** What is plotted: for a shortcut, what it stands for. */

@@ -10,8 +10,9 @@ import type { ChartRange, Hovered } from "../../charts/chart-data";
 import "../../components/formula-field";
 import type { FormulaField } from "../../components/formula-field";
 import { PageElement } from "../../page-element";
+import { FirstPaint } from "../../state/first-paint";
 import { showToast } from "../../state/toasts";
-import { EMPTY_GRAPH, exploreRoute, type ExploreRoute, type GraphSelection } from "../../routes/explore";
+import { EMPTY_GRAPH, exploreRoute, type ExploreRoute } from "../../routes/explore";
 import { navigate, type HistoryMode } from "../../routes/navigation";
 import { traceRoute } from "../../routes/trace";
 import { LineLoader, MAX_FORMULA_LINES, type FormulaFailure, type Plot } from "../../state/plot/plot-loader";
@@ -52,6 +53,7 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
 
   readonly data = new ExploreData(this);
   private readonly lineLoader = new LineLoader();
+  private readonly firstPaint = new FirstPaint(this, () => !this.graphs.some(({ isAwaited }) => isAwaited));
   graphs: readonly Graph[] = [];
   readonly edits = new GraphEdits(this);
   /** The formula that the user entered last. */
@@ -80,8 +82,7 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
 
   override willUpdate(changed: PropertyValues<this>): void {
     if (!changed.has("route")) return;
-    const create = (selection: GraphSelection): Graph => new Graph(this, this.lineLoader, selection);
-    this.graphs = matchGraphs(this.graphs, graphsOf(this.route), create);
+    this.graphs = matchGraphs(this.graphs, graphsOf(this.route), (chosen) => new Graph(this, this.lineLoader, chosen));
   }
 
   // ---- State that the parts of the page read
@@ -122,9 +123,9 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
     return this.error !== undefined || this.formulaFailure !== undefined;
   }
 
-  /** Whether the first plot of the page is on its way, which the list below it waits for. */
+  /** Whether the first plot of the page is not yet painted, which the list below it and its marks wait for. */
   get isWaiting(): boolean {
-    return this.graphs.some(({ drawnLines, isLoading }) => isLoading && drawnLines.length === 0);
+    return !this.firstPaint.done || this.graphs.some(({ isAwaited }) => isAwaited);
   }
 
   onNewList(): void {

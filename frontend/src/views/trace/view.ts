@@ -29,6 +29,7 @@ import { PageElement } from "../../page-element";
 import { navigate, type HistoryMode } from "../../routes/navigation";
 import { traceRoute, type TraceRoute } from "../../routes/trace";
 import { isAllowed } from "../../state/access";
+import { FirstPaint } from "../../state/first-paint";
 import { memoizeLast } from "../../state/memoize";
 import { CommitCache } from "../../state/plot/commit-cache";
 import { ValueCache } from "../../state/plot/value-cache";
@@ -80,15 +81,13 @@ export class TraceView extends PageElement implements TraceContext {
     args: () => (this.changes ? ([this.changes.trace.repository, this.changes.line] as const) : undefined),
     load: ([repository, line], signal) => api.times(repository, line, signal),
   });
+  private readonly firstPaint = new FirstPaint(this, () => this.changesResource.settled && this.seriesResource.settled);
   private readonly patternsResource = this.ofTrace(api.patterns);
   private readonly environmentsResource = this.ofTrace(api.environments);
   private readonly withoutValueResource = this.ofTrace(api.withoutValue);
   private readonly quarantinedResource = this.ofTrace(api.quarantined);
   private readonly remeasuredResource = this.ofTrace(api.remeasured);
-  private readonly ticketsResource = new Resource(this, {
-    args: () => [this.route.id, this.route.line] as const,
-    load: ([id, line], signal) => api.tickets([id], line, signal),
-  });
+  private readonly ticketsResource = this.ofTrace((id, line, signal) => api.tickets([id], line, signal));
   private readonly missedResource = this.ofTrace(api.missed);
   private readonly commitResource = new Resource(this, {
     args: () => {
@@ -155,10 +154,10 @@ export class TraceView extends PageElement implements TraceContext {
   };
   private readonly onMissed = (): void => this.missedResource.reload();
 
-  /** What the page loads of the trace on its line. */
+  /** What the page loads of the trace on its line, once it has painted values and changes. */
   private ofTrace<Answer>(load: (id: number, line: string, signal?: AbortSignal) => Promise<Answer>) {
     return new Resource(this, {
-      args: () => [this.route.id, this.route.line] as const,
+      args: () => (this.firstPaint.done ? ([this.route.id, this.route.line] as const) : undefined),
       load: ([id, line], signal) => load(id, line, signal),
     });
   }
