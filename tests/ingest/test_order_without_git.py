@@ -18,6 +18,7 @@ from tests.repositories import GitRepository
 from knickpoint.ingest import CommitOrder, ImportState, Sidecar, import_data, import_files
 from knickpoint.instance import create_instance
 from knickpoint.model.commit import Commit
+from knickpoint.model.errors import InputError
 from knickpoint.watch.alert_run.run import run_alerts
 
 A, B, C = (letter * 40 for letter in "abc")
@@ -108,6 +109,28 @@ def test_a_number_comes_before_commits_with_times(lab: Lab) -> None:
 def test_the_order_given_is_that_of_the_paths(lab: Lab) -> None:
     lab.take(untimed(lab, C), untimed(lab, A), untimed(lab, B), order=CommitOrder.GIVEN)
     assert times(lab) == {C: None, A: None, B: None}
+
+
+def numbered(lab: Lab, folder: str = "") -> list[Path]:
+    """Write files of the commits name:v1 to name:v11, whose numbers have no leading zeros."""
+    return [
+        lab.write(f"{folder}run-{number}.csv", f"commit,benchmark,value\nname:v{number},sort,{number}\n")
+        for number in range(1, 12)
+    ]
+
+
+def test_numbered_paths_in_the_order_of_a_shell_are_no_order_of_commits(lab: Lab) -> None:
+    files = numbered(lab)
+    with pytest.raises(InputError, match=r"sorted as text, run-11\.csv before run-2\.csv") as raised:
+        lab.take(*sorted(files), order=CommitOrder.GIVEN)
+    assert "ls -v" in raised.value.remedy
+    lab.take(*files, order=CommitOrder.GIVEN)
+    assert [*lab.values()] == [f"name:v{number}" for number in range(1, 12)]
+
+
+def test_the_files_of_a_folder_are_given_in_the_order_of_their_numbers(lab: Lab) -> None:
+    lab.take(numbered(lab, "runs/")[0].parent, order=CommitOrder.GIVEN)
+    assert [*lab.values()] == [f"name:v{number}" for number in range(1, 12)]
 
 
 def test_the_order_given_is_that_of_the_rows(lab: Lab) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
+from typing import Final
 
 from knickpoint.history import is_head
 from knickpoint.ingest.context.ci import read_ci
@@ -27,6 +30,10 @@ __all__ = ["Progress", "import_data", "import_files"]
 
 Progress = Callable[[int, int], None]
 """Is called with the number of files that are done, and the number of all files."""
+
+_NUMBERS: Final = re.compile(r"(\d+)")
+_FEWEST_SORTED: Final = 3
+"""Paths from which on their being sorted is no accident."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +91,7 @@ def import_files(
 
     Raises:
         HistoryError: a repository cannot be read.
+        InputError: an option cannot be, or ``paths`` that give the order are sorted as text, though they are numbered.
         StoreError: the store cannot be written.
     """
     name, mapping = read_format_option(format)
@@ -105,6 +113,9 @@ def import_files(
     limit = destination.ingest.largest_megabytes
     read_neighbour = reader_of_neighbours(limit)
     pipeline = ImportPipeline(destination, dry_run, as_work, order, allow_empty)
+    paths = list(paths)
+    if order is CommitOrder.GIVEN:
+        _check_order(paths)
     listing = _list_files(paths)
     summaries, ignored = [*listing.unreadable], [*listing.ignored]
     for done, (path, found) in enumerate(listing.files.items()):
@@ -156,6 +167,31 @@ def import_data(
     return ImportSummary.of([summary], pipeline.commit_sources.notes(), dry_run=dry_run)
 
 
+def _by_numbers(name: str) -> list[tuple[bool, int, str]]:
+    """Return a key by which names are sorted as people do: run-2 before run-10."""
+    return [(part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in _NUMBERS.split(name)]
+
+
+def _check_order(paths: Sequence[Path | str]) -> None:
+    """Refuse paths that a shell sorted as text, where they are numbered: that order is not what anybody gave.
+
+    Raises:
+        InputError: there are three or more, and neighbours differ in numbers only, of which the larger comes first.
+    """
+    names = [str(path) for path in paths]
+    if len(names) < _FEWEST_SORTED or names != sorted(names):
+        return
+    for earlier, later in pairwise(names):
+        same = _NUMBERS.sub("#", earlier) == _NUMBERS.sub("#", later)
+        if same and _by_numbers(earlier) > _by_numbers(later):
+            raise InputError(
+                f"the paths are sorted as text, {Path(earlier).name} before {Path(later).name}, and --order given takes this for the"
+                " order of their commits",
+                where="PATH",
+                remedy="Name them in the order of their commits, oldest first: $(ls -v PATHS) sorts by numbers, and so does a folder.",
+            )
+
+
 def _list_files(paths: Iterable[Path | str]) -> _Listing:
     """Return the files among ``paths`` and in the folders among them."""
     files: dict[Path, bool] = {}
@@ -173,7 +209,7 @@ def _list_files(paths: Iterable[Path | str]) -> _Listing:
 
 
 def _list_folder(top: Path) -> _Listing:
-    """Return the files below a folder, in the order of their names."""
+    """Return the files below a folder, in the order of their names, by the numbers in them."""
     files: dict[Path, bool] = {}
     unreadable: list[FileSummary] = []
     ignored: list[str] = []
@@ -183,8 +219,8 @@ def _list_folder(top: Path) -> _Listing:
         unreadable.append(unreadable_file(str(path), cannot_read(path, error)))
 
     for directory, folders, names in os.walk(top, onerror=fail):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(names):
+        folders[:] = sorted((name for name in folders if not name.startswith(".")), key=_by_numbers)
+        for name in sorted(names, key=_by_numbers):
             path = Path(directory, name)
             if name.startswith(".") or is_sidecar(path):
                 continue
