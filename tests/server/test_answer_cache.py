@@ -257,6 +257,8 @@ def test_a_standby_is_read_again_when_it_has_repeated_a_write(own_cluster: Clust
         "overview?since=1970-01-01T00:00:00Z",
         "commits?limit=100",
         "trends?by=benchmark",
+        "alert-quality",
+        "regressions/1/breakdown",
     ],
 )
 def test_no_cached_answer_reads_what_ends_none(path: str, instance: Instance, asked: list[str]) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import AwareDatetime
 
 from knickpoint.server.answers import proposals, quality
 from knickpoint.server.callers import Admin, Editor
-from knickpoint.server.routes.dependencies import MOST, LineName, RepositoryName, RequestInstance, Visible
+from knickpoint.server.routes.dependencies import MOST, Cache, LineName, RepositoryName, RequestInstance, Visible
 from knickpoint.server.schemas.quality import (
     AlertQualityAnswer,
     MissedAnswer,
@@ -26,16 +26,20 @@ router = APIRouter(tags=["alert quality"])
 _CREATED: Final = 201
 
 
-@router.get("/alert-quality")
+@router.get("/alert-quality", response_model=AlertQualityAnswer)
 def get_alert_quality(
+    request: Request,
     visible: Visible,
     instance: RequestInstance,
+    cache: Cache,
     *,
     since: Annotated[AwareDatetime | None, Query(description="Only findings made from this time on.")] = None,
     until: Annotated[AwareDatetime | None, Query(description="Only findings made before this time.")] = None,
-) -> AlertQualityAnswer:
+) -> Response:
     """Measure the alerts by what people decided: the table of alerts, labels in doubt, the noisiest traces, proposals."""
-    return quality.measure(instance, visible, Period(since, until))
+    period = Period(since, until)
+    question = ("alert quality", period, visible.extent)
+    return cache.get(visible.store, question, lambda: quality.measure(instance, visible, period)).response(request)
 
 
 @router.post("/alert-quality/proposals", status_code=_CREATED)

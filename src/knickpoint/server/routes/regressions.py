@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
@@ -189,13 +190,17 @@ def get_clusters(
     return list_clusters(visible, regression)
 
 
-@router.get("/regressions/{regression}/breakdown")
+@router.get("/regressions/{regression}/breakdown", response_model=BreakdownAnswer)
 def get_breakdown(
+    request: Request,
     visible: Visible,
+    cache: Cache,
     regression: Annotated[int, Path(ge=0, le=MOST, description="Id of the regression.")],
-) -> BreakdownAnswer:
+) -> Response:
     """Break the traces of a regression down by their params: what they have in common, and what the other traces lack."""
-    return break_regression_down(visible, regression)
+    question = ("breakdown", regression, visible.extent)
+    build = partial(break_regression_down, visible, regression)
+    return cache.get(visible.store, question, build).response(request)
 
 
 @router.get("/members")
