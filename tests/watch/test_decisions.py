@@ -276,6 +276,23 @@ def test_merged_regressions_stay_one_and_take_in_what_appears_there(busy: World)
     assert (regression.suspect_range.previous, regression.suspect_range.slot) == (9, 20)
 
 
+def test_one_regression_that_nothing_joins_is_not_merged_and_nothing_is_logged(busy: World) -> None:
+    place = first_place(busy)
+    with pytest.raises(InputError, match=f"regression {place.id} alone cannot be merged") as raised:
+        merge(busy.store, Targets(regressions=(place.id,)), who=ME)
+    assert raised.value.remedy == "Name two regressions or more, as in knick triage R12 R14 --merge."
+    assert busy.store.findings.triage.entries() == []
+    assert first_place(busy) == place
+
+
+def test_a_regression_that_was_split_off_is_merged_with_the_others_of_its_place(busy: World) -> None:
+    before = held(busy)
+    read = busy.points("read")[0].id
+    split(busy.store, Targets(points=(read,)), who=ME)
+    merge(busy.store, Targets(regressions=(held(busy)[read],)), who=ME)
+    assert len(set(held(busy).values())) == len(set(before.values()))
+
+
 def held(world: World) -> dict[int, int]:
     """Return the regression of each finding, by id."""
     return {member.id: regression.id for regression in listed(world) for member in regression.members}

@@ -185,7 +185,7 @@ def merge(store: Store, targets: Targets, *, who: str, note: str | None = None) 
     """Make one regression of several, and keep it so; change points that appear at their places join it.
 
     Raises:
-        InputError: no such finding, members of several repositories, or no author.
+        InputError: no such finding, members of several repositories, one regression that nothing joins, or no author.
     """
     with store.transaction():
         ids = _members(store, targets, all_members=True)
@@ -195,6 +195,13 @@ def merge(store: Store, targets: Targets, *, who: str, note: str | None = None) 
             )
         decisions = store.findings.triage.decide(ids, None, who, note, action=Action.MERGE)
         regrouped = _regroup(store, ids)
+        # One that was split off joins the others of its place.
+        alone = {*targets.regressions} if not targets.points else set()
+        if len(alone) == 1 and not regrouped.former and {*store.findings.regressions_of(ids)} == alone:
+            raise InputError(
+                f"regression {alone.pop()} alone cannot be merged: nothing would join it",
+                remedy="Name two regressions or more, as in knick triage R12 R14 --merge.",
+            )
         _keep_bystanders(store, decisions, regrouped)
         _announce(store, ids, decisions)
         _record(store, who, Action.MERGE.value, decisions)
