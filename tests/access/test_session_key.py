@@ -35,6 +35,7 @@ def _key_of(directory: Path) -> bytes:
     return session_key(directory, _NO_SECRET)
 
 
+@pytest.mark.long
 def test_servers_that_start_at_the_same_time_use_one_key(tmp_path: Path) -> None:
     with ProcessPoolExecutor(3, mp_context=multiprocessing.get_context("spawn")) as pool:
         keys = set(pool.map(_key_of, [tmp_path] * 12))

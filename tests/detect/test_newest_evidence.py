@@ -73,6 +73,7 @@ def test_units_and_directions_make_no_difference(unit: float, up: bool) -> None:
     )
 
 
+@pytest.mark.long
 def test_noise_reaches_the_bound_no_more_often_than_is_promised() -> None:
     """Look at each value of normal and of heavy-tailed noise, with several numbers of newest values."""
     random = np.random.default_rng(1)

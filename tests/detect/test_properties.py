@@ -240,6 +240,7 @@ print(json.dumps([
 """
 
 
+@pytest.mark.long
 def test_compiled_kernels_and_numpy_find_the_same_steps() -> None:
     series = [_series(seed, 60).tolist() for seed in range(3)]
     answers = [

@@ -134,6 +134,7 @@ def test_a_parquet_file_cut_at_any_byte_is_refused() -> None:
             read_report(data[:cut], format="parquet")
 
 
+@pytest.mark.long
 @each_file
 def test_a_file_with_a_broken_byte_is_read_or_refused(path: Path) -> None:
     data = path.read_bytes()

@@ -163,6 +163,7 @@ main()
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 @pytest.mark.parametrize("megabytes", [60])
 def test_with_little_memory_a_large_file_is_refused_by_name_and_the_others_go_in(lab: Lab, megabytes: int) -> None:

@@ -70,6 +70,7 @@ def _run(program: str, level: str) -> str:
     return answer.stdout
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not COMPILED, reason="the kernels are not compiled")
 @pytest.mark.parametrize("level", ["plain", "avx2"])
 def test_a_machine_with_fewer_instructions_finds_the_same_bits(level: str) -> None:

@@ -173,6 +173,7 @@ def reference_of(world: World) -> StoreReference:
     return reference
 
 
+@pytest.mark.alike
 @pytest.mark.parametrize(
     "alerts",
     [
@@ -251,6 +252,7 @@ def test_directions_of_the_configuration_hold_where_workers_read(watched: World)
     assert detected(watched, [QUICK], Reading(place_of(watched))) == detected(watched, [QUICK], Serial())
 
 
+@pytest.mark.alike
 @pytest.mark.parametrize("blind", [lambda _: True, lambda sent: sent == 1], ids=["all", "one of them"])
 def test_what_workers_cannot_read_is_sent_to_them(watched: World, blind: Callable[[int], bool]) -> None:
     runner = Reading(place_of(watched), blind)
@@ -258,6 +260,7 @@ def test_what_workers_cannot_read_is_sent_to_them(watched: World, blind: Callabl
     assert sorted(found, key=repr) == sorted(detected(watched, [Alert("default")], Serial()), key=repr)
 
 
+@pytest.mark.alike
 def test_a_run_keeps_the_same_findings_and_verdicts_as_in_one_process(watched: World) -> None:
     def run(runner: Runner) -> tuple[object, ...]:
         run_alerts(watched.store, [Alert("default")], runner=runner, afresh=True)
@@ -268,6 +271,7 @@ def test_a_run_keeps_the_same_findings_and_verdicts_as_in_one_process(watched: W
     assert run(Reading(place_of(watched))) == run(Serial())
 
 
+@pytest.mark.alike
 def test_newest_values_are_judged_early_where_the_level_stays(watched: World) -> None:
     line = watched.store.commits.line(watched.repository)
     ids = watched.store.traces.select(watched.repository, Query())

@@ -260,6 +260,7 @@ def test_a_second_signal_ends_a_scheduler_at_once(made: tuple[TestPool, dict[str
         _start_again(made)
 
 
+@pytest.mark.long
 def test_an_agent_ends_after_its_probe_when_it_is_asked_to(made: tuple[TestPool, dict[str, Program]]) -> None:
     cluster, programs = made
     with DaskPool(cluster.access) as pool:
@@ -273,6 +274,7 @@ def test_an_agent_ends_after_its_probe_when_it_is_asked_to(made: tuple[TestPool,
         assert _state(cluster, "b") is DeviceState.GONE
 
 
+@pytest.mark.long
 def test_an_agent_that_is_killed_costs_its_probe_only(made: tuple[TestPool, dict[str, Program]]) -> None:
     cluster, programs = made
     with DaskPool(cluster.access) as pool:
