@@ -151,6 +151,16 @@ def test_a_change_that_rests_on_one_run_says_so_whatever_samples_the_run_has(kni
     assert "it rests on one run, measure again to confirm" in rows(knick, slow)[0]["reason"]
 
 
+@pytest.mark.usefixtures("nowhere")
+def test_a_counter_without_noise_that_grows_by_one_shows_a_change_that_is_not_zero(knick: Knick) -> None:
+    base = write_runs(Path("before.csv"), *[12_345_678.0] * 8)
+    ran = knick("check", write_runs(Path("after.csv"), 12_345_679.0), "--against", base)
+    assert ran.code == 1
+    assert "+0.000008 % (+0.000008 … +0.000008)" in ran.output
+    assert "Any change is found." in ran.output
+    assert "+0.0 %" not in ran.output
+
+
 def test_a_percentage_given_as_the_smallest_change_is_refused_as_nothing_would_ever_count(
     knick: Knick, project: Project
 ) -> None:

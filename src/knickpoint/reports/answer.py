@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from knickpoint.model.judgement import HOPELESS
 from knickpoint.model.plain_text import counted, plain_line
-from knickpoint.model.quantity_text import levels_text, percent_text
+from knickpoint.model.quantity_text import levels_text, number_text, percent_text
 from knickpoint.reports.gate_report import GateReport, GateRow, RowKind
 
 __all__ = ["LONGEST_REASON", "answer", "change", "counts", "found_from", "headline", "levels", "reason", "title"]
@@ -17,6 +17,8 @@ LONGEST_REASON = 300
 
 _ENORMOUS_PERCENT = 1e8
 """Percent from which on digits say nothing."""
+_LEAST_PERCENT = 0.05
+"""Percent below which one decimal says that nothing changed."""
 _LONGEST_NAME = 120
 
 _ORDER = (
@@ -114,6 +116,9 @@ def found_from(row: GateRow) -> str:
 
 def _signed(share: float) -> str:
     percent = share * 100
+    if 0 < abs(percent) < _LEAST_PERCENT:
+        # Counters without noise: +0.0 % would say that nothing changed.
+        return f"{'+' if percent > 0 else ''}{number_text(percent, 1)}"
     return f"{percent:{'+.1f' if abs(percent) < _ENORMOUS_PERCENT else '+.3g'}}".replace("-", "−")
 
 
@@ -125,5 +130,8 @@ def _visible(report: GateReport) -> str:
     middle, most = known[len(known) // 2], known[min(len(known) - 1, math.ceil(0.9 * len(known)) - 1)]
     if not middle < HOPELESS:
         return "The noise is too large to find changes in half of the benchmarks."
+    if not middle:
+        rest = f", those from {percent_text(most)} on in nine of ten" if 0 < most < HOPELESS else ""
+        return f"Any change is found in half of the benchmarks{rest}." if most else "Any change is found."
     text = f"Changes are found from {percent_text(middle)} on in half of the benchmarks"
     return f"{text}, from {percent_text(most)} on in nine of ten." if most < HOPELESS else f"{text}."

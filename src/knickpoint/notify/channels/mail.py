@@ -166,7 +166,7 @@ class MailChannel:
         if self._connection is not None and old:
             self.close()
         if self._connection is None:
-            with self._failing("while it was connected"):
+            with self._failing("before the server answered"):
                 self._connection = self._connect()
             self._carried, self._used = 0, self.clock()
         return self._connection
