@@ -9,6 +9,7 @@ import json
 import lzma
 import tarfile
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -354,3 +355,14 @@ def test_a_mapping_reads_any_json() -> None:
 def test_a_mapping_with_an_error_says_what_is_wrong(mapping: bytes, said: str) -> None:
     with pytest.raises(FormatError, match=said):
         read_mapped(_RALLY, mapping)
+
+
+@pytest.mark.parametrize("value", ["20260403101112", " 20260403101112 ", 20260403101112, 20260403101112.0])
+def test_a_date_and_time_without_anything_between_is_no_number_of_microseconds(value: str | float) -> None:
+    assert read_moment(value) == datetime(2026, 4, 3, 10, 11, 12, tzinfo=UTC)
+    assert read_moment("202604031011") == datetime(2026, 4, 3, 10, 11, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("value", ["20261303101112", "20260431101112", "202604032560"])
+def test_a_date_that_no_calendar_has_is_no_time(value: str) -> None:
+    assert read_moment(value) is None
