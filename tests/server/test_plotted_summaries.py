@@ -13,6 +13,8 @@ from knickpoint.ingest import import_files
 from knickpoint.instance import create_instance, open_instance
 from knickpoint.server import create_app
 from knickpoint.watch.alert_run.run import run_alerts
+from knickpoint.watch.lines import Lines
+from knickpoint.watch.trend import read_trend
 
 COMMITS, SLOWER = 40, 25
 
@@ -67,6 +69,24 @@ def test_changes_say_what_they_were_found_in_with_the_regions_of_that(tails: Cli
     assert [round(region["median"], -1) for region in summary["regions"]] == [20, 30]
     assert summary["regions"][1]["first"] == SLOWER
     assert len(found["regions"]) == 1
+
+
+def test_pictures_draw_what_their_change_was_found_in_and_say_so(tails: Client) -> None:
+    drawn = tails.get("/api/v1/traces/0/plot.svg").text
+    assert "p95 of the samples" in drawn
+    assert ">30 ms<" in drawn
+
+
+def test_the_picture_of_a_message_has_the_values_that_its_alert_judged(tmp_path: Path) -> None:
+    with open_instance(make_tails(tmp_path / "instance")) as instance:
+        [repository] = instance.store.commits.repositories()
+        [trace] = instance.store.traces.get([0])
+        [point] = instance.store.findings.change_points(trace.id)
+        lines = Lines(instance.store, repository)
+        trend = read_trend(instance.store, lines, trace, lines.default, focus=point, near=10)
+    assert trend.params == "p95 of the samples"
+    assert [min(trend.values[:10]) > 18, min(trend.values[10:]) > 28] == [True, True]
+    assert len(trend.positions) == 20
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from knickpoint.model.regression import ChangePoint
 from knickpoint.model.settlement import FindingKind
 from knickpoint.model.step import StableRegion
 
-__all__ = ["distribution_note", "finding_note", "summary_name", "summary_note"]
+__all__ = ["distribution_note", "finding_note", "summary_name", "summary_note", "summary_text"]
 
 
 def finding_note(
@@ -36,7 +36,12 @@ def finding_note(
 def summary_note(alerts: Sequence[Alert]) -> str:
     """Return which number of the samples ``alerts`` judged, as in `p99 of the samples`; "" where they are not all about one."""
     name = summary_name(alerts)
-    return f"{name} of the samples" if name else ""
+    return summary_text(name) if name else ""
+
+
+def summary_text(name: str) -> str:
+    """Return how people call a summary: `p99 of the samples`."""
+    return f"{name} of the samples"
 
 
 def summary_name(alerts: Sequence[Alert]) -> str:

@@ -18,8 +18,11 @@ from knickpoint.model.quantity_text import trace_name
 from knickpoint.model.query import Query, parse_query
 from knickpoint.model.regression import ChangePoint, Condition
 from knickpoint.model.settlement import FindingKind
+from knickpoint.model.summary import MEDIAN, read_summary
 from knickpoint.plots import ChangeMark, FocusedChange, Level, TicketMark, Trend
 from knickpoint.store import Store
+from knickpoint.watch.detection.commit_values import read_summaries
+from knickpoint.watch.finding_notes import summary_name, summary_text
 from knickpoint.watch.lines import Lines
 
 __all__ = ["NEAR", "commit_day", "focus_at", "read_trend", "short_name"]
@@ -65,9 +68,14 @@ def read_trend(
 ) -> Trend:
     """Return what a plot of ``trace`` on ``line`` shows, with the change ``focus`` and its levels.
 
-    ``near`` leaves out what is more measured commits away from the focus. ``marks`` adds other changes and tickets.
+    A change that was found in a number of the samples, such as `p99`, is drawn with the values of that number, and the plot
+    says so; with the points of the trace where no samples are kept. ``near`` leaves out what is more measured commits away from the focus. ``marks`` adds other changes and tickets.
     """
-    values = np.asarray(store.frames.values(line, [trace.id])[0], dtype=np.float64)
+    summary = _judged_summary(store, focus)
+    values = _summary_values(store, trace, line, summary) if summary else None
+    note = summary_text(summary) if values is not None else ""
+    if values is None:
+        values = np.asarray(store.frames.values(line, [trace.id])[0], dtype=np.float64)
     positions = np.flatnonzero(~np.isnan(values))
     change = _focused(focus, line, positions) if focus else None
     if change and near is not None and len(positions):
@@ -77,7 +85,7 @@ def read_trend(
     name, rest = trace_name(params)
     return Trend(
         name=name,
-        params=rest,
+        params=", ".join(filter(None, (rest, note))),
         unit=trace.unit,
         first=int(positions[0]) if len(positions) else 0,
         last=int(positions[-1]) if len(positions) else 0,
@@ -88,6 +96,21 @@ def read_trend(
         marks=_marks(store, trace, line, focus) if marks else (),
         tickets=_tickets(store, lines, line, params) if marks else (),
     )
+
+
+def _judged_summary(store: Store, focus: ChangePoint | None) -> str:
+    """Return the number of the samples that a change was found in, as `p99`; "" for the points of its trace."""
+    if focus is None or not focus.regression_id:
+        return ""
+    alerts = store.findings.alerts_of_regressions({focus.regression_id}).get(focus.regression_id, ())
+    name = summary_name([alert for alert in alerts if alert.name in focus.alerts])
+    return "" if name == MEDIAN.name else name
+
+
+def _summary_values(store: Store, trace: Trace, line: Line, summary: str) -> NDArray[np.float64] | None:
+    """Return a number of the samples at each position of ``line``, None where there are samples for it nowhere."""
+    values = read_summaries(store, store.frames.read(line, [trace.id]), read_summary(summary))[0]
+    return None if np.isnan(values).all() else values
 
 
 def _focused(point: ChangePoint, line: Line, positions: NDArray[np.int64]) -> FocusedChange | None:
