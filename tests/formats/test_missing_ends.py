@@ -119,3 +119,31 @@ def test_a_benchmark_of_criterion_that_began_and_has_no_result_failed() -> None:
 def test_benchmarks_of_criterion_that_failed_are_a_warning() -> None:
     _, (problem,) = read(_CRITERION + "thread 'main' panicked at benches/a.rs:7:5\nerror: bench failed\n")
     assert problem.message == "cargo says that the benchmarks failed; some may be missing"
+
+
+_GUNGRAUN = (HERE / "made" / "gungraun.txt").read_text(encoding="utf-8")
+_RESULT = "\nGungraun result: Ok. 2 without regressions; 0 regressed; 0 filtered; 2 benchmarks finished in 0.49333s\n"
+
+
+@pytest.mark.parametrize("text", [_GUNGRAUN, _GUNGRAUN + _RESULT, (_GUNGRAUN + _RESULT) * 2])
+def test_nothing_is_said_of_whole_output_of_gungraun(text: str) -> None:
+    assert read(text)[1] == ()
+
+
+def test_a_benchmark_of_gungraun_without_counts_at_the_end_is_a_warning() -> None:
+    _, (problem,) = read(_GUNGRAUN + "textmill::parsing::parse_none\n")
+    assert (problem.where, problem.message) == (
+        "bench.txt, line 20",
+        "the benchmark textmill::parsing::parse_none has no counts; others may be missing behind it",
+    )
+
+
+def test_a_benchmark_of_gungraun_with_the_first_counts_of_others_alone_is_a_warning() -> None:
+    *whole, _ = _GUNGRAUN.splitlines(keepends=True)
+    _, (problem,) = read("".join(whole))
+    assert problem.message.startswith("the benchmark textmill::parsing::parse_all has 1 of the 6 counts of others")
+
+
+def test_a_program_of_gungraun_without_its_result_after_one_that_has_it_is_a_warning() -> None:
+    _, (problem,) = read(_GUNGRAUN + _RESULT + _GUNGRAUN)
+    assert problem.message.startswith("the line with the result of the program is missing after this")

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Final
 
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.missing_ends import missing_end
 from knickpoint.formats.toolbox.numbers import NoNumberError, numeral
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.formats.toolbox.terminal_output import LONGEST_LINE, plain
 from knickpoint.model.errors import FormatError
-from knickpoint.model.report import Report, RunReport
+from knickpoint.model.report import Problem, Report, RunReport
 from knickpoint.model.unit import Better
 
 __all__ = ["fits", "read"]
@@ -27,6 +29,7 @@ _METRIC_LINE: Final = re.compile(
     r"  (?P<label>[A-Z][\w +.()/-]*?):\s+(?P<new>[\d.]+|N/A|\*+)\s*\|(?P<old>[\d.]+|N/A|\*+)\s*\([^)]*\)(?:\s+\[[^\]]*\])?"
 )
 _CUT: Final = re.compile(r"  [A-Z][\w +.-]*:?.*|\w+(?:::\w*)+.*")
+_RESULT: Final = re.compile(r"(?:Gungraun|Iai-Callgrind) result: .*\d benchmarks? finished in .*")
 _LABELS: Final = {
     "AtTEndBlocks": "At t-end blocks",
     "AtTEndBytes": "At t-end bytes",
@@ -85,13 +88,14 @@ def read(file: FileContent) -> Parsed:
     Counts of Callgrind have no param ``tool``; those of others have. Fewer are better, but for cache hits.
     """
     rows = Rows()
+    problems: tuple[Problem, ...] = ()
     if '"module_path"' in file.text and any(map(_SUMMARY.fullmatch, _summaries(file.text))):
         for number, line in enumerate(file.lines, 1):
             if line.startswith('{"baselines"'):
                 _add_summary(rows, Node(file.parse_json(line, first_line=number), step=f"line {number}: "))
     else:
-        _add_lines(rows, file)
-    return Report(_NAME, (RunReport(rows.table()),)), ()
+        problems = tuple(_add_lines(rows, file).problems())
+    return Report(_NAME, (RunReport(rows.table()),)), problems
 
 
 def _summaries(text: str) -> Iterator[str]:
@@ -128,9 +132,53 @@ def _new(metrics: Node) -> Node | None:
     return None
 
 
-def _add_lines(rows: Rows, file: FileContent) -> None:
+@dataclass
+class _Ends:
+    """What the end of the lines lacks, by what stands before it.
+
+    ``counts`` are the labels below each heading of a tool. ``begun``, ``last`` and ``ended`` are the lines of the newest name,
+    count, and ``Gungraun result: …``, of which each program writes one; earlier versions and ``--nosummary`` write none.
+    """
+
+    name: str = ""
+    begun: int = 0
+    last: int = 0
+    ended: int = 0
+    counts: list[tuple[str, list[str]]] = field(default_factory=list)
+
+    def begin(self, name: str, number: int) -> None:
+        """Take the line that names a benchmark."""
+        self.name, self.begun = name, number
+        self.head(_CALLGRIND)
+
+    def head(self, tool: str) -> None:
+        """Take what begins the counts of a tool."""
+        self.counts.append((tool, []))
+
+    def add(self, label: str, number: int) -> None:
+        """Take a count."""
+        self.counts[-1][1].append(label)
+        self.last = number
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield a warning where the last benchmark has no count or fewer than others, or its program has no result."""
+        if self.begun > max(self.last, self.ended):
+            yield missing_end(f"the benchmark {self.name} has no counts; others may be missing behind it", self.begun)
+        elif self.last > self.ended:
+            tool, labels = self.counts[-1]
+            whole = max((many for name, many in self.counts if name == tool and many[: len(labels)] == labels), key=len)
+            if len(whole) > len(labels):
+                what = f"the benchmark {self.name} has {len(labels)} of the {len(whole)} counts of others"
+                yield missing_end(f"{what}; benchmarks may be missing behind it", self.last)
+            elif self.ended:
+                what = "the line with the result of the program is missing after this, which stands after an earlier program"
+                yield missing_end(f"{what}; benchmarks may be missing too", self.last)
+
+
+def _add_lines(rows: Rows, file: FileContent) -> _Ends:
     params: dict[str, str] = {}
     tool = _CALLGRIND
+    ends = _Ends()
     for number, raw in enumerate(file.lines, 1):
         line = plain(raw).rstrip()
         if len(line) > LONGEST_LINE:
@@ -140,20 +188,29 @@ def _add_lines(rows: Rows, file: FileContent) -> None:
             if not params:
                 raise FormatError("counts stand before any benchmark", where=f"line {number}", remedy="Run it again.")
             label = _OLD_LABELS.get(found["label"], found["label"])
-            value = numeral(found["new"])
-            if value is not None:
-                _add(rows, params, tool, label, value)
-            elif found["new"] != "N/A":
-                named = {**params, "metric": label}
-                with rows.failing(named):
-                    raise NoNumberError(f"{found['new']!r} stands where a count is needed", where=f"line {number}")
+            ends.add(label, number)
+            _add_count(rows, {**params, "metric": label}, tool, found["new"], f"line {number}")
         elif number == file.open_line and params and _CUT.fullmatch(line):
             raise file.cut_short()
         elif (name := _NAME_LINE.fullmatch(line)) is not None:
             # What follows the id are the arguments, which the summaries do not have.
             params, tool = {"benchmark": name["path"], "id": (name["id"] or "").partition(":")[0]}, _CALLGRIND
+            ends.begin(name[0], number)
         elif (heading := _TOOL_LINE.fullmatch(line)) is not None:
             tool = heading["tool"].lower()
+            ends.head(tool)
+        elif _RESULT.fullmatch(line):
+            ends.ended = number
+    return ends
+
+
+def _add_count(rows: Rows, named: dict[str, str], tool: str, text: str, where: str) -> None:
+    value = numeral(text)
+    if value is not None:
+        _add(rows, named, tool, named["metric"], value)
+    elif text != "N/A":
+        with rows.failing(named):
+            raise NoNumberError(f"{text!r} stands where a count is needed", where=where)
 
 
 def _add(rows: Rows, params: dict[str, str], tool: str, label: str, value: float) -> None:
