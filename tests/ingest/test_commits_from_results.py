@@ -164,3 +164,25 @@ def test_a_file_whose_commits_are_out_of_order_by_the_times_of_their_runs_says_w
     lines = lab.take(lab.write("shuffled.csv", "commit,time,benchmark,value\n" + "".join(rows))).lines()
     assert any("in an order that is not that of their times, and its order counts" in line for line in lines), lines
     assert lab.line() == [A, B, C, D]
+
+
+def of_branch(lab: Lab, name: str, *rows: tuple[str, str, int]) -> Path:
+    """Write a table of commits, their branches and values, a minute apart."""
+    lines = [
+        f"{commit},2026-01-01T00:0{at}:00Z,{branch},sort,{value}\n" for at, (commit, branch, value) in enumerate(rows)
+    ]
+    return lab.write(name, "commit,commit_time,branch,benchmark,value\n" + "".join(lines))
+
+
+def test_the_main_branch_is_the_default_one_also_where_another_comes_first_in_the_file(lab: Lab) -> None:
+    lab.take(of_branch(lab, "a.csv", (A, "dev", 1), (B, "main", 2), (C, "dev", 3), (D, "main", 4)))
+    assert lab.values() == {B: {"sort": 2}, D: {"sort": 4}}
+
+
+def test_results_of_main_on_the_line_of_a_branch_that_came_first_are_named(lab: Lab) -> None:
+    assert not any("came first" in line for line in lab.take(of_branch(lab, "a.csv", (A, "dev", 1))).lines())
+    lines = lab.take(of_branch(lab, "b.csv", (B, "main", 2))).lines()
+    assert any(
+        "that of the branch 'dev', whose results came first, so that those of 'main' stand on it" in line
+        for line in lines
+    )

@@ -20,14 +20,16 @@ from knickpoint.model.commit import Commit, Line, Repository
 if TYPE_CHECKING:
     from knickpoint.store import RecordedCommits, Store
 
-__all__ = ["AddedCommits", "ResultLines"]
+__all__ = ["MAIN_BRANCHES", "AddedCommits", "ResultLines"]
 
 _DEFAULT: Final = "main"
 _NUMBERED: Final = 0
 """How the key of a commit begins whose name is a number; such commits come before all others."""
 _UNTIMED: Final = (1, 0.0)
 """How the key of a commit without a time begins; such a commit does not say where its branch begins."""
-_USUAL: Final = frozenset({"", "HEAD", "main", "master", "trunk"})
+MAIN_BRANCHES: Final = frozenset({"main", "master", "trunk"})
+"""Names that default branches usually have."""
+_USUAL: Final = frozenset({"", "HEAD", *MAIN_BRANCHES})
 """Names of branches whose commits belong to the default line."""
 
 

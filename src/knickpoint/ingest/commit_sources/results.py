@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from knickpoint.ingest.commit_sources.protocol import LITERAL_NAME, CommitSlots
-from knickpoint.ingest.commit_sources.result_lines import AddedCommits, ResultLines
+from knickpoint.ingest.commit_sources.result_lines import MAIN_BRANCHES, AddedCommits, ResultLines
 from knickpoint.ingest.context.file_context import CompletedRun
 from knickpoint.ingest.settings import CommitOrder
 from knickpoint.model.commit import NO_TIME, Commit, Repository, SlottedCommit
@@ -127,12 +127,27 @@ class ResultCommits:
                 f"the file has results of {len(branches):,} branches, more than {_MOST_BRANCHES:,}",
                 remedy="Split it, or leave the branches out if they are none.",
             )
+        # The branch that is usually the default one comes first: the first branch of a repository is its default line.
+        branches = dict(sorted(branches.items(), key=lambda item: item[0] not in MAIN_BRANCHES))
         added = [self._add_branch(branch, members, by_hash, order) for branch, members in branches.items()]
         slots = {revision: slot for branch in added for revision, slot in branch.slots.items()}
         warnings = [_CONTRADICTION] if any(branch.contradicts for branch in added) else []
         if order is CommitOrder.TIME and _is_shuffled(described):
             warnings.append(_SHUFFLED)
+        warnings += self._on_another_line(branches)
         return CommitSlots(slots, (*warnings, *self._to_come(slots.values())))
+
+    def _on_another_line(self, branches: Collection[str]) -> Iterator[Problem]:
+        """Warn about results of the main branch that stand on the line of another one, whose results came first."""
+        name = next(iter(MAIN_BRANCHES.intersection(branches)), "")
+        lines = self.store.commits.lines(self.repository)
+        if name and not self.branch and lines and lines[0] not in {name, *MAIN_BRANCHES}:
+            yield Problem(
+                f"the default line is that of the branch {lines[0]!r}, whose results came first, so that those of {name!r} stand on it, too",
+                remedy=f'Say which it is in knickpoint.toml: branch = "{name}" under [repositories.{self.repository.name}]; then import the'
+                " results of both into a new store.",
+                severity=Severity.WARNING,
+            )
 
     def _to_come(self, slots: Collection[int]) -> Iterator[Problem]:
         """Warn about the latest of the commits whose time is yet to come: all others go before it until then."""
