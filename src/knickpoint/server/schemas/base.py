@@ -25,6 +25,9 @@ Text = Annotated[str, Field(pattern=TEXT_PATTERN)]
 Id = Annotated[int, Field(ge=0, le=2**53)]
 
 
+_MISSING: Final = object()
+
+
 class Answer(BaseModel):
     """Base of all bodies. A request with an unknown field is refused."""
 
@@ -41,10 +44,14 @@ class Answer(BaseModel):
             pydantic.ValidationError: a field is missing, unknown, or of another type.
         """
         values = dict(fields)
-        for name in cls.model_fields.keys() - fields.keys():
-            holder = next((source for source in sources if hasattr(source, name)), None)
-            if holder is not None:
-                values[name] = getattr(holder, name)
+        for name in cls.model_fields:
+            if name in values:
+                continue
+            for source in sources:
+                found = getattr(source, name, _MISSING)
+                if found is not _MISSING:
+                    values[name] = found
+                    break
         return cls.model_validate(values)
 
 
