@@ -20,6 +20,7 @@ __all__ = ["narrow", "pack", "unpack"]
 
 _HEAD: Final = struct.Struct("<BBI")
 _TYPES: Final = ("<i8", "<i4", "<u4", "<u2", "<u1", "<f8", "<f4")
+_SIZES: Final = tuple(np.dtype(name).itemsize for name in _TYPES)
 _CODES: Final = {np.dtype(name).str: code for code, name in enumerate(_TYPES)}
 _RAW, _CONSTANT, _RANGE = range(3)
 
@@ -65,8 +66,8 @@ def pack(*arrays: NDArray[Any]) -> bytes:
     return b"".join(pieces)
 
 
-def unpack(data: bytes | memoryview, count: int) -> Sequence[NDArray[Any]]:
-    """Return the first ``count`` arrays that :func:`pack` put into ``data``.
+def unpack(data: bytes | memoryview, count: int, *, first: int = 0) -> Sequence[NDArray[Any]]:
+    """Return the arrays from ``first`` up to ``count`` that :func:`pack` put into ``data``; of those before, only heads are read.
 
     Raises:
         StoreError: the bytes are not of that form.
@@ -74,10 +75,13 @@ def unpack(data: bytes | memoryview, count: int) -> Sequence[NDArray[Any]]:
     arrays: list[NDArray[Any]] = []
     place = 0
     try:
-        for _ in range(count):
+        for number in range(count):
             kind, code, length = _HEAD.unpack_from(data, place)
             place += _HEAD.size
             held = length if kind == _RAW else 1
+            if number < first:
+                place += held * _SIZES[code]
+                continue
             stored = np.frombuffer(data, _TYPES[code], held, place)
             place += stored.nbytes
             wide = stored.astype(np.float64 if stored.dtype.kind == "f" else np.int64)

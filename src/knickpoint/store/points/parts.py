@@ -117,6 +117,12 @@ class Part:
         """Read only the places of bytes that :meth:`pack` made."""
         return np.asarray(unpack(data, 2)[1], dtype=np.int64)
 
+    @staticmethod
+    def unpack_without_value(data: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Read only the places that failed and those that were skipped, of bytes that :meth:`pack` made."""
+        failed, skipped = unpack(data, 8, first=6)
+        return failed, skipped
+
     @classmethod
     def unpack(cls, data: bytes) -> Part:
         """Read bytes that :meth:`pack` made."""

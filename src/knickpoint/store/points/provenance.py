@@ -70,10 +70,9 @@ class Provenance:
         query = query.where(table.c.chunk.in_([chunk, -repository_id])).order_by(table.c.slot, table.c.run_id)
         found = []
         for row in self._intact(connection.execute(query, {"numbers": self._database.listed(slots)})):
-            part = Part.unpack(row.data)
             place = trace_id if row.chunk < 0 else trace_id % CHUNK
-            if place in part.failed or place in part.skipped:
-                piece = _piece(part, place)
+            if any(place in places for places in Part.unpack_without_value(row.data)):
+                piece = _piece(Part.unpack(row.data), place)
                 if piece is not None and piece.outcome is not Outcome.MEASURED:
                     found.append((int(row.run_id), piece))
         return found
@@ -82,29 +81,29 @@ class Provenance:
         self, connection: Connection, repository_id: int, slots: Sequence[int]
     ) -> Iterator[tuple[int, NDArray[np.int64]]]:
         """Yield slot and ids of the traces that failed in a run there, a pair for each intact part with failures."""
-        for row, part in self._parts(connection, repository_id, slots):
-            if len(part.failed):
-                yield int(row.slot), part.failed + max(row.chunk, 0) * CHUNK
+        for row, failed, _ in self._without_value(connection, repository_id, slots):
+            if len(failed):
+                yield int(row.slot), failed + max(row.chunk, 0) * CHUNK
 
     def traces_without_value(self, connection: Connection, repository_id: int, slots: Sequence[int]) -> set[int]:
         """Return the ids of the traces that failed or were skipped in a run at ``slots``; what is damaged is left out."""
         return {
             place + max(row.chunk, 0) * CHUNK
-            for row, part in self._parts(connection, repository_id, slots)
-            for places in (part.failed, part.skipped)
+            for row, *without_value in self._without_value(connection, repository_id, slots)
+            for places in without_value
             for place in places.tolist()
         }
 
-    def _parts(
+    def _without_value(
         self, connection: Connection, repository_id: int, slots: Sequence[int]
-    ) -> Iterator[tuple[Row[Any], Part]]:
-        """Yield the intact parts of the runs of a repository at ``slots``, by slot."""
+    ) -> Iterator[tuple[Row[Any], NDArray[np.int64], NDArray[np.int64]]]:
+        """Yield the intact rows of parts at ``slots``, by slot, with the places that failed and those that were skipped."""
         chunks = select(chunk_table.c.id).where(chunk_table.c.repository_id == repository_id)
         query = select(table).where(self._database.among(table.c.slot))
         query = query.where(or_(table.c.chunk == -repository_id, table.c.chunk.in_(chunks)))
         query = query.order_by(table.c.slot, table.c.chunk, table.c.run_id)
         rows = self._intact(connection.execute(query, {"numbers": self._database.listed(slots)}))
-        yield from ((row, Part.unpack(row.data)) for row in rows)
+        yield from ((row, *Part.unpack_without_value(row.data)) for row in rows)
 
     def _intact(self, rows: Iterable[Row[Any]]) -> Iterator[Row[Any]]:
         """Yield the rows that are what was written."""
