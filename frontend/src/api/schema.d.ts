@@ -5308,7 +5308,7 @@ export interface components {
             mine: number;
             /**
              * News
-             * @description The newest of them, at most 12.
+             * @description The newest announcements, at most 12; in an overview those since its time.
              */
             news: components["schemas"]["NewsAnswer"][];
             /**

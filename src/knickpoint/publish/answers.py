@@ -198,7 +198,8 @@ class _Reader:
         yield from ((name, []) for name in ("gates", "trackers", "missed"))
         for name in ("", *(each.name for each in self.repositories)):
             work = overview.read_open_work(self._instance, self.visible, name)
-            found = overview.read_overview(self.visible, self._now - _NEWS, name, work)
+            assigned = overview.read_assigned(self.visible, name)
+            found = overview.read_overview(self.visible, self._now - _NEWS, name, work, assigned)
             yield f"overview {name}", _plain(found)
 
     def of_repository(self, repository: Repository, line: Line) -> Iterator[tuple[str, Any]]:

@@ -17,6 +17,7 @@ from knickpoint.server.answers.health import list_alerts
 from knickpoint.server.answers.regressions import Listing, Ordering, count_groups, list_regressions
 from knickpoint.server.schemas.filters import AlertKindFilter, ListFilter
 from knickpoint.server.schemas.overview import (
+    AssignedAnswer,
     DeviceUseAnswer,
     FailingAlertAnswer,
     NewsAnswer,
@@ -26,7 +27,7 @@ from knickpoint.server.schemas.overview import (
 from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.store import Store
 
-__all__ = ["list_devices", "read_open_work", "read_overview"]
+__all__ = ["list_devices", "read_assigned", "read_open_work", "read_overview"]
 
 _MOST_NEWS: Final = 12
 _LARGEST: Final = 6
@@ -35,33 +36,32 @@ _HELD: Final = frozenset({QuarantineState.QUARANTINED})
 
 
 def read_overview(
-    visible: VisibleRepositories, since: datetime, repository: str, work: OpenWorkAnswer
+    visible: VisibleRepositories, since: datetime, repository: str, work: OpenWorkAnswer, assigned: AssignedAnswer
 ) -> OverviewAnswer:
     """Return what happened since a time in a repository, or in all that the caller may read, and what waits there.
 
-    ``work`` is what :func:`read_open_work` returned for the same repository.
+    ``work`` and ``assigned`` are what :func:`read_open_work` and :func:`read_assigned` returned for the same repository.
 
     Raises:
         HistoryError: there is no such repository.
     """
-    store, chosen = visible.store, visible.some(repository)
-    ledger = store.findings.announcements
     announced: Counter[AnnouncementKind] = Counter()
-    news: list[NewsAnswer] = []
-    for each in chosen:
-        announced.update(ledger.counts_since(each, since))
-        news += _news(store, each, ledger.newest_since(each, since, limit=_MOST_NEWS))
-    return OverviewAnswer.of(
-        work,
-        since=since,
-        announced=announced,
-        news=sorted(news, key=lambda item: item.time, reverse=True)[:_MOST_NEWS],
-        mine=_assigned(visible, repository),
-    )
+    for each in visible.some(repository):
+        announced.update(visible.store.findings.announcements.counts_since(each, since))
+    news = [item for item in work.news if item.time >= since]
+    return OverviewAnswer.of(work, assigned, since=since, announced=announced, news=news)
+
+
+def read_assigned(visible: VisibleRepositories, repository: str) -> AssignedAnswer:
+    """Count the regressions with findings that are assigned to the caller, decided about or not."""
+    counted = count_groups(visible, ListFilter(repository=repository, assignee=visible.caller.name))
+    return AssignedAnswer(mine=counted.unprocessed + counted.processed)
 
 
 def read_open_work(instance: Instance, visible: VisibleRepositories, repository: str) -> OpenWorkAnswer:
-    """Return what waits for anybody in a repository, or in all that the caller may read, and what fails there.
+    """Return what is the same for everybody in a repository, or in all that the caller may read.
+
+    That is what waits, what fails and what was announced lately.
 
     Raises:
         HistoryError: there is no such repository.
@@ -83,14 +83,15 @@ def read_open_work(instance: Instance, visible: VisibleRepositories, repository:
             if alert.failure
         ],
         devices=list_devices(visible.store, visible.some(repository)),
+        news=_newest(visible.store, visible.some(repository)),
     )
 
 
-def _assigned(visible: VisibleRepositories, repository: str) -> int:
-    """Count the regressions with findings that are assigned to the caller, decided about or not."""
-    assigned = ListFilter(repository=repository, assignee=visible.caller.name)
-    counted = count_groups(visible, assigned)
-    return counted.unprocessed + counted.processed
+def _newest(store: Store, repositories: Sequence[Repository]) -> list[NewsAnswer]:
+    """List the newest announcements, the newest first."""
+    ledger = store.findings.announcements
+    news = [item for each in repositories for item in _news(store, each, ledger.newest(each, limit=_MOST_NEWS))]
+    return sorted(news, key=lambda item: item.time, reverse=True)[:_MOST_NEWS]
 
 
 def _news(store: Store, repository: Repository, announcements: Sequence[Announcement]) -> list[NewsAnswer]:

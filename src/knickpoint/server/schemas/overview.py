@@ -11,7 +11,7 @@ from knickpoint.server.schemas.base import Answer, FiniteOrNull
 from knickpoint.server.schemas.commits import CommitAnswer
 from knickpoint.server.schemas.regressions import GroupAnswer
 
-__all__ = ["DeviceUseAnswer", "FailingAlertAnswer", "NewsAnswer", "OpenWorkAnswer", "OverviewAnswer"]
+__all__ = ["AssignedAnswer", "DeviceUseAnswer", "FailingAlertAnswer", "NewsAnswer", "OpenWorkAnswer", "OverviewAnswer"]
 
 
 class NewsAnswer(Answer):
@@ -47,7 +47,7 @@ class FailingAlertAnswer(Answer):
 
 
 class OpenWorkAnswer(Answer):
-    """What waits for anybody, and what fails."""
+    """What is the same for everybody who reads an overview: what waits, what fails, and what was announced lately."""
 
     waiting: int = Field(description="Number of regressions with unprocessed findings.")
     canaries: int = Field(description="Number of unprocessed regressions of canary alerts.")
@@ -57,12 +57,19 @@ class OpenWorkAnswer(Answer):
     )
     failing: list[FailingAlertAnswer] = Field(description="The alerts that cannot run.")
     devices: list[DeviceUseAnswer]
+    news: list[NewsAnswer] = Field(
+        description="The newest announcements, at most 12; in an overview those since its time."
+    )
 
 
-class OverviewAnswer(OpenWorkAnswer):
+class AssignedAnswer(Answer):
+    """What is assigned to the caller."""
+
+    mine: int = Field(description="Number of regressions with findings that are assigned to the caller.")
+
+
+class OverviewAnswer(OpenWorkAnswer, AssignedAnswer):
     """What happened since a time, and what waits."""
 
     since: datetime
     announced: dict[AnnouncementKind, int] = Field(description="Number of announcements since, by kind.")
-    news: list[NewsAnswer] = Field(description="The newest of them, at most 12.")
-    mine: int = Field(description="Number of regressions with findings that are assigned to the caller.")

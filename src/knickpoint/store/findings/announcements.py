@@ -73,11 +73,13 @@ class AnnouncementLedger:
         with self._database.reading() as connection:
             return {AnnouncementKind(row.kind): row.number for row in connection.execute(query)}
 
-    def newest_since(self, repository: Repository, time: datetime, *, limit: int) -> list[Announcement]:
-        """Return what was announced from ``time`` on, the newest first; without provisional announcements."""
-        query = select(announcement).where(*_since(repository, time)).order_by(announcement.c.id.desc()).limit(limit)
+    def newest(self, repository: Repository, *, limit: int) -> list[Announcement]:
+        """Return what was announced last, the newest first; without provisional announcements."""
+        table = announcement.c
+        query = select(announcement).where(table.repository_id == repository.id, table.provisional == 0)
         with self._database.reading() as connection:
-            return [_announcement_of(row) for row in connection.execute(query).mappings()]
+            rows = connection.execute(query.order_by(table.id.desc()).limit(limit)).mappings()
+            return [_announcement_of(row) for row in rows]
 
     # For the announcer
 
