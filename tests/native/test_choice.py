@@ -36,7 +36,8 @@ def test_asking_for_numpy_is_silent() -> None:
 
 
 def test_an_extension_that_is_older_than_the_code_says_to_build_it_again() -> None:
-    with pytest.raises(ConfigError, match="older than this code: they lack newer_kernel") as caught:
-        lib.newer_kernel(1)
+    with pytest.raises(ConfigError, match="older than this code: they lack kp_newer_kernel") as caught:
+        lib.kp_newer_kernel(1)
     assert (Path(caught.value.where).stem.split(".")[0], "make setup" in caught.value.remedy) == ("_kernels", True)
     assert not hasattr(lib, "__path__")
+    assert not hasattr(lib, "datetime")

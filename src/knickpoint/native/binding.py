@@ -21,10 +21,10 @@ def _lacks(name: str) -> NoReturn:
     """Say that the extension lacks ``name``: it was built from older C code than the Python code that calls it.
 
     Raises:
-        AttributeError: Python asks whether there is a special name.
-        ConfigError: ``name`` is one of a kernel.
+        AttributeError: ``name`` is none that a kernel could have; whoever looks through all modules may ask for any.
+        ConfigError: it is one of a kernel.
     """
-    if name.startswith("__"):
+    if not name.lower().startswith("kp_"):
         raise AttributeError(name)
     raise ConfigError(
         f"the compiled kernels are older than this code: they lack {name}",
