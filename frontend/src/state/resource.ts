@@ -68,7 +68,7 @@ export class Resource<Args extends readonly unknown[], T> implements ReactiveCon
   }
 
   /** Whether there is an answer, or an error. */
-  get settled(): boolean {
+  get finished(): boolean {
     return this.answered || this.error !== undefined;
   }
 

@@ -197,9 +197,9 @@ class _Reader:
         yield "notices", [_plain(each) for each in health.list_notices(self._instance, self.visible, 1000)]
         yield from ((name, []) for name in ("gates", "trackers", "missed"))
         for name in ("", *(each.name for each in self.repositories)):
-            work = overview.read_open_work(self._instance, self.visible, name)
+            shared = overview.read_shared_overview(self._instance, self.visible, name)
             assigned = overview.read_assigned(self.visible, name)
-            found = overview.read_overview(self.visible, self._now - _NEWS, name, work, assigned)
+            found = overview.read_overview(self.visible, self._now - _NEWS, name, shared, assigned)
             yield f"overview {name}", _plain(found)
 
     def of_repository(self, repository: Repository, line: Line) -> Iterator[tuple[str, Any]]:

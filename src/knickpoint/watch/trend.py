@@ -69,7 +69,8 @@ def read_trend(
     """Return what a plot of ``trace`` on ``line`` shows, with the change ``focus`` and its levels.
 
     A change that was found in a number of the samples, such as `p99`, is drawn with the values of that number, and the plot
-    says so; with the points of the trace where no samples are kept. ``near`` leaves out what is more measured commits away from the focus. ``marks`` adds other changes and tickets.
+    says so; with the points of the trace where no samples are kept. ``near`` leaves out what is more measured commits away
+    from the focus. ``marks`` adds other changes and tickets.
     """
     summary = _judged_summary(store, focus)
     values = _summary_values(store, trace, line, summary) if summary else None

@@ -81,7 +81,10 @@ export class TraceView extends PageElement implements TraceContext {
     args: () => (this.changes ? ([this.changes.trace.repository, this.changes.line] as const) : undefined),
     load: ([repository, line], signal) => api.times(repository, line, signal),
   });
-  private readonly firstPaint = new FirstPaint(this, () => this.changesResource.settled && this.seriesResource.settled);
+  private readonly firstPaint = new FirstPaint(
+    this,
+    () => this.changesResource.finished && this.seriesResource.finished,
+  );
   private readonly patternsResource = this.ofTrace(api.patterns);
   private readonly environmentsResource = this.ofTrace(api.environments);
   private readonly withoutValueResource = this.ofTrace(api.withoutValue);

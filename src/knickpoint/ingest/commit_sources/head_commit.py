@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from knickpoint.history import Checkout
+from knickpoint.ingest.commit_sources.protocol import MOST_AHEAD
 from knickpoint.model.errors import InputError
 from knickpoint.model.report import RunReport
 
@@ -15,9 +16,6 @@ __all__ = ["head_commit"]
 
 _ZONES: Final = timedelta(hours=12)
 """A local time that is written without its zone, and read as UTC, may be too early by this much."""
-
-_AHEAD: Final = timedelta(hours=15)
-"""And too late by this much: the zone that is furthest ahead, and an hour of a clock that is wrong."""
 
 _UNKNOWN: Final = "the results do not say which commit they belong to"
 
@@ -66,7 +64,7 @@ def _doubts(run: RunReport, checkout: Checkout, source: Path, written: datetime)
         what = "the run" if run.time is not None else "the file"
         yield f"{what} is older than HEAD ({_moment(made)}, HEAD {_moment(checkout.time)})"
     # The time of the run is no time of a run that has been.
-    if run.time is not None and run.time - _AHEAD > written:
+    if run.time is not None and run.time - MOST_AHEAD > written:
         yield f"the run is later than its file ({_moment(run.time)}, file {_moment(written)})"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Final, Protocol
 
 from knickpoint.history import Checkout
@@ -13,10 +14,13 @@ from knickpoint.model.commit import Commit, Repository
 from knickpoint.model.report import Problem
 from knickpoint.model.revision import is_hash_or_number
 
-__all__ = ["LITERAL_NAME", "CommitSlots", "CommitSource", "is_fixed_name"]
+__all__ = ["LITERAL_NAME", "MOST_AHEAD", "CommitSlots", "CommitSource", "is_fixed_name"]
 
 LITERAL_NAME: Final = "name:"
 """The prefix of a commit's name that is to be taken as it is, where no git repository can look it up."""
+
+MOST_AHEAD: Final = timedelta(hours=15)
+"""By how much a time may be ahead of the clock: that of the zone furthest ahead, read as UTC, and an hour of a wrong clock."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from knickpoint.ingest.commit_sources.protocol import LITERAL_NAME, CommitSlots
+from knickpoint.ingest.commit_sources.protocol import LITERAL_NAME, MOST_AHEAD, CommitSlots
 from knickpoint.ingest.commit_sources.result_lines import MAIN_BRANCHES, AddedCommits, ResultLines
 from knickpoint.ingest.context.file_context import CompletedRun
 from knickpoint.ingest.settings import CommitOrder
@@ -25,9 +25,6 @@ __all__ = ["ResultCommits"]
 
 _MOST_BRANCHES: Final = 500
 """Branches of one file: each has a line of its own, and the store is kept from other writers while they are made."""
-
-_AHEAD: Final = timedelta(hours=15)
-"""A time may be ahead of the clock by this much: it may be local, and read as UTC."""
 
 _CONTRADICTION = Problem(
     "this file and earlier ones state different orders of the same commits; there, time decides",
@@ -153,7 +150,7 @@ class ResultCommits:
         """Warn about the latest of the commits whose time is yet to come: all others go before it until then."""
         commits = [each.commit for each in self.store.commits.get(self.repository, [*slots])]
         latest = max((commit for commit in commits if commit.has_time), key=lambda commit: commit.time, default=None)
-        if latest is not None and latest.time > datetime.now(UTC) + _AHEAD:
+        if latest is not None and latest.time > datetime.now(UTC) + MOST_AHEAD:
             yield Problem(
                 f"commit {latest.hash[:12]} has the time {latest.time:%Y-%m-%d %H:%M}, which is yet to come, so that it stays the newest"
                 " of its line until then",

@@ -309,8 +309,6 @@ class Worker:
         if self._data is not None and self._data == self._ranked:
             return False
         data = self._data_id()
-        if data is not None and data == self._ranked:
-            return False
         ranked = rank_new_suspects(self.instance)
         self._ranked = data
         return bool(ranked)

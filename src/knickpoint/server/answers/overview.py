@@ -21,13 +21,13 @@ from knickpoint.server.schemas.overview import (
     DeviceUseAnswer,
     FailingAlertAnswer,
     NewsAnswer,
-    OpenWorkAnswer,
     OverviewAnswer,
+    SharedOverviewAnswer,
 )
 from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.store import Store
 
-__all__ = ["list_devices", "read_assigned", "read_open_work", "read_overview"]
+__all__ = ["list_devices", "read_assigned", "read_overview", "read_shared_overview"]
 
 _MOST_NEWS: Final = 12
 _LARGEST: Final = 6
@@ -36,11 +36,15 @@ _HELD: Final = frozenset({QuarantineState.QUARANTINED})
 
 
 def read_overview(
-    visible: VisibleRepositories, since: datetime, repository: str, work: OpenWorkAnswer, assigned: AssignedAnswer
+    visible: VisibleRepositories,
+    since: datetime,
+    repository: str,
+    shared: SharedOverviewAnswer,
+    assigned: AssignedAnswer,
 ) -> OverviewAnswer:
     """Return what happened since a time in a repository, or in all that the caller may read, and what waits there.
 
-    ``work`` and ``assigned`` are what :func:`read_open_work` and :func:`read_assigned` returned for the same repository.
+    ``shared`` and ``assigned`` are what :func:`read_shared_overview` and :func:`read_assigned` returned for the same repository.
 
     Raises:
         HistoryError: there is no such repository.
@@ -48,8 +52,8 @@ def read_overview(
     announced: Counter[AnnouncementKind] = Counter()
     for each in visible.some(repository):
         announced.update(visible.store.findings.announcements.counts_since(each, since))
-    news = [item for item in work.news if item.time >= since]
-    return OverviewAnswer.of(work, assigned, since=since, announced=announced, news=news)
+    news = [item for item in shared.news if item.time >= since]
+    return OverviewAnswer.of(shared, assigned, since=since, announced=announced, news=news)
 
 
 def read_assigned(visible: VisibleRepositories, repository: str) -> AssignedAnswer:
@@ -58,7 +62,7 @@ def read_assigned(visible: VisibleRepositories, repository: str) -> AssignedAnsw
     return AssignedAnswer(mine=counted.unprocessed + counted.processed)
 
 
-def read_open_work(instance: Instance, visible: VisibleRepositories, repository: str) -> OpenWorkAnswer:
+def read_shared_overview(instance: Instance, visible: VisibleRepositories, repository: str) -> SharedOverviewAnswer:
     """Return what is the same for everybody in a repository, or in all that the caller may read.
 
     That is what waits, what fails and what was announced lately.
@@ -72,7 +76,7 @@ def read_open_work(instance: Instance, visible: VisibleRepositories, repository:
     )
     canaries = ListFilter(repository=repository, alert_kind=AlertKindFilter.CANARY)
     quarantines = visible.store.quarantines
-    return OpenWorkAnswer(
+    return SharedOverviewAnswer(
         waiting=largest.unprocessed,
         canaries=count_groups(visible, canaries).unprocessed,
         quarantined=sum(len(quarantines.all(each, states=_HELD)) for each in visible.some(repository)),

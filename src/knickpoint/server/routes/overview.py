@@ -8,10 +8,10 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import AwareDatetime
 
-from knickpoint.server.answers.overview import read_assigned, read_open_work, read_overview
+from knickpoint.server.answers.overview import read_assigned, read_overview, read_shared_overview
 from knickpoint.server.answers.trends import TrendRange, read_trends
 from knickpoint.server.routes.dependencies import Cache, LineName, RepositoryName, RequestInstance, Visible
-from knickpoint.server.schemas.overview import AssignedAnswer, OpenWorkAnswer, OverviewAnswer
+from knickpoint.server.schemas.overview import AssignedAnswer, OverviewAnswer, SharedOverviewAnswer
 from knickpoint.server.schemas.trends import TrendsAnswer
 
 __all__ = ["router"]
@@ -38,13 +38,15 @@ def get_overview(
     def read() -> OverviewAnswer:
         # What is the same for everybody is read once for all of them.
         store, caller = visible.store, visible.caller.name
-        work = cache.get(store, ("open work", *asked), lambda: read_open_work(instance, visible, repository))
+        shared = cache.get(
+            store, ("shared overview", *asked), lambda: read_shared_overview(instance, visible, repository)
+        )
         assigned = cache.get(store, ("assigned", *asked, caller), lambda: read_assigned(visible, repository))
         return read_overview(
             visible,
             since,
             repository,
-            OpenWorkAnswer.model_validate_json(work.json),
+            SharedOverviewAnswer.model_validate_json(shared.json),
             AssignedAnswer.model_validate_json(assigned.json),
         )
 

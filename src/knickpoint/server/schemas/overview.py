@@ -11,7 +11,14 @@ from knickpoint.server.schemas.base import Answer, FiniteOrNull
 from knickpoint.server.schemas.commits import CommitAnswer
 from knickpoint.server.schemas.regressions import GroupAnswer
 
-__all__ = ["AssignedAnswer", "DeviceUseAnswer", "FailingAlertAnswer", "NewsAnswer", "OpenWorkAnswer", "OverviewAnswer"]
+__all__ = [
+    "AssignedAnswer",
+    "DeviceUseAnswer",
+    "FailingAlertAnswer",
+    "NewsAnswer",
+    "OverviewAnswer",
+    "SharedOverviewAnswer",
+]
 
 
 class NewsAnswer(Answer):
@@ -46,7 +53,7 @@ class FailingAlertAnswer(Answer):
     reason: str
 
 
-class OpenWorkAnswer(Answer):
+class SharedOverviewAnswer(Answer):
     """What is the same for everybody who reads an overview: what waits, what fails, and what was announced lately."""
 
     waiting: int = Field(description="Number of regressions with unprocessed findings.")
@@ -68,7 +75,7 @@ class AssignedAnswer(Answer):
     mine: int = Field(description="Number of regressions with findings that are assigned to the caller.")
 
 
-class OverviewAnswer(OpenWorkAnswer, AssignedAnswer):
+class OverviewAnswer(SharedOverviewAnswer, AssignedAnswer):
     """What happened since a time, and what waits."""
 
     since: datetime

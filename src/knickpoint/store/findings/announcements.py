@@ -167,7 +167,7 @@ class AnnouncementLedger:
     def steady(self, chains: Collection[int]) -> set[int]:
         """Return those of ``chains`` whose last announcement still says what the data show, by one of their members.
 
-        It opened the chain with a change that is present, and no bisection spoke since. The member is a settled step of that
+        It opened the chain with a change that is present, and no bisection has reported since. The member is a settled step of that
         side which lies where the announcement says, is neither held nor hidden, and no other live member is a drift.
         """
         if not chains:

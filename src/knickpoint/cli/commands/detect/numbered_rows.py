@@ -82,7 +82,7 @@ def check_numbers(
 ) -> None:
     """Refuse rows whose commits or builds are numbered backwards, where no column orders them.
 
-    In a ``wide`` table, a column that counts down to the last row tells the same. ``first`` and ``last`` are the places of
+    In a ``wide`` table, a column that counts down to the last row is refused as well. ``first`` and ``last`` are the places of
     the first and the last row, for messages.
 
     Raises:

@@ -330,12 +330,15 @@ def _ignore(_: str) -> None:
 
 
 def read_series(text: str, name: str, *, warn: Callable[[str], None] = _ignore) -> list[NamedSeries]:
-    """Return the series in ``text``, CSV or rows of JSON (:mod:`knickpoint.cli.commands.detect.json_rows`), in the order in which they first appear.
+    """Return the series in ``text`` in the order in which they first appear.
+
+    It is CSV, or rows of JSON (:mod:`knickpoint.cli.commands.detect.json_rows`).
 
     The header decides: with a column ``value`` the rows are long (``id``, else ``benchmark`` or ``name``, names the series;
     repository, line and unit distinguish series with the same name, as in an export; ``pos`` orders the rows, and without
     it rows of one ``commit`` have one position; ``run`` says which rows of one position are of one run; other columns are
-    ignored); without it every column but ``pos``, one that names the commits, and those that number the rows is a series. One column of numbers needs no header. Rows are sorted stably by ``pos``.
+    ignored); without it every column but ``pos``, one that names the commits, and those that number the rows is a series. One
+    column of numbers needs no header. Rows are sorted stably by ``pos``.
     ``name`` is the name of the file, for messages; ``warn`` gets a word about each series whose rows are not in the order of a
     column of moments, such as ``date``, while nothing else orders them.
 
