@@ -5,6 +5,7 @@
     python benchmarks/service.py readers uploads     # some parts only
     python benchmarks/service.py pages               # each page of the dashboard in a real Chromium
     python benchmarks/service.py --full --seconds 120 readers    # 50 readers at 400,000 traces for two minutes
+    python benchmarks/service.py --in-step readers   # readers who all ask for the same at the same moment
 
 API and workers are processes of their own, on a PostgreSQL of this run, with NATS and 50 alerts. Everything shares the cores of this
 machine, readers and uploads included. The load of the machine is a row of the table, as figures of wall time depend on it.
@@ -41,7 +42,7 @@ class Size:
 
     Attributes:
         traces: traces of the instance, of 20 machines.
-        readers: people who read, each a page a second.
+        readers: people who read, each an answer a second in the mean.
         read_seconds: how long they read.
         every_seconds: pauses between the files that arrive meanwhile, each of all traces of a machine at a commit. With 400,000
             traces, a file every ten seconds is 173 million values a day: 432 commits that are measured whole.
@@ -49,6 +50,7 @@ class Size:
         upload_seconds: how long they go on.
         large: values of one large file.
         waiting: files that wait in a folder.
+        in_step: whether readers pause for just a second, and so all ask for the same at the same moment.
     """
 
     traces: int
@@ -59,6 +61,7 @@ class Size:
     upload_seconds: float
     large: int
     waiting: int
+    in_step: bool = False
 
 
 _ANSWERS: Final = 100
@@ -102,7 +105,10 @@ def _reader_rows(place: World, size: Size) -> list[Row]:
     api = place.serve("--only", "api")
     workers = [place.serve("--only", "worker") for _ in range(2)]
     _wait_until_idle(workers)  # a worker that starts judges everything once
-    with _delays(place) as delays, reading(api.address, place.traces, size.readers) as readings:
+    with (
+        _delays(place) as delays,
+        reading(api.address, place.traces, size.readers, in_step=size.in_step) as readings,
+    ):
         time.sleep(5)
         readings.seconds.clear()  # the first answers fill caches
         begun = [each.processor_seconds for each in (api, *workers)]
@@ -116,7 +122,8 @@ def _reader_rows(place: World, size: Size) -> list[Row]:
         time.sleep(3)
     milliseconds = np.array(readings.all) * 1000
     p50, p95, p99 = np.percentile(milliseconds, [50, 95, 99])
-    name = f"{size.readers} readers at {place.traces:,} × {COMMITS}, {len(statuses)} files arriving"
+    readers = f"{size.readers} readers in step" if size.in_step else f"{size.readers} readers"
+    name = f"{readers} at {place.traces:,} × {COMMITS}, {len(statuses)} files arriving"
     slowest = {asked: float(np.percentile(each, 95)) * 1000 for asked, each in readings.seconds.items()}
     worst = max(slowest, key=slowest.__getitem__)
     for problem in sorted(set(readings.errors)):
@@ -256,10 +263,11 @@ def main() -> None:
     parser.add_argument("--traces", type=int, default=0, help="another number of traces")
     parser.add_argument("--readers", type=int, default=0, help="another number of readers")
     parser.add_argument("--seconds", type=float, default=0.0, help="how long readers read and files are uploaded")
+    parser.add_argument("--in-step", action="store_true", help="readers who all ask for the same at the same moment")
     asked = parser.parse_args()
     if unknown := set(asked.parts) - set(_PARTS):
         parser.error(f"there is no part {', '.join(sorted(unknown))}")
-    size = _FULL if asked.full else _USUAL
+    size = replace(_FULL if asked.full else _USUAL, in_step=asked.in_step)
     if asked.seconds:
         size = replace(size, read_seconds=asked.seconds, upload_seconds=asked.seconds)
     if asked.readers:

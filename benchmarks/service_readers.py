@@ -6,7 +6,7 @@ import http.client
 import random
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from urllib.parse import quote, urlsplit
@@ -21,7 +21,7 @@ _ASKED_BEFORE = 10
 _AS_BROWSERS = {"Accept-Encoding": "gzip"}
 
 _PAUSE_SECONDS = 1.0
-"""How long a reader looks at an answer before the next one."""
+"""How long a reader looks at an answer before the next one, in the mean: exponential, as TPC-C has its users think."""
 
 
 @dataclass
@@ -46,11 +46,16 @@ class Readings:
 
 
 @contextmanager
-def reading(address: str, traces: int, readers: int) -> Iterator[Readings]:
-    """Have ``readers`` ask while a ``with`` lasts; each pauses for a second between two requests."""
+def reading(address: str, traces: int, readers: int, *, in_step: bool = False) -> Iterator[Readings]:
+    """Have ``readers`` ask while a ``with`` lasts; each pauses for a second in the mean between two requests.
+
+    With ``in_step`` each pauses for just a second. As all ask for the same kinds of answers in one order, whatever holds them
+    up together keeps them together: from then on all ask for the same at the same moment, in each round.
+    """
     readings, stop = Readings(), threading.Event()
+    pauses = [(lambda: _PAUSE_SECONDS) if in_step else _thinking(number) for number in range(readers)]
     threads = [
-        threading.Thread(target=_read, args=(address, traces, number, readings, stop), daemon=True)
+        threading.Thread(target=_read, args=(address, traces, number, readings, stop, pauses[number]), daemon=True)
         for number in range(readers)
     ]
     for thread in threads:
@@ -99,7 +104,15 @@ def _requests(chance: random.Random, traces: int) -> Sequence[tuple[str, str]]:
     )
 
 
-def _read(address: str, traces: int, number: int, readings: Readings, stop: threading.Event) -> None:
+def _thinking(number: int) -> Callable[[], float]:
+    """Return what gives the next pause of the reader ``number``, in seconds."""
+    chance = random.Random(-1 - number)
+    return lambda: chance.expovariate(1 / _PAUSE_SECONDS)
+
+
+def _read(  # noqa: PLR0917  # the arguments of a thread
+    address: str, traces: int, number: int, readings: Readings, stop: threading.Event, pause: Callable[[], float]
+) -> None:
     chance = random.Random(number)
     parts = urlsplit(address)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=120)
@@ -116,5 +129,5 @@ def _read(address: str, traces: int, number: int, readings: Readings, stop: thre
                 connection.close()
                 problem = f"{name}: {error!r}"
             readings.add(name, time.perf_counter() - start, problem)
-            if stop.wait(_PAUSE_SECONDS):
+            if stop.wait(pause()):
                 return
