@@ -10,6 +10,7 @@ same replay with every new regression announced at first sight. The parts are
 - ``members``: which traces of generated groups join a cluster (``watch_members.py``);
 - ``machines``: how often results of generated machines are held back (``watch_machines.py``);
 - ``dense`` and ``sparse``: the time of runs over large instances (``watch_load.py``);
+- ``views``: what a worker's memory of views saves (``watch_views.py``);
 - ``backtest``: the time and memory of a backtest (``watch_load.py``);
 - ``notifications``: many findings for many recipients (``watch_notifications.py``).
 
@@ -42,6 +43,7 @@ from watch_machines import machine_rows
 from watch_members import member_rows
 from watch_notifications import notification_rows
 from watch_replay import Replay, history_of_series, published_history, replay
+from watch_views import view_rows
 
 _SEED: Final = 20261122
 _SERIES: Final = 6
@@ -226,6 +228,7 @@ _PARTS: Final = {
     "machines": machine_rows,
     "dense": dense_rows,
     "sparse": sparse_rows,
+    "views": view_rows,
     "backtest": backtest_rows,
     "notifications": notification_rows,
 }

@@ -15,19 +15,16 @@ from knickpoint.model.announcement import AnnouncementKind
 from knickpoint.model.errors import ConfigError, InputError
 from knickpoint.model.quality import Label
 from knickpoint.model.regression import Status
-from knickpoint.model.settlement import SettleRule
 from knickpoint.store import open_store
 from knickpoint.store.tables import metadata
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.backtest.backtest import Backtest, BacktestBounds, backtest
 from knickpoint.watch.backtest.history import read_history
 from knickpoint.watch.backtest.lost_reasons import lost_reasons
-from knickpoint.watch.backtest.prefix_runner import PrefixRunner
 from knickpoint.watch.backtest.replay import replay
 from knickpoint.watch.backtest.score import Outcome
 from knickpoint.watch.backtest.selection import plan_checkpoints, sample_traces
 from knickpoint.watch.backtest.variants import changed_alert
-from knickpoint.watch.detection.shards import Shard, detect_shard
 from knickpoint.watch.missed_changes import MissedPlace, mark_missed
 from knickpoint.watch.triage.decisions import Targets, decide
 from knickpoint.watch.triage.history_boundary import set_boundary
@@ -246,18 +243,6 @@ def test_checkpoints_are_as_dense_as_settling_needs(least: int, apart: int) -> N
     planned = plan_checkpoints(alert, 100, 49, 1)
     assert (planned.apart, planned.exact) == (apart, True)
     assert planned.positions[-1] == 99
-
-
-def test_the_runner_of_a_replay_finds_what_a_run_finds() -> None:
-    random = np.random.default_rng(5)
-    values = random.normal(10, 0.2, (6, 60))
-    values[:3, 30:] += 1.5
-    values[random.random(values.shape) < 0.2] = np.nan
-    runner = PrefixRunner(remembered=26)
-    for end in range(20, 61, 4):
-        shard = Shard(values[:, :end], "default", {}, 1, SettleRule())
-        runner.next_round()
-        assert list(runner.map(detect_shard, [shard])) == [detect_shard(shard)]
 
 
 def test_settings_are_read_as_what_they_are() -> None:

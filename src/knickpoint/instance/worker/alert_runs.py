@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from knickpoint.store import Event
+    from knickpoint.work import Runner
 
 __all__ = ["AlertRuns"]
 
@@ -54,6 +55,7 @@ class AlertRuns:
     _ran: dict[str, Alert] = field(default_factory=dict, init=False)
     _due: dict[str, float] = field(default_factory=dict, init=False)
     _nothing_due: str | None = field(default=None, init=False)
+    _remembering: Runner | None = field(default=None, init=False)
 
     def over_changes(self) -> bool:
         """Run the alerts over the traces of the next events; return whether there were any.
@@ -151,6 +153,16 @@ class AlertRuns:
         self._due[alert.name] = self.clock() + (rest if rest > 0 else pause)
         return rest <= 0
 
+    def _runner(self) -> Runner:
+        """Return where to detect; a worker that detects by itself remembers what it saw, as the same series come again."""
+        from knickpoint.watch.detection.remembering import Remembering
+        from knickpoint.work import Place
+
+        if self.instance.runner.place is not Place.HERE:
+            return self.instance.runner
+        self._remembering = self._remembering or Remembering()
+        return self._remembering
+
     def _run(
         self,
         traces: NDArray[np.int64] | None,
@@ -166,7 +178,7 @@ class AlertRuns:
             resting=resting,
             traces=traces,
             progress=progress,
-            runner=self.instance.runner,
+            runner=self._runner(),
             as_work=self.instance.config.history.as_work,
             announcements=self.instance.config.findings.rule,
         )

@@ -4,13 +4,13 @@ A step near the end that the newest values prove is settled at once (:mod:`knick
 are detected again without the newest values. The rule is :class:`knickpoint.model.settlement.SettleRule`. Each *view* of a series is the series as it was some values
 ago. A step is found in a view when a step of the view is the same one by the rule of identity
 (:mod:`knickpoint.watch.identity.point_matching`). Only series with steps are viewed again, so a history without changes
-costs nothing.
+costs nothing, and a view that a :class:`~knickpoint.watch.detection.view_memory.ViewMemory` remembers is not detected in again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +18,25 @@ from numpy.typing import NDArray
 from knickpoint.detect.newest_evidence import NewestEvidence, weigh_newest
 from knickpoint.model.settlement import SETTLED, Certainty, Settlement, SettleRule
 from knickpoint.model.step import Step
-from knickpoint.watch.detection.sightings import location_interval
+from knickpoint.watch.detection.view_memory import FoundPlace, place_of
 from knickpoint.watch.identity.point_matching import Spot, match_points
 
-__all__ = ["DetectMany", "evidence_of", "settle_by_count", "settle_steps"]
+__all__ = ["DetectMany", "SeenViews", "evidence_of", "settle_by_count", "settle_steps"]
 
 DetectMany = Callable[[NDArray[np.floating[Any]]], Sequence[Sequence[Step]]]
 """Returns the steps of each row of a matrix of series."""
+
+
+class SeenViews(Protocol):
+    """Remembers the steps of series that end with a measured value, by the method that found them."""
+
+    def places(self, series: NDArray[np.floating[Any]]) -> tuple[FoundPlace, ...] | None:
+        """Return the steps of a series, None where they are not remembered."""
+        ...
+
+    def remember(self, series: NDArray[np.floating[Any]], places: Sequence[FoundPlace]) -> None:
+        """Remember the steps of a series."""
+        ...
 
 
 def settle_by_count(values: NDArray[np.floating[Any]], steps: Sequence[Step], rule: SettleRule) -> list[Settlement]:
@@ -39,12 +51,16 @@ def settle_by_count(values: NDArray[np.floating[Any]], steps: Sequence[Step], ru
 
 
 def settle_steps(
-    values: NDArray[np.floating[Any]], found: Sequence[Sequence[Step]], detect: DetectMany, rule: SettleRule
+    values: NDArray[np.floating[Any]],
+    found: Sequence[Sequence[Step]],
+    detect: DetectMany,
+    rule: SettleRule,
+    seen: SeenViews | None = None,
 ) -> list[list[Settlement]]:
     """Return for each row of ``values`` (series x commits, nan for missing) which of its ``found`` steps are settled.
 
     ``detect`` is the detection that found them. It runs once more, over the views of all rows with steps that the newest
-    values do not prove: at most six a row with the default rule.
+    values do not prove: at most six a row with the default rule. Views that were ``seen`` are left out.
     """
     # The views that each row with steps needs: without how many of its newest values.
     stepping = {row: steps for row, steps in enumerate(found) if steps}
@@ -66,11 +82,23 @@ def settle_steps(
     }
     places = [(row, drop) for row, drops in needed.items() for drop in drops]
 
-    # Detect in all of them at once.
-    views = np.array([_without_newest(values[row], measured[row], drop) for row, drop in places])
-    seen = dict(zip(places, detect(views) if places else (), strict=True))
+    # Remember what was seen of them, and detect in all others at once.
+    viewed: dict[tuple[int, int], Sequence[FoundPlace]] = {}
+    if seen is not None:
+        remembered = {place: seen.places(_series(values, measured, *place)) for place in places}
+        viewed = {place: known for place, known in remembered.items() if known is not None}
+    left = [place for place in places if place not in viewed]
+    views = np.array([_without_newest(values[row], measured[row], drop) for row, drop in left])
+    detected = zip(left, detect(views) if left else (), strict=True)
+    fresh = {place: tuple(map(place_of, steps)) for place, steps in detected}
+    viewed |= fresh
+    if seen is not None:
+        # The series of today is a view of tomorrow's.
+        fresh |= {(row, 0): tuple(map(place_of, steps)) for row, steps in stepping.items()}
+        for place, steps in fresh.items():
+            seen.remember(_series(values, measured, *place), steps)
     settled = {
-        row: _settle_row(measured[row], steps, {drop: seen[row, drop] for drop in needed[row]}, rule, certain[row])
+        row: _settle_row(measured[row], steps, {drop: viewed[row, drop] for drop in needed[row]}, rule, certain[row])
         for row, steps in stepping.items()
     }
     return [settled.get(row, []) for row in range(len(found))]
@@ -103,18 +131,26 @@ def _without_newest(
     return view
 
 
+def _series(
+    values: NDArray[np.floating[Any]], measured: Mapping[int, NDArray[np.int64]], row: int, drop: int
+) -> NDArray[np.floating[Any]]:
+    """Return a row without its newest ``drop`` measured values and what is missing behind these."""
+    held = measured[row]
+    return values[row, : int(held[held.size - drop - 1]) + 1] if held.size > drop else values[row, :0]
+
+
 def _settle_row(
     measured: NDArray[np.int64],
     steps: Sequence[Step],
-    views: Mapping[int, Sequence[Step]],
+    views: Mapping[int, Sequence[FoundPlace]],
     rule: SettleRule,
     certain: Collection[int],
 ) -> list[Settlement]:
     # Look for each step in each view.
-    spots = [_spot(measured, step) for step in steps]
+    spots = [_spot(measured, place_of(step)) for step in steps]
     found_in: dict[int, set[int]] = {}
     for drop, seen in views.items():
-        pairs = match_points(spots, [_spot(measured, step) for step in seen])
+        pairs = match_points(spots, [_spot(measured, place) for place in seen])
         found_in[drop] = {place for place, _ in pairs}
 
     # Count the newest values in a row with which it was found.
@@ -131,9 +167,9 @@ def _settle_row(
     return settlements
 
 
-def _spot(measured: NDArray[np.int64], step: Step) -> Spot:
-    rank = int(np.searchsorted(measured, step.index))
-    return Spot(step.previous, step.index, rank, 1 if step.size > 0 else -1, location_interval(step))
+def _spot(measured: NDArray[np.int64], place: FoundPlace) -> Spot:
+    rank = int(np.searchsorted(measured, place.first))
+    return Spot(place.previous, place.first, rank, place.movement, place.interval)
 
 
 def _settlement(found_with: int, needed: int) -> Settlement:

@@ -13,6 +13,7 @@ from knickpoint.detect import find_steps_many
 from knickpoint.model.settlement import Settlement, SettleRule
 from knickpoint.model.step import Step
 from knickpoint.watch.detection.settlement import settle_steps
+from knickpoint.watch.detection.view_memory import ViewMemory
 
 __all__ = ["SettledSteps", "Shard", "detect_shard"]
 
@@ -36,8 +37,8 @@ class SettledSteps:
     settlements: Sequence[Settlement]
 
 
-def detect_shard(shard: Shard) -> list[SettledSteps]:
-    """Return the steps of each trace of ``shard``, and which of them are settled."""
+def detect_shard(shard: Shard, memory: ViewMemory | None = None) -> list[SettledSteps]:
+    """Return the steps of each trace of ``shard``, and which of them are settled; a ``memory`` saves what was seen before."""
     if not shard.values.shape[1]:
         return [SettledSteps((), ()) for _ in shard.values]
 
@@ -45,5 +46,6 @@ def detect_shard(shard: Shard) -> list[SettledSteps]:
         return find_steps_many(values, method=shard.method, threads=shard.threads, **shard.parameters)
 
     steps = detect(shard.values)
-    settlements = settle_steps(shard.values, steps, detect, shard.rule)
+    seen = memory.of(shard.method, shard.parameters) if memory is not None else None
+    settlements = settle_steps(shard.values, steps, detect, shard.rule, seen)
     return [SettledSteps(*pair) for pair in zip(steps, settlements, strict=True)]

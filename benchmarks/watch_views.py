@@ -1,0 +1,63 @@
+"""What a memory of views saves a worker that judges traces with steps commit by commit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from statistics import median
+from typing import Any, Final
+
+import numpy as np
+
+from knickpoint.model.settlement import DEFAULT_RULE
+from knickpoint.watch.detection.shards import SettledSteps, Shard, detect_shard
+from knickpoint.watch.detection.view_memory import ViewMemory
+from table import Reach, Row
+
+__all__ = ["view_rows"]
+
+_TRACES: Final = 2000
+_COMMITS: Final = 250
+_BEFORE: Final = 24
+"""Commits that a worker has judged before, since it started."""
+
+_MEASURED: Final = 8
+
+
+def view_rows() -> list[Row]:
+    """Judge traces that all have a step, at each of some commits: with and without a memory."""
+    random = np.random.default_rng(16)
+    values = random.normal(100, 0.5, (_TRACES, _COMMITS + _BEFORE + _MEASURED))
+    for row, place in zip(values, random.integers(30, _COMMITS - 30, _TRACES), strict=True):
+        row[place:] *= 1.1
+    memory, with_memory, without = ViewMemory(), list[float](), list[float]()
+    for end in range(_COMMITS, values.shape[1] + 1):
+        shard = Shard(values[:, :end], "default", {}, None, DEFAULT_RULE)
+        seconds, found = _timed(partial(detect_shard, shard, memory))
+        if end > values.shape[1] - _MEASURED:
+            again, expected = _timed(partial(detect_shard, shard))
+            assert found == expected, "a memory changed a verdict"
+            with_memory.append(seconds)
+            without.append(again)
+    name = f"{_TRACES:,} traces with a step × {_COMMITS}, a commit"
+    return [
+        Row(
+            f"{name}: seen at each commit before",
+            "s",
+            median(with_memory),
+            median(without),
+            "no memory",
+            Reach.TIMES_LESS,
+            3,
+        ),
+        Row(
+            f"… series that are remembered after {_BEFORE + _MEASURED} commits, for a trace", "", len(memory) / _TRACES
+        ),
+    ]
+
+
+def _timed(judge: Callable[[], Sequence[SettledSteps]]) -> tuple[float, Any]:
+    start = time.perf_counter()
+    found = judge()
+    return time.perf_counter() - start, found
