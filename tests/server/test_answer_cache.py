@@ -259,6 +259,8 @@ def test_a_standby_is_read_again_when_it_has_repeated_a_write(own_cluster: Clust
         "trends?by=benchmark",
         "alert-quality",
         "regressions/1/breakdown",
+        "missing",
+        "notices",
     ],
 )
 def test_no_cached_answer_reads_what_ends_none(path: str, instance: Instance, asked: list[str]) -> None:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import PlainTextResponse
+from pydantic import RootModel
 
+from knickpoint.instance.notices import newer_commits
 from knickpoint.server.answers import health
 from knickpoint.server.api_reference import render_reference
 from knickpoint.server.callers import RequestCaller
-from knickpoint.server.routes.dependencies import RequestInstance, Visible
+from knickpoint.server.routes.dependencies import Cache, RequestInstance, Visible
 from knickpoint.server.schemas.health import AlertAnswer, NoticeAnswer
 
 __all__ = ["router"]
 
 router = APIRouter(tags=["server"])
+
+_Notices = RootModel[list[NoticeAnswer]]
 
 
 @router.get("/alerts")
@@ -24,17 +28,26 @@ def get_alerts(visible: Visible, instance: RequestInstance) -> list[AlertAnswer]
     return health.list_alerts(instance, visible)
 
 
-@router.get("/notices")
+@router.get("/notices", response_model=list[NoticeAnswer])
 def get_notices(
+    request: Request,
     visible: Visible,
     instance: RequestInstance,
+    cache: Cache,
     limit: Annotated[int, Query(ge=1, le=10_000, description="How many to return.")] = 1000,
-) -> list[NoticeAnswer]:
+) -> Response:
     """List canaries that moved lately or put a finding in doubt, and benchmarks that stopped.
 
     Reads the values that changed since it was asked last.
     """
-    return health.list_notices(instance, visible, limit)
+    # Git has newer commits before the store does.
+    newer = tuple(tuple(newer_commits(instance, each)) for each in visible.all())
+    question = ("notices", limit, newer, visible.extent)
+
+    def read() -> _Notices:
+        return _Notices(health.list_notices(instance, visible, limit))
+
+    return cache.get(visible.store, question, read).response(request)
 
 
 @router.get("/reference", response_class=PlainTextResponse)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import RootModel
 
+from knickpoint.instance.notices import newer_commits
 from knickpoint.server.answers import missing
 from knickpoint.server.callers import Editor
-from knickpoint.server.routes.dependencies import RequestInstance, Visible
+from knickpoint.server.routes.dependencies import Cache, RequestInstance, Visible
 from knickpoint.server.schemas.missing import AcceptedRenameAnswer, MissingAnswer, RenameRequest
 
 __all__ = ["router"]
@@ -16,17 +18,29 @@ __all__ = ["router"]
 router = APIRouter(tags=["missing"])
 
 
-@router.get("/missing")
+_All = RootModel[list[MissingAnswer]]
+
+
+@router.get("/missing", response_model=list[MissingAnswer])
 def get_missing(
+    request: Request,
     visible: Visible,
     instance: RequestInstance,
+    cache: Cache,
     repository: Annotated[str, Query(description="Name of the repository; all of them without it.")] = "",
-) -> list[MissingAnswer]:
+) -> Response:
     """List jobs, series and commits that should have results, and renames that may explain it.
 
     Reads the values that changed since it was asked last.
     """
-    return missing.list_missing(instance, visible, repository)
+    # Git has newer commits before the store does.
+    newer = tuple(tuple(newer_commits(instance, each)) for each in visible.some(repository))
+    question = ("missing", repository, newer, visible.extent)
+
+    def read() -> _All:
+        return _All(missing.list_missing(instance, visible, repository))
+
+    return cache.get(visible.store, question, read).response(request)
 
 
 @router.post("/missing/renames")
