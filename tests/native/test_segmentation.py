@@ -1,6 +1,9 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+import dataclasses
+import sys
+import threading
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -102,6 +105,34 @@ def test_trees_of_any_shape_score_as_in_numpy(forest: Forest) -> None:
     )
     expected = parts_of(found, forest, forest_reference.take_parts)
     assert np.allclose(parts_of(found, forest, take_parts), expected, rtol=0, atol=1e-12)
+
+
+@pytest.fixture
+def threads_in_quick_turns() -> Iterator[None]:
+    """Let each thread run for a microsecond, then another one."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("threads_in_quick_turns")
+def test_threads_that_read_one_forest_for_the_first_time_at_once_get_the_same_parts() -> None:
+    features = np.arange(40.0)
+    expected = take_parts(UNEVEN, features)
+    for _ in range(40):
+        forest, begin, found = dataclasses.replace(UNEVEN), threading.Barrier(4), list[np.ndarray]()
+
+        def read(forest: Forest = forest, begin: threading.Barrier = begin, found: list[np.ndarray] = found) -> None:
+            begin.wait()
+            found.append(take_parts(forest, features))
+
+        threads = [threading.Thread(target=read) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert np.array_equal(found, [expected] * 4)
 
 
 def test_a_series_with_more_candidates_than_expected_is_found_whole() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -16,8 +15,14 @@ from knickpoint.native.forest.forest import Forest
 __all__ = ["PackedForest", "pack_forest", "take_parts"]
 
 
-class _ForestInC(ctypes.Structure):
-    """The struct ``KpForest`` of ``exports.h``."""
+class PackedForest(ctypes.Structure):
+    """The struct ``KpForest`` of ``exports.h``, a forest as the kernel reads it.
+
+    It keeps the arrays that it points to: threads that pack one forest at a time each make one, of which the cache keeps
+    one, and a call may have another.
+    """
+
+    arrays: tuple[NDArray[Any], ...]
 
     _fields_: ClassVar = [
         ("trees", ctypes.c_int64),
@@ -32,14 +37,6 @@ class _ForestInC(ctypes.Structure):
         ("coded", ctypes.c_void_p),
         ("leaf", ctypes.c_void_p),
     ]
-
-
-@dataclass(frozen=True, slots=True)
-class PackedForest:
-    """Hold a forest as the kernel reads it, and the arrays that it points to."""
-
-    pointer: _ForestInC
-    arrays: tuple[NDArray[Any], ...]
 
 
 @lru_cache(maxsize=16)
@@ -75,8 +72,9 @@ def pack_forest(forest: Forest) -> PackedForest:
     leaf = np.ascontiguousarray(means[:, 1 << depth :])
     arrays = (features, bounds, means, cuts, first, np.ascontiguousarray(coded), leaf)
     pointers = [part.ctypes.data for part in arrays]
-    packed = _ForestInC(count, depth, forest.base, *pointers[:3], first.size - 1, *pointers[3:])
-    return PackedForest(packed, arrays)
+    packed = PackedForest(count, depth, forest.base, *pointers[:3], first.size - 1, *pointers[3:])
+    packed.arrays = arrays
+    return packed
 
 
 def _cut(
@@ -98,5 +96,5 @@ def take_parts(forest: Forest, features: NDArray[np.float64]) -> NDArray[np.floa
     """Return what each of the features of a candidate adds to its log-odds; see the reference."""
     parts = np.zeros(features.size)
     numbers = np.ascontiguousarray(features)
-    lib.kp_take_parts(pack_forest(forest).pointer, numbers, parts)
+    lib.kp_take_parts(pack_forest(forest), numbers, parts)
     return parts

@@ -30,7 +30,7 @@ def segment(values: NDArray[np.float64], forest: Forest, threshold: float, whole
         used = lib.kp_segment(
             values,
             values.size,
-            packed.pointer,
+            packed,
             threshold,
             whole_path,
             capacity,
@@ -61,7 +61,7 @@ def segment_many(
     capacity = _FEW * count
     places, rows = np.empty((capacity, 2), np.int32), np.empty((capacity, _ROW))
     facts, used, stay = np.empty((count, 4)), np.empty(count, np.int64), np.empty(count, np.int64)
-    if lib.kp_segment_many(values, ends, count, packed.pointer, thresholds, capacity, places, rows, facts, used, stay):
+    if lib.kp_segment_many(values, ends, count, packed, thresholds, capacity, places, rows, facts, used, stay):
         raise MemoryError
     stops = np.cumsum(np.maximum(used, 0))
 
