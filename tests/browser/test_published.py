@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, Response, expect
 from tests.server.story import SLOWER, commit_hash
+from tests.server.test_plotted_summaries import make_tails
 
-from knickpoint.instance import Instance
+from knickpoint.instance import Instance, open_instance
 from knickpoint.publish import Chosen, publish
 
 
@@ -26,8 +30,12 @@ class _Files(SimpleHTTPRequestHandler):
 @pytest.fixture(scope="module")
 def site(served: tuple[Instance, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Serve what was published below a path, and return its address."""
-    directory = tmp_path_factory.mktemp("web")
-    instance, _ = served
+    with _published(served[0], tmp_path_factory.mktemp("web")) as address:
+        yield address
+
+
+@contextmanager
+def _published(instance: Instance, directory: Path) -> Iterator[str]:
     names = [repository.name for repository in instance.store.commits.repositories()]
     publish(instance, directory / "ada" / "engine", Chosen(names, datetime(2026, 3, 1, tzinfo=UTC)))
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Files, directory=str(directory))) as server:
@@ -97,6 +105,16 @@ def test_plotted_lines_have_their_findings_and_a_commit_to_compare_with(
     field.fill("f00ba4")
     field.press("Enter")
     expect(page.get_by_text("The published pages have no commit 'f00ba4'.")).to_be_visible()
+    assert refused == []
+
+
+def test_a_change_of_a_percentile_is_drawn_in_that_percentile(page: Page, refused: list[str], tmp_path: Path) -> None:
+    with open_instance(make_tails(tmp_path / "tails")) as instance, _published(instance, tmp_path / "web") as site:
+        page.goto(f"{site}#/trace/0")
+        expect(page.get_by_role("img", name="The p95 of the samples of latency")).to_be_visible()
+        expect(page.get_by_text(re.compile(r"newest p95 (29|30|31)"))).to_be_visible()
+        page.get_by_label("What of the samples").select_option("median")
+        expect(page.get_by_text(re.compile(r"newest value (9|10)\."))).to_be_visible()
     assert refused == []
 
 

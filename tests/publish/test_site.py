@@ -11,12 +11,15 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from tests.server.story import COMMITS, history, make_instance
+from tests.server.test_plotted_summaries import make_tails
 
 from knickpoint.cli.program import knick
 from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.ingest.file_import import import_data
 from knickpoint.instance import create_instance, open_instance
+from knickpoint.model.summary import read_summary
 from knickpoint.publish import Chosen, site
+from knickpoint.watch.detection.commit_values import read_summaries
 
 _NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -84,6 +87,21 @@ def test_all_commits_and_regressions_are_published(published: Path, instance: Pa
 def test_mail_addresses_and_notes_are_left_out(published: Path) -> None:
     texts = [path.read_text() for path in published.rglob("*.json")]
     assert not [text for text in texts if "@example.org" in text]
+
+
+def test_a_change_of_a_percentile_is_published_with_the_values_it_was_found_in(static: Path, tmp_path: Path) -> None:
+    made, directory = make_tails(tmp_path / "instance"), tmp_path / "site"
+    with open_instance(made) as opened:
+        (repository,) = opened.store.commits.repositories()
+        site.publish(opened, directory, Chosen([repository.name], _NOW), static=static)
+        line = opened.store.commits.line(repository)
+        frame = opened.store.frames.read(line, [0])
+        expected = read_summaries(opened.store, frame, read_summary("p95"))[0]
+    changes = json.loads((directory / "data" / "0" / "details-0.json").read_text())["0"]["changes"]
+    assert [each["summary"] for each in changes["summaries"]] == ["p95"]
+    packed = gzip.decompress((directory / "data" / "0" / "values-0-p95.bin").read_bytes())
+    numbers = np.frombuffer(packed, np.uint8).reshape(8, -1).T.copy().view(np.float64)[:, 0]
+    assert numbers[2 + len(expected) :].tolist() == expected.tolist()
 
 
 def test_each_trace_has_a_badge(published: Path) -> None:

@@ -10,6 +10,7 @@ const TRACES_OF_A_FILE = 10;
 /** The range of the sums that are published. */
 const TREND_COMMITS = "250";
 const DOUBLE = 8;
+const MEDIANS = ["", "median"];
 
 type Details = Record<string, Record<string, unknown>>;
 interface Repository {
@@ -224,12 +225,14 @@ async function ofTraces(
     const marks = await Promise.all(ids.map((id) => oneTrace(from, known, id, path, line)));
     return marks.includes(undefined) ? undefined : (marks as (Mark | TicketMark)[][]).flat();
   }
+  const summary = search.get("summary") ?? "";
   const wanted = await Promise.all(
     ids.map(async (id) => {
       const found = await findTrace(from, known, id);
       if (!found || (line !== "" && line !== found.repository.lines[0])) return undefined;
-      const all = await from.series(`${found.repository.index}/values-${found.file}`);
-      return all[found.place % TRACES_OF_A_FILE];
+      const { index } = found.repository;
+      if (!MEDIANS.includes(summary)) return (await from.series(`${index}/values-${id}-${summary}`))[0];
+      return (await from.series(`${index}/values-${found.file}`))[found.place % TRACES_OF_A_FILE];
     }),
   );
   const numbers: number[] = [];

@@ -13,6 +13,7 @@ from knickpoint.model.access import Caller, CallerKind, Grants, Permission
 from knickpoint.model.commit import Line, Repository
 from knickpoint.model.errors import InputError
 from knickpoint.model.frame import Trace
+from knickpoint.model.summary import MEDIAN, Summary, read_summary
 from knickpoint.plots import svg
 from knickpoint.server.answers import (
     alert_records,
@@ -38,6 +39,7 @@ from knickpoint.server.answers import (
 )
 from knickpoint.server.answers.regressions import FEW_MEMBERS, Listing, Ordering
 from knickpoint.server.schemas.base import Answer
+from knickpoint.server.schemas.changes import ChangesAnswer
 from knickpoint.server.schemas.filters import AlertKindFilter, ListFilter
 from knickpoint.server.schemas.regressions import GroupAnswer
 from knickpoint.server.visible_repositories import VisibleRepositories
@@ -67,8 +69,8 @@ _NEWS: Final = timedelta(days=30)
 _NEWEST_REPORTS: Final = 20
 """Newest commits that have a page, beside those with findings."""
 
-_WITHHELD: Final = frozenset({"email", "note", "assignee", "who", "location", "error", "troubles", "summaries"})
-"""Fields that are published empty: they are for the people of the instance, or about samples, which are not published."""
+_WITHHELD: Final = frozenset({"email", "note", "assignee", "who", "location", "error", "troubles"})
+"""Fields that are published empty: they are for the people of the instance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,8 @@ def _read_all(instance: Instance, chosen: Chosen) -> SiteAnswers:
             some = ids[begin : begin + TRACES_OF_A_FILE]
             json[f"{index}/details-{part}"] = {str(key): reader.details(key, failing=key in failing) for key in some}
             packed[f"{index}/values-{part}"] = reader.values(line, some)
+            for key, name in reader.summaries(some):
+                packed[f"{index}/values-{key}-{name}"] = reader.values(line, [key], read_summary(name))
         json[f"{index}/reports"] = dict(reader.reports(line))
         badges |= {str(key): svg(pictures.draw_badge_of(reader.visible, key, line_name="")) for key in ids}
         fixed |= dict(reader.of_repository(repository, line))
@@ -173,6 +177,7 @@ class _Reader:
         self.visible = _KnownRepositories(instance.store, self.caller)
         self.repositories = [self.visible.choose(name) for name in chosen.repositories]
         self._instance, self._now = instance, chosen.now
+        self._read_changes: dict[int, ChangesAnswer] = {}
 
     def fixed(self) -> Iterator[tuple[str, Any]]:
         """Yield the answers without parameters by path."""
@@ -224,11 +229,16 @@ class _Reader:
             page = commits.list_commits(self._instance.store, line, first, _MOST_COMMITS)
             yield from _plain(page)["commits"]
 
-    def values(self, line: Line, keys: Sequence[int]) -> bytes:
-        """Return all values of traces on a line, as the API packs them."""
+    def values(self, line: Line, keys: Sequence[int], summary: Summary = MEDIAN) -> bytes:
+        """Return all values of traces on a line, as the API packs them: medians, or another ``summary`` of the samples."""
         last = len(line.slots) - 1
-        wanted = values.WantedValues(line, keys, first=0, last=last, points=max(2, last + 1))
+        wanted = values.WantedValues(line, keys, first=0, last=last, points=max(2, last + 1), summary=summary)
         return values.pack_values(self._instance.store, wanted)
+
+    def summaries(self, keys: Sequence[int]) -> Iterator[tuple[int, str]]:
+        """Yield the traces in which changes were found in something else of the samples than the median, and what that is."""
+        for key in keys:
+            yield from ((key, each.summary) for each in self._changes(key).summaries)
 
     def details(self, key: int, *, failing: bool) -> dict[str, Any]:
         """Return what the page of a trace asks for, by the end of the path; ``failing``: a run gave it no value."""
@@ -237,7 +247,7 @@ class _Reader:
         found = marks.list_marks(self.visible, [key], "", environments=False)
         found += (marks.mark_environment(key, change) for change in changed)
         return {
-            "changes": _plain(changes.read_changes(self.visible, key, "")),
+            "changes": _plain(self._changes(key)),
             "environments": [_plain(each) for each in changed],
             "patterns": _plain(patterns.read_patterns(self._instance, self.visible, key, "")),
             "without-value": [_plain(each) for each in without],
@@ -246,6 +256,14 @@ class _Reader:
             "marks": [_plain(each) for each in sorted(found, key=lambda mark: mark.position)],
             "tickets": [_plain(each) for each in tickets.list_ticket_marks(self.visible, [key], "")],
         }
+
+    def _changes(self, key: int) -> ChangesAnswer:
+        """Return the changes of a trace, which are asked for twice in a row for each of a few."""
+        if key not in self._read_changes:
+            if len(self._read_changes) >= 2 * TRACES_OF_A_FILE:
+                self._read_changes.clear()
+            self._read_changes[key] = changes.read_changes(self.visible, key, "")
+        return self._read_changes[key]
 
     def reports(self, line: Line) -> Iterator[tuple[str, Any]]:
         """Yield the reports of the newest commits and of those at which a finding lies, by hash."""
