@@ -99,6 +99,38 @@ def test_more_units_than_a_table_holds_are_refused() -> None:
         rows.add({"benchmark": "a"}, (1.0,), "one more")
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"benchmark": "split"}, {"benchmark": "split\n"}),
+        ({"benchmark": "split\t"}, {"benchmark": " split"}),
+        ({"benchmark": "split", "at": "\t"}, {"benchmark": "split", "at": " "}),
+        ({"benchmark": "split on a", "at": "1"}, {"at": "1", "benchmark": "split\ton a"}),
+    ],
+)
+def test_benchmarks_that_only_white_space_tells_apart_are_refused(one: dict[str, str], other: dict[str, str]) -> None:
+    rows = Rows()
+    rows.add(one, (1.0,), "ms")
+    with pytest.raises(FormatError, match="differ only in white space"):
+        rows.add(other, (3.0,), "ms")
+
+
+@pytest.mark.parametrize("name", ["split", "split\ton a"])
+def test_params_in_another_order_are_samples_of_one_benchmark(name: str) -> None:
+    rows = Rows()
+    rows.add({"benchmark": name, "at": "1"}, (1.0,), "ms")
+    rows.add({"at": "1", "benchmark": name, "on": ""}, (3.0,), "ms")
+    assert [result.samples for result in rows.table()] == [(1.0, 3.0)]
+
+
+def test_runs_of_one_file_may_write_a_name_with_other_white_space() -> None:
+    first = Rows()
+    first.add({"benchmark": "split"}, (1.0,), "ms")
+    second = Rows(first)
+    second.add({"benchmark": "split "}, (3.0,), "ms")
+    assert dict(first.table()[0].params) == dict(second.table()[0].params)
+
+
 def test_a_number_of_the_summary_that_is_not_finite_is_left_out() -> None:
     rows = Rows()
     rows.add({"benchmark": "a"}, (1.0,), summary={"stddev": float("nan"), "rounds": 1.0})

@@ -67,6 +67,15 @@ def test_equal_params_of_two_benchmarks_leave_their_names_whole() -> None:
     assert names == {"t.py::test_a[1]", "t.py::test_a[2]"}
 
 
+def test_params_that_only_white_space_tells_apart_leave_their_names_whole() -> None:
+    first = json.loads(_pytest_benchmark(fullname="t.py::test_a[\\t|]", param="\\t|", params={"at": "\t|"}))
+    second = json.loads(_pytest_benchmark(fullname="t.py::test_a[ |]", param=" |", params={"at": " |"}))
+    first["benchmarks"] += second["benchmarks"]
+    report, _ = read_report(json.dumps(first).encode())
+    names = {result.params["benchmark"] for result in report.runs[0].results}
+    assert names == {"t.py::test_a[\\t|]", "t.py::test_a[ |]"}
+
+
 def test_a_benchmark_without_statistics_failed() -> None:
     report, _ = read_report(_pytest_benchmark(stats={}))
     assert report.runs[0].results[0].outcome is Outcome.FAILED

@@ -8,7 +8,7 @@ from typing import Final
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.json_node import Node
-from knickpoint.formats.toolbox.result_rows import Rows
+from knickpoint.formats.toolbox.result_rows import Rows, tidy
 from knickpoint.formats.toolbox.timestamps import read_moment
 from knickpoint.model.commit import Commit
 from knickpoint.model.report import Problem, Report, RunReport, Severity
@@ -76,16 +76,23 @@ def read(file: FileContent) -> Parsed:
 
 
 def _params(benchmarks: list[Node]) -> list[dict[str, str]]:
-    """Name each benchmark by its node id, without the parameter id where plain parameters say the same."""
+    """Name each benchmark by its node id, without the parameter id where plain parameters say the same.
+
+    Parameters that differ in white space alone, such as a tab and a space, would be one in a key.
+    """
     split = [_split(benchmark) for benchmark in benchmarks]
     names = [benchmark["fullname"].text() for benchmark in benchmarks]
     owners: dict[tuple[tuple[str, str], ...], set[str]] = {}
     for params, name in zip(split, names, strict=True):
-        owners.setdefault(tuple(params.items()), set()).add(name)
+        owners.setdefault(_tidied(params), set()).add(name)
     return [
-        params if len(owners[tuple(params.items())]) == 1 else {"benchmark": name}
+        params if len(owners[_tidied(params)]) == 1 else {"benchmark": name}
         for params, name in zip(split, names, strict=True)
     ]
+
+
+def _tidied(params: dict[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, tidy(text)) for name, text in params.items())
 
 
 def _split(benchmark: Node) -> dict[str, str]:

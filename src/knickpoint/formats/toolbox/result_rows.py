@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
@@ -42,6 +43,11 @@ def _in_order(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted(names)) if all(name.isprintable() and name == name.strip() for name in names) else ()
 
 
+def _is_tidy(text: str) -> bool:
+    """Tell whether ``tidy`` leaves ``text`` as it is; of a few texts that it would, it says no."""
+    return text.isprintable() and text == text.strip()
+
+
 class _Pairs(dict[tuple[str, str], str]):
     """Params as they stand in keys, ``name=value``, each written once; "" for an empty one."""
 
@@ -71,12 +77,16 @@ class Rows:
         self._links: dict[int, Mapping[str, str]] = {}
         self.known: dict[tuple[tuple[str, str], ...], str] = like.known if like is not None else {}
         self.pairs: _Pairs = like.pairs if like is not None else _Pairs()
+        self.untidy: dict[tuple[tuple[str, str], ...], str] = like.untidy if like is not None else {}
 
     def __len__(self) -> int:
         return len(self._keys)
 
     def key(self, params: Mapping[str, str]) -> str:
-        """Return the trace key of ``params``, made tidy; empty ones are left out. Raises ``FormatError``."""
+        """Return the trace key of ``params``, made tidy; empty ones are left out. Raises ``FormatError``.
+
+        Params that differ have different objects as keys, even where the keys are equal once they are tidy.
+        """
         pairs = tuple(params.items())
         known = self.known.get(pairs)
         if known is not None:
@@ -85,6 +95,10 @@ class Rows:
             key = self._written(params)
         except ParamsError as error:
             raise FormatError(error.message, where=f"benchmark {dict(pairs)!r}"[:200], remedy=error.remedy) from error
+        if all(_is_tidy(text) for text in params.values()):
+            key = sys.intern(key)
+        else:
+            key = self.untidy.setdefault(tuple(sorted(pair for pair in pairs if pair[1])), key)
         self.known[pairs] = key
         return key
 
@@ -175,6 +189,13 @@ class Rows:
             known = better if better is not Better.UNKNOWN else better_of(metric, unit)
             self._betters.append(_BETTERS[id(known)])
             self._outcomes.append(outcome)
+        elif self._keys[place] is not key:
+            raise FormatError(
+                "several benchmarks have names or params that differ only in white space at their ends, "
+                "or in tabs and line breaks",
+                where=f"benchmark {key!r}"[:200],
+                remedy="Give them names that differ in more, such as tab and space; they would be one trace.",
+            )
         return place
 
     def table(self) -> ResultTable:
