@@ -11,7 +11,7 @@ from typing import Final
 from xml.etree import ElementTree as ET
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 from tests.browser.conftest import plot_box, point_at, violations
 from tests.server.story import REPOSITORY, SLOWER, commit_hash, make_instance
 
@@ -514,6 +514,23 @@ def test_smoothing_is_stated_and_kept_by_the_link_while_tooltips_have_what_was_m
     assert saved_plot(page, "Save the values shown as CSV") == measured
     point_at(page, 0.4)
     expect(page.locator(".tip-value")).to_contain_text("drawn")
+
+
+def test_what_stands_below_a_slow_plot_does_not_wait_for_it(page: Page, many: str) -> None:
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/api/v1/values?**crowd=**", hold)
+    page.goto(f"{many}/explore?plot=suite%3Dfew")
+    page.wait_for_selector("tr[data-trace]")
+    page.wait_for_selector(".facet")
+    expect(page.locator("kp-chart")).to_have_count(0)
+    for each in held:
+        each.continue_()
+    page.wait_for_selector("kp-chart .crowd-layer")
+    page.unroute_all()
 
 
 def drawn_path(svg: bytes) -> str | None:

@@ -14,10 +14,13 @@ import type { Series } from "../../api/series";
 import type { ExploreRoute } from "../../routes/explore";
 import { OriginCache } from "../../state/plot/origin-cache";
 import { firstError, Resource } from "../../state/resource";
+import { graphsOf, isEmptyGraph } from "./graphs";
 
 /** Points of a small drawing, and traces of one request for them. */
 const SPARKLINE_POINTS = 60;
 const SPARKLINES_PER_REQUEST = 100;
+/** What stands below the plot of a page that opens waits for it: for a slow one no longer than this. */
+const PATIENCE_MS = 800;
 
 /** The page that the data belong to. */
 export interface ExploreHost extends ReactiveControllerHost {
@@ -49,7 +52,13 @@ export class ExploreData {
   /** The repository and query of the newest list. */
   private list = "";
 
+  private isPatient = true;
+
   constructor(private readonly host: ExploreHost) {
+    window.setTimeout(() => {
+      this.isPatient = false;
+      host.requestUpdate();
+    }, PATIENCE_MS);
     this.tracesResource = new Resource(host, {
       args: () => this.listArgs(host.route.query, host.route.listed),
       load: ([repository, text, listed], signal) => api.traces(repository, text, listed, signal),
@@ -105,9 +114,10 @@ export class ExploreData {
     return [tracesResource, facetsResource, neverMeasuredResource, sparklinesResource] as const;
   }
 
-  /** The repository followed by other arguments; nothing without results. */
+  /** The repository followed by other arguments; nothing without results, or while a plot comes first. */
   private listArgs<Rest extends readonly unknown[]>(...rest: Rest): readonly [string, ...Rest] | undefined {
-    const { repository } = this.host;
+    const { isWaiting, repository, route } = this.host;
+    if (this.isPatient && isWaiting && !graphsOf(route).every(isEmptyGraph)) return undefined;
     return repository && [repository.name, ...rest];
   }
 
