@@ -10,7 +10,7 @@ costs nothing, and a view that a :class:`~knickpoint.watch.detection.view_memory
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,25 +18,13 @@ from numpy.typing import NDArray
 from knickpoint.detect.newest_evidence import NewestEvidence, weigh_newest
 from knickpoint.model.settlement import SETTLED, Certainty, Settlement, SettleRule
 from knickpoint.model.step import Step
-from knickpoint.watch.detection.view_memory import FoundPlace, place_of
+from knickpoint.watch.detection.view_memory import FoundPlace, SeenViews, place_of
 from knickpoint.watch.identity.point_matching import Spot, match_points
 
-__all__ = ["DetectMany", "SeenViews", "evidence_of", "settle_by_count", "settle_steps"]
+__all__ = ["DetectMany", "evidence_of", "settle_by_count", "settle_steps"]
 
 DetectMany = Callable[[NDArray[np.floating[Any]]], Sequence[Sequence[Step]]]
 """Returns the steps of each row of a matrix of series."""
-
-
-class SeenViews(Protocol):
-    """Remembers the steps of series that end with a measured value, by the method that found them."""
-
-    def places(self, series: NDArray[np.floating[Any]]) -> tuple[FoundPlace, ...] | None:
-        """Return the steps of a series, None where they are not remembered."""
-        ...
-
-    def remember(self, series: NDArray[np.floating[Any]], places: Sequence[FoundPlace]) -> None:
-        """Remember the steps of a series."""
-        ...
 
 
 def settle_by_count(values: NDArray[np.floating[Any]], steps: Sequence[Step], rule: SettleRule) -> list[Settlement]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from knickpoint.model.step import Step
 from knickpoint.watch.detection.sightings import location_interval
 
-__all__ = ["FoundPlace", "ViewMemory", "place_of"]
+__all__ = ["FoundPlace", "SeenViews", "ViewMemory", "place_of"]
 
 _MOST: Final = 500_000
 """Series that are remembered, of about 160 bytes each: the newest half of them in any case, the others until these are as many."""
@@ -59,10 +59,10 @@ class ViewMemory:
         """Return how many series are remembered."""
         return len(self._newer) + len(self._older)
 
-    def of(self, method: str, parameters: Mapping[str, float | int | str | bool]) -> _Seen:
+    def of(self, method: str, parameters: Mapping[str, float | int | str | bool]) -> SeenViews:
         """Return what is remembered of a method with its parameters."""
         named = repr((method, sorted(parameters.items())))
-        return _Seen(self, blake2b(named.encode(), digest_size=32).digest())
+        return SeenViews(self, blake2b(named.encode(), digest_size=32).digest())
 
     def recall(self, key: bytes) -> bytes | None:
         """Return what was remembered under a key, None for nothing."""
@@ -76,7 +76,7 @@ class ViewMemory:
         self._newer[key] = places
 
 
-class _Seen:
+class SeenViews:
     """What a memory holds of one method with its parameters."""
 
     def __init__(self, memory: ViewMemory, method: bytes) -> None:
