@@ -6,6 +6,7 @@ import asyncio
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -149,12 +150,26 @@ def expected_errors() -> list[str]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item) -> None:
-    """Leave the page before the servers of a test end: a request of the page to one of them would be an error."""
+    """Leave the page before the fixtures of a test end, and with them its servers."""
     window = getattr(item, "funcargs", {}).get("page")
     if isinstance(window, Page):
-        if window.url.startswith("http"):
-            window.evaluate("() => localStorage.clear()")
-        window.goto("about:blank")
+        _leave(window)
+
+
+def _leave(window: Page) -> None:
+    """Leave a page that stored something, before its server ends: a request of the page to it would be an error then."""
+    if window.url.startswith("http"):
+        window.evaluate("() => localStorage.clear()")
+    window.goto("about:blank")
+
+
+@contextmanager
+def leaving(window: Page) -> Iterator[None]:
+    """Leave the page at the end of a ``with``, for a test that ends its server by itself."""
+    try:
+        yield
+    finally:
+        _leave(window)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, Request, expect
-from tests.browser.conftest import violations, wait_until_loaded
+from tests.browser.conftest import leaving, violations, wait_until_loaded
 from tests.examples import in_the_long_run
 from tests.server.story import make_instance
 
@@ -178,12 +178,11 @@ def test_a_port_that_is_open_without_sign_in_says_so_on_every_page(page: Page, t
     make_instance(tmp_path / "open")
     file = tmp_path / "open" / "knickpoint.toml"
     file.write_text(file.read_text() + '\n[access]\nanyone = "admin"\n')
-    with open_instance(tmp_path / "open") as instance, serving(instance, "0.0.0.0") as printed:
+    with open_instance(tmp_path / "open") as instance, serving(instance, "0.0.0.0") as printed, leaving(page):
         address = f"http://127.0.0.1:{printed.rstrip('/').rpartition(':')[2]}/"
         for path in ("triage", "trace/0", "explore", "missing", "quality", "tokens", "audit"):
             go(page, address + path)
             expect(page.get_by_role("note", name="Open port")).to_contain_text("without sign-in")
-        page.goto("about:blank")
 
 
 # ---- What is offered

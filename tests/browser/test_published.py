@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, Response, expect
+from tests.browser.conftest import leaving
 from tests.server.story import SLOWER, commit_hash
 from tests.server.test_plotted_summaries import make_tails
 
@@ -109,7 +110,8 @@ def test_plotted_lines_have_their_findings_and_a_commit_to_compare_with(
 
 
 def test_a_change_of_a_percentile_is_drawn_in_that_percentile(page: Page, refused: list[str], tmp_path: Path) -> None:
-    with open_instance(make_tails(tmp_path / "tails")) as instance, _published(instance, tmp_path / "web") as site:
+    made, web = make_tails(tmp_path / "tails"), tmp_path / "web"
+    with open_instance(made) as instance, _published(instance, web) as site, leaving(page):
         page.goto(f"{site}#/trace/0")
         expect(page.get_by_role("img", name="The p95 of the samples of latency")).to_be_visible()
         expect(page.get_by_text(re.compile(r"newest p95 (29|30|31)"))).to_be_visible()

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 from playwright.sync_api import Page, expect
-from tests.browser.conftest import point_at, violations
+from tests.browser.conftest import leaving, point_at, violations
 from tests.server.story import COMMITS, FAILED, FASTER, SLOWER, UNMEASURED, make_instance
 from tests.server.test_plotted_summaries import make_tails
 
@@ -156,7 +156,7 @@ def test_suspects_are_listed_with_their_probability_and_what_no_commit_explains(
 
 def test_suspects_that_are_not_ranked_yet_are_listed_without_a_probability(page: Page, tmp_path: Path) -> None:
     make_instance(tmp_path / "instance")
-    with open_instance(tmp_path / "instance") as instance, serving(instance) as address:
+    with open_instance(tmp_path / "instance") as instance, serving(instance) as address, leaving(page):
         traces = httpx.get(f"{address}api/v1/traces", params={"query": "benchmark=load"}).json()["traces"]
         page.goto(f"{address}trace/{traces[0]['id']}?commit={FASTER}")
         expect(page.locator("ol.suspects li")).to_have_count(6)
@@ -388,7 +388,7 @@ def test_the_error_of_an_invalid_query_is_beside_its_field(browse: Visit, expect
 def test_the_plot_of_a_percentile_finding_draws_the_percentile_says_so_and_can_be_switched(
     page: Page, tmp_path: Path
 ) -> None:
-    with open_instance(make_tails(tmp_path / "tails")) as instance, serving(instance) as address:
+    with open_instance(make_tails(tmp_path / "tails")) as instance, serving(instance) as address, leaving(page):
         page.goto(f"{address}trace/0")
         chart = page.get_by_role("img", name="The p95 of the samples of latency")
         expect(chart).to_be_visible()
