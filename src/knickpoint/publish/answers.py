@@ -39,7 +39,6 @@ from knickpoint.server.answers import (
 )
 from knickpoint.server.answers.regressions import FEW_MEMBERS, Listing, Ordering
 from knickpoint.server.schemas.base import Answer
-from knickpoint.server.schemas.changes import ChangesAnswer
 from knickpoint.server.schemas.filters import AlertKindFilter, ListFilter
 from knickpoint.server.schemas.regressions import GroupAnswer
 from knickpoint.server.visible_repositories import VisibleRepositories
@@ -126,10 +125,12 @@ def _read_all(instance: Instance, chosen: Chosen) -> SiteAnswers:
         json[f"{index}/commits"] = list(reader.commits(line))
         for part, begin in enumerate(range(0, len(ids), TRACES_OF_A_FILE)):
             some = ids[begin : begin + TRACES_OF_A_FILE]
-            json[f"{index}/details-{part}"] = {str(key): reader.details(key, failing=key in failing) for key in some}
+            details = {key: reader.details(key, failing=key in failing) for key in some}
+            json[f"{index}/details-{part}"] = {str(key): each for key, each in details.items()}
             packed[f"{index}/values-{part}"] = reader.values(line, some)
-            for key, name in reader.summaries(some):
-                packed[f"{index}/values-{key}-{name}"] = reader.values(line, [key], read_summary(name))
+            for key, each in details.items():
+                for name in (found["summary"] for found in each["changes"]["summaries"]):
+                    packed[f"{index}/values-{key}-{name}"] = reader.values(line, [key], read_summary(name))
         json[f"{index}/reports"] = dict(reader.reports(line))
         badges |= {str(key): svg(pictures.draw_badge_of(reader.visible, key, line_name="")) for key in ids}
         fixed |= dict(reader.of_repository(repository, line))
@@ -177,7 +178,6 @@ class _Reader:
         self.visible = _KnownRepositories(instance.store, self.caller)
         self.repositories = [self.visible.choose(name) for name in chosen.repositories]
         self._instance, self._now = instance, chosen.now
-        self._read_changes: dict[int, ChangesAnswer] = {}
 
     def fixed(self) -> Iterator[tuple[str, Any]]:
         """Yield the answers without parameters by path."""
@@ -235,11 +235,6 @@ class _Reader:
         wanted = values.WantedValues(line, keys, first=0, last=last, points=max(2, last + 1), summary=summary)
         return values.pack_values(self._instance.store, wanted)
 
-    def summaries(self, keys: Sequence[int]) -> Iterator[tuple[int, str]]:
-        """Yield the traces in which changes were found in something else of the samples than the median, and what that is."""
-        for key in keys:
-            yield from ((key, each.summary) for each in self._changes(key).summaries)
-
     def details(self, key: int, *, failing: bool) -> dict[str, Any]:
         """Return what the page of a trace asks for, by the end of the path; ``failing``: a run gave it no value."""
         without = runs.list_without_value(self.visible, key, "") if failing else []
@@ -247,7 +242,7 @@ class _Reader:
         found = marks.list_marks(self.visible, [key], "", environments=False)
         found += (marks.mark_environment(key, change) for change in changed)
         return {
-            "changes": _plain(self._changes(key)),
+            "changes": _plain(changes.read_changes(self.visible, key, "")),
             "environments": [_plain(each) for each in changed],
             "patterns": _plain(patterns.read_patterns(self._instance, self.visible, key, "")),
             "without-value": [_plain(each) for each in without],
@@ -256,14 +251,6 @@ class _Reader:
             "marks": [_plain(each) for each in sorted(found, key=lambda mark: mark.position)],
             "tickets": [_plain(each) for each in tickets.list_ticket_marks(self.visible, [key], "")],
         }
-
-    def _changes(self, key: int) -> ChangesAnswer:
-        """Return the changes of a trace, which are asked for twice in a row for each of a few."""
-        if key not in self._read_changes:
-            if len(self._read_changes) >= 2 * TRACES_OF_A_FILE:
-                self._read_changes.clear()
-            self._read_changes[key] = changes.read_changes(self.visible, key, "")
-        return self._read_changes[key]
 
     def reports(self, line: Line) -> Iterator[tuple[str, Any]]:
         """Yield the reports of the newest commits and of those at which a finding lies, by hash."""

@@ -19,8 +19,8 @@ Result = TypeVar("Result")
 class Remembering(Serial):
     """Work in this process, one item after the other, with a memory of the series that shards had."""
 
-    def __init__(self, memory: ViewMemory | None = None) -> None:
-        self._memory = memory or ViewMemory()
+    def __init__(self) -> None:
+        self._memory = ViewMemory()
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """Yield ``function(item)`` for each item, in order."""
