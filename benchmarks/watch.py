@@ -10,7 +10,7 @@ same replay with every new regression announced at first sight. The parts are
 - ``members``: which traces of generated groups join a cluster (``watch_members.py``);
 - ``machines``: how often results of generated machines are held back (``watch_machines.py``);
 - ``dense`` and ``sparse``: the time of runs over large instances (``watch_load.py``);
-- ``views``: what a worker's memory of views saves (``watch_views.py``);
+- ``views``: what a worker's cache of views saves (``watch_views.py``);
 - ``backtest``: the time and memory of a backtest (``watch_load.py``);
 - ``notifications``: many findings for many recipients (``watch_notifications.py``).
 

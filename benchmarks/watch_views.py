@@ -1,4 +1,4 @@
-"""What a memory of views saves a worker that judges traces with steps commit by commit."""
+"""What a cache of views saves a worker that judges traces with steps commit by commit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from knickpoint.model.settlement import DEFAULT_RULE
 from knickpoint.watch.detection.shards import SettledSteps, Shard, detect_shard
-from knickpoint.watch.detection.view_memory import ViewMemory
+from knickpoint.watch.detection.view_cache import ViewCache
 from table import Reach, Row
 
 __all__ = ["view_rows"]
@@ -26,34 +26,32 @@ _MEASURED: Final = 8
 
 
 def view_rows() -> list[Row]:
-    """Judge traces that all have a step, at each of some commits: with and without a memory."""
+    """Judge traces that all have a step, at each of some commits: with and without the cache."""
     random = np.random.default_rng(16)
     values = random.normal(100, 0.5, (_TRACES, _COMMITS + _BEFORE + _MEASURED))
     for row, place in zip(values, random.integers(30, _COMMITS - 30, _TRACES), strict=True):
         row[place:] *= 1.1
-    memory, with_memory, without = ViewMemory(), list[float](), list[float]()
+    cache, with_cache, without = ViewCache(), list[float](), list[float]()
     for end in range(_COMMITS, values.shape[1] + 1):
         shard = Shard(values[:, :end], "default", {}, None, DEFAULT_RULE)
-        seconds, found = _timed(partial(detect_shard, shard, memory))
+        seconds, found = _timed(partial(detect_shard, shard, cache))
         if end > values.shape[1] - _MEASURED:
             again, expected = _timed(partial(detect_shard, shard))
-            assert found == expected, "a memory changed a verdict"
-            with_memory.append(seconds)
+            assert found == expected, "the cache changed a verdict"
+            with_cache.append(seconds)
             without.append(again)
     name = f"{_TRACES:,} traces with a step × {_COMMITS}, a commit"
     return [
         Row(
-            f"{name}: seen at each commit before",
+            f"{name}: judged at each commit before",
             "s",
-            median(with_memory),
+            median(with_cache),
             median(without),
-            "no memory",
+            "no cache",
             Reach.TIMES_LESS,
             3,
         ),
-        Row(
-            f"… series that are remembered after {_BEFORE + _MEASURED} commits, for a trace", "", len(memory) / _TRACES
-        ),
+        Row(f"… cached series after {_BEFORE + _MEASURED} commits, for a trace", "", len(cache) / _TRACES),
     ]
 
 

@@ -55,7 +55,7 @@ class AlertRuns:
     _ran: dict[str, Alert] = field(default_factory=dict, init=False)
     _due: dict[str, float] = field(default_factory=dict, init=False)
     _nothing_due: str | None = field(default=None, init=False)
-    _remembering: Runner | None = field(default=None, init=False)
+    _caching: Runner | None = field(default=None, init=False)
 
     def over_changes(self) -> bool:
         """Run the alerts over the traces of the next events; return whether there were any.
@@ -154,14 +154,14 @@ class AlertRuns:
         return rest <= 0
 
     def _runner(self) -> Runner:
-        """Return where to detect; a worker that detects by itself remembers what it saw, as the same series come again."""
-        from knickpoint.watch.detection.remembering import Remembering
+        """Return where to detect; a worker that detects in its own process caches views."""
+        from knickpoint.watch.detection.caching_runner import CachingRunner
         from knickpoint.work import Place
 
         if self.instance.runner.place is not Place.HERE:
             return self.instance.runner
-        self._remembering = self._remembering or Remembering()
-        return self._remembering
+        self._caching = self._caching or CachingRunner()
+        return self._caching
 
     def _run(
         self,

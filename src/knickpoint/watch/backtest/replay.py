@@ -26,7 +26,7 @@ from knickpoint.store import RunWrite, Store, create_store
 from knickpoint.store.commits.releases import Release
 from knickpoint.watch.alert_run.run import Progress, run_alerts
 from knickpoint.watch.backtest.history import ReplayHistory
-from knickpoint.watch.detection.remembering import Remembering
+from knickpoint.watch.detection.caching_runner import CachingRunner
 
 __all__ = ["Replay", "ReplayedFinding", "replay"]
 
@@ -97,7 +97,7 @@ class _Replayer:
         self._positions = {slot: position for position, slot in enumerate(self._slots)}
         self._params = [decode_key(trace.key) for trace in history.traces]
         self._runs = _samples_by_position(history)
-        self._runner = Remembering()
+        self._runner = CachingRunner()
         self._rows: dict[int, int] = {}
         self._known: dict[int, int] = {}
         self._opened: dict[int, int] = {}

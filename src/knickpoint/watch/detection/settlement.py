@@ -4,7 +4,7 @@ A step near the end that the newest values prove is settled at once (:mod:`knick
 are detected again without the newest values. The rule is :class:`knickpoint.model.settlement.SettleRule`. Each *view* of a series is the series as it was some values
 ago. A step is found in a view when a step of the view is the same one by the rule of identity
 (:mod:`knickpoint.watch.identity.point_matching`). Only series with steps are viewed again, so a history without changes
-costs nothing, and a view that a :class:`~knickpoint.watch.detection.view_memory.ViewMemory` remembers is not detected in again.
+costs nothing, and no detection runs in a view that is in the :class:`~knickpoint.watch.detection.view_cache.ViewCache`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from knickpoint.detect.newest_evidence import NewestEvidence, weigh_newest
 from knickpoint.model.settlement import SETTLED, Certainty, Settlement, SettleRule
 from knickpoint.model.step import Step
-from knickpoint.watch.detection.view_memory import FoundPlace, SeenViews, place_of
+from knickpoint.watch.detection.view_cache import MethodViews, StepLocation, location_of
 from knickpoint.watch.identity.point_matching import Spot, match_points
 
 __all__ = ["DetectMany", "evidence_of", "settle_by_count", "settle_steps"]
@@ -43,12 +43,12 @@ def settle_steps(
     found: Sequence[Sequence[Step]],
     detect: DetectMany,
     rule: SettleRule,
-    seen: SeenViews | None = None,
+    cache: MethodViews | None = None,
 ) -> list[list[Settlement]]:
     """Return for each row of ``values`` (series x commits, nan for missing) which of its ``found`` steps are settled.
 
     ``detect`` is the detection that found them. It runs once more, over the views of all rows with steps that the newest
-    values do not prove: at most six a row with the default rule. Views that were ``seen`` are left out.
+    values do not prove: at most six a row with the default rule. Views in the ``cache`` need no detection.
     """
     # The views that each row with steps needs: without how many of its newest values.
     stepping = {row: steps for row, steps in enumerate(found) if steps}
@@ -70,21 +70,21 @@ def settle_steps(
     }
     places = [(row, drop) for row, drops in needed.items() for drop in drops]
 
-    # Remember what was seen of them, and detect in all others at once.
-    viewed: dict[tuple[int, int], Sequence[FoundPlace]] = {}
-    if seen is not None:
-        remembered = {place: seen.places(_series(values, measured, *place)) for place in places}
-        viewed = {place: known for place, known in remembered.items() if known is not None}
+    # Take the cached views, and detect in all others at once.
+    viewed: dict[tuple[int, int], Sequence[StepLocation]] = {}
+    if cache is not None:
+        cached = {place: cache.get(_series(values, measured, *place)) for place in places}
+        viewed = {place: known for place, known in cached.items() if known is not None}
     left = [place for place in places if place not in viewed]
     views = np.array([_without_newest(values[row], measured[row], drop) for row, drop in left])
     detected = zip(left, detect(views) if left else (), strict=True)
-    fresh = {place: tuple(map(place_of, steps)) for place, steps in detected}
+    fresh = {place: tuple(map(location_of, steps)) for place, steps in detected}
     viewed |= fresh
-    if seen is not None:
+    if cache is not None:
         # The series of today is a view of tomorrow's.
-        fresh |= {(row, 0): tuple(map(place_of, steps)) for row, steps in stepping.items()}
+        fresh |= {(row, 0): tuple(map(location_of, steps)) for row, steps in stepping.items()}
         for place, steps in fresh.items():
-            seen.remember(_series(values, measured, *place), steps)
+            cache.put(_series(values, measured, *place), steps)
     settled = {
         row: _settle_row(measured[row], steps, {drop: viewed[row, drop] for drop in needed[row]}, rule, certain[row])
         for row, steps in stepping.items()
@@ -130,12 +130,12 @@ def _series(
 def _settle_row(
     measured: NDArray[np.int64],
     steps: Sequence[Step],
-    views: Mapping[int, Sequence[FoundPlace]],
+    views: Mapping[int, Sequence[StepLocation]],
     rule: SettleRule,
     certain: Collection[int],
 ) -> list[Settlement]:
     # Look for each step in each view.
-    spots = [_spot(measured, place_of(step)) for step in steps]
+    spots = [_spot(measured, location_of(step)) for step in steps]
     found_in: dict[int, set[int]] = {}
     for drop, seen in views.items():
         pairs = match_points(spots, [_spot(measured, place) for place in seen])
@@ -155,7 +155,7 @@ def _settle_row(
     return settlements
 
 
-def _spot(measured: NDArray[np.int64], place: FoundPlace) -> Spot:
+def _spot(measured: NDArray[np.int64], place: StepLocation) -> Spot:
     rank = int(np.searchsorted(measured, place.first))
     return Spot(place.previous, place.first, rank, place.movement, place.interval)
 

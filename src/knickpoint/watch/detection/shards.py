@@ -13,7 +13,7 @@ from knickpoint.detect import find_steps_many
 from knickpoint.model.settlement import Settlement, SettleRule
 from knickpoint.model.step import Step
 from knickpoint.watch.detection.settlement import settle_steps
-from knickpoint.watch.detection.view_memory import ViewMemory
+from knickpoint.watch.detection.view_cache import ViewCache
 
 __all__ = ["SettledSteps", "Shard", "detect_shard"]
 
@@ -37,8 +37,8 @@ class SettledSteps:
     settlements: Sequence[Settlement]
 
 
-def detect_shard(shard: Shard, memory: ViewMemory | None = None) -> list[SettledSteps]:
-    """Return the steps of each trace of ``shard``, and which of them are settled; a ``memory`` saves what was seen before."""
+def detect_shard(shard: Shard, cache: ViewCache | None = None) -> list[SettledSteps]:
+    """Return the steps of each trace of ``shard``, and which of them are settled; a ``cache`` saves repeated detections."""
     if not shard.values.shape[1]:
         return [SettledSteps((), ()) for _ in shard.values]
 
@@ -46,6 +46,6 @@ def detect_shard(shard: Shard, memory: ViewMemory | None = None) -> list[Settled
         return find_steps_many(values, method=shard.method, threads=shard.threads, **shard.parameters)
 
     steps = detect(shard.values)
-    seen = memory.of(shard.method, shard.parameters) if memory is not None else None
-    settlements = settle_steps(shard.values, steps, detect, shard.rule, seen)
+    views = cache.of(shard.method, shard.parameters) if cache is not None else None
+    settlements = settle_steps(shard.values, steps, detect, shard.rule, views)
     return [SettledSteps(*pair) for pair in zip(steps, settlements, strict=True)]

@@ -1,4 +1,4 @@
-"""A memory of views changes no verdict on what is settled, and saves detecting in a series again."""
+"""A cache of views changes no verdict on what is settled, and saves detecting in a series again."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from knickpoint.detect import find_steps_many
 from knickpoint.model.settlement import DEFAULT_RULE, SettleRule
 from knickpoint.model.step import Step
-from knickpoint.watch.detection.remembering import Remembering
+from knickpoint.watch.detection.caching_runner import CachingRunner
 from knickpoint.watch.detection.settlement import settle_steps
 from knickpoint.watch.detection.shards import Shard, detect_shard
-from knickpoint.watch.detection.view_memory import FoundPlace, ViewMemory
+from knickpoint.watch.detection.view_cache import StepLocation, ViewCache
 
 Floats = NDArray[np.floating[Any]]
 
@@ -33,9 +33,9 @@ def _stepping(rows: int, seed: int) -> Floats:
 @pytest.mark.parametrize("kind", [np.float64, np.float32])
 @pytest.mark.parametrize("method", ["default", "threshold"])
 @pytest.mark.parametrize("apart", [1, 4])
-def test_a_remembering_runner_finds_what_one_without_memory_finds(method: str, apart: int, kind: type) -> None:
+def test_a_caching_runner_finds_what_one_without_a_cache_finds(method: str, apart: int, kind: type) -> None:
     values: Floats = _stepping(8, 5).astype(kind)
-    runner = Remembering()
+    runner = CachingRunner()
     for end in range(20, 71, apart):
         shard = Shard(values[:, :end], method, {}, 1, DEFAULT_RULE)
         assert list(runner.map(detect_shard, [shard])) == [detect_shard(shard)]
@@ -43,16 +43,16 @@ def test_a_remembering_runner_finds_what_one_without_memory_finds(method: str, a
 
 def test_a_corrected_value_of_the_past_is_seen() -> None:
     values = _stepping(8, 6)
-    runner = Remembering()
+    runner = CachingRunner()
     for end in range(50, 71):
         values[:, end - 15] += 2.0
         shard = Shard(values[:, :end].copy(), "default", {}, 1, DEFAULT_RULE)
         assert list(runner.map(detect_shard, [shard])) == [detect_shard(shard)]
 
 
-def test_alerts_with_other_parameters_share_no_memory() -> None:
+def test_alerts_with_other_parameters_share_no_cached_view() -> None:
     values = _stepping(8, 7)
-    runner = Remembering()
+    runner = CachingRunner()
     for end in range(40, 71):
         for rate in (0.08, 20.0):
             shard = Shard(values[:, :end], "default", {"false_alarms": rate}, 1, DEFAULT_RULE)
@@ -68,38 +68,38 @@ def _counting(counts: list[int]) -> Callable[[Floats], Sequence[Sequence[Step]]]
 
 
 def test_where_each_commit_is_judged_no_view_is_detected_in_again() -> None:
-    values, memory, counts = _stepping(8, 8), ViewMemory(), list[int]()
+    values, cache, counts = _stepping(8, 8), ViewCache(), list[int]()
     values[:, 30:] += 2.0
     for end in range(45, 71):
         counts.clear()
         series = values[:, :end]
         settle_steps(
-            series, find_steps_many(series, threads=1), _counting(counts), DEFAULT_RULE, memory.of("default", {})
+            series, find_steps_many(series, threads=1), _counting(counts), DEFAULT_RULE, cache.of("default", {})
         )
     assert not counts
 
 
-def test_without_memory_a_long_settled_step_is_viewed_as_often_each_time() -> None:
+def test_without_a_cache_a_long_settled_step_is_viewed_as_often_each_time() -> None:
     values, counts = _stepping(8, 8), list[int]()
     values[:, 30:] += 2.0
     settle_steps(values, find_steps_many(values, threads=1), _counting(counts), DEFAULT_RULE)
     assert counts[0] >= 4 * len(values)
 
 
-def test_a_memory_keeps_the_newest_half_of_what_it_may_hold_at_least() -> None:
-    memory = ViewMemory(most=10)
-    seen = memory.of("default", {})
+def test_a_cache_keeps_the_newest_half_of_what_it_may_hold_at_least() -> None:
+    cache = ViewCache(most=10)
+    seen = cache.of("default", {})
     series = [np.array([float(number)]) for number in range(100)]
     for each in series:
-        seen.remember(each, [FoundPlace(1, 2, -1, 3)])
-        assert len(memory) <= 10
-    assert [seen.places(each) for each in series[-5:]] == [(FoundPlace(1, 2, -1, 3),)] * 5
-    assert seen.places(series[0]) is None
+        seen.put(each, [StepLocation(1, 2, -1, 3)])
+        assert len(cache) <= 10
+    assert [seen.get(each) for each in series[-5:]] == [(StepLocation(1, 2, -1, 3),)] * 5
+    assert seen.get(series[0]) is None
 
 
-def test_a_rule_that_views_nothing_remembers_what_was_found() -> None:
-    memory = ViewMemory()
+def test_a_rule_that_needs_no_view_caches_what_was_found() -> None:
+    cache = ViewCache()
     values = _stepping(4, 9)
     values[:, 30:] += 2.0
-    settle_steps(values, find_steps_many(values), find_steps_many, SettleRule(0, 1, 1), memory.of("default", {}))
-    assert len(memory) == 4
+    settle_steps(values, find_steps_many(values), find_steps_many, SettleRule(0, 1, 1), cache.of("default", {}))
+    assert len(cache) == 4

@@ -1,4 +1,4 @@
-"""A runner of this process that remembers where series had steps, so that each is detected in once."""
+"""A runner of this process that caches where series had steps, so that it detects in each of them once."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from functools import partial
 from typing import TypeVar, cast
 
 from knickpoint.watch.detection.shards import detect_shard
-from knickpoint.watch.detection.view_memory import ViewMemory
+from knickpoint.watch.detection.view_cache import ViewCache
 from knickpoint.work import Serial
 
-__all__ = ["Remembering"]
+__all__ = ["CachingRunner"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-class Remembering(Serial):
-    """Work in this process, one item after the other, with a memory of the series that shards had."""
+class CachingRunner(Serial):
+    """Work in this process, one item after the other, with a cache of the steps of earlier shards."""
 
     def __init__(self) -> None:
-        self._memory = ViewMemory()
+        self._cache = ViewCache()
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """Yield ``function(item)`` for each item, in order."""
-        remembering: object = partial(detect_shard, memory=self._memory)
+        cached: object = partial(detect_shard, cache=self._cache)
         same = function is detect_shard
-        return map(cast("Callable[[Item], Result]", remembering) if same else function, items)
+        return map(cast("Callable[[Item], Result]", cached) if same else function, items)
