@@ -12,10 +12,14 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.store.conftest import Cluster, Databases
+from tests.store.conftest import cluster as cluster  # noqa: PLC0414  # a fixture
+from tests.store.conftest import databases as databases  # noqa: PLC0414  # a fixture
 
 from knickpoint.instance import CONFIG_FILE, create_instance, open_instance
 from knickpoint.instance.backup import backup_instance, restore_instance
 from knickpoint.instance.config.plain_secrets import without_plain_secrets
+from knickpoint.instance.config.store_section import with_store
 from knickpoint.model.errors import ConfigError, KnickpointError, StoreError
 
 SETTINGS = """
@@ -114,6 +118,7 @@ def test_a_restored_instance_has_the_same_configuration_when_the_variables_are_s
         '[repositories.a]\nlocation = "git@host.example:a/b.git"\n',
         '[repositories.a]\nlocation = "../a@b"\n',
         '[nats]\nurl = "nats://host.example"\n',
+        '[store]\nlocation = "postgresql://knickpoint@db-1.example.org,db-2.example.org/knickpoint"\n',
     ],
 )
 def test_a_configuration_without_plain_secrets_stays_as_it_is(text: str) -> None:
@@ -287,3 +292,40 @@ def test_a_store_outside_of_the_instance_needs_a_word_of_the_operator(saved: Pat
     assert "--outside" in refused(path, tmp_path / "place")
     restore_instance(path, tmp_path / "place", outside=True)
     assert (tmp_path / "elsewhere.db").exists()
+
+
+@pytest.mark.postgres
+def test_a_backup_is_restored_into_a_store_of_the_other_kind_and_back(
+    tmp_path: Path, cluster: Cluster, databases: Databases
+) -> None:
+    databases.create("moved")
+    with create_instance(tmp_path / "embedded") as instance:
+        instance.store.commits.add_repository("main")
+        backup_instance(instance, tmp_path / "embedded.tar")
+    restore_instance(tmp_path / "embedded.tar", tmp_path / "served", store=cluster.url("moved"))
+    with open_instance(tmp_path / "served") as instance:
+        assert instance.config.store.location == cluster.url("moved")
+        backup_instance(instance, tmp_path / "served.tar")
+        instance.store.database.engine.dispose()
+    restore_instance(tmp_path / "served.tar", tmp_path / "back", store="knickpoint.db")
+    with open_instance(tmp_path / "back") as instance:
+        assert (tmp_path / "back" / "knickpoint.db").exists()
+        assert [each.name for each in instance.store.commits.repositories()] == ["main"]
+    databases.drop("moved")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", '[store]\nlocation = "new.db"\n\n'),
+        ('name = "a"\n[nats]\n', 'name = "a"\n\n[store]\nlocation = "new.db"\n\n[nats]\n'),
+        (
+            '# kept\n[store]\nlocation = "a"  # gone\nreplicas = ["b"]\n# kept too\n\n[nats]\nreplicas = 3\n',
+            '# kept\n[store]\nlocation = "new.db"\n# kept too\n\n[nats]\nreplicas = 3\n',
+        ),
+        ('store = { location = "a" }\n', '[store]\nlocation = "new.db"\n'),
+        ('[store]\nreplicas = [\n  "b",\n]\n', '[store]\nlocation = "new.db"\n'),
+    ],
+)
+def test_another_place_of_the_store_leaves_the_rest_of_a_configuration_as_it_is(text: str, expected: str) -> None:
+    assert with_store(text, "new.db") == expected

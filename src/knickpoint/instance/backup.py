@@ -15,7 +15,8 @@ from typing import Final
 from knickpoint.access.local_user import local_caller
 from knickpoint.instance.config import CONFIG_FILE, read_config
 from knickpoint.instance.config.plain_secrets import unset_variables, without_plain_secrets
-from knickpoint.instance.config.reader import read_store_settings
+from knickpoint.instance.config.reader import read_store_settings, read_table
+from knickpoint.instance.config.store_section import with_store
 from knickpoint.instance.instance import Instance, store_location
 from knickpoint.model.errors import ConfigError, StoreError
 from knickpoint.model.secrets import without_secrets
@@ -67,12 +68,13 @@ def backup_instance(instance: Instance, path: Path) -> tuple[str, ...]:
 
 
 def restore_instance(
-    path: Path, directory: Path, *, keep_tokens: bool = False, outside: bool = False
+    path: Path, directory: Path, *, store: str = "", keep_tokens: bool = False, outside: bool = False
 ) -> tuple[str, ...]:
     """Make an instance in ``directory``, where there is none yet, from the file of a backup.
 
-    The store is created where the configuration says; there must be none yet. With ``outside``, that may be anywhere else
-    than in ``directory``. Its tokens are revoked unless ``keep_tokens`` is given, and all sessions have ended.
+    The store is created at ``store``, a path relative to ``directory`` or an address, which the restored configuration names
+    then. By default it is created where the configuration says; with ``outside``, that may be anywhere else than in
+    ``directory``. There must be none yet. Its tokens are revoked unless ``keep_tokens`` is given, and all sessions have ended.
 
     Returns:
         The environment variables that the configuration needs and that are not set.
@@ -92,7 +94,9 @@ def restore_instance(
         with tempfile.TemporaryDirectory(dir=directory, prefix=".knick-restore-") as name:
             folder = Path(name)
             _unpack(path, folder)
-            unset = restore_files(folder, directory, keep_tokens=keep_tokens, outside=outside)
+            if store:
+                _set_store(folder / CONFIG_FILE, store)
+            unset = restore_files(folder, directory, keep_tokens=keep_tokens, outside=outside or bool(store))
     except OSError as error:
         raise ConfigError(
             f"an instance cannot be made there: {error.strerror}",
@@ -163,6 +167,11 @@ def _not_a_backup(path: Path) -> StoreError:
     )
 
 
+def _set_store(path: Path, location: str) -> None:
+    read_table(path)  # whose errors name the file
+    path.write_text(with_store(path.read_text(encoding="utf-8"), location), encoding="utf-8")
+
+
 def _check_config(path: Path) -> tuple[str, ...]:
     """Return the variables that a configuration needs and that are not set; with all of them, it must be valid."""
     read_store_settings(path)
@@ -178,5 +187,5 @@ def _check_inside(location: str, directory: Path) -> None:
         raise StoreError(
             "the configuration in this backup keeps its store outside of the instance",
             where=without_secrets(location),
-            remedy="Look at knickpoint.toml in the backup; if you trust it, restore with --outside.",
+            remedy="Say with --store where it should be. Or look at knickpoint.toml in the backup; if you trust it, restore with --outside.",
         )

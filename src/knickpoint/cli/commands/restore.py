@@ -15,6 +15,13 @@ __all__ = ["command"]
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("directory", default=".", type=click.Path(file_okay=False, path_type=Path))
 @click.option(
+    "--store",
+    default="",
+    metavar="LOCATION",
+    help="Where to create the store: a path relative to DIRECTORY, or postgresql://…. Default: where the configuration in the"
+    " backup says.",
+)
+@click.option(
     "--keep-tokens",
     is_flag=True,
     help="Accept the tokens of the backup again, also those that were revoked after it was made.",
@@ -22,7 +29,7 @@ __all__ = ["command"]
 @click.option(
     "--outside", is_flag=True, help="Create the store outside of DIRECTORY if the configuration in the backup says so."
 )
-def command(file: Path, directory: Path, *, keep_tokens: bool, outside: bool) -> None:
+def command(file: Path, directory: Path, *, store: str, keep_tokens: bool, outside: bool) -> None:
     """Restore an instance into DIRECTORY, where there is none yet, from a FILE of `knick backup`.
 
     All tokens are revoked and all sessions have ended in the restored instance: the backup does not know which of them
@@ -30,7 +37,7 @@ def command(file: Path, directory: Path, *, keep_tokens: bool, outside: bool) ->
     """
     from knickpoint.instance.backup import restore_instance
 
-    unset = restore_instance(file, directory, keep_tokens=keep_tokens, outside=outside)
+    unset = restore_instance(file, directory, store=store, keep_tokens=keep_tokens, outside=outside)
     note(f"Restored the instance into {directory.absolute()}.")
     if not keep_tokens:
         note("Its tokens are revoked: knick tokens create makes new ones.")

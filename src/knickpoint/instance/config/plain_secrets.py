@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 import re
 import tomllib
 import typing
 from collections.abc import Iterator, Mapping
-from datetime import date, datetime, time
 from typing import Any, Final
 
 from knickpoint.instance.config.settings import Config
+from knickpoint.instance.config.toml_text import Table, copied, literal, written
 from knickpoint.model.secrets import SECRET, SecretKind
 
 __all__ = ["unset_variables", "without_plain_secrets"]
@@ -20,10 +19,8 @@ __all__ = ["unset_variables", "without_plain_secrets"]
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _USER: Final = re.compile(r"(?<=://)(?P<user>[^\s/?#:@]*)(?::(?P<password>[^\s,]*))?(?=@)")
 _PARAMETER: Final = re.compile(r"(?<=[?&])(?P<name>[^=&\s]*)=(?P<value>[^&\s#]*)")
+_NO_TOKENS: Final = re.compile(r"(?:ssh|postgresql(?:\+\w+)?)://\Z", re.IGNORECASE)
 _SOUNDS_SECRET: Final = re.compile(r"pass|secret|token|key|credential|auth|sig", re.IGNORECASE)
-_BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
-
-Table = Mapping[str, Any]
 
 
 def without_plain_secrets(text: str) -> tuple[str, tuple[str, ...]]:
@@ -97,8 +94,8 @@ def _without_parts(address: str, reference: str) -> str:
         password = found["password"]
         if password:
             return found[0] if _VARIABLE.search(password) else f"{found['user']}:{reference}"
-        # A user alone is a token, but for ssh, where it is part of the place.
-        is_place = address[: found.start()].lower().endswith("ssh://") or _VARIABLE.search(found["user"])
+        # A user alone is a token, but where there are no tokens: there it is part of the place.
+        is_place = _NO_TOKENS.search(address[: found.start()]) or _VARIABLE.search(found["user"])
         return found[0] if is_place or not found["user"] else reference
 
     def parameter(found: re.Match[str]) -> str:
@@ -121,7 +118,7 @@ def _names(places: Mapping[Place, object]) -> dict[Place, str]:
 
 def _rewritten(text: str, table: Table, changes: Mapping[Place, tuple[str, str]]) -> str:
     """Return ``text`` with old values replaced by new ones; written anew where that changes anything else."""
-    wanted = _copy(table)
+    wanted = copied(table)
     for place, (_, new) in changes.items():
         section = wanted
         for name in place[:-1]:
@@ -129,52 +126,14 @@ def _rewritten(text: str, table: Table, changes: Mapping[Place, tuple[str, str]]
         section[place[-1]] = new
     edited = text
     for old, new in changes.values():
-        for literal in (_literal(old), f"'{old}'"):
-            edited = edited.replace(literal, _literal(new))
+        for spelled in (literal(old), f"'{old}'"):
+            edited = edited.replace(spelled, literal(new))
     try:
         same = tomllib.loads(edited) == wanted
     except tomllib.TOMLDecodeError:
         same = False
     remaining = any(old in edited for old, _ in changes.values())
-    return edited if same and not remaining else "\n".join(_written(wanted, ())).lstrip("\n") + "\n"
-
-
-def _copy(table: Table) -> dict[str, Any]:
-    """Return a copy of a table whose sections can be changed."""
-    return {name: _copy(value) if isinstance(value, dict) else value for name, value in table.items()}
-
-
-def _written(table: Table, place: Place) -> Iterator[str]:
-    """Yield the lines of a table as TOML."""
-    if place:
-        yield f"\n[{'.'.join(map(_key, place))}]"
-    for name, value in table.items():
-        if not isinstance(value, dict):
-            yield f"{_key(name)} = {_value(value)}"
-    for name, value in table.items():
-        if isinstance(value, dict):
-            yield from _written(value, (*place, name))
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return _literal(value)
-    if isinstance(value, list):
-        return f"[{', '.join(map(_value, value))}]"
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{_key(name)} = {_value(item)}" for name, item in value.items()) + " }"
-    return value.isoformat() if isinstance(value, datetime | date | time) else repr(value)
-
-
-def _key(name: str) -> str:
-    return name if _BARE_KEY.fullmatch(name) else _literal(name)
-
-
-def _literal(text: str) -> str:
-    """Return a text as a basic string of TOML, which escapes as JSON does."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return edited if same and not remaining else written(wanted)
 
 
 def _texts(value: Any) -> Iterator[str]:
