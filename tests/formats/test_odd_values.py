@@ -115,6 +115,15 @@ def test_benchmarks_that_only_white_space_tells_apart_are_refused(one: dict[str,
         rows.add(other, (3.0,), "ms")
 
 
+def test_benchmarks_that_only_white_space_tells_apart_are_refused_where_their_units_or_outcomes_differ() -> None:
+    rows = Rows()
+    rows.add({"benchmark": "split"}, (1.0,), "ms")
+    with pytest.raises(FormatError, match="differ only in white space"):
+        rows.add({"benchmark": "split\n"}, (1000.0,), "us")
+    with pytest.raises(FormatError, match="differ only in white space"):
+        rows.fail({"benchmark": "split\n"}, "out of memory")
+
+
 @pytest.mark.parametrize("name", ["split", "split\ton a"])
 def test_params_in_another_order_are_samples_of_one_benchmark(name: str) -> None:
     rows = Rows()

@@ -67,6 +67,7 @@ class Rows:
         """Start empty; ``like`` is a run of the same file, whose knowledge of names and units is shared."""
         self._places: dict[tuple[str, str, int], int] = {}
         self._keys: list[str] = []
+        self._given: dict[str, str] = {}
         self._samples: list[list[float]] = []
         self._units: dict[str, int] = {}
         self._unit_codes: list[int] = []
@@ -183,20 +184,28 @@ class Rows:
                     f"the results have more than {_MOST_UNITS} units, {unit[:40]!r} among them",
                     remedy="Give numbers as values, and the same unit to what can be compared.",
                 )
+            # One of another unit or outcome would be the same trace, too: units are converted.
+            self._check_same(key, self._given.setdefault(key, key))
             self._keys.append(key)
             self._samples.append([])
             self._unit_codes.append(self._units.setdefault(unit, len(self._units)))
             known = better if better is not Better.UNKNOWN else better_of(metric, unit)
             self._betters.append(_BETTERS[id(known)])
             self._outcomes.append(outcome)
-        elif self._keys[place] is not key:
+        else:
+            self._check_same(key, self._keys[place])
+        return place
+
+    @staticmethod
+    def _check_same(key: str, known: str) -> None:
+        """Refuse ``key`` where the params of ``known``, which is equal, are others: see :meth:`key`."""
+        if known is not key:
             raise FormatError(
                 "several benchmarks have names or params that differ only in white space at their ends, "
                 "or in tabs and line breaks",
                 where=f"benchmark {key!r}"[:200],
                 remedy="Give them names that differ in more, such as tab and space; they would be one trace.",
             )
-        return place
 
     def table(self) -> ResultTable:
         """Return what was gathered as columns."""
