@@ -31,6 +31,7 @@ test("a rate keeps its unit, however large", () => {
 
 test("near levels share a scale, levels far apart do not", () => {
   expect(plain(levelsText(900, 1200, "ns"))).toBe("0.9 µs → 1.2 µs");
+  expect(plain(levelsText(9.763e-7, 1.959e-6, "ps"))).toBe("9.763e-7 ps → 1.959e-6 ps");
   expect(plain(levelsText(34_350, 41_000_000, "ns"))).toBe("34.35 µs → 41 ms");
 });
 

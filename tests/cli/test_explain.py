@@ -41,6 +41,19 @@ def test_a_change_that_recovered_is_said_to_have_recovered(knick: Knick, instanc
     assert otherwise.startswith("It has recovered: values are near 10")
 
 
+def test_levels_that_are_of_fewer_values_than_were_compared_say_so(knick: Knick, instance: Path) -> None:
+    values = np.repeat([10.0, 12.0], [30, 12]) + np.random.default_rng(3).normal(0.0, 0.05, 42)
+    rows = (f"{number + 16:040x},parse,{value:.3f},ms\n" for number, value in enumerate(values))
+    (instance / "history.csv").write_text("commit,benchmark,value,unit\n" + "".join(rows))
+    assert knick("import", "history.csv", "--order", "given").code == 0
+    assert knick("run").code == 0
+    _, _, compared, *_ = sentences(knick("explain", "benchmark=parse").output)
+    assert "compared the 30 values before" in compared
+    assert compared.endswith(
+        "The levels are medians of the 20 values nearest to the change on each side, or of fewer where there are fewer."
+    )
+
+
 @pytest.mark.usefixtures("judged")
 def test_a_rejected_place_is_explained_by_the_check_that_it_failed(knick: Knick) -> None:
     found = sentences(knick("explain", "benchmark=parse_csv", "--at", "2228a6b49f").output)

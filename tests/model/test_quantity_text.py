@@ -47,6 +47,11 @@ def test_two_levels_have_one_scale_and_digits_that_tell_them_apart() -> None:
     assert levels_text(1_000_000.0, 1_000_001.0, "ops") == "1,000,000 ops → 1,000,001 ops"
 
 
+def test_two_levels_have_one_notation() -> None:
+    assert levels_text(9.763e-7, 1.959e-6, "ps") == "9.763e−07 ps → 1.959e−06 ps"
+    assert levels_text(0.9e15, 1.2e15, "ops") == "9.000e+14 ops → 1.200e+15 ops"
+
+
 def test_a_change_has_the_words_of_what_was_measured() -> None:
     assert change_text(1.0, 0.12, "ms") == "12 % slower"
     assert change_text(-1.0, 0.12, "B") == "12 % smaller"

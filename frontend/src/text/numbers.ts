@@ -12,11 +12,17 @@ export function grouped(value: number, maximum = 3, minimum = 0): string {
   return format.format(value);
 }
 
-/** A number with `digits` significant digits; integers below a million keep all of theirs. */
-export function numberText(value: number, digits = 4): string {
+/** Whether a number is so large or so small that it has an exponent. */
+export function hasExponent(value: number): boolean {
+  const size = Math.abs(value);
+  return size >= 1e15 || (size > 0 && size < 1e-6);
+}
+
+/** A number with `digits` significant digits; integers below a million keep all of theirs, unless an `exponent` is asked for. */
+export function numberText(value: number, digits = 4, exponent = hasExponent(value)): string {
   if (value === 0) return "0";
   const size = Math.abs(value);
-  if (size >= 1e15 || size < 1e-6) return value.toExponential(digits - 1);
+  if (exponent) return value.toExponential(digits - 1);
   if (Number.isInteger(value) && size < 1e6) return grouped(value).replaceAll("-", "−");
   const places = Math.max(0, digits - 1 - Math.floor(Math.log10(size)));
   return grouped(value, Math.min(places, 12)).replaceAll("-", "−");

@@ -1,6 +1,6 @@
 /** Values with their units, in the scale that reads best. */
 
-import { numberText, percentText } from "./numbers";
+import { hasExponent, numberText, percentText } from "./numbers";
 
 const SECONDS = { ps: 1e-12, ns: 1e-9, us: 1e-6, ms: 1e-3, s: 1 } as const;
 type TimeUnit = keyof typeof SECONDS;
@@ -89,8 +89,14 @@ const DIGITS = 4;
 const MAX_DIGITS = 12;
 
 /** A value with its unit, by default in the scale that reads best. */
-export function valueText(value: number, unit: string, scale: Scale = scaleFor(value, unit), digits = DIGITS): string {
-  return `${numberText(value / scale.divisor, digits)}${scale.unit ? `\u00a0${shortUnit(scale.unit)}` : ""}`;
+export function valueText(
+  value: number,
+  unit: string,
+  scale: Scale = scaleFor(value, unit),
+  digits = DIGITS,
+  exponent?: boolean,
+): string {
+  return `${numberText(value / scale.divisor, digits, exponent)}${scale.unit ? `\u00a0${shortUnit(scale.unit)}` : ""}`;
 }
 
 /**
@@ -122,10 +128,11 @@ export function flippingText(levels: readonly number[], shares: readonly number[
 /** Levels with a larger ratio are written in different scales. */
 const MAX_SHARED_RATIO = 100;
 
-/** "0.9 µs → 1.2 µs": two levels in one scale, unless they differ too much for it. */
+/** "0.9 µs → 1.2 µs": two levels in one scale and notation, unless they differ too much for it. */
 export function levelsText(before: number, after: number, unit: string): string {
   const sizes = [Math.abs(before), Math.abs(after)];
   const largest = Math.max(...sizes);
   const scale = largest > MAX_SHARED_RATIO * Math.min(...sizes) ? undefined : scaleFor(largest, unit);
-  return `${valueText(before, unit, scale)} → ${valueText(after, unit, scale)}`;
+  const exponent = scale && sizes.some((size) => hasExponent(size / scale.divisor)) ? true : undefined;
+  return [before, after].map((level) => valueText(level, unit, scale, DIGITS, exponent)).join(" → ");
 }

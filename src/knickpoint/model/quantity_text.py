@@ -102,14 +102,21 @@ def _largest(magnitude: float, steps: Mapping[str, float]) -> str:
     return reached[-1] if reached else next(iter(steps))
 
 
-def number_text(value: float, digits: int = _DIGITS) -> str:
-    """Return a number with ``digits`` significant digits; integers below a million keep all of theirs."""
+def _has_exponent(size: float) -> bool:
+    return size >= 1e15 or 0 < size < 1e-6
+
+
+def number_text(value: float, digits: int = _DIGITS, *, exponent: bool = False) -> str:
+    """Return a number with ``digits`` significant digits; integers below a million keep all of theirs.
+
+    Very large and very small ones have an exponent, and others do with ``exponent``, beside such a number.
+    """
     if not math.isfinite(value):
         return "–" if math.isnan(value) else "∞" if value > 0 else "−∞"
     if not value:
         return "0"
     size = abs(value)
-    if size >= 1e15 or size < 1e-6:
+    if exponent or _has_exponent(size):
         text = f"{value:.{digits - 1}e}"
     elif value == int(value) and size < 1e6:
         text = f"{int(value):,}"
@@ -120,23 +127,26 @@ def number_text(value: float, digits: int = _DIGITS) -> str:
     return text.replace("-", "−")
 
 
-def value_text(value: float, unit: str, scale: Scale | None = None, digits: int = _DIGITS) -> str:
+def value_text(
+    value: float, unit: str, scale: Scale | None = None, digits: int = _DIGITS, *, exponent: bool = False
+) -> str:
     """Return a value with its unit, by default in the scale that reads best."""
     scale = scale or scale_for(value, unit)
     name = scale.unit if len(scale.unit) <= _LONGEST_UNIT else f"{scale.unit[: _LONGEST_UNIT - 1]}…"
-    return f"{number_text(value / scale.divisor, digits)} {name}".rstrip()
+    return f"{number_text(value / scale.divisor, digits, exponent=exponent)} {name}".rstrip()
 
 
 def levels_text(before: float, after: float, unit: str) -> str:
     """Return "0.9 µs → 1.2 µs": two levels in one scale, unless they differ too much for it.
 
-    Levels that differ by little have as many digits as show it.
+    Levels that differ by little have as many digits as show it; both have an exponent if one of them has.
     """
     sizes = (abs(before), abs(after))
     shared = max(sizes) <= _MOST_SHARED_RATIO * min(sizes)
     scale = scale_for(max(sizes), unit) if shared else None
+    exponent = scale is not None and any(_has_exponent(size / scale.divisor) for size in sizes)
     for digits in range(_DIGITS, _MOST_DIGITS + 1):
-        texts = [value_text(level, unit, scale, digits) for level in (before, after)]
+        texts = [value_text(level, unit, scale, digits, exponent=exponent) for level in (before, after)]
         if texts[0] != texts[1] or before == after:
             break
     return " → ".join(texts)

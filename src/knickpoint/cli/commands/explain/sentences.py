@@ -147,7 +147,7 @@ def _of_step(explanation: Explanation, explained: AlertExplanation, step: Explai
         )
     else:
         yield "Most values lie exactly on these levels, so there is no noise to compare the change with."
-    yield _of_slope(explained, numbers, unit) if drifts else _of_regions(explained, numbers)
+    yield _of_slope(explained, numbers, unit) if drifts else _of_regions(explained, numbers) + _of_levels(numbers)
     yield _why(explained, step)
     if step.machine:
         yield step.machine
@@ -160,6 +160,15 @@ def _of_regions(explained: AlertExplanation, numbers: StepNumbers) -> str:
         f"The method {explained.alert.method} compared the {before} before, back to the previous change, with the {after}"
         f" from there on, up to the next one, on the line {explained.line}."
     )
+
+
+def _of_levels(numbers: StepNumbers) -> str:
+    """Return what the levels are medians of, where that is not all of the values that were compared."""
+    from knickpoint.detect.local_levels import NEAR
+
+    if max(numbers.before.count, numbers.after.count) <= NEAR:
+        return ""
+    return f" The levels are medians of the {NEAR} values nearest to the change on each side, or of fewer where there are fewer."
 
 
 def _of_slope(explained: AlertExplanation, numbers: StepNumbers, unit: str) -> str:
