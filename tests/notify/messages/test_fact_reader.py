@@ -19,6 +19,7 @@ from knickpoint.model.regression import Status
 from knickpoint.model.suspects import Suspect, SuspectFacts, Suspects
 from knickpoint.notify.messages import NotificationFacts, load_templates, message_for
 from knickpoint.notify.messages.fact_reader import FactReader, FactSettings, held_text
+from knickpoint.notify.messages.headlines import headline
 from knickpoint.notify.settings import ChannelKind, ChannelSettings
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.triage.decisions import Targets, decide
@@ -88,6 +89,11 @@ def _read(
     return reader.read(_delivery(announced, kind), announced[0].time + timedelta(hours=hours))
 
 
+def _mail(facts: NotificationFacts) -> str:
+    """Return the plain text of a mail about ``facts``."""
+    return load_templates(ChannelSettings("mail", ChannelKind.MAIL), Path()).render(facts).text
+
+
 def test_the_facts_say_what_changed_by_how_much_and_where(regressed: World) -> None:
     facts = _read(regressed, _announced(regressed))
     (change,) = facts.changes
@@ -96,7 +102,7 @@ def test_the_facts_say_what_changed_by_how_much_and_where(regressed: World) -> N
     assert [each.name for each in change.others] == ["parse"]
     assert change.suspect_range.commits == 1
     assert change.headline == (
-        f"render (kind=r) and 1 further trace are up to 50 % slower since {change.suspect_range.last.short}"
+        f"render (kind=r) is 50 % slower since {change.suspect_range.last.short}, and 1 further trace changed with it"
     )
     assert change.suspect_range.last.subject == "Change 20"
     assert change.size_to_noise is not None
@@ -134,6 +140,38 @@ def test_a_recovery_names_the_commit_that_brought_the_level_back(world: World) -
     assert change.cause_commit.subject == "Change 30"
     assert change.announcements == ("regressed", "recovered")
     assert (change.links.noise, change.links.take) == ("", "")
+
+
+def test_a_change_that_was_reverted_before_it_was_announced_is_said_to_be_over(world: World) -> None:
+    reverted = ((20, 10.0), (10, 12.0), (10, 10.0))
+    announced = _feed(world, parse=reverted, render=reverted)
+    assert [each.kind for each in announced] == [AnnouncementKind.REGRESSED]
+    facts = _read(world, announced)
+    (change,) = facts.changes
+    assert (change.kind, change.recovered, change.traces) == ("regressed", True, 2)
+    assert change.cause_commit is not None
+    assert change.headline == (
+        f"Recovered already: parse (kind=p) and 1 further trace are back at the earlier level "
+        f"with {change.cause_commit.short}, after 20 % slower since {change.suspect_range.last.short}"
+    )
+    text = _mail(facts)
+    assert f"The level came back with {change.cause_commit.short} (Change 30" in text
+    assert "It was:    10 " in text
+
+
+def test_what_brings_a_level_back_is_not_counted_among_what_changed_together(world: World) -> None:
+    reverted = ((20, 10.0), (10, 12.0), (10, 10.0))
+    (change,) = _read(world, _feed(world, parse=reverted, render=reverted)).changes
+    assert (change.traces, change.worse, change.better) == (2, 2, 0)
+
+
+def test_the_first_line_has_the_change_of_the_trace_that_it_names(world: World) -> None:
+    announced = _feed(world, parse=((20, 10.0), (6, 12.0)))
+    (change,) = _read(world, announced).changes
+    wilder = replace(change, traces=3, worse=3, lead=replace(change.lead, change="16 % slower"))
+    assert headline(wilder) == (
+        f"parse (kind=p) is 16 % slower since {change.suspect_range.last.short}, and 2 further traces changed with it"
+    )
 
 
 def test_the_newest_announcement_of_a_chain_counts(world: World) -> None:

@@ -60,8 +60,8 @@ def test_every_kind_of_notification_has_a_subject_of_one_line_and_a_text(
 def test_the_first_line_says_what_changed_by_how_much_and_where() -> None:
     first = _templates().render(_facts()).text.splitlines()[0]
     assert first == (
-        "parse/names (os=linux type=release) and 13 further traces changed: up to 23 % slower "
-        "since one of the 3 commits 1a2b3c4d5e..9c8d7e6f50."
+        "parse/names (os=linux type=release) is 23 % slower since one of the 3 commits 1a2b3c4d5e..9c8d7e6f50, "
+        "and 13 further traces changed with it."
     )
 
 

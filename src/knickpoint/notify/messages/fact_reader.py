@@ -190,6 +190,7 @@ class FactReader:
         members = self._ledger.members([announced.chain])[announced.chain]
         live = [each for each in members if each.condition is not Condition.GONE] or members
         side = concerned(announced, members)
+        together = _changed_together(side, live)
         found = min(side, key=lambda each: each.rank, default=None)
         if found is None:
             return None
@@ -209,13 +210,14 @@ class FactReader:
             finding_kind=lead.kind.value,
             repository=message_line(repository.repository.name),
             regression=key,
-            traces=max(1, len({each.trace_id for each in live})),
+            traces=max(1, len({each.trace_id for each in together})),
             lead=lead_facts,
             suspect_range=repository.range_facts(announced.suspect_range),
             provisional=_is_provisional(announced, lead),
             certainty_reason=lead.certainty_reason,
-            worse=sum(each.direction is Direction.REGRESSION for each in live),
-            better=sum(each.direction is Direction.IMPROVEMENT for each in live),
+            recovered=announced.condition is Condition.RECOVERED,
+            worse=sum(each.direction is Direction.REGRESSION for each in together),
+            better=sum(each.direction is Direction.IMPROVEMENT for each in together),
             others=tuple(other_facts),
             others_omitted=max(0, len(side) - 1 - len(other_facts)),
             size_to_noise=abs(lead.numbers.size) / lead.numbers.deviation if lead.numbers.deviation > 0 else None,
@@ -226,7 +228,7 @@ class FactReader:
             alerts=tuple(message_line(name) for name in names),
             severity=max((each.severity for each in alerts), key=_SEVERITIES.index, default=AlertSeverity.NORMAL).value,
             owners=tuple(dict.fromkeys(message_line(owner) for each in alerts for owner in each.owners)),
-            held=held_text(live),
+            held=held_text(together),
             status=lead.effective_status.value,
             assignee=message_line(lead.assignee),
             ticket=message_line(lead.ticket or lead.matched_ticket),
@@ -261,6 +263,13 @@ class FactReader:
                 raise AbsentError(f"there is no repository with the id {key}")
             self._repositories[key] = RepositoryFacts(self.store, found)
         return self._repositories[key]
+
+
+def _changed_together(side: Sequence[ChangePoint], live: Sequence[ChangePoint]) -> list[ChangePoint]:
+    """Return the findings of a change: its ``side``, and what else stepped there. What brings a level back is another change."""
+    here = {each.regression_id for each in side}
+    ids = {each.id for each in side}
+    return [each for each in live if each.id in ids or each.regression_id in here]
 
 
 def held_text(findings: Sequence[ChangePoint]) -> str:

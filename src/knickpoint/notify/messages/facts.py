@@ -165,11 +165,12 @@ class ChangeFacts:
         certainty_reason: why it is provisional, "" where it is settled.
         repository: name of the repository.
         regression: number of the regression; people write it as `R12`.
+        recovered: whether later values had the earlier level back when the change was announced.
         traces: how many traces changed together.
         worse: how many of them got worse.
         better: how many of them got better.
-        lead: the trace that changed most.
-        others: further traces, those that changed most first; at most 9.
+        lead: the trace that changed most, by what is certain of its change.
+        others: further traces, in the same order; at most 9.
         others_omitted: traces that are in neither.
         size_to_noise: size of the change in the lead, in standard deviations of its values; none where they do not vary.
         interval: number of measured commits by which the place may be off, at either side.
@@ -210,6 +211,7 @@ class ChangeFacts:
     suspect_range: RangeFacts
     provisional: bool = False
     certainty_reason: str = ""
+    recovered: bool = False
     worse: int = 0
     better: int = 0
     others: tuple[TraceFacts, ...] = ()

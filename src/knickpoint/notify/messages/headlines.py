@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from knickpoint.model.plain_text import counted
-from knickpoint.notify.messages.facts import ChangeFacts, RangeFacts
+from knickpoint.notify.messages.facts import ChangeFacts, RangeFacts, TraceFacts
 
 __all__ = ["headline", "place_text", "shorten", "shorten_all"]
 
@@ -37,13 +37,14 @@ def headline(change: ChangeFacts) -> str:
     if change.kind == "withdrawn":
         return f"No change after all: {_name(change)}, reported as {change.lead.change}"
     if change.kind in {"recovered", "fixed"}:
-        are = "are" if change.traces > 1 else "is"
-        by = f" with {change.cause_commit.short}" if change.cause_commit else ""
-        return f"{change.kind.capitalize()}: {_name(change)} {are} back at the earlier level{by}, after {change.lead.change}"
+        return f"{change.kind.capitalize()}: {_back(change)}"
+    if change.recovered:
+        return f"Recovered already: {_back(change)} since {place_text(change.suspect_range)}"
     opening = _outcome_opening(change) or _OPENINGS.get(
         change.kind, _OPENINGS["provisional"] if change.provisional else ""
     )
-    return f"{opening}{_name(change)} {_verb(change)} since {place_text(change.suspect_range)}"
+    others = f", and {counted(change.traces - 1, 'further trace')} changed with it" if change.traces > 1 else ""
+    return f"{opening}{_named(change.lead)} {_verb(change)} since {place_text(change.suspect_range)}{others}"
 
 
 def _outcome_opening(change: ChangeFacts) -> str:
@@ -60,28 +61,32 @@ def place_text(place: RangeFacts) -> str:
     return f"one of the {place.commits:,} commits {bounds}"
 
 
+def _back(change: ChangeFacts) -> str:
+    """Return what is back at its earlier level, with which commit, and what it was."""
+    are = "are" if change.traces > 1 else "is"
+    by = f" with {change.cause_commit.short}" if change.cause_commit else ""
+    return f"{_name(change)} {are} back at the earlier level{by}, after {change.lead.change}"
+
+
 def _name(change: ChangeFacts) -> str:
-    lead = change.lead
-    name = shorten(lead.name, _LONGEST_NAME)
-    name = f"{name} ({shorten(lead.params, _LONGEST_NAME)})" if lead.params else name
+    name = _named(change.lead)
     return name if change.traces <= 1 else f"{name} and {counted(change.traces - 1, 'further trace')}"
 
 
+def _named(trace: TraceFacts) -> str:
+    name = shorten(trace.name, _LONGEST_NAME)
+    return f"{name} ({shorten(trace.params, _LONGEST_NAME)})" if trace.params else name
+
+
 def _verb(change: ChangeFacts) -> str:
-    """Return the change as the rest of a sentence: "is 12 % slower", "takes 5× the time", "are up to 12 % slower"."""
-    text, several = change.lead.change, change.traces > 1
+    """Return the change of the lead as the rest of a sentence: "is 12 % slower", "takes 5× the time"."""
+    text = change.lead.change
     judged = text.endswith(("slower", "faster")) or change.lead.verdict == "changed"
     remark = "" if judged else f" ({change.lead.verdict})"
     if "×" in text:
-        begin = "take up to" if several else "takes"
-        if not text.endswith("time"):
-            begin = "have up to" if several else "has"
-        return f"{begin} {text}{remark}"
+        return f"{'takes' if text.endswith('time') else 'has'} {text}{remark}"
     if text.endswith("from 0"):
-        return f"{'are' if several else 'is'} {text.partition(',')[0]} than the earlier 0{remark}"
-    if several:
-        mixed = change.worse > 0 and change.better > 0
-        return f"changed: up to {text}{remark}" if mixed else f"are up to {text}{remark}"
+        return f"is {text.partition(',')[0]} than the earlier 0{remark}"
     return f"is {text}{remark}"
 
 
