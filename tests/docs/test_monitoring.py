@@ -53,3 +53,13 @@ def test_panels_of_the_dashboard_do_not_overlap() -> None:
     panels = json.loads((_MONITORING / "dashboard.json").read_text(encoding="utf-8"))["panels"]
     places = [(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in panels]
     assert len(set(places)) == len(places)
+
+
+_OF_THE_STORE = re.compile(
+    r"\bknickpoint_(?:regressions|events|files|alert|workers?|part|store|traces|commits)_?[a-z_]*"
+)
+
+
+@pytest.mark.parametrize("expression", [each for each in expressions() if _OF_THE_STORE.search(each)])
+def test_what_all_processes_say_of_the_store_counts_once(expression: str) -> None:
+    assert re.search(r"\b(?:max|min) without \(instance\)", expression)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
@@ -17,6 +18,7 @@ from knickpoint.model.service_part import ServicePart
 from knickpoint.server import create_app
 from knickpoint.server.answers.health import read_health
 from knickpoint.server.visible_repositories import VisibleRepositories
+from knickpoint.store.events.payloads import FindingsDecided, TracesChanged
 
 
 @pytest.fixture
@@ -91,6 +93,33 @@ def test_metrics_name_what_monitoring_asks_for(sick: Instance) -> None:
     assert samples["knickpoint_workers", "failing"] == 1
     assert samples["knickpoint_events_failed",] == 0
     assert ("knickpoint_regressions_unprocessed", REPOSITORY) in samples
+
+
+def test_what_programs_may_read_of_findings_does_not_count_as_waiting(instance: Instance) -> None:
+    instance.store.outbox.publish(FindingsDecided("main", decided=0, regressions=()))
+    client = Client(create_app(instance))
+    assert client.get("/api/v1/status").json()["events"] == []
+    assert not re.search(r"^knickpoint_events_(waiting|oldest)", client.get("/api/v1/metrics").text, re.MULTILINE)
+
+
+def test_results_that_wait_without_a_worker_trouble_the_instance(instance: Instance) -> None:
+    visible = VisibleRepositories(instance.store, local_caller())
+    instance.store.outbox.publish(TracesChanged("main", slots=(), runs=(), traces={"count": 0}))
+    assert read_health(instance, visible).troubles == []
+    later = datetime.now(UTC) + timedelta(minutes=11)
+    (trouble,) = read_health(instance, visible, later).troubles
+    assert "and no process runs them: knick serve --only worker does" in trouble
+    instance.store.workers.report("one", started=1e9)
+    assert read_health(instance, visible).troubles == []
+
+
+def test_metrics_count_the_workers_of_each_part_where_none_is_left_too(instance: Instance) -> None:
+    client = Client(create_app(instance))
+    parts = ('knickpoint_part_workers{part="worker"}', 'knickpoint_part_workers{part="ingest"}')
+    assert all(f"{each} 0.0" in client.get("/api/v1/metrics").text for each in parts)
+    instance.store.workers.report("one", started=1e9, parts=[ServicePart.INGEST])
+    found = client.get("/api/v1/metrics").text
+    assert [f"{each} 1.0" in found for each in parts] == [False, True]
 
 
 def test_a_server_that_cannot_read_its_store_is_not_ready_and_still_says_its_version(

@@ -53,5 +53,5 @@ def check_machine(instance: Instance, now: datetime | None = None) -> None:
             raise ConfigError(
                 f"the worker {worker.name} on another machine uses this embedded store, which only one machine may",
                 where=instance.store.location,
-                remedy="Stop that worker, or keep the instance on PostgreSQL: back it up, set location of [store], and restore.",
+                remedy="Stop that worker, or keep the instance on PostgreSQL: back it up, and restore with --store.",
             )

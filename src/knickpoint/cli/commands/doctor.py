@@ -19,7 +19,7 @@ from knickpoint.model.service_part import joined_parts
 if TYPE_CHECKING:
     from knickpoint.cli.output import Row
     from knickpoint.instance import Instance
-    from knickpoint.store import DamagedRow, EventCount
+    from knickpoint.store import DamagedRow
 
 __all__ = ["command"]
 
@@ -28,7 +28,6 @@ _MOST_NOTICES: Final = 5
 _MOST_DAMAGED: Final = 100
 _TRACES_SHOWN: Final = 3
 _RESTORE: Final = "Check the disk; then restore the newest backup with knick restore."
-_RELAY: Final = "nats"
 _WORKER_LOST_AFTER: Final = timedelta(minutes=10)
 _RELAY_STUCK_AFTER: Final = timedelta(minutes=10)
 _DELIVERIES_LATE_AFTER: Final = timedelta(minutes=30)
@@ -84,32 +83,19 @@ def _held_files(instance: Instance) -> Iterator[Row]:
         yield _row("ingest", "nothing waits, nothing was refused")
 
 
-def _waiting_events(instance: Instance) -> list[EventCount]:
-    """Count the events that wait for a worker or for NATS, by consumer and kind.
-
-    Events about findings are for NATS, and for programs that read the outbox through the library. Without a worker,
-    events about traces before the last complete run do not count, because that run covered their traces.
-    """
-    from knickpoint.store import EventKind
-    from knickpoint.store.events.outbox import MAIN
-
-    store = instance.store
-    runs = [run for alert in instance.alerts for run in store.findings.alerts.runs(alert.name, last=1, complete=True)]
-    after = None if store.workers.all() else max((run.started for run in runs), default=None)
-    pending = store.outbox.pending(after=after)
-    waiting = [each for each in pending if each.consumer == MAIN and each.kind is EventKind.TRACES_CHANGED]
-    if instance.config.nats.url:
-        waiting += [each for each in store.outbox.pending() if each.consumer == _RELAY]
-    return waiting
-
-
 def _events(instance: Instance) -> Iterator[Row]:
+    from knickpoint.instance.relay.publisher import CONSUMER
+    from knickpoint.instance.waiting_events import abandoned_since, waiting_events
+
     outbox = instance.store.outbox
-    waiting = _waiting_events(instance)
+    waiting = waiting_events(instance)
     if waiting:
         listed = ", ".join(f"{each.count:,} {each.kind.value} for {each.consumer}" for each in waiting)
-        yield _row("events", f"waiting: {listed}")
-    oldest = outbox.oldest(_RELAY) if instance.config.nats.url else None
+        since = abandoned_since(instance, datetime.now(UTC))
+        observed = f", since {since:%Y-%m-%d %H:%M} UTC, and no process runs the alerts" if since else ""
+        remedy = "Start knick serve or knick worker, or run knick run." if since else ""
+        yield _row("events", f"waiting: {listed}{observed}", remedy)
+    oldest = outbox.oldest(CONSUMER) if instance.config.nats.url else None
     if oldest is not None and datetime.now(UTC) - oldest > _RELAY_STUCK_AFTER:
         yield _row(
             "events",

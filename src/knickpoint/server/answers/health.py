@@ -9,6 +9,7 @@ from typing import Final, Literal
 from knickpoint.instance import Instance, find_notices
 from knickpoint.instance.alert_definition import alert_problem
 from knickpoint.instance.alert_sources import sourced_alerts
+from knickpoint.instance.waiting_events import abandoned_since
 from knickpoint.model.access import Permission
 from knickpoint.model.service_part import WORKER_PARTS, ServicePart
 from knickpoint.server.answers.alerts import visible_alerts
@@ -102,6 +103,7 @@ def read_health(instance: Instance, visible: VisibleRepositories, now: datetime 
     troubles = [
         *_alert_troubles(list_alerts(instance, visible)),
         *_worker_troubles(workers),
+        *_waiting_troubles(instance, now or datetime.now(UTC)),
         *instance.replicas.problems(),
         *instance.primaries.problems(),
     ]
@@ -132,3 +134,13 @@ def _worker_troubles(workers: Sequence[WorkerAnswer]) -> Iterator[str]:
     for part in ServicePart:
         if running and part in WORKER_PARTS - running:
             yield f"no process runs the part {part.value}: knick serve --only {part.value} does"
+
+
+def _waiting_troubles(instance: Instance, now: datetime) -> Iterator[str]:
+    """Say that results wait where nobody runs the alerts, also long after the last worker was forgotten."""
+    since = abandoned_since(instance, now)
+    if since is not None:
+        yield (
+            f"results have waited for the alerts since {since:%Y-%m-%d %H:%M} UTC, and no process runs them:"
+            " knick serve --only worker does, or knick run"
+        )

@@ -18,11 +18,12 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from knickpoint.instance import Instance
+from knickpoint.instance.waiting_events import oldest_waiting_results, waiting_events
 from knickpoint.model.commit import Repository
+from knickpoint.model.service_part import WORKER_PARTS, ServicePart
 from knickpoint.server.answers.health import State, list_alerts, list_workers
 from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.store import FileState, Store
-from knickpoint.store.events.outbox import MAIN
 from knickpoint.store.findings.selection import Selection
 
 __all__ = ["InstanceMetrics", "render_metrics"]
@@ -76,7 +77,7 @@ class InstanceMetrics(Collector):
         store = self.instance.store
         yield from _repository_gauges(store, self.visible.all())
         if self.visible.is_everything:
-            yield from _event_gauges(store)
+            yield from _event_gauges(self.instance)
             yield from _file_gauges(store)
             yield from _store_gauges(store)
         yield from _alert_gauges(self.instance, self.visible)
@@ -106,15 +107,15 @@ def _repository_gauges(store: Store, repositories: Sequence[Repository]) -> Iter
     )
 
 
-def _event_gauges(store: Store) -> Iterator[GaugeMetricFamily]:
-    waiting = [([each.consumer, each.kind.value], each.count) for each in store.outbox.pending()]
+def _event_gauges(instance: Instance) -> Iterator[GaugeMetricFamily]:
+    waiting = [([each.consumer, each.kind.value], each.count) for each in waiting_events(instance)]
     yield _gauge("events_waiting", "Events to be processed.", ["consumer", "kind"], waiting)
-    yield _gauge("events_failed", "Events that failed for good.", [], [([], len(store.outbox.dead()))])
+    yield _gauge("events_failed", "Events that failed for good.", [], [([], len(instance.store.outbox.dead()))])
 
-    oldest = store.outbox.oldest_waiting(MAIN)
+    oldest = oldest_waiting_results(instance)
     yield _gauge(
         "events_oldest_time",
-        "When the oldest event that the alerts have not processed was published, seconds since 1970.",
+        "When the oldest results that the alerts have not judged were stored, seconds since 1970.",
         [],
         [([], oldest.timestamp())] if oldest else [],
     )
@@ -169,6 +170,13 @@ def _worker_gauges(instance: Instance, visible: VisibleRepositories) -> Iterator
         "Consecutive failures of the worker that has most of them.",
         [],
         [([], max((each.failures for each in workers), default=0))],
+    )
+    running = Counter(part for each in workers if each.state != "lost" for part in each.parts)
+    yield _gauge(
+        "part_workers",
+        "Workers that run a part of the instance, without lost ones.",
+        ["part"],
+        [([part.value], running[part]) for part in ServicePart if part in WORKER_PARTS],
     )
     yield _gauge(
         "worker_seen_time",

@@ -10,6 +10,7 @@ from knickpoint.ingest.held_files import RefusedFile, ingest_status
 from knickpoint.ingest.import_summary import ImportSummary
 from knickpoint.ingest.retries import retry_refused
 from knickpoint.instance import Instance
+from knickpoint.instance.waiting_events import waiting_events
 from knickpoint.server.answers.health import list_workers
 from knickpoint.server.answers.overview import list_devices
 from knickpoint.server.schemas.status import (
@@ -48,7 +49,7 @@ def read_status(instance: Instance, visible: VisibleRepositories) -> StatusAnswe
         workers=list_workers(instance, visible, datetime.now(UTC)),
         devices=list_devices(store, visible.all()),
         files=_files(instance) if everything else None,
-        events=[EventCountAnswer.of(each, kind=each.kind.value) for each in store.outbox.pending()]
+        events=[EventCountAnswer.of(each, kind=each.kind.value) for each in waiting_events(instance)]
         if everything
         else None,
         dead_events=[DeadEventAnswer.of(event, kind=event.kind.value) for event in reversed(dead[-_MOST:])],

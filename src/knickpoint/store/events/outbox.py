@@ -243,13 +243,6 @@ class Outbox:
                 forgotten.append(EventCount(consumer, EventKind(kind), number))
         return forgotten
 
-    def oldest_waiting(self, consumer: str) -> datetime | None:
-        """Return when the oldest event that ``consumer`` has not processed was published, None where none waits."""
-        waiting = (table.c.consumer == consumer) & (table.c.state == "ready")
-        with self._database.reading() as connection:
-            created = connection.execute(select(func.min(table.c.created)).where(waiting)).scalar()
-        return None if created is None else moment(created)
-
     def dead(self) -> list[Event]:
         """Return the events that were given up, oldest first."""
         with self._database.reading() as connection:
@@ -271,9 +264,17 @@ class Outbox:
             rows = connection.execute(query.group_by(table.c.consumer, table.c.kind)).all()
         return [EventCount(consumer, EventKind(kind), count) for consumer, kind, count in sorted(map(tuple, rows))]
 
-    def oldest(self, consumer: str) -> datetime | None:
-        """Return when the oldest event of ``consumer`` that is not dead was written, None where it has none."""
-        query = select(func.min(table.c.created)).where(table.c.state == "ready", table.c.consumer == consumer)
+    def oldest(
+        self, consumer: str, kinds: Sequence[EventKind] = tuple(EventKind), *, after: datetime | None = None
+    ) -> datetime | None:
+        """Return when the oldest event of ``consumer`` that is not dead was written: all, or those written ``after`` a time.
+
+        Returns None where there is none.
+        """
+        its = (table.c.state == "ready", table.c.consumer == consumer, table.c.kind.in_(_names(kinds)))
+        query = select(func.min(table.c.created)).where(*its)
+        if after is not None:
+            query = query.where(table.c.created > after.timestamp())
         with self._database.reading() as connection:
             created = connection.execute(query).scalar()
         return moment(created) if created is not None else None
