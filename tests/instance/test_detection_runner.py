@@ -59,7 +59,7 @@ def cluster(certificates: Path) -> Iterator[str]:
         **{f"tls_{role}_key": str(certificates / "cluster-key.pem") for role in ("client", "scheduler", "worker")},
     )
     started: Any = distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None, security=security, protocol="tls"
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0", security=security, protocol="tls"
     )
     yield (
         f'runner = "dask"\nscheduler = "{started.scheduler_address}"\ncertificate = "{certificates}/worker.pem"\n'

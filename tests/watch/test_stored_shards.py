@@ -31,7 +31,7 @@ from knickpoint.store import (
 )
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.detection import trace_detection
-from knickpoint.watch.detection.judged_rows import SharedDetection
+from knickpoint.watch.detection.judged_rows import JudgedRows
 from knickpoint.watch.detection.stored_shards import (
     StoredShard,
     UnreadStore,
@@ -139,7 +139,7 @@ def watched(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     world.store.close()
 
 
-def described(found: Iterable[SharedDetection]) -> list[object]:
+def described(found: Iterable[JudgedRows]) -> list[object]:
     """Return all that was found, as text and plain numbers; some of them are nan."""
     return [
         (
@@ -150,7 +150,8 @@ def described(found: Iterable[SharedDetection]) -> list[object]:
             each.digests,
             repr(each.detection.group),
         )
-        for each in found
+        for rows in found
+        for each in rows.detections()
     ]
 
 
@@ -232,7 +233,7 @@ def test_a_cluster_of_dask_finds_in_a_large_group_what_one_process_finds(
     world.measure({f"t{number}": levels((20 + number % 20, 20.0), (40 - number % 20, 25.0)) for number in range(60)})
     monkeypatch.setattr(trace_detection, "LEAST_TRACES", 60)
     alert = Alert("together", method="cluster", parameters={"k": 10})
-    workers = distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None)
+    workers = distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0")
     with world.store, workers, Dask(workers.scheduler_address) as runner:
         found = detected(world, [alert], runner)
         assert found == detected(world, [alert], Serial())

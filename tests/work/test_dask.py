@@ -21,7 +21,7 @@ def square(number: int) -> int:
 @pytest.fixture(scope="module")
 def runner() -> Iterator[Dask]:
     cluster: Any = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None, protocol="tcp"
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0", protocol="tcp"
     )
     with Dask(cluster.scheduler_address) as made:
         yield made

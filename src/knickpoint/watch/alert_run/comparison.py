@@ -23,10 +23,12 @@ from knickpoint.model.settlement import SETTLED
 from knickpoint.store import Store
 from knickpoint.store.findings.rows import stored_step
 from knickpoint.watch.alert_run.alert_job import AlertJob, failure_of
+from knickpoint.watch.alert_run.row_blocks import RowBlock, row_blocks
 from knickpoint.watch.detection.alert_filter import Filter
 from knickpoint.watch.detection.clusters import GroupClusters
 from knickpoint.watch.detection.filters import reported_detections
-from knickpoint.watch.detection.trace_detection import SharedDetection, TraceDetection, detect_traces, detection_key
+from knickpoint.watch.detection.judged_rows import TraceDetection
+from knickpoint.watch.detection.trace_detection import detect_traces, detection_key
 from knickpoint.watch.identity.point_matching import Ruler, match_points
 from knickpoint.watch.lines import Lines
 from knickpoint.work import Runner
@@ -120,7 +122,8 @@ def compare_alerts(
     alerts = [each.job.alert for each in able]
     due = np.unique(np.concatenate([each.job.due for each in able]))
     try:
-        for block in _blocks(detect_traces(store, alerts, able[0].job.line, due, lines=lines, runner=runner)):
+        found = detect_traces(store, alerts, able[0].job.line, due, lines=lines, runner=runner)
+        for block in row_blocks(found, _BLOCK):
             for comparing in able:
                 yield from comparing.take(block)
     except ServiceError:  # where they detect is gone, which is no fault of an alert
@@ -154,24 +157,20 @@ class _Comparing:
         self._place = place
         self._store = store
         self._lines = lines
-        self._due = frozenset(job.due.tolist())
+        self._due = np.unique(job.due)
         self._among = among
         self._held: list[TraceDetection] = []
         self._failed = False
 
-    def take(self, block: Sequence[SharedDetection]) -> _Compared:
+    def take(self, block: Sequence[RowBlock]) -> _Compared:
         """Compare a block; an alert that counts traces needs all of them, so it keeps them until the end."""
-        if not self._due:
-            return
-        due = [
-            found.of_alert(self.job.alert.name, self._place) for found in block if found.detection.trace.id in self._due
-        ]
+        due = [part for rows in block if (part := rows.among(self._due)).rows.size]
         if not due:
             return
         if self.job.alert.minimum_traces > 1:
-            self._held += due
+            self._held += [found for part in due for found in self._detections(part)]
         else:
-            yield from self._guarded(lambda: self._compare(due))
+            yield from self._guarded(lambda: self._compare_rows(due))
 
     def end(self) -> _Compared:
         """Compare what was kept, and take back the sightings in traces that the query no longer matches."""
@@ -197,6 +196,25 @@ class _Comparing:
         else:
             yield self.job, found
 
+    def _detections(self, part: RowBlock) -> list[TraceDetection]:
+        name = self.job.alert.name
+        return [found.of_alert(name, self._place) for found in part.judged.detections(part.rows.tolist())]
+
+    def _compare_rows(self, parts: Sequence[RowBlock]) -> AlertComparison:
+        """Compare rows. Most traces have no step, now or before: their digests are kept, and no object is made of them."""
+        if self._among is not None:
+            among = np.array(sorted(self._among), dtype=np.int64)
+            parts = [part.among(among) for part in parts]
+        stored = self._store.findings.sightings.of_traces([key for part in parts for key in part.ids.tolist()])
+        compared: list[AlertComparison] = []
+        for part in parts:
+            still = part.without_steps(stored)
+            digests = part.judged.digests[part.rows[still], self._place].tolist()
+            compared.append(AlertComparison(digests=dict(zip(part.ids[still].tolist(), digests, strict=True))))
+            found = reported_detections(self.job.alert, self._detections(part.only(~still)), self._lines)
+            compared.append(self._compare_traces(list(found), stored))
+        return AlertComparison.joined(compared)
+
     def _compare(self, detections: Sequence[TraceDetection]) -> AlertComparison:
         """Apply the filters of the alert, and compare what it reports."""
         reported = reported_detections(self.job.alert, detections, self._lines)
@@ -205,15 +223,19 @@ class _Comparing:
         return AlertComparison.joined([self._compare_block(block) for block in _blocks(reported)])
 
     def _compare_block(self, detections: Sequence[TraceDetection]) -> AlertComparison:
-        name = self.job.alert.name
         stored = self._store.findings.sightings.of_traces([each.trace.id for each in detections])
+        return self._compare_traces(detections, stored)
+
+    def _compare_traces(
+        self, detections: Sequence[TraceDetection], stored: Mapping[int, Sequence[Sighting]]
+    ) -> AlertComparison:
+        name = self.job.alert.name
         # Most traces have no step, now or before: nothing to compare.
         still = {each.trace.id: each.digest for each in detections if _is_still(each, stored)}
+        left_out = Counter(each for found in detections for each in found.left_out)
         return AlertComparison.joined(
             [
-                AlertComparison(
-                    digests=still, left_out=Counter(each for found in detections for each in found.left_out)
-                ),
+                AlertComparison(digests=still, left_out=left_out),
                 *(
                     _compare_trace(self.job, each, _of_alert(name, stored.get(each.trace.id, ())), self._lines)
                     for each in detections

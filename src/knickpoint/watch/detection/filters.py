@@ -18,8 +18,8 @@ from knickpoint.model.settlement import FindingKind
 from knickpoint.watch.detection.alert_filter import Filter
 from knickpoint.watch.detection.alert_groups import GroupKey, group_key
 from knickpoint.watch.detection.digests import group_digests
+from knickpoint.watch.detection.judged_rows import TraceDetection
 from knickpoint.watch.detection.method_parameters import least_drift
-from knickpoint.watch.detection.trace_detection import TraceDetection
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.regressions.groups import Member, group_members
 

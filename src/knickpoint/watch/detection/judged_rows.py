@@ -113,7 +113,7 @@ class JudgedRows:
     ``held`` has a bit for each row and column from ``first`` on, which says whether a value is there, packed in bytes.
     ``reported`` has the position after which the alert reports, ``digests`` a row for each trace with one number for each
     alert. ``sightings`` has those of the rows that step, as the first alert reports them. ``group`` has the clusters, where
-    the rows are a group that was judged together.
+    the rows are a group that was judged together; they belong to its first row.
     """
 
     traces: Sequence[Trace]
@@ -125,20 +125,20 @@ class JudgedRows:
     sightings: Mapping[int, tuple[Sighting, ...]]
     group: GroupClusters | None = None
 
-    def detections(self) -> Iterator[SharedDetection]:
-        """Yield what is found in each trace, in the order of the rows."""
-        held = np.unpackbits(self.held, axis=1, count=self.columns).view(np.bool_)
+    def detections(self, rows: Sequence[int] | None = None) -> Iterator[SharedDetection]:
+        """Yield what is found in each trace, or in those of ``rows``, in their order."""
         # Traces of one machine are measured at the same commits: thousands of rows share their positions.
         measured: dict[bytes, NDArray[np.int64]] = {}
-        reported = self.reported.tolist()
-        for row, (trace, digests) in enumerate(zip(self.traces, self.digests.tolist(), strict=True)):
+        for row in range(len(self.traces)) if rows is None else rows:
             packed = self.held[row].tobytes()
             if packed not in measured:
-                measured[packed] = np.flatnonzero(held[row]) + self.first
+                held = np.unpackbits(self.held[row], count=self.columns)
+                measured[packed] = np.flatnonzero(held) + self.first
+            digests = self.digests[row].tolist()
             detection = TraceDetection(
-                trace=trace,
+                trace=self.traces[row],
                 measured=measured[packed],
-                reported_after=reported[row],
+                reported_after=int(self.reported[row]),
                 sightings=self.sightings.get(row, ()),
                 digest=digests[0],
                 group=None if row else self.group,

@@ -63,7 +63,7 @@ def settle_steps(
                 drop
                 for place, step in enumerate(steps)
                 if place not in certain[row]
-                for drop in rule.views(_later(measured[row], step))
+                for drop in rule.views(_later(measured[row], step.index))
             }
         )
         for row, steps in stepping.items()
@@ -80,14 +80,15 @@ def settle_steps(
     detected = zip(left, detect(views) if left else (), strict=True)
     fresh = {place: tuple(map(location_of, steps)) for place, steps in detected}
     viewed |= fresh
+    locations = {row: tuple(map(location_of, steps)) for row, steps in stepping.items()}
     if cache is not None:
         # The series of today is a view of tomorrow's.
-        fresh |= {(row, 0): tuple(map(location_of, steps)) for row, steps in stepping.items()}
+        fresh |= {(row, 0): located for row, located in locations.items()}
         for place, steps in fresh.items():
             cache.put(_series(values, measured, *place), steps)
     settled = {
-        row: _settle_row(measured[row], steps, {drop: viewed[row, drop] for drop in needed[row]}, rule, certain[row])
-        for row, steps in stepping.items()
+        row: _settle_row(measured[row], located, {drop: viewed[row, drop] for drop in needed[row]}, rule, certain[row])
+        for row, located in locations.items()
     }
     return [settled.get(row, []) for row in range(len(found))]
 
@@ -102,13 +103,13 @@ def evidence_of(values: NDArray[np.floating[Any]], step: Step) -> NewestEvidence
 
 def _is_certain(values: NDArray[np.floating[Any]], measured: NDArray[np.int64], step: Step, rule: SettleRule) -> bool:
     """Return whether ``step`` is so near to the end, and its newest values so far out, that it needs no further look."""
-    later = _later(measured, step)
+    later = _later(measured, step.index)
     return rule.least <= later <= rule.most and step.after.count >= rule.least and evidence_of(values, step).certain
 
 
-def _later(measured: NDArray[np.int64], step: Step) -> int:
+def _later(measured: NDArray[np.int64], first: int) -> int:
     """Return how many values lie at the first commit of the new level or behind it."""
-    return int(measured.size - np.searchsorted(measured, step.index))
+    return int(measured.size - np.searchsorted(measured, first))
 
 
 def _without_newest(
@@ -129,13 +130,13 @@ def _series(
 
 def _settle_row(
     measured: NDArray[np.int64],
-    steps: Sequence[Step],
+    steps: Sequence[StepLocation],
     views: Mapping[int, Sequence[StepLocation]],
     rule: SettleRule,
     certain: Collection[int],
 ) -> list[Settlement]:
     # Look for each step in each view.
-    spots = [_spot(measured, location_of(step)) for step in steps]
+    spots = [_spot(measured, step) for step in steps]
     found_in: dict[int, set[int]] = {}
     for drop, seen in views.items():
         pairs = match_points(spots, [_spot(measured, place) for place in seen])
@@ -147,7 +148,7 @@ def _settle_row(
         if place in certain:
             settlements.append(SETTLED)
             continue
-        later = _later(measured, step)
+        later = _later(measured, step.first)
         drops = rule.views(later)
         missed = next((drop for drop in drops if place not in found_in[drop]), None)
         kept = [drop for drop in drops if missed is None or drop < missed]

@@ -27,8 +27,6 @@ from knickpoint.watch.detection.judged_rows import (
     AlertsOnLine,
     JudgedRows,
     Rows,
-    SharedDetection,
-    TraceDetection,
     cut_rows,
 )
 from knickpoint.watch.detection.method_parameters import method_parameters
@@ -44,7 +42,7 @@ from knickpoint.watch.detection.stored_windows import LEAST_TRACES, SharedWindow
 from knickpoint.watch.lines import Lines
 from knickpoint.work import Place, Runner
 
-__all__ = ["SharedDetection", "TraceDetection", "detect_traces", "detection_key"]
+__all__ = ["detect_traces", "detection_key"]
 
 _LOG: Final = logging.getLogger("knickpoint.watch")
 
@@ -75,8 +73,8 @@ def detection_key(alert: Alert) -> Hashable:
 
 def detect_traces(
     store: Store, alerts: Sequence[Alert], line: Line, trace_ids: NDArray[np.int64], *, lines: Lines, runner: Runner
-) -> Iterator[SharedDetection]:
-    """Yield what each of ``alerts`` finds in each of ``trace_ids``, before its filters; nothing is written.
+) -> Iterator[JudgedRows]:
+    """Yield what each of ``alerts`` finds in ``trace_ids``, some rows at a time, before its filters; nothing is written.
 
     The alerts have one :func:`detection_key`, so that one detection serves all of them. Traces come in their order, those
     of methods that judge groups in the order of the groups; where some workers cannot read the store, the traces that they
@@ -96,7 +94,7 @@ def detect_traces(
 
 def _detect_together(
     store: Store, context: AlertsOnLine, trace_ids: NDArray[np.int64], runner: Runner
-) -> Iterator[SharedDetection]:
+) -> Iterator[JudgedRows]:
     """Detect in groups whose traces are judged together: workers that reach the store take whole groups.
 
     Of a single large group, workers of other machines take windows. The cores of this machine share the rows of each window.
@@ -128,12 +126,10 @@ def _detect_together(
             runner.unread = found.reason
         if not isinstance(found, JudgedRows):
             found = context.judged_group(detect_group(store, context.alert, context.line, ids))
-        yield from found.detections()
+        yield found
 
 
-def _detect_in_windows(
-    store: Store, context: AlertsOnLine, ids: Sequence[int], runner: Runner
-) -> Iterator[SharedDetection]:
+def _detect_in_windows(store: Store, context: AlertsOnLine, ids: Sequence[int], runner: Runner) -> Iterator[JudgedRows]:
     """Detect in a group whose windows are clustered by the workers that reach the store, and here without any."""
     alert, line = context.alert, context.line
     reference = store_reference(store, runner)
@@ -142,12 +138,12 @@ def _detect_in_windows(
     else:
         shared = SharedWindows(runner, reference, alert, line, np.array(ids, dtype=np.int64))
         found = detect_group(store, alert, line, ids, shared)
-    yield from context.judged_group(found).detections()
+    yield context.judged_group(found)
 
 
 def _detect_values(
     store: Store, context: AlertsOnLine, trace_ids: NDArray[np.int64], runner: Runner
-) -> Iterator[SharedDetection]:
+) -> Iterator[JudgedRows]:
     """Read the values here, and send them to where they are judged."""
     alert = context.alert
     under_way: deque[Rows] = deque()
@@ -161,12 +157,12 @@ def _detect_values(
 
     # The runner takes shards ahead of the results that it gives back, and keeps their order.
     for detected in runner.map(detect_shard, shards()):
-        yield from context.judged(under_way.popleft(), detected).detections()
+        yield context.judged(under_way.popleft(), detected)
 
 
 def _detect_stored(
     store: Store, context: AlertsOnLine, trace_ids: NDArray[np.int64], runner: Runner, reference: StoreReference
-) -> Iterator[SharedDetection]:
+) -> Iterator[JudgedRows]:
     """Have the workers read the values; what they cannot read is sent to them."""
     under_way: deque[NDArray[np.int64]] = deque()
     unread: list[NDArray[np.int64]] = []
@@ -199,6 +195,6 @@ def _detect_stored(
                 runner.unread = judged.reason
             unread.append(ids)
         else:
-            yield from judged.detections()
+            yield judged
     if unread:
         yield from _detect_values(store, context, np.sort(np.concatenate(unread)), runner)
