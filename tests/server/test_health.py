@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import os
 import re
+import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
@@ -120,6 +122,19 @@ def test_metrics_count_the_workers_of_each_part_where_none_is_left_too(instance:
     instance.store.workers.report("one", started=1e9, parts=[ServicePart.INGEST])
     found = client.get("/api/v1/metrics").text
     assert [f"{each} 1.0" in found for each in parts] == [False, True]
+
+
+def test_metrics_have_the_machine_of_the_process(instance: Instance) -> None:
+    samples = {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(Client(create_app(instance)).get("/api/v1/metrics").text)
+        for sample in family.samples
+        if sample.name.startswith("knickpoint_host")
+    }
+    assert samples["knickpoint_host_processors",] == os.cpu_count()
+    assert samples["knickpoint_host_load",] >= 0
+    assert samples["knickpoint_host_disk_bytes", "total"] == shutil.disk_usage(instance.directory).total
+    assert 0 < samples["knickpoint_host_memory_bytes", "available"] <= samples["knickpoint_host_memory_bytes", "total"]
 
 
 def test_a_server_that_cannot_read_its_store_is_not_ready_and_still_says_its_version(

@@ -22,6 +22,7 @@ from knickpoint.instance.waiting_events import oldest_waiting_results, waiting_e
 from knickpoint.model.commit import Repository
 from knickpoint.model.service_part import WORKER_PARTS, ServicePart
 from knickpoint.server.answers.health import State, list_alerts, list_workers
+from knickpoint.server.host_figures import host_gauges
 from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.store import FileState, Store
 from knickpoint.store.findings.selection import Selection
@@ -56,7 +57,7 @@ def _gauge(
 class InstanceMetrics(Collector):
     """The metrics of an instance, read from its store, and those that a process counted, from ``counted``.
 
-    They are those of the repositories that the caller may read. Events are counted for callers who may read all.
+    They are those of the repositories that the caller may read. Events, and the machine, are for callers who may read all.
     """
 
     instance: Instance
@@ -70,6 +71,8 @@ class InstanceMetrics(Collector):
             StoreError: the store cannot be read.
         """
         yield from self._stored()
+        if self.visible.is_everything:
+            yield from host_gauges(self.instance.directory)
         for registry in self.counted:
             yield from registry.collect()
 
