@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import re
 import signal
 import socket
@@ -69,7 +70,10 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Life:
     directory = tmp_path_factory.mktemp("serving") / "instance"
     with socket.create_server(("127.0.0.1", 0)) as graphite:
         port = graphite.getsockname()[1]
-        configure(directory, f'[monitoring]\nlog = "json"\ngraphite = "127.0.0.1:{port}"\ngraphite_prefix = "perf.one"')
+        configure(
+            directory,
+            f'[monitoring]\nlog = "json"\ngraphite = "127.0.0.1:{port}"\ngraphite_prefix = "perf.{{host}}.{{process}}"',
+        )
         with started(directory, "serve", "--only", "worker,ingest", "--port", "0") as process:
             found = re.search(r"http://[^ ]+", line_with(process, "The state of this process is at"))
             assert found
@@ -111,8 +115,9 @@ def test_the_answer_of_an_error_names_the_request(life: Life) -> None:
 
 def test_graphite_gets_the_metrics_of_the_instance_and_of_the_process(life: Life) -> None:
     names = {line.split()[0] for line in life.graphite.splitlines()}
-    assert {"perf.one.knickpoint_store_bytes", "perf.one.process_resident_memory_bytes"} <= names
-    assert "perf.one.knickpoint_finding_delay_seconds_bucket.le.4_0" in names
+    begin = f"perf.{re.sub('[^A-Za-z0-9_-]+', '-', platform.node())}.worker-ingest-0"
+    assert {f"{begin}.knickpoint_store_bytes", f"{begin}.process_resident_memory_bytes"} <= names
+    assert f"{begin}.knickpoint_finding_delay_seconds_bucket.le.4_0" in names
 
 
 def test_a_worker_that_does_not_finish_in_time_is_ended(tmp_path: Path) -> None:

@@ -93,7 +93,9 @@ def _serve(
         check_machine(instance)
         announce = begin_log(instance.config.monitoring)
         counted = ProcessMetrics()
-        stack.enter_context(sending_to_graphite(instance, counted))
+        listens = instance.config.server.port if port is None and ServicePart.API in parts else port
+        name = "-".join([*joined_parts(parts).split(","), *([str(listens)] if listens is not None else [])])
+        stack.enter_context(sending_to_graphite(instance, counted, name))
         stops: list[Callable[[], None]] = []
 
         def ready(address: str) -> None:

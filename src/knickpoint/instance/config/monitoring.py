@@ -10,9 +10,10 @@ from typing import Final
 
 from knickpoint.model.errors import ConfigError
 
-__all__ = ["LogChoice", "MonitoringSettings", "check_monitoring", "graphite_address"]
+__all__ = ["LogChoice", "MonitoringSettings", "check_monitoring", "graphite_address", "graphite_prefix"]
 
 _PREFIX: Final = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
+_UNFIT: Final = re.compile(r"[^A-Za-z0-9_-]+")
 _GREATEST_PORT: Final = 65_535
 
 
@@ -30,13 +31,14 @@ class MonitoringSettings:
     Attributes:
         log: `text` for people, or `json`: a line of JSON for each message and each request, with the id of the request.
         graphite: `host:port` of a Graphite server (plaintext protocol) to which each process sends its metrics.
-        graphite_prefix: what the names of the metrics begin with there. Give each process another one where several run.
+        graphite_prefix: what the names of the metrics begin with there. `{host}` is the name of the machine, and `{process}` what the
+            process runs, and its port, as in `api-8765`: so processes with one configuration do not write over each other.
         graphite_seconds: how often they are sent.
     """
 
     log: LogChoice = LogChoice.TEXT
     graphite: str = ""
-    graphite_prefix: str = "knickpoint"
+    graphite_prefix: str = "knickpoint.{host}.{process}"
     graphite_seconds: float = 60.0
 
 
@@ -46,6 +48,15 @@ def graphite_address(settings: MonitoringSettings) -> tuple[str, int] | None:
     if not (host and colon and port.isdecimal() and 0 < int(port[:6]) <= _GREATEST_PORT):
         return None
     return host.strip("[]"), int(port)
+
+
+def graphite_prefix(settings: MonitoringSettings, host: str, process: str) -> str:
+    """Return the prefix of the process ``process`` of the machine ``host``; what divides names in Graphite becomes a dash."""
+    return _filled(settings.graphite_prefix, _UNFIT.sub("-", host), _UNFIT.sub("-", process))
+
+
+def _filled(prefix: str, host: str, process: str) -> str:
+    return prefix.replace("{host}", host).replace("{process}", process)
 
 
 def check_monitoring(settings: MonitoringSettings, path: Path) -> None:
@@ -61,11 +72,11 @@ def check_monitoring(settings: MonitoringSettings, path: Path) -> None:
             where=where,
             remedy='Write host:port, as in "graphite.example.org:2003".',
         )
-    if not _PREFIX.fullmatch(settings.graphite_prefix):
+    if not _PREFIX.fullmatch(_filled(settings.graphite_prefix, "host", "process")):
         raise ConfigError(
             f"graphite_prefix is {settings.graphite_prefix!r}",
             where=where,
-            remedy="Use letters, digits, _ and -, with dots between.",
+            remedy="Use letters, digits, _ and -, with dots between, and {host} and {process} in it.",
         )
     if settings.graphite_seconds < 1:
         raise ConfigError(
