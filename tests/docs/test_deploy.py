@@ -126,6 +126,12 @@ def test_containers_find_database_nats_and_port_where_the_configuration_says(
     assert services["api"]["ports"] == [f"127.0.0.1:{config.server.port}:{config.server.port}"]
 
 
+def test_containers_start_again_with_their_machine(compose: dict[str, Any]) -> None:
+    lasting = {name: each for name, each in compose["services"].items() if not each.get("profiles")}
+    # Engines leave alone what should start again on failures only, and the service of Podman all but these.
+    assert {each["restart"] for each in lasting.values()} == {"always"}
+
+
 def test_containers_have_longer_to_end_than_a_process_takes_to_drain(compose: dict[str, Any], config: Config) -> None:
     for name, service in ours(compose):
         assert int(service["stop_grace_period"].removesuffix("s")) > config.server.drain_seconds, name
