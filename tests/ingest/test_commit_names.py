@@ -52,6 +52,22 @@ def test_results_without_a_commit_take_head_and_the_import_says_so(lab: Lab, wor
     assert f"results without a commit: HEAD {head(work_tree)[:12]} of mylib" in summary.lines()
 
 
+def test_files_without_a_commit_that_became_re_runs_of_head_are_counted(lab: Lab, work_tree: GitRepository) -> None:
+    files = [go(lab, f"mylib/go-{number}.txt", value) for number, value in enumerate((10, 12, 17))]
+    summary = lab.take(*files)
+    assert measured(lab) == {head(work_tree): [12]}
+    (remark,) = [line for line in summary.lines() if "measured benchmarks of HEAD again" in line]
+    assert remark.startswith("2 of 3 files without a commit ")
+    assert "--commit" in remark
+
+
+def test_one_more_run_of_head_is_no_reason_for_a_remark(lab: Lab, work_tree: GitRepository) -> None:
+    lab.take(go(lab))
+    summary = lab.take(go(lab, "mylib/again.txt", 12))
+    assert measured(lab) == {head(work_tree): [11]}
+    assert not [line for line in summary.lines() if "of HEAD again" in line]
+
+
 def test_results_from_outside_of_any_work_tree_take_head(
     lab: Lab, work_tree: GitRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:

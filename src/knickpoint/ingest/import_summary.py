@@ -16,6 +16,9 @@ __all__ = ["FileSummary", "ImportState", "ImportSummary", "remark_on_directions"
 _MOST_UNITS: Final = 5
 """Units that a remark names."""
 
+_FEWEST_HEADLESS: Final = 2
+"""Files without a commit in one import, of which some became re-runs, that may be of several commits."""
+
 
 class ImportState(Enum):
     """Say what became of one file."""
@@ -51,6 +54,7 @@ class FileSummary:
         problems: the reasons of a refusal, or warnings.
         without_direction: unit → new traces for which it is unknown which way is better.
         notes: lines about the import as a whole, which its summary shows once.
+        head: the commit that stood in as HEAD, because nothing names that of the file.
     """
 
     source: str
@@ -72,6 +76,7 @@ class FileSummary:
     problems: tuple[Problem, ...] = ()
     without_direction: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    head: str = ""
 
     def lines(self) -> list[str]:
         """Return a line for the file as a whole, then one for each change and each problem."""
@@ -217,7 +222,25 @@ class ImportSummary:
         units: Counter[str] = Counter()
         for file in self.files:
             units.update(file.without_direction)
-        return (*self.notes, *((remark_on_directions(units, "new "),) if units else ()), *self.unread)
+        return (
+            *self.notes,
+            *self._remark_on_head(),
+            *((remark_on_directions(units, "new "),) if units else ()),
+            *self.unread,
+        )
+
+    def _remark_on_head(self) -> tuple[str, ...]:
+        """Say that files which name no commit became re-runs of one: they may be the results of several commits."""
+        headless = [file for file in self.files if file.head]
+        joined = sum(file.rerun > 0 for file in headless)
+        if len(headless) < _FEWEST_HEADLESS or not joined:
+            return ()
+        remark = (
+            f"{joined:,} of {len(headless):,} files without a commit measured benchmarks of HEAD again, whose points are now"
+            " medians of all. Are they of several commits? Then begin again with an instance that has none of them, and import"
+            " each with --commit, or with the hash of its commit in its name"
+        )
+        return (remark,)
 
     def followed_by(self, other: ImportSummary) -> ImportSummary:
         """Return the summary of this import and of ``other``, which came after it."""

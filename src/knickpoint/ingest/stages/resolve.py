@@ -35,7 +35,8 @@ __all__ = ["NamedRuns", "ResolvedRun", "ResolvedRuns", "name_runs", "resolve_com
 class NamedRuns:
     """The runs of a file, each with the name of its commit and the trace keys that are stored.
 
-    ``content_hash`` is the digest by which the file is known once it is stored.
+    ``content_hash`` is the digest by which the file is known once it is stored. ``head`` is the commit that stood in as HEAD, ""
+    where something names the commits.
     """
 
     read: ReadResults
@@ -43,6 +44,7 @@ class NamedRuns:
     content_hash: str
     warnings: tuple[Problem, ...]
     notes: tuple[str, ...]
+    head: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ class ResolvedRuns:
     """The runs of a file, related to the commits of a repository.
 
     ``reports`` are all runs, ``runs`` those whose commit the repository has; ``unknown`` are the commits of the others.
-    ``former`` is the newest entry of the file in the ledger.
+    ``former`` is the newest entry of the file in the ledger, ``head`` as in :class:`NamedRuns`.
     """
 
     read: ReadResults
@@ -76,6 +78,7 @@ class ResolvedRuns:
     content_hash: str
     warnings: tuple[Problem, ...]
     notes: tuple[str, ...]
+    head: str = ""
 
 
 def resolve_commit_name(read: ReadResults, source: CommitSource) -> ReadResults:
@@ -101,7 +104,7 @@ def name_runs(read: ReadResults, source: CommitSource, settings: IngestSettings)
     Raises:
         InputError: nothing says the commit of a run, a param is refused, or one commit is stated for several.
     """
-    runs, notes = _with_commits(read, source)
+    runs, notes, head = _with_commits(read, source)
     rounded = next((each.run.revision for each in runs if is_rounded(each.run.revision)), "")
     if rounded:
         raise InputError(
@@ -110,7 +113,7 @@ def name_runs(read: ReadResults, source: CommitSource, settings: IngestSettings)
             remedy="Write the hashes as text, and export the table again.",
         )
     renamed, warnings = _with_stored_keys(read.file, runs, settings)
-    return NamedRuns(read, renamed, _content_hash(read, settings), (*read.warnings, *warnings), notes)
+    return NamedRuns(read, renamed, _content_hash(read, settings), (*read.warnings, *warnings), notes, head)
 
 
 def resolve_runs(named: NamedRuns, source: CommitSource, store: Store, order: CommitOrder) -> ResolvedRuns:
@@ -143,20 +146,23 @@ def resolve_runs(named: NamedRuns, source: CommitSource, store: Store, order: Co
         named.content_hash,
         (*named.warnings, *commits.warnings),
         (*named.notes, *commits.notes),
+        named.head,
     )
 
 
-def _with_commits(read: ReadResults, source: CommitSource) -> tuple[list[CompletedRun], tuple[str, ...]]:
-    """Return the runs, completed by what is known beside the file, by its name, or else by HEAD; and a note about the last two."""
+def _with_commits(read: ReadResults, source: CommitSource) -> tuple[list[CompletedRun], tuple[str, ...], str]:
+    """Return the runs, completed by what is known beside the file, by its name, or else by HEAD.
+
+    A note about the last two, and the commit that is HEAD, follow.
+    """
     file = read.file
     named = _commit_in_name(read, source)
     context = file.context.with_stated(commit=named) if named else file.context
     runs = context.complete(read.report)
     nameless = [completed.run for completed in runs if not completed.run.revision]
     if not nameless:
-        return runs, (
-            "results without a commit: the one in the name of each file or of its directory",
-        ) if named else ()
+        note = "results without a commit: the one in the name of each file or of its directory"
+        return runs, (note,) if named else (), ""
     if any(run.revision for run in read.report.runs):
         raise InputError(
             f"{counted(len(nameless), 'run')} of the file names no commit, and others do",
@@ -166,10 +172,14 @@ def _with_commits(read: ReadResults, source: CommitSource) -> tuple[list[Complet
     checkout = source.checkout if file.written else None
     heads = [head_commit(run, checkout, file.source, file.written) for run in nameless]
     note = f"results without a commit: HEAD {heads[0][:12]} of {source.repository.name}"
-    return [
-        replace(completed, run=replace(completed.run, revision=completed.run.revision or heads[0]))
-        for completed in runs
-    ], (note,)
+    return (
+        [
+            replace(completed, run=replace(completed.run, revision=completed.run.revision or heads[0]))
+            for completed in runs
+        ],
+        (note,),
+        heads[0],
+    )
 
 
 def _commit_in_name(read: ReadResults, source: CommitSource) -> str:

@@ -96,6 +96,7 @@ def _summary(store: Store, resolved: ResolvedRuns, receipts: Sequence[Receipt]) 
         changes=tuple(_changed_values(store, resolved.runs, receipts)),
         problems=(*resolved.warnings, *failures),
         notes=resolved.notes,
+        head=resolved.head,
     )
 
 
