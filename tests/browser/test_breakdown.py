@@ -19,14 +19,14 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture(scope="module")
 def moved(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Serve an instance in which all 12 traces of arm step and the 12 of x86 do not."""
+    """Serve an instance in which all 12 traces of arm step, and later back, and the 12 of x86 do not."""
     chance = random.Random(3)
     rows = ["commit,commit_time,subject,benchmark,arch,value,unit,better"]
-    for number in range(40):
+    for number in range(46):
         commit = f"{number + 16:040x},2026-01-01T{number // 2:02d}:{number % 2 * 30:02d}:00Z,Change {number}"
         for place in range(12):
             for arch in ("arm", "x86"):
-                level = 120 if arch == "arm" and number >= 25 else 100
+                level = 120 if arch == "arm" and 25 <= number < 36 else 100
                 rows.append(f"{commit},b{place},{arch},{level + chance.gauss(0, 1):.3f},ms,lower")
     with create_instance(
         tmp_path_factory.mktemp("breakdown") / "moved", repositories={"main": ""}, as_work=True
@@ -51,4 +51,13 @@ def test_a_regression_of_many_traces_shows_what_they_share_and_narrows_the_list_
     assert violations(page) == []
     breakdown.get_by_role("button", name="arm").click()
     page.wait_for_url("**q=arch%3Darm*")
-    expect(page.locator("tr.regression-row")).to_have_count(1)
+    expect(page.locator("tr.regression-row")).to_have_count(2)
+
+
+def test_a_row_says_that_later_values_are_back_at_the_level_before(page: Page, moved: str) -> None:
+    page.goto(f"{moved}/triage")
+    row = page.get_by_role("row").filter(has_text="Change 25")
+    expect(row.locator(".tag", has_text="recovered")).to_be_visible()
+    back = page.get_by_role("row").filter(has_text="Change 36")
+    expect(back).to_be_visible()
+    expect(back.locator(".tag", has_text="recovered")).to_have_count(0)

@@ -298,6 +298,39 @@ def test_a_finding_is_assigned_and_found_by_its_assignee(visit: Visit) -> None:
     expect(groups(page)).to_have_count(1)
 
 
+def test_a_name_that_is_typed_replaces_the_name_in_the_field(visit: Visit) -> None:
+    page = visit("/triage")
+    keys(page, "i")
+    field = page.get_by_label("Who takes care of it")
+    expect(field).to_be_focused()
+    expect(field).not_to_have_value("")
+    page.keyboard.type("grace@example.org")
+    expect(field).to_have_value("grace@example.org")
+
+
+def test_a_note_is_saved_by_the_keyboard(visit: Visit) -> None:
+    page = visit("/triage")
+    keys(page, "n")
+    page.keyboard.type("expected: it verifies checksums")
+    keys(page, "Control+Enter")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+    expect(page.get_by_role("status")).to_contain_text("Wrote a note on 2 findings")
+
+
+@pytest.mark.parametrize("width", [1440, 1024, 390])
+def test_tags_leave_room_for_the_subject(visit: Visit, width: int) -> None:
+    page = visit("/triage")
+    page.set_viewport_size({"width": width, "height": 900})
+    keys(page, "i")
+    page.keyboard.type("a.person.with.a.long.name@example.org")
+    keys(page, "Enter")
+    row = groups(page).first
+    expect(row).to_contain_text("a.person.with.a.long.name@example.org")
+    subject = row.locator(".subject").bounding_box()
+    assert subject
+    assert subject["width"] > 120
+
+
 def test_a_trace_is_set_apart_from_its_commit_and_back(visit: Visit) -> None:
     page = visit("/triage")
     groups(page).first.click()

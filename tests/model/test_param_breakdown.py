@@ -51,5 +51,30 @@ def test_random_members_are_seldom_called_uneven() -> None:
     assert sum(verdicts) >= 0.93 * len(verdicts)
 
 
+_RARE = [
+    encode_key({"benchmark": f"suite{number // 5}/b{number}", "compiler": compiler})
+    for number, compiler in product(range(200), ("clang", "gcc", "msvc"))
+]
+"""600 traces of 200 benchmarks: each has three."""
+
+
+def test_members_of_a_few_benchmarks_of_very_many_are_uneven_in_the_benchmark() -> None:
+    members = [key for key in _RARE if "suite7/" in key]
+    benchmark, compiler = break_down(members, facets(_RARE), len(_RARE))
+    assert (benchmark.name, benchmark.even) == ("benchmark", False)
+    assert [(each.members, each.traces) for each in benchmark.values[:6]] == [(3, 3)] * 5 + [(0, 3)]
+    assert (compiler.name, compiler.even) == ("compiler", True)
+
+
+def test_random_members_are_seldom_called_uneven_in_a_param_of_very_many_values() -> None:
+    chance = random.Random(6)
+    verdicts = [
+        each.even
+        for _ in range(200)
+        for each in break_down(chance.sample(_RARE, chance.choice((10, 40, 200))), facets(_RARE), len(_RARE))
+    ]
+    assert sum(verdicts) >= 0.93 * len(verdicts)
+
+
 def test_all_traces_as_members_are_even_in_each_param() -> None:
     assert all(each.even for each in break_down(_ALL, facets(_ALL), len(_ALL)))

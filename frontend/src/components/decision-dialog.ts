@@ -69,6 +69,8 @@ export class DecisionDialog extends PageElement {
 
   private show(): Promise<DecisionReply | undefined> {
     showDialog(this.dialog);
+    // What is typed replaces the name that is in the field at first.
+    this.form?.querySelector("input")?.select();
     return new Promise((reply) => (this.onReply = reply));
   }
 
@@ -102,7 +104,7 @@ export class DecisionDialog extends PageElement {
           : this.create
             ? ["Make a ticket for", "Make"]
             : ["Link a ticket to", "Link"];
-    return html`<form method="dialog" @submit=${(event: SubmitEvent) => this.onSubmit(event)}>
+    return html`<form method="dialog" @submit=${(event: SubmitEvent) => this.onSubmit(event)} @keydown=${submitByKey}>
       <h2 id="decision-title">${title} ${countText(findings, "finding")}</h2>
       ${held.map(heldLine)}
       ${ticket ? html`${this.renderTrackers(trackers)}${this.create === "" ? this.renderKey() : nothing}` : nothing}
@@ -151,6 +153,12 @@ export class DecisionDialog extends PageElement {
     const create = text("create");
     this.close({ note: text("note"), assignee: text("assignee"), ticket: create ? "" : text("ticket"), create });
   }
+}
+
+/** In a note, Enter begins a line. */
+function submitByKey(event: KeyboardEvent): void {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey))
+    (event.currentTarget as HTMLFormElement).requestSubmit();
 }
 
 function renderAssignee(name: string) {

@@ -81,6 +81,12 @@ export function provisionalTag(
   >`;
 }
 
+/** That later values undid the change. */
+export function recoveredTag({ condition }: Pick<Finding, "condition">): TemplateResult | typeof nothing {
+  if (condition !== "recovered") return nothing;
+  return html`<span class="tag" title="Later values are back at the level before the change.">recovered</span>`;
+}
+
 /** That a finding joined its regression after the run that found the first one; nothing where it did not. */
 export function joinedTag(finding: Pick<Finding, "found">, first: string | null): TemplateResult | typeof nothing {
   if (!finding.found || !first || Date.parse(finding.found) <= Date.parse(first)) return nothing;

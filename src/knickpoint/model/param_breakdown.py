@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import pi, sqrt
+from math import exp, lgamma, pi, sqrt
 from typing import Final
 
 from knickpoint.model.params import decode_key
@@ -14,6 +14,9 @@ __all__ = ["ParamBreakdown", "ValueShare", "break_down"]
 
 _EVEN: Final = 0.1
 """Up to this distance of two distributions, the members have the values of a param as often as all traces do."""
+
+_NORMAL_FROM: Final = 20.0
+"""Expected members from which on a value is counted as normal. Below, a normal count says that any distance may be chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +85,51 @@ def _broken_down(
 def _distance_by_chance(counts: Sequence[int], members: int, traces: int) -> float:
     """Return the distance that members drawn at random among ``traces`` seldom exceed: its mean and two standard deviations.
 
-    The number of members with a value that ``counts`` traces have is hypergeometric, and close to normal, of which the mean
-    absolute deviation is sqrt(2/π) standard deviations.
+    The distance is the sum of what the values lack beside their expected numbers, and of half of all deviations from them: both
+    are the same sum. Their terms depend on each other, so either overstates how it varies; the smaller one is taken.
     """
     if not 0 < members < traces:
         return 0.0
-    rest = (traces - members) / (traces - 1)
-    variances = [members * count / traces * (1 - count / traces) * rest for count in counts]
-    mean = sqrt(2 / pi) * sum(map(sqrt, variances))
-    spread = sqrt((1 - 2 / pi) * sum(variances))
-    return (mean + 2 * spread) / (2 * members)
+    number_of = Counter(counts)
+    lacks = {count: _lack_by_chance(count, members, traces) for count in number_of}
+    mean = sum(number * lacks[count].mean for count, number in number_of.items())
+    of_lacks = sum(number * lacks[count].variance for count, number in number_of.items())
+    of_deviations = sum(number * lacks[count].deviation_variance / 4 for count, number in number_of.items())
+    return (mean + 2 * sqrt(min(of_lacks, of_deviations))) / members
+
+
+@dataclass(frozen=True, slots=True)
+class _Lack:
+    """By how many members a value lies below its expected number by chance, 0 where above, and how its deviation varies."""
+
+    mean: float
+    variance: float
+    deviation_variance: float
+
+
+def _lack_by_chance(count: int, members: int, traces: int) -> _Lack:
+    """Return the lack of a value that ``count`` of ``traces`` have, where ``members`` of them are drawn at random.
+
+    The number of members with the value is hypergeometric. Where many are expected, it is close to normal.
+    """
+    expected = members * count / traces
+    variance = expected * (1 - count / traces) * (traces - members) / (traces - 1)
+    if expected > _NORMAL_FROM:
+        mean, square = sqrt(variance / (2 * pi)), variance / 2
+    else:
+        numbers = range(max(0, members + count - traces), int(expected) + 1)
+        chances = [_chance(number, count, members, traces) for number in numbers]
+        lacks = [expected - number for number in numbers]
+        mean = sum(lack * chance for lack, chance in zip(lacks, chances, strict=True))
+        square = sum(lack * lack * chance for lack, chance in zip(lacks, chances, strict=True))
+    return _Lack(mean, square - mean * mean, variance - 4 * mean * mean)
+
+
+def _chance(number: int, count: int, members: int, traces: int) -> float:
+    """Return the chance that ``number`` of ``members`` have a value that ``count`` of ``traces`` have."""
+    return exp(_ways(count, number) + _ways(traces - count, members - number) - _ways(traces, members))
+
+
+def _ways(all_of: int, chosen: int) -> float:
+    """Return the logarithm of the number of ways to choose some of several."""
+    return lgamma(all_of + 1) - lgamma(chosen + 1) - lgamma(all_of - chosen + 1)

@@ -13,6 +13,7 @@ import {
   heldLine,
   kindTag,
   provisionalTag,
+  recoveredTag,
   sizeRange,
   standing,
   ticketLink,
@@ -96,12 +97,7 @@ function renderChange(context: TraceContext, finding: Finding, note = "") {
 function renderStatus(context: TraceContext, finding: Finding) {
   const { condition, note } = finding;
   const ticket = ticketOf(finding);
-  return html`${standing(finding)}
-    ${
-      condition === "recovered"
-        ? html` <span class="tag" title="Later values are back at the level before the change.">recovered</span>`
-        : nothing
-    }
+  return html`${standing(finding)} ${recoveredTag(finding)}
     ${condition === "gone" ? nothing : html`${kindTag(finding)} ${provisionalTag(finding)}`}
     ${condition === "gone" ? nothing : heldLine(finding.held)}
     ${ticket ? html`<div class="second">${ticketLink(ticket)}</div>` : nothing}

@@ -81,8 +81,11 @@ export class BreakdownElement extends PageElement {
   }
 
   private renderParam(param: Param, { members, traces }: Breakdown) {
-    const shown = param.values.filter((value) => value.members > 0).slice(0, MOST_VALUES);
-    const more = param.distinct - shown.length;
+    const here = param.values.filter((value) => value.members > 0);
+    const shown = here.slice(0, MOST_VALUES);
+    // The answer has the most common values: where members have all of those, they may have more.
+    const known = here.length < param.values.length || param.distinct === param.values.length;
+    const more = (known ? here.length : param.distinct) - shown.length;
     return html`<dt>${param.name}</dt>
       <dd>
         ${shown.map((value) => {
@@ -91,7 +94,7 @@ export class BreakdownElement extends PageElement {
           return html`<span title=${title}
             >${this.renderValue(param.name, value)} <b>${percentText(value.members / members)}</b></span
           > `;
-        })}${more > 0 ? html`<span class="faint">${countText(more, "other value")}</span>` : nothing}
+        })}${more > 0 ? html`<span class="faint">${known ? "" : "up to "}${countText(more, "other value")}</span>` : nothing}
       </dd>`;
   }
 

@@ -22,6 +22,7 @@ import {
   kindTag,
   heldLine,
   provisionalTag,
+  recoveredTag,
   statusLabel,
   ticketLink,
   ticketOf,
@@ -160,7 +161,7 @@ function renderSubject(context: TriageContext, row: RegressionRow, lead: Finding
           : nothing
       }
       ${regression.history && tab !== "history" ? historyTag() : nothing} ${alertTags(lead, regression.alert_severity)}
-      ${kindTag(lead)}${regression.certainty === "provisional" ? provisionalTag(lead) : nothing}
+      ${kindTag(lead)}${recoveredTag(lead)}${regression.certainty === "provisional" ? provisionalTag(lead) : nothing}
       ${lead.assignee ? html`<span class="tag" title="Takes care of it">${lead.assignee}</span>` : nothing}
       ${regression.bisection ? bisectionTag(regression.bisection, routeUrl(findingRoute(lead))) : nothing}
     </div>
@@ -256,7 +257,7 @@ function renderFindingFacts(context: TriageContext, { finding, regression }: Fin
     >
     ${commit.hash === regression.commit.hash ? nothing : html`<span class="at">at ${commitHash(commit, regression.repository)}</span>`}
     ${kindTag(finding)}${provisionalTag(finding)}${joinedTag(finding, regression.found)}
-    ${condition === "present" ? nothing : html`<span class="tag">${condition}</span>`}
+    ${recoveredTag(finding)}${condition === "gone" ? html`<span class="tag">gone</span>` : nothing}
     ${status === "new" ? nothing : html`<span>${statusLabel(status)}</span>`}
     ${ticket ? html`<span>${ticketLink(ticket)}</span>` : nothing}
     ${assignee ? html`<span class="tag" title="Takes care of it">${assignee}</span>` : nothing}
