@@ -266,6 +266,46 @@ def test_each_document_of_fio_among_messages_is_a_run() -> None:
     assert len(read_text(f"note: one\n{text}\nnote: two\n{text}").runs) == 2
 
 
+def fio_states(*states: tuple[int, int, float], between: str = "\n") -> str:
+    """Return what fio prints with ``--status-interval``: the time, the runtime so far (ms) and the IOPS since the start."""
+    document = json.loads(text_of("fio-*.json"))
+    document["jobs"] = document["jobs"][1:2]
+    (job,) = document["jobs"]
+    texts = []
+    for time, runtime, iops in states:
+        job["job_runtime"], job["read"]["iops"] = runtime, iops
+        texts.append(json.dumps(document | {"timestamp_ms": time}, indent=2))
+    return between.join(texts)
+
+
+def test_states_that_fio_prints_while_it_runs_are_no_runs_and_the_last_one_is_the_result() -> None:
+    for between in ("\n", "\nfio: a message\n"):
+        (run,) = read_text(
+            fio_states((1000, 200, 90.0), (2000, 1200, 110.0), (2800, 2000, 105.0), between=between)
+        ).runs
+        assert [result.samples for result in run.results if dict(result.params)["metric"] == "iops"] == [(105.0,)]
+
+
+def test_runs_of_fio_one_after_the_other_are_runs() -> None:
+    assert len(read_text(fio_states((2000, 2000, 90.0), (4100, 2000, 95.0))).runs) == 2
+
+
+def test_fio_can_report_reading_and_writing_as_one() -> None:
+    document = json.loads(text_of("fio-*.json"))
+    for job in document["jobs"]:
+        job["mixed"] = job.pop("read")
+        del job["write"], job["trim"]
+    params = {"benchmark": "sequential", "rw": "read", "bs": "64k", "ioengine": "sync", "operation": "mixed"}
+    assert by(read_text(json.dumps(document)), **params, metric="iops").unit == "IOPS"
+
+
+def test_that_a_signal_ended_fio_is_a_warning() -> None:
+    _, problems = read_report(f"\nfio: terminating on signal 2\n{text_of('fio-*.json')}".encode())
+    assert [(problem.message, problem.where) for problem in problems] == [
+        ("a signal (2) ended fio: the values are those until then", "line 2")
+    ]
+
+
 def test_iperf3_gives_what_arrived_and_over_udp_what_was_lost() -> None:
     document = json.loads(text_of("iperf3-3.12.json"))
     params = {"benchmark": "iperf3", "host": "127.0.0.1", "block_size": "131072", "protocol": "TCP", "streams": "2"}

@@ -13,13 +13,14 @@ from knickpoint.formats.toolbox.json_node import Node
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.formats.toolbox.timestamps import read_moment
 from knickpoint.model.errors import FormatError
-from knickpoint.model.report import Report, RunReport
+from knickpoint.model.report import Problem, Report, RunReport, Severity
 from knickpoint.model.unit import Better
 
 __all__ = ["fits", "read"]
 
 _NAME: Final = "fio"
-_OPERATIONS: Final = ("read", "write", "trim")
+_OPERATIONS: Final = ("read", "write", "trim", "mixed")
+"""Sides of a job; ``mixed`` is what all of them did, with ``unified_rw_reporting``."""
 _PARAMS: Final = {
     "rw": "rw",
     "readwrite": "rw",
@@ -36,23 +37,65 @@ _MEDIAN: Final = "50.000000"
 _AFTER_MESSAGES: Final = re.compile(r"^\{$", re.MULTILINE)
 _LONGEST_PREFACE: Final = 65536
 _MARK: Final = '"fio version"'
+_ENDED_BY_SIGNAL: Final = re.compile(r"^fio: terminating on signal (\d+)", re.MULTILINE)
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether this is an object that names fio's version and has jobs, or text that one follows."""
+    """Tell whether this is an object that names fio's version and has jobs, a list of such, or text that one follows."""
     document = file.document
     if document is None and not file.several:
         begin = _AFTER_MESSAGES.search(file.readable, 0, _LONGEST_PREFACE)
         return begin is not None and _MARK in file.readable[begin.start() : begin.start() + 200]
-    return isinstance(document, dict) and "fio version" in document and isinstance(document.get("jobs"), list)
+    documents = document if isinstance(document, list) else [document]
+    return bool(documents) and all(
+        isinstance(each, dict) and "fio version" in each and isinstance(each.get("jobs"), list) for each in documents
+    )
 
 
 def read(file: FileContent) -> Parsed:
-    """Read one run: operations and bytes per second and latencies, by job, its options, and what it did.
+    """Read a run of each document: operations and bytes per second and latencies, by job, its options, and what it did.
 
     Of completion latencies (``clat``) the median is the value. A job with an error failed.
     """
-    return Report(_NAME, tuple(_run(Node(document, step=where)) for document, where in _documents(file))), ()
+    nodes = [Node(document, step=where) for document, where in _documents(file)]
+    roots = [root for node in nodes for root in (node.elements() if isinstance(file.document, list) else [node])]
+    later = [*roots[1:], None]
+    ends = [root for root, next_ in zip(roots, later, strict=True) if next_ is None or not _goes_on(root, next_)]
+    return Report(_NAME, tuple(map(_run, ends))), _interruption(file)
+
+
+def _goes_on(earlier: Node, later: Node) -> bool:
+    """Tell whether ``later`` is a newer state of the run of ``earlier``, as ``--status-interval`` prints them.
+
+    All numbers are those since the start of the run, so the last state is its result. A run that began before the earlier
+    state was printed is the same one.
+    """
+    states = [[(job["jobname"].text(), _runtime(job)) for job in root["jobs"].elements()] for root in (earlier, later)]
+    if [name for name, _ in states[0]] != [name for name, _ in states[1]]:
+        return False
+    begun, ended = (root.finite({"timestamp_ms": "ms"}).get("ms", 0) for root in (earlier, later))
+    grown = all(before <= after for (_, before), (_, after) in zip(*states, strict=True))
+    return grown and 0 < ended - begun < max((runtime for _, runtime in states[1]), default=0)
+
+
+def _runtime(job: Node) -> float:
+    """Return for how long a job has run, in milliseconds."""
+    return job.finite({"job_runtime": "ms"}).get("ms", 0)
+
+
+def _interruption(file: FileContent) -> tuple[Problem, ...]:
+    """Return a warning where fio says among its messages that a signal ended it."""
+    found = _ENDED_BY_SIGNAL.search(file.text) if file.document is None else None
+    if found is None:
+        return ()
+    return (
+        Problem(
+            f"a signal ({found[1]}) ended fio: the values are those until then",
+            where=f"line {file.text.count(chr(10), 0, found.start()) + 1}",
+            remedy="Measure again if the run was to be longer.",
+            severity=Severity.WARNING,
+        ),
+    )
 
 
 def _run(root: Node) -> RunReport:
@@ -102,7 +145,7 @@ def _add(rows: Rows, params: dict[str, str], job: Node) -> None:
 
 def _was_meant(operation: str, mode: str) -> bool:
     mixed = {"rw", "randrw", "readwrite"}
-    return operation in mode or (mode in mixed and operation != "trim")
+    return operation in mode or operation == "mixed" or (mode in mixed and operation != "trim")
 
 
 def _add_side(rows: Rows, params: dict[str, str], side: Node) -> None:
