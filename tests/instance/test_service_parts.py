@@ -57,7 +57,7 @@ def test_a_worker_does_nothing_to_a_store_that_a_newer_version_migrated(instance
     assert "has schema 9999" in announced[0]
     assert instance.store.commits.repositories() == []
     assert [each.failures for each in instance.store.workers.all()] == [1]
-    with instance.store.transaction() as connection:
+    with instance.store.database.transaction(alone=False) as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = :known"), {"known": known})
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 from sqlalchemy import text
-from tests.instance.disturbance import Visitors, assert_logged, live, undisturbed_instance, values
+from tests.instance.disturbance import Visitors, assert_logged, live, results, undisturbed_instance, values
 from tests.instance.programs import Programs
 from tests.store.conftest import Cluster, free_port
 from tests.store.conftest import cluster as cluster  # noqa: PLC0414  # a fixture
@@ -154,6 +154,9 @@ def test_a_migration_that_older_programs_do_not_survive_stops_them_and_says_so(
     assert answer is not None
     assert answer.status_code == 503
     assert f"has schema {_NEXT}, this version of Knickpoint knows up to {HEAD}" in answer.json()["error"]
+    query = {"name": "late", "repository": "main"}
+    late = httpx.post(f"{deployment.api('old')}/results", params=query, content=results(0), timeout=30)
+    assert (late.status_code, f"has schema {_NEXT}" in late.json()["error"]) == (503, True)
     deployment.start("again")
     assert deployment.programs.wait("again") == 2
     assert f"this version of Knickpoint knows up to {HEAD}" in deployment.programs.log("again").read_text()

@@ -45,6 +45,16 @@ def test_an_older_program_stops_where_a_newer_one_changed_what_it_needs(store: S
             use()
 
 
+def test_an_older_program_that_still_runs_writes_nothing_after_such_a_change(store: Store) -> None:
+    newer(store, "9998")
+    with pytest.raises(StoreError, match="has schema 9999, this version of Knickpoint knows up to"):
+        store.commits.add_repository("main")
+    assert store.commits.repositories() == []
+    store.workers.report(
+        "one", started=1.0, failures=1, reason="the store has schema 9999"
+    )  # so that health can say so
+
+
 def test_an_older_program_stops_where_it_is_not_known_who_may_go_on(store: Store) -> None:
     newer(store, HEAD)
     with store.transaction() as connection:

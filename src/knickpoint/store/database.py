@@ -85,6 +85,8 @@ class Database:
         self.embedded = self.url.get_backend_name() == "sqlite"
         self._current = threading.local()
         self._undone: list[Callable[[], None]] = []
+        self.before_writing: Callable[[Connection], None] = lambda _connection: None
+        """Called at the beginning of each transaction that writes alone; what it raises undoes the transaction."""
         self._texts: WeakKeyDictionary[Statement, tuple[str, Mapping[str, Any], Sequence[str] | None]] = (
             WeakKeyDictionary()
         )
@@ -140,6 +142,8 @@ class Database:
                 self._current.connection = connection
                 self._current.whole = whole
                 try:
+                    if alone:
+                        self.before_writing(connection)
                     with self._timed(connection):
                         yield connection
                     self._check_whole(connection)

@@ -217,6 +217,7 @@ def create_store(location: str | Path) -> Store:
     except BaseException:
         database.close()
         raise
+    schema.refuse_writing_to_newer(database)
     return Store(database)
 
 
@@ -241,4 +242,5 @@ def open_store(location: str | Path) -> Store:
     except BaseException:
         database.close()
         raise
+    schema.refuse_writing_to_newer(database)
     return Store(database)
