@@ -39,6 +39,40 @@ def test_a_row_that_failed_is_a_failure() -> None:
     assert made("long.csv").runs[0].results[1].outcome is Outcome.FAILED
 
 
+@pytest.mark.parametrize(
+    ("column", "cell", "outcome", "message"),
+    [
+        ("status", "failed", Outcome.FAILED, ""),
+        ("status", "skipped", Outcome.SKIPPED, ""),
+        ("exit_code", "3", Outcome.FAILED, "exit code 3"),
+        ("returncode", "-9", Outcome.FAILED, "exit code -9"),
+    ],
+)
+def test_a_row_of_a_wide_table_that_failed_has_no_value(column: str, cell: str, outcome: Outcome, message: str) -> None:
+    good = "0" if message else "ok"
+    report = csv(f"commit,benchmark,{column},time_ms\nabc,x,{good},12\ndef,x,{cell},0.1\n")
+    assert [
+        (result.outcome, result.samples, result.message, result.params["metric"])
+        for run in report.runs
+        for result in run.results
+    ] == [(Outcome.MEASURED, (12.0,), "", "time_ms"), (outcome, (), message, "time_ms")]
+
+
+def test_an_exit_code_is_no_param_of_a_long_table() -> None:
+    report = csv("commit,benchmark,exit_code,value\nabc,x,0,12\nabc,y,1,0.1\n")
+    assert [(dict(result.params), result.outcome) for result in report.runs[0].results] == [
+        ({"benchmark": "x"}, Outcome.MEASURED),
+        ({"benchmark": "y"}, Outcome.FAILED),
+    ]
+
+
+@pytest.mark.parametrize("column", ["iteration", "trial", "repeat", "Repetition"])
+@pytest.mark.parametrize("value", ["value", "time_ms"])
+def test_rows_that_a_column_numbers_are_samples(column: str, value: str) -> None:
+    report = csv(f"commit,benchmark,{column},{value}\nabc,x,1,12\nabc,x,2,13\n")
+    assert [result.samples for result in report.runs[0].results] == [(12.0, 13.0)]
+
+
 def test_a_wide_table_gives_a_series_for_every_column_of_numbers() -> None:
     first, second = made("wide.csv").runs
     found = {result.params["metric"]: (result.samples, result.unit) for result in first.results}
@@ -108,6 +142,20 @@ def test_a_point_beside_other_decimals_or_larger_numbers_is_a_decimal_one(cells:
 def test_points_and_commas_that_cannot_part_thousands_are_decimal_ones(cells: tuple[str, str]) -> None:
     report = csv(f"name;time_ms\na;{cells[0]}\nb;{cells[1]}\n")
     assert [result.samples[0] for result in report.runs[0].results] == [float(cell.replace(",", ".")) for cell in cells]
+
+
+def test_a_point_that_may_part_thousands_is_refused_where_another_column_has_decimal_commas() -> None:
+    with pytest.raises(FormatError, match=r"may be 20019 or 20\.019: those in column 'p99_ms' have a decimal comma"):
+        csv("name;time_ms;p99_ms\ndecode;20.019;3,5\n")
+
+
+def test_one_number_whose_point_may_part_thousands_is_read_with_a_warning() -> None:
+    report, problems = read_report(b"name;time_ms\ndecode;20.019\n")
+    assert [result.samples for result in report.runs[0].results] == [(20.019,)]
+    assert [problem.message for problem in problems] == [
+        "'20.019' in column 'time_ms' is read as a number with decimals, not as 20019"
+    ]
+    assert read_report(b"name;time_ms\ndecode;20.019\nencode;3.107\n")[1] == ()
 
 
 def test_the_note_of_excel_about_the_delimiter_is_no_header() -> None:

@@ -18,6 +18,7 @@ from knickpoint.formats.toolbox.numbers import NUMBER_AND_UNIT, numeral
 from knickpoint.formats.toolbox.table_cells import header_cells, read_cells
 from knickpoint.formats.toolbox.table_columns import read_table, roles
 from knickpoint.model.errors import FormatError
+from knickpoint.model.report import Problem, Severity
 
 __all__ = ["fits", "read", "unread_table"]
 
@@ -66,35 +67,59 @@ def read(file: FileContent) -> Parsed:
     rows: Iterable[tuple[int, Sequence[str]]] = (
         (line, cells) for line, cells in found if [cell.strip() for cell in cells] != header
     )
+    warnings: tuple[Problem, ...] = ()
     if delimiter == ";":
         rows = list(rows)
-        _check_notation(header, rows)
+        warnings = _check_notation(header, rows)
     check = check_told_apart if has_named_rows(header) else check_runs_told_apart
     report = read_table(_NAME, header, ((f"line {line}", cells) for line, cells in rows), number=number, check=check)
-    return report, file.open_line_warning()
+    return report, (*warnings, *file.open_line_warning())
 
 
-def _check_notation(header: Sequence[str], rows: Sequence[tuple[int, Sequence[str]]]) -> None:
+def _check_notation(header: Sequence[str], rows: Sequence[tuple[int, Sequence[str]]]) -> tuple[Problem, ...]:
     """Refuse a column of numbers in which a point parts some in threes, and the others say that it may part thousands.
 
-    Others do that which have a decimal comma, and whole numbers below a thousand, where no number has decimals of another length:
-    950 and 1.020 are what a spreadsheet of many countries makes of 950 and 1020.
+    Others do that which have a decimal comma, in that column or another one, and whole numbers below a thousand, where no number
+    has decimals of another length: 950 and 1.020 are what a spreadsheet of many countries makes of 950 and 1020.
+    A column with nothing but one such number is a warning.
     """
+    with_comma = next(
+        (
+            name
+            for index, name in enumerate(header)
+            if any(_DECIMAL_COMMA.fullmatch(row[index].strip()) for _, row in rows)
+        ),
+        "",
+    )
+    alone: list[Problem] = []
     for index, name in enumerate(header):
         cells = [(line, row[index].strip()) for line, row in rows if row[index].strip()]
         doubtful = next(((line, text) for line, text in cells if _GROUPED.fullmatch(text)), None)
         if doubtful is None:
             continue
+        line, text = doubtful
         others = [text for _, text in cells if not _GROUPED.fullmatch(text)]
         comma = any(map(_DECIMAL_COMMA.fullmatch, others))
-        if comma or (others and all(map(_BELOW_THOUSAND.fullmatch, others))):
-            line, text = doubtful
-            why = "have a decimal comma" if comma else "are whole numbers below 1000"
+        whole = bool(others) and all(map(_BELOW_THOUSAND.fullmatch, others))
+        elsewhere = not others and with_comma
+        if comma or whole or elsewhere:
+            why = "have a decimal comma" if comma or elsewhere else "are whole numbers below 1000"
+            where = f"those in column {with_comma!r}" if elsewhere else "others there"
             raise FormatError(
-                f"{text!r} in column {name!r} may be {text.replace('.', '')} or {text}: others there {why}",
+                f"{text!r} in column {name!r} may be {text.replace('.', '')} or {text}: {where} {why}",
                 where=f"line {line}",
                 remedy="Write numbers without thousands separators, all with a comma or all with a point.",
             )
+        if len(cells) == 1:
+            alone.append(
+                Problem(
+                    f"{text!r} in column {name!r} is read as a number with decimals, not as {text.replace('.', '')}",
+                    where=f"line {line}",
+                    remedy="If the point parts thousands, write the number without it.",
+                    severity=Severity.WARNING,
+                )
+            )
+    return tuple(alone)
 
 
 def unread_table(file: FileContent) -> str:

@@ -32,7 +32,7 @@ _USUAL_PARAMS: Final = frozenset(
     ]
 )
 """Columns that nearly always say what was measured, even beside numbers of which none has a unit."""
-_NO_NAMES: Final = ("time", "commit_time", "order", "message", "author", "email", "subject")
+_NO_NAMES: Final = ("time", "commit_time", "order", "status", "exit_code", "message", "author", "email", "subject")
 """Roles of columns that tell no two benchmarks apart."""
 _OTHER: Final = frozenset({"param", "env", "link", "metric"})
 

@@ -19,10 +19,11 @@ from knickpoint.formats.toolbox.exported_points import is_export, read_export
 from knickpoint.formats.toolbox.numbers import NUMBER_AND_UNIT, NoNumberError, numeral, to_float
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.formats.toolbox.table_cells import Cell, cell_text
+from knickpoint.formats.toolbox.table_outcomes import row_outcome
 from knickpoint.formats.toolbox.timestamps import in_utc, read_moment
 from knickpoint.model.commit import Commit
 from knickpoint.model.errors import FormatError
-from knickpoint.model.report import Report, RunReport
+from knickpoint.model.report import Outcome, Report, RunReport
 from knickpoint.model.revision import commit_name
 from knickpoint.model.unit import Better
 from knickpoint.model.unit_in_name import unit_in_name
@@ -36,6 +37,7 @@ _ROLES: Final = {
     "unit": ("unit", "units"),
     "better": ("better", "direction", "improvement_direction", "lower_is_better", "higher_is_better"),
     "status": ("status", "outcome"),
+    "exit_code": ("exit_code", "exitcode", "exit_status", "return_code", "returncode"),
     "message": ("message", "error"),
     "commit": ("commit", "revision", "commit_hash", "git_commit", "git_hash", "hash", "sha", "commit_id", "commit_sha"),
     "commit_time": ("commit_time", "commit_date", "committed_at", "author_date"),
@@ -46,7 +48,19 @@ _ROLES: Final = {
     "repository": ("repository", "repo", "git_repo"),
     "run": ("run", "run_id", "job", "job_id", "build_id"),
     "time": ("time", "timestamp", "date", "datetime", "started_at", "run_time", "measured_at"),
-    "order": ("pos", "position", "index", "sample", "repetition", "rep", "round", "row"),
+    "order": (
+        "pos",
+        "position",
+        "index",
+        "sample",
+        "repetition",
+        "rep",
+        "repeat",
+        "iteration",
+        "trial",
+        "round",
+        "row",
+    ),
 }
 _BY_NAME: Final = {name: role for role, names in _ROLES.items() for name in names}
 _PREFIXES: Final = ("param", "env", "link", "metric")
@@ -91,21 +105,6 @@ RowCheck = Callable[[Sequence[str], Collection[int], Sequence[tuple[str, Sequenc
 """Refuse header, columns of values, and rows of a wide table with a ``FormatError``."""
 _LONGEST_NAME: Final = 200
 """Characters of a column's name in which a unit is looked for, to say what is wrong with its cells."""
-_STATUSES: Final = {
-    "ok": "",
-    "passed": "",
-    "pass": "",
-    "success": "",
-    "measured": "",
-    "": "",
-    "failed": "failed",
-    "fail": "failed",
-    "failure": "failed",
-    "error": "failed",
-    "skipped": "skipped",
-    "skip": "skipped",
-    "ignored": "skipped",
-}
 
 
 def roles(header: Sequence[str]) -> dict[str, int]:
@@ -186,7 +185,13 @@ class _Table:
         if benchmark:
             params["benchmark"] = benchmark
         try:
-            if self.wide:
+            outcome, message = row_outcome(
+                self.text(row, "status"), self.text(row, "exit_code"), self.text(row, "message"), where
+            )
+            if outcome is not Outcome.MEASURED:
+                for named in self._named(params):
+                    run.rows.fail(named, message, outcome=outcome)
+            elif self.wide:
                 self._add_wide(run.rows, row, params, where)
             else:
                 self._add_long(run.rows, row, params, where)
@@ -224,22 +229,16 @@ class _Table:
         return moment
 
     def _add_long(self, rows: Rows, row: Sequence[Cell], params: dict[str, str], where: str) -> None:
-        status = _STATUSES.get(self.text(row, "status").lower())
-        if status is None:
-            raise FormatError(
-                f"the status {self.text(row, 'status')!r} is none of ok, failed, skipped",
-                where=where,
-                remedy="Use one of them, or name that column param:status.",
-            )
-        if status:
-            (rows.fail if status == "failed" else rows.skip)(params, self.text(row, "message"))
-            return
         better = self.better(row, where)
         for role in ("value", "samples"):
             index = self.role.get(role)
             if index is not None:
                 with rows.failing(params):
                     rows.add(params, self._read(row[index], index, params, where), self.text(row, "unit"), better)
+
+    def _named(self, params: dict[str, str]) -> list[dict[str, str]]:
+        """Return the params of each series of a row: with its metric where there are several."""
+        return [{**params, "metric": name_and_unit(self.header[index])[0]} for index in self.wide] or [params]
 
     def _add_wide(self, rows: Rows, row: Sequence[Cell], params: dict[str, str], where: str) -> None:
         for index in self.wide:
