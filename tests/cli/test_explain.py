@@ -54,6 +54,16 @@ def test_levels_that_are_of_fewer_values_than_were_compared_say_so(knick: Knick,
     )
 
 
+def test_a_change_to_a_time_of_exactly_0_is_doubted(knick: Knick, instance: Path) -> None:
+    values = np.repeat([10.0, 0.0], [15, 12]) * (1 + np.random.default_rng(3).normal(0.0, 0.01, 27))
+    rows = (f"{number + 16:040x},parse,{value:.3f},ms\n" for number, value in enumerate(values))
+    (instance / "history.csv").write_text("commit,benchmark,value,unit\n" + "".join(rows))
+    assert knick("import", "history.csv", "--order", "given").code == 0
+    assert knick("run").code == 0
+    _, doubt, *_ = sentences(knick("explain", "benchmark=parse").output)
+    assert doubt.startswith("A time of exactly 0 may mean that the benchmark no longer does its work")
+
+
 @pytest.mark.usefixtures("judged")
 def test_a_rejected_place_is_explained_by_the_check_that_it_failed(knick: Knick) -> None:
     found = sentences(knick("explain", "benchmark=parse_csv", "--at", "2228a6b49f").output)

@@ -59,6 +59,19 @@ def test_a_value_is_judged_against_the_level_at_the_base(steady: World, value: f
     assert report.base == 39
 
 
+def test_an_improvement_to_a_time_of_exactly_0_is_doubted(steady: World) -> None:
+    doubt = "a time of exactly 0 may mean that the benchmark no longer does its work"
+    assert doubt in reasons(check(steady, new_run(0.0), new_run(0.0)))["parse"][1]
+    assert doubt not in reasons(check(steady, new_run(0.0), new_run(16.0)))["parse"][1]
+
+
+def test_an_improvement_to_0_of_what_is_no_time_is_not_doubted(world: World) -> None:
+    world.units["parse"] = "errors"
+    world.measure({"parse": levels((40, 20.0))})
+    verdict, reason = reasons(check(world, new_run(0.0, unit="errors"), new_run(0.0, unit="errors")))["parse"]
+    assert (verdict, "exactly 0" in reason) == ("improved", False)
+
+
 def test_the_values_after_the_base_do_not_count(steady: World) -> None:
     assert check(steady, new_run(30.0), new_run(30.0)).verdict is Verdict.REGRESSED
     assert check(steady, new_run(30.0), new_run(30.0), base=49).verdict is Verdict.UNCHANGED

@@ -14,12 +14,14 @@ from knickpoint.detect.family import FEWEST, judge_family
 from knickpoint.model.commit import Repository
 from knickpoint.model.direction import DirectionRule
 from knickpoint.model.errors import InputError
+from knickpoint.model.judgement import Judgement
 from knickpoint.model.params import decode_key
 from knickpoint.model.plain_text import counted
 from knickpoint.model.query import Query
 from knickpoint.model.report import RunReport
 from knickpoint.model.step import Verdict
 from knickpoint.model.summary import MEDIAN, Summary
+from knickpoint.model.unit import read_unit
 from knickpoint.store import Store
 from knickpoint.watch.deciding_statistics import deciding_keys, noise_kind
 from knickpoint.watch.results_check.file_history import FileHistory
@@ -186,7 +188,7 @@ def _judge(rows: Sequence[MeasuredTrace], rules: CheckRules) -> tuple[list[Check
             row.trace,
             row.unit,
             row.values,
-            judgement,
+            _with_doubt(judgement, row),
             better=row.better,
             margin=margin,
             past=tuple(row.past[~np.isnan(row.past)][-_SHOWN:].tolist()),
@@ -194,3 +196,11 @@ def _judge(rows: Sequence[MeasuredTrace], rules: CheckRules) -> tuple[list[Check
         for row, judgement, margin in zip(rows, found.judgements, found.margins, strict=True)
     ]
     return checked, found.commits
+
+
+def _with_doubt(judgement: Judgement, row: MeasuredTrace) -> Judgement:
+    """Return ``judgement``, whose reason doubts an improvement to a time of exactly 0: no work takes none."""
+    if judgement.verdict is not Verdict.IMPROVED or any(row.values) or read_unit(row.unit).dimension != "time":
+        return judgement
+    doubt = "a time of exactly 0 may mean that the benchmark no longer does its work"
+    return replace(judgement, reason=f"{judgement.reason}; {doubt}")

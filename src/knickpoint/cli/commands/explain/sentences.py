@@ -25,6 +25,7 @@ from knickpoint.model.quantity_text import (
 )
 from knickpoint.model.regression import Condition
 from knickpoint.model.settlement import FindingKind
+from knickpoint.model.unit import read_unit
 
 if TYPE_CHECKING:
     from knickpoint.model.commit import SlottedCommit
@@ -131,6 +132,8 @@ def _of_step(explanation: Explanation, explained: AlertExplanation, step: Explai
     drifts = step.sighting.kind is FindingKind.DRIFT
     verb = "has drifted and is" if drifts else "is"
     yield f"{_name(explanation)} {verb} {moved} since {_commit(step.commit)}: {levels} ({percent(numbers.relative_size)})."
+    if not numbers.after_level and numbers.before_level > 0 and read_unit(unit).dimension == "time":
+        yield "A time of exactly 0 may mean that the benchmark no longer does its work, or that it is too short for the clock."
     over = over_text(numbers.over_reference, numbers.reference)
     if over:
         yield f"Its end is {over}, which the alert compares drifts with."
