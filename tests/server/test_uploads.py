@@ -8,6 +8,7 @@ import os
 import signal
 
 import pytest
+from sqlalchemy import text
 from tests.server.client import Client
 from tests.server.story import TOKEN, commit_hash, history
 
@@ -96,6 +97,16 @@ def test_a_file_without_results_is_refused_unless_it_may_hold_nothing(client: Cl
         URL, params={**parameters, "allow_empty": True}, content=b"benchmark,unit,value\n", headers=RIGHT
     )
     assert taken.status_code == 200
+
+
+def test_while_the_store_cannot_be_used_an_upload_is_told_when_to_come_again(
+    client: Client, instance: Instance
+) -> None:
+    with instance.store.transaction() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    parameters = {"name": "ci-1", "commit": commit_hash(59)}
+    answer = client.post(URL, params=parameters, content=custom(1251.0), headers=RIGHT)
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "10")
 
 
 def test_a_commit_without_a_text_is_refused(client: Client) -> None:

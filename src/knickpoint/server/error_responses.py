@@ -86,6 +86,11 @@ ERRORS: Final[dict[int | str, dict[str, object]]] = {
 }
 
 
+_UNAVAILABLE: Final = 503
+_AGAIN_SECONDS: Final = 10
+"""When to ask again where the store or a service cannot be used. What was to be written is undone as a whole."""
+
+
 def _response(
     code: int, error: str, where: str = "", remedy: str = "", headers: Mapping[str, str] | None = None
 ) -> JSONResponse:
@@ -110,6 +115,8 @@ def _knickpoint_error(request: Request, error: Exception) -> JSONResponse:
     headers = {"www-authenticate": _challenge(request)} if code == _UNAUTHORIZED else {}
     if isinstance(error, TooManyRequestsError | OverloadedError):
         headers["retry-after"] = str(math.ceil(error.seconds))
+    elif code == _UNAVAILABLE and not isinstance(error, DeadlineError):
+        headers["retry-after"] = str(_AGAIN_SECONDS)
     _count_limited(request, error)
     note_lost_replica(request, error)
     return _response(code, message_of(error), error.where, error.remedy, headers)
