@@ -89,6 +89,17 @@ def test_too_few_data_are_no_verdict() -> None:
     assert counts(found) == "0 regressed, 0 improved, 1 no data."
 
 
+def test_noise_that_hides_everything_is_no_clean_bill_and_has_a_remedy() -> None:
+    found = report(*(replace(row(name, Verdict.UNSTABLE), detectable=99.0, samples=1) for name in "abc"))
+    assert headline(found) == "May be merged, but nothing was seen: the noise hides any change of 3 benchmarks."
+    assert answer(found)[-1] == (
+        "The noise is too large to find changes in half of the benchmarks. "
+        "Measure three times, and give all results files: samples in one file count once."
+    )
+    often = report(*(replace(each, samples=3) for each in found.rows))
+    assert answer(often)[-1] == "The noise is too large to find changes in half of the benchmarks."
+
+
 def test_a_comment_has_its_marker_first_and_what_fails_before_the_rest() -> None:
     text = markdown_comment(full())
     lines = text.splitlines()

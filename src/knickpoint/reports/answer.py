@@ -20,6 +20,8 @@ _ENORMOUS_PERCENT = 1e8
 _LEAST_PERCENT = 0.05
 """Percent below which one decimal says that nothing changed."""
 _LONGEST_NAME = 120
+_ENOUGH = 3
+"""Results files from which on what comes and goes within one of them is seen as noise."""
 
 _ORDER = (
     RowKind.REGRESSED,
@@ -67,6 +69,8 @@ def headline(report: GateReport) -> str:
         return f"No verdict: there are too few data to judge {total}."
     if report.accepted:
         return f"May be merged: {counted(len(report.accepted), 'regression')} accepted, of {total}."
+    if report.deciding and all(row.kind is RowKind.UNSTABLE for row in report.deciding):
+        return f"May be merged, but nothing was seen: the noise hides any change of {total}."
     return f"May be merged: nothing regressed, of {total}."
 
 
@@ -129,7 +133,11 @@ def _visible(report: GateReport) -> str:
         return ""
     middle, most = known[len(known) // 2], known[min(len(known) - 1, math.ceil(0.9 * len(known)) - 1)]
     if not middle < HOPELESS:
-        return "The noise is too large to find changes in half of the benchmarks."
+        text = "The noise is too large to find changes in half of the benchmarks."
+        once = max(row.samples for row in report.deciding) < _ENOUGH
+        return (
+            f"{text} Measure three times, and give all results files: samples in one file count once." if once else text
+        )
     if not middle:
         rest = f", those from {percent_text(most)} on in nine of ten" if 0 < most < HOPELESS else ""
         return f"Any change is found in half of the benchmarks{rest}." if most else "Any change is found."

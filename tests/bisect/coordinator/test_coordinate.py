@@ -159,6 +159,20 @@ def test_a_trace_that_the_results_lack_is_answered_with_close_ones(repository: G
     assert "the results have no trace benchmark=rendr; they have benchmark=render" in answer.reason
 
 
+def test_a_trace_that_no_probe_has_is_named_where_the_history_knows_its_levels(
+    repository: GitRepository, tmp_path: Path
+) -> None:
+    hashes = project(repository, [10.0, 12.0])
+    before, after = Level(10.0, 0.01, 20), Level(12.0, 0.01, 20)
+    locations = {"": str(repository.directory)}
+    asked = Bisection("B1", locations, hashes[0], tuple(hashes[1:]), profile(), ",benchmark=rendr,", before, after)
+    with FileJournal(tmp_path / "journal.jsonl", {}, resume=False) as journal:
+        answer = coordinate(asked, InlinePool(Workspace(tmp_path / "workspace")), journal)
+    assert answer.state is BisectionState.GAVE_UP
+    assert answer.reason.startswith("no commit can be measured: the results have no trace benchmark=rendr; they have")
+    assert "no value of the trace" in (tmp_path / "journal.jsonl").read_text()
+
+
 def test_some_params_of_a_trace_are_enough_where_they_mean_one(repository: GitRepository, tmp_path: Path) -> None:
     settings = profile(most_probes=2)
     several = script(

@@ -10,6 +10,7 @@ from knickpoint.bisect.coordinator.bisection import (
 from knickpoint.bisect.coordinator.coordinate import coordinate
 from knickpoint.bisect.coordinator.file_journal import FileJournal
 from knickpoint.bisect.coordinator.journal import Journal
+from knickpoint.bisect.coordinator.narration import outcome_text
 from knickpoint.bisect.coordinator.priors import priors_of
 from knickpoint.bisect.coordinator.revision_range import RevisionRange, range_inside, read_range
 from knickpoint.bisect.coordinator.two_repositories import OtherRange, TwoRepositoriesAnswer, coordinate_two
@@ -27,6 +28,7 @@ __all__ = [
     "TwoRepositoriesAnswer",
     "coordinate",
     "coordinate_two",
+    "outcome_text",
     "priors_of",
     "range_inside",
     "read_range",

@@ -87,7 +87,7 @@ def coordinate(
             run.cancel_moot()
             run.start_planned()
             if run.at_a_loss:
-                answer = run.gave_up("no measurement can decide it")
+                answer = run.gave_up(run.loss)
                 break
             run.show(progress)
             run.wait()
@@ -197,6 +197,17 @@ class _Run:
     def at_a_loss(self) -> bool:
         """Whether nothing is under way although a device is free: the search knows nothing that is worth measuring."""
         return not self.under_way and bool(self._free_devices())
+
+    @property
+    def loss(self) -> str:
+        """Why no measurement can decide, with a reason for which commits cannot be measured."""
+        reasons = self.evidence.reasons
+        if not reasons:
+            return "no measurement can decide it"
+        ((reason, _),) = Counter(reasons[place] for place in sorted(reasons)).most_common(1)
+        if not self.evidence.observations:
+            return f"no commit can be measured: {reason}"
+        return f"no measurement can decide it, as {counted(len(reasons), 'commit')} cannot be measured: {reason}"
 
     def gave_up(self, reason: str) -> BisectionAnswer:
         """Return the answer that leaves open what is open now."""

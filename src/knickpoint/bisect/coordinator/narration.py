@@ -9,11 +9,11 @@ import numpy as np
 
 from knickpoint.bisect.coordinator.bisection import Bisection, BisectionAnswer, JournalEntry
 from knickpoint.bisect.search.problem import PlannedProbe, Posterior
-from knickpoint.model.bisection import BisectionState, ProbePurpose
+from knickpoint.model.bisection import BisectionState, ProbeOutcome, ProbePurpose, ProbeResult
 from knickpoint.model.plain_text import counted
 from knickpoint.model.quantity_text import certainty_text
 
-__all__ = ["begin_line", "end_line", "moot_line", "planned_line", "result_line", "standing_text"]
+__all__ = ["begin_line", "end_line", "moot_line", "outcome_text", "planned_line", "result_line", "standing_text"]
 
 _SHORT: Final = 10
 """Digits of a hash."""
@@ -35,12 +35,17 @@ def planned_line(bisection: Bisection, planned: PlannedProbe) -> str:
     return f"Measures {bisection.places[planned.place][:_SHORT]} on {planned.device}: {_why(bisection, planned)}."
 
 
+def outcome_text(result: ProbeResult) -> str:
+    """Return what came of a probe that gave the trace no value."""
+    return "no value of the trace" if result.outcome is ProbeOutcome.MEASURED else result.outcome.value
+
+
 def result_line(bisection: Bisection, entry: JournalEntry, trace: str, posterior: Posterior) -> str:
     """Say what came of a probe, and what is left after it."""
     result = entry.result
     assert result is not None
     measured = result.measured.get(trace)
-    value = f"{measured.value:.5g} {measured.unit}".strip() if measured else result.outcome.value
+    value = f"{measured.value:.5g} {measured.unit}".strip() if measured else outcome_text(result)
     reason = f", since {result.reason}" if result.reason and not measured else ""
     left = standing_text(posterior, bisection.places)
     return f"{entry.target.commit[:_SHORT]} on {result.device}: {value}{reason}. Now {left}."

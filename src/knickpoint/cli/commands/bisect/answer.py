@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from knickpoint.bisect.coordinator import BisectionAnswer, JournalEntry, LevelEstimate
+from knickpoint.bisect.coordinator import BisectionAnswer, JournalEntry, LevelEstimate, outcome_text
 from knickpoint.cli.output import Column, OutputFormat, Row, percent, render
 from knickpoint.cli.terminal import plain_json, without_control
 from knickpoint.model.bisection import BisectionState
@@ -36,7 +36,7 @@ def shown_value(entry: JournalEntry, trace: str) -> str:
         return ""
     measured = result.measured.get(trace)
     if measured is None:
-        return result.outcome.value
+        return outcome_text(result)
     return f"{_number(measured.value)} {measured.unit}".strip()
 
 
