@@ -9,7 +9,7 @@ itself decides about what is left, and what that calls an outlier is judged in f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -23,7 +23,6 @@ from knickpoint.detect.region_noise import rare_share
 from knickpoint.model.commit import Line
 from knickpoint.model.frame import Trace
 from knickpoint.model.judgement import NewestVerdict
-from knickpoint.model.regression import ChangePoint
 from knickpoint.model.step import Verdict
 from knickpoint.store import Store
 
@@ -167,11 +166,8 @@ def judge_newest_since(
 
 
 def level_starts(store: Store, line: Line, ids: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the position on ``line`` at which the current level of each of ``ids`` begins."""
-    points = store.findings.of_traces(ids.tolist())
-    return np.array([_level_start(line, points.get(key, ())) for key in ids.tolist()], dtype=np.int64)
-
-
-def _level_start(line: Line, points: Iterable[ChangePoint]) -> int:
-    """Return the position on ``line`` at which the current level of a trace begins."""
-    return max((line.positions.get(point.suspect_range.slot, 0) for point in points), default=0)
+    """Return the position on ``line`` at which the current level of each of ``ids``, ascending, begins."""
+    starts = np.zeros(ids.size, dtype=np.int64)
+    for trace, slots in store.findings.slots(ids.tolist()).items():
+        starts[np.searchsorted(ids, trace)] = max(line.positions.get(slot, 0) for slot in slots)
+    return starts

@@ -106,6 +106,15 @@ def test_a_change_point_reads_back_as_it_was_seen(store: Store, repository: Repo
     assert [step_values(one) for one in store.findings.sightings.of_traces([7])[7]] == [step_values(seen)]
 
 
+def test_the_slots_of_traces_are_those_of_their_live_change_points(store: Store, repository: Repository) -> None:
+    (later, earlier, _) = put(store, repository, new(sighting(20)), new(sighting(10)), new(sighting(10, trace=8)))
+    assert store.findings.slots([7, 8, 9]) == {7: [10, 20], 8: [10]}
+    gone = next(point for point in store.findings.points([later]))
+    store.findings.apply(repository, [PointUpdate(Transition.GONE, later, gone.trace_id, ())], {7: TRACE})
+    assert store.findings.slots([7]) == {7: [10]}
+    assert earlier in {point.id for point in store.findings.of_traces([7])[7]}
+
+
 def test_names_of_alerts_survive_quotes_and_commas(store: Store, repository: Repository) -> None:
     odd = 'a "b", c'
     (key,) = put(store, repository, new(sighting(alert=odd)))

@@ -265,6 +265,15 @@ class Findings:
                 found.setdefault(row["trace_id"], []).append(change_point_of(row))
         return found
 
+    def slots(self, trace_ids: Collection[int]) -> dict[int, list[int]]:
+        """Return trace → the slots at which its live change points lie, ascending; traces without any are left out."""
+        query = select(change_point.c.trace_id, change_point.c.slot)
+        live = query.where(change_point.c.condition != Condition.GONE.value)
+        found: dict[int, list[int]] = {}
+        for row in self._rows(live, change_point.c.trace_id, trace_ids, change_point.c.slot):
+            found.setdefault(row["trace_id"], []).append(row["slot"])
+        return found
+
     def known(self, trace_ids: Collection[int]) -> dict[int, list[KnownPoint]]:
         """Return what the rule of identity needs to know of traces, points that are gone included."""
         found: dict[int, list[KnownPoint]] = {}

@@ -330,7 +330,7 @@ class _Announcer:
 
     def _moved(self, live: Sequence[ChangePoint], last: Announcement) -> bool:
         """Return whether all live members lie further from the announced suspect range than the announcement allows."""
-        return bool(live) and all(self.places.outside(point, last) for point in live)
+        return bool(live) and self.places.outside(live, last)
 
     def _range_of(self, chain: int, regression: int, lead: ChangePoint, *, moved: bool) -> SuspectRange:
         """Return the range that an announcement names: the announced one, widened over the new place where it moved."""

@@ -65,11 +65,23 @@ class Places:
             )
         )
 
-    def outside(self, point: ChangePoint, last: Announcement) -> bool:
-        """Return whether ``point`` lies where ``last`` does not say that the change may lie; a drift lies all along."""
-        if self.drifts_over(point, last.suspect_range):
+    def outside(self, points: Sequence[ChangePoint], last: Announcement) -> bool:
+        """Return whether all ``points`` lie where ``last`` does not say that the change may lie.
+
+        A drift lies all along. A point is outside where more values lie between it and the announced range than either
+        interval of location.
+        """
+        if any(
+            self.drifts_over(point, last.suspect_range) or self.overlaps(point.suspect_range, last.suspect_range)
+            for point in points
+        ):
             return False
-        return not self.overlaps(point.suspect_range, last.suspect_range) and self._beyond(point, last)
+        return all(
+            self._between(point, last, measured) > max(point.interval, last.interval)
+            for block in _blocks(points)
+            for measured in [self._measured(block)]
+            for point in block
+        )
 
     def first_at_place(self, points: Sequence[ChangePoint], chains: Mapping[int, Announcement]) -> int:
         """Return the first of ``chains`` at the place of one of ``points``, 0 for none; each has its last announcement.
@@ -103,10 +115,6 @@ class Places:
             for part in frames.parts(line, sorted(ids[name]))
             for trace, values in zip(part.tolist(), frames.values(line, part), strict=True)
         }
-
-    def _beyond(self, point: ChangePoint, last: Announcement) -> bool:
-        """Return whether more values lie between ``point`` and the announced range than either interval of location."""
-        return self._between(point, last, self._measured([point])) > max(point.interval, last.interval)
 
     def _between(self, point: ChangePoint, last: Announcement, measured: Measured) -> int:
         """Return how many values of the trace lie between ``point`` and the announced range."""
