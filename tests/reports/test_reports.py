@@ -94,7 +94,7 @@ def test_noise_that_hides_everything_is_no_clean_bill_and_has_a_remedy() -> None
     assert headline(found) == "May be merged, but nothing was seen: the noise hides any change of 3 benchmarks."
     assert answer(found)[-1] == (
         "The noise is too large to find changes in half of the benchmarks. "
-        "Measure three times, and give all results files: samples in one file count once."
+        "Measure three times: samples in one results file count once."
     )
     often = report(*(replace(each, samples=3) for each in found.rows))
     assert answer(often)[-1] == "The noise is too large to find changes in half of the benchmarks."

@@ -1,18 +1,26 @@
-"""Find the commit of a line that a tag, a branch or another name of git stands for."""
+"""Find the commit of a line that a hash, a number, a day, a tag, a branch or another name of git stands for."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import UTC, date, datetime, time
 from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from knickpoint.history import find_commit, newest_contained
 from knickpoint.ingest.commit_sources.git_repository import open_present_git
+from knickpoint.model.errors import HistoryError
+from knickpoint.watch.commit_comparison import LinePosition
 
 if TYPE_CHECKING:
     from knickpoint.instance.instance import Instance
     from knickpoint.model.commit import Line
+    from knickpoint.store import Store
 
-__all__ = ["named_position"]
+__all__ = ["find_revision", "named_position"]
+
+_NEWEST: Final = "newest"
 
 _BLOCK: Final = 500
 """Commits of a line that are looked up at once; a release is mostly near its end."""
@@ -45,3 +53,58 @@ def _blocks(instance: Instance, line: Line) -> Iterator[Sequence[str]]:
     for end in range(len(line.slots), 0, -_BLOCK):
         slots = line.slots[max(0, end - _BLOCK) : end]
         yield [each.commit.hash for each in instance.store.commits.get(line.repository, slots)][::-1]
+
+
+def find_revision(instance: Instance, line: Line, revision: str) -> LinePosition:
+    """Return the commit of a hash, a number, a day (the last commit of that day or before), ``newest``, or a name of git.
+
+    Raises:
+        HistoryError: there is no such commit, or it is not on the line.
+    """
+    store = instance.store
+    if not line.slots:
+        raise HistoryError("the line has no commits", where=line.name, remedy="Import results with knick import.")
+    if revision == _NEWEST:
+        return LinePosition(line, len(line.slots) - 1)
+    day = _day(revision)
+    if day is not None:
+        return LinePosition(line, _position_of_day(store, line, day))
+    found = store.commits.find(line.repository, revision)
+    named = named_position(instance, line, revision) if found is None else None
+    if named is not None:
+        return LinePosition(line, named)
+    if found is None:
+        raise HistoryError(
+            f"there is no commit {revision!r}",
+            where=line.repository.name,
+            remedy="Give its hash or its number, a day as 2026-03-14, newest, or a tag or a branch that the repository has here.",
+        )
+    position = line.positions.get(found.slot)
+    if position is None:
+        raise HistoryError(
+            f"the commit {revision!r} is not on the line {line.name!r}",
+            where=line.repository.name,
+            remedy="Name the line of each of the two commits.",
+        )
+    return LinePosition(line, position)
+
+
+def _day(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text) if len(text) == len("2026-03-14") else None
+    except ValueError:
+        return None
+
+
+def _position_of_day(store: Store, line: Line, day: date) -> int:
+    """Return the position of the last commit at the end of a day, in UTC."""
+    end = datetime.combine(day, time.max, UTC).timestamp()
+    times = store.commits.times(line.repository, line.slots)
+    reached = np.flatnonzero((times != 0.0) & (times <= end))
+    if not reached.size:
+        raise HistoryError(
+            f"the line {line.name!r} has no commit up to {day.isoformat()}",
+            where=line.repository.name,
+            remedy="Choose a later day.",
+        )
+    return int(reached[-1])

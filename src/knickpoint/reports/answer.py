@@ -69,7 +69,7 @@ def headline(report: GateReport) -> str:
         return f"No verdict: there are too few data to judge {total}."
     if report.accepted:
         return f"May be merged: {counted(len(report.accepted), 'regression')} accepted, of {total}."
-    if report.deciding and all(row.kind is RowKind.UNSTABLE for row in report.deciding):
+    if {row.kind for row in report.deciding} - {RowKind.NO_DATA} == {RowKind.UNSTABLE}:
         return f"May be merged, but nothing was seen: the noise hides any change of {total}."
     return f"May be merged: nothing regressed, of {total}."
 
@@ -135,9 +135,7 @@ def _visible(report: GateReport) -> str:
     if not middle < HOPELESS:
         text = "The noise is too large to find changes in half of the benchmarks."
         once = max(row.samples for row in report.deciding) < _ENOUGH
-        return (
-            f"{text} Measure three times, and give all results files: samples in one file count once." if once else text
-        )
+        return f"{text} Measure three times: samples in one results file count once." if once else text
     if not middle:
         rest = f", those from {percent_text(most)} on in nine of ten" if 0 < most < HOPELESS else ""
         return f"Any change is found in half of the benchmarks{rest}." if most else "Any change is found."

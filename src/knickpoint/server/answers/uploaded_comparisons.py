@@ -9,6 +9,7 @@ from typing import Final
 
 from knickpoint.ingest.new_results import NewResults, read_uploaded_results
 from knickpoint.instance import Instance
+from knickpoint.instance.named_commits import find_revision
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import InputError
 from knickpoint.model.query import parse_query
@@ -16,7 +17,7 @@ from knickpoint.model.report import RunReport
 from knickpoint.model.summary import read_summary
 from knickpoint.model.unit import read_unit
 from knickpoint.server.answers.compared_rows import ComparedRow, RowRequest, list_rows
-from knickpoint.server.answers.comparisons import MOST_COMPARED, commit_side, find_revision
+from knickpoint.server.answers.comparisons import MOST_COMPARED, commit_side
 from knickpoint.server.schemas.comparisons import ComparisonAnswer, ComparisonSideAnswer
 from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.watch.results_check import CheckedTrace, CheckReport, CheckRules, check_files, check_results

@@ -34,6 +34,7 @@ _COLUMNS = tuple(
     )
 )  # fmt: skip
 _BASE = tuple(Column(name) for name in ("base", "base_time", "base_subject", "base_reason", "base_commits"))
+_HEAD = (Column("head"),)
 
 
 def _rows(report: CheckReport, gate: GateReport, fields: Row) -> list[Row]:
@@ -90,7 +91,7 @@ def _warn(report: CheckReport, canaries: Collection[str], warnings: Sequence[str
 
 
 @click.command("check")
-@click.argument("results", nargs=-1, required=True)
+@click.argument("results", nargs=-1, metavar="[RESULTS]...")
 @click.option(
     "--base",
     default="",
@@ -106,6 +107,20 @@ def _warn(report: CheckReport, canaries: Collection[str], warnings: Sequence[str
     multiple=True,
     metavar="FILE",
     help="Compare with the results of this file instead of the history; repeatable. No instance is needed.",
+)
+@click.option(
+    "--stored",
+    default="",
+    callback=refuse_empty,
+    metavar="COMMIT",
+    help="Judge the results of this commit that are in the store, and no files: a hash, a number, a day, a branch, newest.",
+)
+@click.option(
+    "--values",
+    type=click.IntRange(1, 5),
+    default=None,
+    metavar="N",
+    help="With --stored: how many of its newest values up to COMMIT stand for a benchmark. Default: 3.",
 )
 @click.option("--query", default="", help="Which traces are judged, as in knick query. Default: all of the results.")
 @click.option(
@@ -162,6 +177,8 @@ def command(
     base: str,
     line: str,
     against: tuple[str, ...],
+    stored: str,
+    values: int | None,
     query: str,
     format_name: str,
     repository: str,
@@ -187,6 +204,8 @@ def command(
     With --against, the runs of another file are what the history is otherwise. Where it has fewer than 5 runs of each benchmark,
     their samples stand for them, and changes are conditional.
 
+    With --stored, the results of a commit that were imported are judged against the history up to --base, as on the page Compare.
+
     The exit code is 0 when nothing is worse, 1 when something regressed (or has a verdict of --fail-on), 2 when the
     command could not do its work, and 3 when there are no data to judge by. Canaries do not count; those that moved are
     named on standard error.
@@ -207,26 +226,51 @@ def command(
         fail_on=[Verdict(name) for name in fail_on],
         draws=any(target.draws for target in targets),
     )
-    if against:
+    _refuse_other_sides(results, against, stored, values)
+    if stored:
+        from knickpoint.cli.commands.check.stored import STORED_VALUES, judge_stored
+
+        judged = judge_stored(instance, stored, base, line=line, values=values or STORED_VALUES, options=options)
+    elif against:
         _refuse_beside_files(base, line)
         judged = judge_by_files(instance, against, options)
     else:
         judged = judge_by_history(instance, base, line, options)
     rows = _rows(judged.report, judged.gate, judged.base_fields)
+    columns = _COLUMNS + _BASE + (_HEAD if stored else ())
     if output is OutputFormat.TEXT:
         echo_rendered(text_report(judged.gate, everything=everything))
     else:
-        show(_COLUMNS + _BASE, rows, output)
+        show(columns, rows, output)
     write_reports(
         targets,
         judged.gate,
-        rows=render(_COLUMNS + _BASE, rows, OutputFormat.JSON),
+        rows=render(columns, rows, OutputFormat.JSON),
         plots=judged.plots,
-        results="" if Path(results[0]).is_absolute() else results[0],
+        results="" if stored or Path(results[0]).is_absolute() else results[0],
         to_errors=output is not OutputFormat.TEXT,
     )
     _warn(judged.report, judged.canaries, judged.warnings)
     raise click.exceptions.Exit(_exit_code(judged.gate))
+
+
+def _refuse_other_sides(results: Sequence[str], against: Sequence[str], stored: str, values: int | None) -> None:
+    """Refuse what is judged twice, or nothing."""
+    if not results and not stored:
+        raise InputError(
+            "there are no results to judge",
+            remedy="Name their files: knick check results.json; or a commit of the store: knick check --stored HEAD --base v1.0.",
+        )
+    if stored and (results or against):
+        raise InputError(
+            f"--stored {stored} judges what is in the store, and {[*results, *against][0]} is a file",
+            where="--stored",
+            remedy="Give one of the two.",
+        )
+    if values is not None and not stored:
+        raise InputError(
+            "of files, all values count", where=f"--values {values}", remedy="Give it with --stored COMMIT."
+        )
 
 
 def _refuse_beside_files(base: str, line: str) -> None:

@@ -181,7 +181,8 @@ def _request(base: str, head: str, options: SearchOptions, config: Config | None
         raise InputError(
             "there is no command to measure with",
             remedy="Give it after --, as in knick compare main HEAD --results out.json -- make bench"
-            + (f", or a profile: --profile {' or '.join(sorted(profiles))}." if profiles else "."),
+            + (f", or a profile: --profile {' or '.join(sorted(profiles))}" if profiles else "")
+            + f". Results that were imported are compared by knick check --stored {head} --base {base}.",
         )
     directory = options.repository.absolute()
     top = find_work_tree(directory) or directory
