@@ -14,6 +14,7 @@ from typing import Final
 
 import numpy as np
 import psycopg
+from psycopg import sql
 
 _CHUNKS: Final = 976_563
 _PARTITIONS: Final = 64
@@ -22,6 +23,11 @@ _ROUNDS: Final = 9
 _SECONDS: Final = 1.0
 _COLUMNS: Final = "chunk BIGINT, first INT, span INT, width INT, data BYTEA, PRIMARY KEY (chunk, first)"
 _SIZE: Final = "SELECT sum(pg_indexes_size(oid)) FROM pg_class WHERE relkind = 'r' AND relname ~ '^{table}'"
+
+_ROWS: Final = (
+    "INSERT INTO {} SELECT chunk, 0, 64, 4, decode(repeat('ab', 60), 'hex') FROM generate_series(0, {}) AS chunk"
+)
+_READ: Final = "SELECT first, data FROM {} WHERE chunk = ANY(%s) ORDER BY chunk, first"
 
 Connection = psycopg.Connection[tuple[int, ...]]
 
@@ -52,15 +58,14 @@ def fill(connection: Connection) -> None:
     for number in range(_PARTITIONS):
         bounds = f"FROM ({number * _WIDTH}) TO ({(number + 1) * _WIDTH})"
         connection.execute(f"CREATE TABLE parted_{number} PARTITION OF parted FOR VALUES {bounds}".encode())
-    rows = f"SELECT chunk, 0, 64, 4, decode(repeat('ab', 60), 'hex') FROM generate_series(0, {_CHUNKS - 1}) AS chunk"
-    for table in ("whole", "parted"):
-        connection.execute(f"INSERT INTO {table} {rows}".encode())
-        connection.execute(f"VACUUM ANALYZE {table}".encode())
+    for table in map(sql.Identifier, ("whole", "parted")):
+        connection.execute(sql.SQL(_ROWS).format(table, _CHUNKS - 1))
+        connection.execute(sql.SQL("VACUUM ANALYZE {}").format(table))
 
 
 def rate(connection: Connection, table: str, chunks: int, rng: np.random.Generator) -> float:
     """Return how many reads of so many neighbouring chunks a table answers in a second."""
-    statement = f"SELECT first, data FROM {table} WHERE chunk = ANY(%s) ORDER BY chunk, first".encode()
+    statement = sql.SQL(_READ).format(sql.Identifier(table))
     number, start = 0, time.perf_counter()
     while (passed := time.perf_counter() - start) < _SECONDS:
         first = int(rng.integers(_CHUNKS - chunks))
