@@ -16,14 +16,6 @@ enum { TOGETHER = 16, ABREAST = 4 };
 /* The most features of a forest, of one whose features fit two vectors, and the place of what is not a number. */
 enum { FEATURES = 256, IN_VECTORS = 64, BEYOND = UINT16_MAX };
 
-#define KP_BODY "forest/judge_body.h"
-#include "each_level.h"
-
-int64_t kp_trees_together(void)
-{
-    return TOGETHER;
-}
-
 /* How many of count ascending numbers are below x: a binary search without branches. */
 static uint16_t place_among(const double *cuts, int count, double x)
 {
@@ -38,19 +30,22 @@ static uint16_t place_among(const double *cuts, int count, double x)
     return (uint16_t)(at - cuts + (count && *at < x));
 }
 
+#define KP_BODY "forest/judge_body.h"
+#include "each_level.h"
+
+int64_t kp_trees_together(void)
+{
+    return TOGETHER;
+}
+
 void kp_judge(const KpForest *forest, double *rows, int stride, int features, int count)
 {
     _Alignas(KP_ALIGNMENT) uint16_t places[ABREAST][FEATURES];
     for (int begin = 0; begin < count; begin += ABREAST) {
         int some = count - begin < ABREAST ? count - begin : ABREAST;
         double totals[ABREAST];
-        for (int c = 0; c < some; c++) {
-            const double *x = rows + (begin + c) * stride + features;
-            for (int64_t i = 0; i < forest->features; i++) {
-                int first = forest->first[i];
-                places[c][i] = place_among(forest->cuts + first, forest->first[i + 1] - first, x[i]);
-            }
-        }
+        for (int c = 0; c < some; c++)
+            KP_CHOOSE(place)(forest, rows + (begin + c) * stride + features, places[c]);
         KP_CHOOSE(judge)(forest, places, some, totals);
         for (int c = 0; c < some; c++)
             rows[(begin + c) * stride] = totals[c];

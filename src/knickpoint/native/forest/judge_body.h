@@ -1,6 +1,39 @@
 /* Follow the trees of a forest, for one level of instructions; see forest.c. The leaves are added in the order of the
    trees: every level of instructions computes the same bits. */
 
+/* How many cuts of each feature are below what the candidate has of it. */
+static void NAME(place)(const KpForest *forest, const double *x, uint16_t *places)
+{
+#if LEVEL == 2
+    /* Eight binary searches at once: the place is a sum of powers of two, of which the largest are tried first. */
+    for (int64_t i = 0; i < forest->features; i += 8) {
+        int64_t left = forest->features - i;
+        __mmask8 held = left < 8 ? (__mmask8)((1 << left) - 1) : 0xff;
+        __m512i begin = _mm512_cvtepi32_epi64(_mm256_maskz_loadu_epi32(held, forest->first + i));
+        __m512i count = _mm512_cvtepi32_epi64(_mm256_maskz_loadu_epi32(held, forest->first + i + 1));
+        __m512i at = _mm512_setzero_si512(), before = _mm512_sub_epi64(begin, _mm512_set1_epi64(1));
+        __m512d v = _mm512_maskz_loadu_pd(held, x + i);
+        count = _mm512_sub_epi64(count, begin);
+        int64_t most = _mm512_reduce_max_epi64(count), step = 1;
+        while (2 * step <= most)
+            step *= 2;
+        for (; step; step /= 2) {
+            __m512i next = _mm512_add_epi64(at, _mm512_set1_epi64(step));
+            __mmask8 within = _mm512_cmple_epi64_mask(next, count);
+            __m512d cut = _mm512_mask_i64gather_pd(v, within, _mm512_add_epi64(before, next), forest->cuts, 8);
+            at = _mm512_mask_mov_epi64(at, _mm512_mask_cmp_pd_mask(within, cut, v, _CMP_LT_OQ), next);
+        }
+        at = _mm512_mask_mov_epi64(at, _mm512_cmp_pd_mask(v, v, _CMP_UNORD_Q), _mm512_set1_epi64(BEYOND));
+        _mm_storeu_si128((__m128i *)(places + i), _mm512_cvtepi64_epi16(at));
+    }
+#else
+    for (int64_t i = 0; i < forest->features; i++) {
+        int first = forest->first[i];
+        places[i] = place_among(forest->cuts + first, forest->first[i + 1] - first, x[i]);
+    }
+#endif
+}
+
 #if LEVEL == 2
 /* Trees of depth KP_LEAST_DEPTH, and features that fit two vectors. A vector has all nodes of two trees, so all ask at
    once; then the answers lead to the leaves of TOGETHER trees. */

@@ -65,6 +65,33 @@ static int NAME(path)(const double *x, const double *w, int n, const double *gri
 
     /* Recursion: each level is kept, or reached from the cheapest one for the penalty. */
     int level, count = 0;
+#if LEVEL == 2
+    /* All costs and levels stay in registers: what is stored of the costs is read only after the loop. */
+    enum { GROUPS = KP_LEVELS / 8 };
+    __m512d costs[GROUPS], at[GROUPS], bound = _mm512_set1_pd(cap);
+    for (int g = 0; g < GROUPS; g++) {
+        costs[g] = _mm512_load_pd(cost + 8 * g);
+        at[g] = _mm512_loadu_pd(grid + 8 * g);
+    }
+    for (int t = 1; t < n; t++) {
+        __m512d low = _mm512_min_pd(costs[0], costs[1]), v = _mm512_set1_pd(x[t]), by = _mm512_set1_pd(w[t]);
+        for (int g = 2; g < GROUPS; g++)
+            low = _mm512_min_pd(low, costs[g]);
+        double cheapest = _mm512_reduce_min_pd(low);
+        __m512d least = _mm512_set1_pd(cheapest), other = _mm512_set1_pd(cheapest + penalty), now = _mm512_set1_pd(t);
+        uint64_t equal = 0;
+        for (int g = 0; g < GROUPS; g++)
+            equal |= (uint64_t)_mm512_cmp_pd_mask(costs[g], least, _CMP_EQ_OQ) << 8 * g;
+        before[t] = born[__builtin_ctzll(equal)];
+        for (int g = 0; g < GROUPS; g++) {
+            __m512d d = _mm512_mul_pd(_mm512_sub_pd(v, at[g]), by);
+            _mm512_mask_store_pd(born + 8 * g, _mm512_cmp_pd_mask(costs[g], other, _CMP_GT_OQ), now);
+            costs[g] = _mm512_add_pd(_mm512_min_pd(costs[g], other), _mm512_min_pd(_mm512_mul_pd(d, d), bound));
+        }
+    }
+    for (int g = 0; g < GROUPS; g++)
+        _mm512_store_pd(cost + 8 * g, costs[g]);
+#else
     for (int t = 1; t < n; t++) {
         double least = NAME(least_cost)(cost, &level), other = least + penalty, v = x[t], by = w[t], now = t;
         before[t] = born[level];
@@ -75,6 +102,7 @@ static int NAME(path)(const double *x, const double *w, int n, const double *gri
             cost[j] = (stay > other ? other : stay) + (d < cap ? d : cap);
         }
     }
+#endif
 
     /* Backtracking from the cheapest end, then in ascending order. */
     NAME(least_cost)(cost, &level);
