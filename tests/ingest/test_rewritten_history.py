@@ -46,6 +46,12 @@ class Story:
         (trace,) = store.traces.find(store.commits.repository("lib"), ",benchmark=sort,unit=ms,")
         return store.findings.change_points(trace.id, gone=True)
 
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The lines of the repository, the default one first."""
+        commits = self.lab.instance.store.commits
+        return commits.lines(commits.repository("lib"))
+
     def hash_of(self, slot: int) -> str:
         """Return the hash of the commit at ``slot``."""
         commits = self.lab.instance.store.commits
@@ -288,3 +294,23 @@ def boundary_of(story: Story) -> str:
     line = store.commits.line(repository)
     assert boundary is not None
     return story.hash_of(line.slots[boundary.position(line)])
+
+
+@pytest.mark.parametrize("measured", ["before", "on both"])
+def test_a_triaged_finding_stays_triaged_where_the_default_branch_gets_another_name(
+    story: Story, measured: str
+) -> None:
+    point = hide(story)
+    if measured == "on both":
+        story.git.git("checkout", "--quiet", "-b", "trunk")
+        story.measure([story.git.commit("On both")], lambda _: 20.0)
+        assert story.lines == ("main", "trunk")
+        story.git.git("branch", "--quiet", "-D", "main")
+    else:
+        story.git.git("branch", "--quiet", "-m", "main", "trunk")
+    story.measure(story.git.commits(3), lambda _: 20.0)
+    assert story.lines == ("trunk",)
+    assert story.run().new == 0
+    assert [(kept.id, kept.status, kept.condition) for kept in story.points] == [
+        (point.id, Status.HIDDEN, Condition.PRESENT)
+    ]

@@ -61,6 +61,12 @@ class GitLines:
                 where=str(git.directory),
                 remedy=f"Its branches are {', '.join(sorted(tips)[:12]) or 'none'}; correct branch in knickpoint.toml.",
             )
+        if lines and lines[0] not in {self.branch, *tips}:
+            # The default branch has another name now: its line, and what was found there, stay what they are.
+            self.store.commits.rename_line(self.repository, lines[0], self.branch)
+            self.rewritten.append(
+                f"the default branch of {self.repository.name} is {self.branch} now, and no more {lines[0]}; its history stays"
+            )
         known = set(lines)
         self._slots.clear()
         # The default line comes first: the others begin where they left it.

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import and_, bindparam, func, select, update
+from sqlalchemy import and_, bindparam, delete, func, select, update
 
 from knickpoint.model.commit import Commit, Line, Repository, SlottedCommit
 from knickpoint.model.errors import HistoryError, InputError
@@ -214,6 +214,21 @@ class Commits:
         with self._database.transaction() as connection:
             where = tables.repository.c.id == repository.id
             connection.execute(update(tables.repository).where(where).values(default_line=name))
+
+    def rename_line(self, repository: Repository, name: str, new: str) -> None:
+        """Give the line ``name`` the name ``new``; a line of that name is replaced.
+
+        Findings keep the name that the line had when they were found: one that is no more stands for the default line.
+        """
+        check_name("line", new)
+        line, owner = tables.line, tables.repository
+        ours = line.c.repository_id == repository.id
+        with self._database.transaction() as connection:
+            connection.execute(delete(line).where(ours & (line.c.name == new)))
+            connection.execute(update(line).where(ours & (line.c.name == name)).values(name=new))
+            connection.execute(update(line).where(ours & (line.c.base == name)).values(base=new))
+            default = (owner.c.id == repository.id) & (owner.c.default_line == name)
+            connection.execute(update(owner).where(default).values(default_line=new))
 
     def line(self, repository: Repository, name: str = "") -> Line:
         """Return a line, the default one for "".
