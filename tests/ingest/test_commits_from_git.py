@@ -145,6 +145,25 @@ def test_a_merged_branch_keeps_its_own_commits(lab: Lab, made: GitRepository) ->
     assert lab.line("lib", "feature") == [base, branched]
 
 
+@pytest.mark.parametrize("branch", ["", "release"])
+def test_a_commit_that_a_branch_merged_leaves_the_line_of_that_branch_as_it_is(
+    lab: Lab, made: GitRepository, branch: str
+) -> None:
+    base = made.commit()
+    made.switch("release", new=True)
+    first = made.commit("Release")
+    made.switch("side", new=True)
+    side = made.commit("Side")
+    made.switch("release")
+    second = made.commit("Release again")
+    merged = made.merge("side")
+    made.git("branch", "--quiet", "-D", "side")
+    lab.take(lab.skia("a.json", merged, sort=1), branch="release")
+    summary = lab.take(lab.skia("b.json", side, sort=2), branch=branch)
+    assert lab.line("lib", "release") == [base, first, second, merged]
+    assert "came into release by a merge" in summary.lines()[1]
+
+
 def test_a_commit_on_no_branch_comes_in_with_a_warning(lab: Lab, made: GitRepository) -> None:
     made.commit()
     made.switch("feature", new=True)

@@ -101,8 +101,10 @@ class GitLines:
             self._update_branch(branch, tips[branch], base)
         if commit.slot in self._slots_of(branch):
             return ""
-        # The branch does not have the commit: it was rewritten, or the branch is gone and the commit is its tip.
+        # The branch has it beside its line, or does not have it: it was rewritten, or the branch is gone and the commit its tip.
         warning = self._successor_warning(commit)
+        if not warning and branch in tips and self._containing(commit.commit.hash, {branch: ""}):
+            warning = f"commit {commit.commit.hash[:12]} came into {branch} by a merge and is not on its line; its points show on no line"
         if not warning:
             self._update_branch(branch, commit.commit.hash, base)
         return warning
