@@ -175,6 +175,21 @@ def test_a_commit_on_no_branch_comes_in_with_a_warning(lab: Lab, made: GitReposi
     assert "is not on main" in summary.lines()[1]
 
 
+def test_a_commit_of_another_remote_names_the_branch_that_has_it(
+    lab: Lab, made: GitRepository, new_repository: NewRepository
+) -> None:
+    first = made.commit()
+    upstream = new_repository("upstream")
+    upstream.git("pull", "--quiet", str(made.directory), "main")
+    later = upstream.commit("Later")
+    made.git("remote", "add", "upstream", str(upstream.directory))
+    made.git("fetch", "--quiet", "upstream")
+    summary = lab.take(lab.skia("a.json", later, sort=1))
+    assert lab.line("lib") == [first]
+    assert f"commit {later[:12]} is on upstream/main, and not on main" in summary.lines()[1]
+    assert summary.lines()[1].endswith("its points show on no line until main has it")
+
+
 def test_branches_are_kept_by_pattern(lab: Lab, made: GitRepository) -> None:
     lab.configure('[repositories.lib]\nlocation = "../lib"\nbranches = ["release-*"]\n')
     first = made.commit()

@@ -89,10 +89,7 @@ class GitLines:
         if not branch:
             branch = self._containing(commit.commit.hash, tips)
         if not branch or branch == self.branch:
-            return self._successor_warning(commit) or (
-                f"commit {commit.commit.hash[:12]} is not on {self.branch}, nor on a branch that still exists;"
-                " its points show on no line"
-            )
+            return self._successor_warning(commit) or self._off_lines_warning(commit.commit.hash)
         if commit.slot in self._slots_of(branch):
             return ""
         # Bring its line up to date, which may be all that was missing.
@@ -108,6 +105,17 @@ class GitLines:
         if not warning:
             self._update_branch(branch, commit.commit.hash, base)
         return warning
+
+    def _off_lines_warning(self, commit: str) -> str:
+        """Return the warning about a ``commit`` that is on no branch which is read: of other remotes than origin none is."""
+        others = self._names_containing(commit, "refs/remotes")
+        other = min((name.removeprefix("refs/remotes/") for name in others), default="")
+        if other and not other.startswith("origin/"):
+            return (
+                f"commit {commit[:12]} is on {other}, and not on {self.branch}, nor on another branch here or of origin;"
+                f" its points show on no line until {self.branch} has it"
+            )
+        return f"commit {commit[:12]} is not on {self.branch}, nor on a branch that still exists; its points show on no line"
 
     def _successor_warning(self, commit: SlottedCommit) -> str:
         """Return a warning where ``commit`` was rewritten, "" where it was not."""
@@ -137,11 +145,14 @@ class GitLines:
 
     def _containing(self, commit: str, tips: dict[str, str]) -> str:
         """Return the first branch by name, other than the default one, that contains ``commit``; "" for none."""
-        printed = self.git.run(
-            "for-each-ref", "--contains", commit, "--format=%(refname)", "refs/heads", "refs/remotes/origin"
-        ).decode(errors="replace")
-        names = {name.removeprefix("refs/heads/").removeprefix("refs/remotes/origin/") for name in printed.split("\n")}
+        found = self._names_containing(commit, "refs/heads", "refs/remotes/origin")
+        names = {name.removeprefix("refs/heads/").removeprefix("refs/remotes/origin/") for name in found}
         return min(names & tips.keys() - {self.branch}, default="")
+
+    def _names_containing(self, commit: str, *below: str) -> list[str]:
+        """Return the full names of the references ``below`` some that contain ``commit``."""
+        printed = self.git.run("for-each-ref", "--contains", commit, "--format=%(refname)", *below)
+        return printed.decode(errors="replace").split()
 
     def _add(self, commits: Sequence[Commit]) -> list[int]:
         slots = self.store.commits.add(self.repository, commits)
