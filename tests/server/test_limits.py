@@ -191,8 +191,11 @@ def test_the_time_to_wait_follows_the_pace_of_the_uploads() -> None:
 
 def test_an_upload_beyond_the_backlog_is_refused_with_429_and_nothing_of_it_is_stored(instance: Instance) -> None:
     before = instance.store.ledger.counts()
-    answer = Client(create_app(limited(instance, uploads_waiting=0))).post("/api/v1/results?name=a", content=b"{}")
+    app = create_app(limited(instance, uploads_waiting=0))
+    answer = Client(app).post("/api/v1/results?name=a", content=b"{}")
     assert (answer.status_code, answer.headers["retry-after"]) == (429, "5")
+    counted = generate_latest(app.state.request_metrics.registry).decode()
+    assert 'knickpoint_requests_limited_total{limit="uploads"} 1.0' in counted
     assert "nothing of it was stored" in answer.json()["remedy"]
     assert instance.store.ledger.counts() == before
 

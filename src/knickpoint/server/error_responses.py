@@ -27,7 +27,7 @@ from knickpoint.model.errors import (
     ServiceError,
     StoreError,
 )
-from knickpoint.server.errors import OverloadedError, TooManyRequestsError, UnknownError
+from knickpoint.server.errors import BacklogError, OverloadedError, TooManyRequestsError, UnknownError
 from knickpoint.server.known_parameters import parameters_of
 from knickpoint.server.replica_reads import note_lost_replica
 from knickpoint.server.request_ids import HEADER, request_id
@@ -123,6 +123,7 @@ def _knickpoint_error(request: Request, error: Exception) -> JSONResponse:
 
 
 _LIMITS: Final[tuple[tuple[type[KnickpointError], str], ...]] = (
+    (BacklogError, "uploads"),
     (TooManyRequestsError, "rate"),
     (OverloadedError, "load"),
     (DeadlineError, "time"),

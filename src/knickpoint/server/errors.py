@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from knickpoint.model.errors import InputError, KnickpointError
 
-__all__ = ["OverloadedError", "TooManyRequestsError", "UnknownError"]
+__all__ = ["BacklogError", "OverloadedError", "TooManyRequestsError", "UnknownError"]
 
 
 class UnknownError(InputError):
@@ -21,6 +21,10 @@ class _LaterError(KnickpointError):
 
 class TooManyRequestsError(_LaterError):
     """A caller sends too many requests, or too many at the same time: 429."""
+
+
+class BacklogError(TooManyRequestsError):
+    """More uploads wait than the server takes, whoever sent them."""
 
 
 class OverloadedError(_LaterError):

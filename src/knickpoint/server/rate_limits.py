@@ -17,7 +17,7 @@ from contextlib import asynccontextmanager, contextmanager
 from itertools import count
 from typing import Final, NamedTuple
 
-from knickpoint.server.errors import OverloadedError, TooManyRequestsError
+from knickpoint.server.errors import BacklogError, OverloadedError, TooManyRequestsError
 
 __all__ = ["Backlog", "RateLimit", "Turns", "address_key"]
 
@@ -217,11 +217,11 @@ class Backlog:
         """Count an upload of ``size`` bytes while a ``with`` lasts.
 
         Raises:
-            TooManyRequestsError: too many uploads or bytes are there already.
+            BacklogError: too many uploads or bytes are there already.
         """
         full = self.files >= self._most_files or self.bytes + size > self._most_bytes
         if full and self._of[caller] >= self._share(caller):
-            raise TooManyRequestsError(
+            raise BacklogError(
                 f"{self.files:,} uploads of {self.bytes:,} bytes are under way",
                 where=caller,
                 remedy="Send the file again after the seconds of Retry-After; nothing of it was stored.",
