@@ -175,6 +175,19 @@ def test_a_commit_on_no_branch_comes_in_with_a_warning(lab: Lab, made: GitReposi
     assert "is not on main" in summary.lines()[1]
 
 
+def test_a_commit_that_main_merged_is_said_to_be_so(lab: Lab, made: GitRepository) -> None:
+    first = made.commit()
+    made.switch("side", new=True)
+    side = made.commit("Side")
+    made.switch("main")
+    second = made.commit("Main")
+    merged = made.merge("side")
+    made.git("branch", "--quiet", "-D", "side")
+    summary = lab.take(lab.skia("a.json", side, sort=1))
+    assert lab.line("lib") == [first, second, merged]
+    assert f"commit {side[:12]} came into main by a merge and is not on its line" in summary.lines()[1]
+
+
 def test_a_commit_of_another_remote_names_the_branch_that_has_it(
     lab: Lab, made: GitRepository, new_repository: NewRepository
 ) -> None:

@@ -101,16 +101,18 @@ class GitLines:
         # The branch has it beside its line, or does not have it: it was rewritten, or the branch is gone and the commit its tip.
         warning = self._successor_warning(commit)
         if not warning and branch in tips and self._containing(commit.commit.hash, {branch: ""}):
-            warning = f"commit {commit.commit.hash[:12]} came into {branch} by a merge and is not on its line; its points show on no line"
+            warning = _merged_warning(commit.commit.hash, branch)
         if not warning:
             self._update_branch(branch, commit.commit.hash, base)
         return warning
 
     def _off_lines_warning(self, commit: str) -> str:
         """Return the warning about a ``commit`` that is on no branch which is read: of other remotes than origin none is."""
-        others = self._names_containing(commit, "refs/remotes")
-        other = min((name.removeprefix("refs/remotes/") for name in others), default="")
-        if other and not other.startswith("origin/"):
+        names = self._names_containing(commit, "refs/heads", "refs/remotes")
+        if {f"refs/heads/{self.branch}", f"refs/remotes/origin/{self.branch}"} & {*names}:
+            return _merged_warning(commit, self.branch)
+        other = min((name.removeprefix("refs/remotes/") for name in names), default="")
+        if other:
             return (
                 f"commit {commit[:12]} is on {other}, and not on {self.branch}, nor on another branch here or of origin;"
                 f" its points show on no line until {self.branch} has it"
@@ -234,3 +236,7 @@ class GitLines:
         )
         if note:
             self.rewritten.append(note)
+
+
+def _merged_warning(commit: str, branch: str) -> str:
+    return f"commit {commit[:12]} came into {branch} by a merge and is not on its line; its points show on no line"
