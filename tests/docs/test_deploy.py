@@ -126,6 +126,17 @@ def test_containers_find_database_nats_and_port_where_the_configuration_says(
     assert services["api"]["ports"] == [f"127.0.0.1:{config.server.port}:{config.server.port}"]
 
 
+def test_documented_commands_for_containers_name_services_and_commands_that_exist(compose: dict[str, Any]) -> None:
+    text = (_TOP / "docs" / "deployment.md").read_text(encoding="utf-8")
+    found = re.findall(r"^podman compose --file deploy/compose.yaml (?:run|exec) (.*)$", text, re.MULTILINE)
+    assert len(found) >= 4
+    for line in found:
+        words = shlex.split(re.sub(r"--rm |--volume \S+ ", "", line))
+        service, *command = [word for word in words if word != "knick"]
+        assert service in compose["services"]
+        assert not command or command[0] in COMMANDS
+
+
 def test_containers_start_again_with_their_machine(compose: dict[str, Any]) -> None:
     lasting = {name: each for name, each in compose["services"].items() if not each.get("profiles")}
     # Engines leave alone what should start again on failures only, and the service of Podman all but these.
