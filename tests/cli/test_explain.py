@@ -64,6 +64,27 @@ def test_a_change_to_a_time_of_exactly_0_is_doubted(knick: Knick, instance: Path
     assert doubt.startswith("A time of exactly 0 may mean that the benchmark no longer does its work")
 
 
+@pytest.mark.parametrize(
+    ("levels", "unit", "said"),
+    [
+        ((-0.4, 3.0), "ms", "parse is 3.4 ms slower since"),
+        ((95.0, 92.0), "%", ": 95 % → 92 % (−3 percentage points, -3.2 %)."),
+        ((0.0, 3.0), "errors", ": 0 errors → 3 errors."),
+    ],
+)
+def test_a_change_near_0_or_of_percents_says_by_how_much(
+    knick: Knick, instance: Path, levels: tuple[float, float], unit: str, said: str
+) -> None:
+    values = np.repeat(levels, 12)
+    rows = (f"{number + 16:040x},parse,{value},{unit},lower\n" for number, value in enumerate(values))
+    (instance / "history.csv").write_text("commit,benchmark,value,unit,better\n" + "".join(rows))
+    assert knick("import", "history.csv", "--order", "given").code == 0
+    assert knick("run").code == 0
+    what, *_ = sentences(knick("explain", "benchmark=parse").output)
+    assert said in what
+    assert "∞" not in what
+
+
 @pytest.mark.usefixtures("judged")
 def test_a_rejected_place_is_explained_by_the_check_that_it_failed(knick: Knick) -> None:
     found = sentences(knick("explain", "benchmark=parse_csv", "--at", "2228a6b49f").output)

@@ -61,6 +61,13 @@ def test_a_change_has_the_words_of_what_was_measured() -> None:
     assert change_text(1.0, float("inf"), "errors") == "higher, from 0"
 
 
+def test_a_change_across_0_has_no_share_of_the_level_before() -> None:
+    assert change_text(1032.6, 28.76, "us", before=-35.9) == "1.033 ms slower"
+    assert change_text(-0.9762, -723.3, "", before=0.00135) == "0.9762 lower"
+    assert change_text(-5.0, -0.5, "ms", before=10.0) == "50 % faster"
+    assert interval_text(-35.9, 1000.0, 1100.0, "us") == "1 ms to 1.1 ms"
+
+
 def test_an_interval_has_the_sign_of_each_end() -> None:
     assert interval_text(100.0, -1.0, 14.0, "ms") == "−1 % to +14 %"
     assert interval_text(100.0, float("nan"), 14.0, "ms") == ""

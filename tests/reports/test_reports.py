@@ -24,7 +24,7 @@ from knickpoint.reports import (
     sarif,
     workflow_commands,
 )
-from knickpoint.reports.answer import answer, counts, headline
+from knickpoint.reports.answer import answer, change, counts, headline
 
 HOSTILE = "a|b`c`<img src=x onerror=alert(1)>\n@ada [x](http://e.org) #12 ::error::%0A</code>"
 
@@ -64,6 +64,13 @@ def full() -> GateReport:
         replace(row("h", Verdict.REGRESSED, relative=3.0), decides=False),
         replace(row("i", Verdict.REGRESSED, relative=4.0), canary=True),
     )
+
+
+def test_a_change_across_0_is_a_difference_and_no_share() -> None:
+    crossing = replace(row("bias", Verdict.REGRESSED), before=-0.4, after=3.0, relative=8.5)
+    assert change(crossing) == "+3.4 ms"
+    assert change(replace(crossing, before=3.0, after=-0.4, relative=-1.13)) == "−3.4 ms"
+    assert change(replace(crossing, before=2.0, after=3.0, relative=0.5)) == "+50.0 % (+49.0 … +51.0)"
 
 
 def test_the_answer_has_at_most_seven_lines_and_the_verdict_first() -> None:

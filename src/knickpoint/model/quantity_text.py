@@ -18,6 +18,7 @@ __all__ = [
     "certainty_text",
     "chance_text",
     "change_text",
+    "crosses_zero",
     "flipping_text",
     "interval_text",
     "levels_text",
@@ -204,13 +205,15 @@ def certainty_text(probability: float) -> str:
 
 
 def interval_text(before: float, low: float, high: float, unit: str) -> str:
-    """Return "+9.8 % to +14 %": between what a size lies, over the level ``before``, or in ``unit`` where that is 0.
+    """Return "+9.8 % to +14 %": between what a size lies, over the level ``before``.
+
+    It is in ``unit`` where that level is 0, or where the other one lies beyond 0.
 
     It is "" where the interval is unknown.
     """
     if not (math.isfinite(low) and math.isfinite(high)):
         return ""
-    if before:
+    if before and not crosses_zero(before, before + low / 2 + high / 2):
         signs = [("+" if end > 0 else "−" if end < 0 else "") for end in (low, high)]
         texts = [f"{sign}{percent_text(end / before)}" for sign, end in zip(signs, (low, high), strict=True)]
     else:
@@ -230,10 +233,16 @@ def movement_words(unit: str) -> MovementWords:
     return MovementWords("higher", "lower", "value")
 
 
-def change_text(size: float, relative_size: float, unit: str, *, noise: bool = False) -> str:
+def crosses_zero(before: float, after: float) -> bool:
+    """Return whether two levels lie on the two sides of 0: a share of the one says nothing about the other."""
+    return before < 0 < after or after < 0 < before
+
+
+def change_text(size: float, relative_size: float, unit: str, *, noise: bool = False, before: float = math.nan) -> str:
     """Return "12 % slower", or "5× the time" for a large change; ``size`` has the sign of the movement.
 
-    Of a change of the ``noise`` it is "70 % noisier": its levels are standard deviations.
+    Of a change of the ``noise`` it is "70 % noisier": its levels are standard deviations. Where the level ``before`` is given and
+    the other one lies beyond 0, it is "3 ms slower".
     """
     words = _NOISE_WORDS if noise else movement_words(unit)
     if not size:
@@ -241,6 +250,8 @@ def change_text(size: float, relative_size: float, unit: str, *, noise: bool = F
     word = words.rise if size > 0 else words.fall
     if not math.isfinite(relative_size):
         return f"{word}, from 0"
+    if crosses_zero(before, before + size):
+        return f"{value_text(abs(size), unit)} {word}"
     if relative_size < _RATIO_FROM:
         return f"{percent_text(relative_size)} {word}"
     ratio = 1 + relative_size

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from knickpoint.model.judgement import HOPELESS
 from knickpoint.model.plain_text import counted, plain_line
-from knickpoint.model.quantity_text import levels_text, number_text, percent_text
+from knickpoint.model.quantity_text import crosses_zero, levels_text, number_text, percent_text, value_text
 from knickpoint.reports.gate_report import GateReport, GateRow, RowKind
 
 __all__ = ["LONGEST_REASON", "answer", "change", "counts", "found_from", "headline", "levels", "reason", "title"]
@@ -99,6 +99,9 @@ def change(row: GateRow) -> str:
         return ""
     if not math.isfinite(row.relative):
         return "from 0"
+    if crosses_zero(row.before, row.after):
+        size = row.after - row.before
+        return f"{'+' if size > 0 else ''}{value_text(size, plain_line(row.unit, 24))}"
     text = f"{_signed(row.relative)} %"
     if math.isnan(row.margin) or not math.isfinite(row.margin):
         return text

@@ -139,7 +139,15 @@ def _trace_facts(point: ChangePoint, name: str, params: str, address: str) -> Tr
         params=params,
         trace=_clean(point.key),
         unit=message_line(point.unit),
-        change=message_line(change_text(numbers.size, relative, point.unit, noise=point.kind is FindingKind.NOISE)),
+        change=message_line(
+            change_text(
+                numbers.size,
+                relative,
+                point.unit,
+                noise=point.kind is FindingKind.NOISE,
+                before=numbers.before_level,
+            )
+        ),
         verdict=_VERDICTS[point.direction],
         levels=message_line(levels_text(numbers.before_level, numbers.after_level, point.unit)),
         before=numbers.before_level,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +15,7 @@ from knickpoint.model.plain_text import counted
 from knickpoint.model.quantity_text import (
     chance_text,
     change_text,
+    crosses_zero,
     flipping_text,
     interval_text,
     levels_text,
@@ -127,11 +129,11 @@ def _of_step(explanation: Explanation, explained: AlertExplanation, step: Explai
         yield _of_regions(explained, numbers)
         yield _why(explained, step)
         return
-    moved = change_text(numbers.size, numbers.relative_size, unit)
+    moved = change_text(numbers.size, numbers.relative_size, unit, before=numbers.before_level)
     levels = levels_text(numbers.before_level, numbers.after_level, unit)
     drifts = step.sighting.kind is FindingKind.DRIFT
     verb = "has drifted and is" if drifts else "is"
-    yield f"{_name(explanation)} {verb} {moved} since {_commit(step.commit)}: {levels} ({percent(numbers.relative_size)})."
+    yield f"{_name(explanation)} {verb} {moved} since {_commit(step.commit)}: {levels}{_share(numbers, unit)}."
     if not numbers.after_level and numbers.before_level > 0 and read_unit(unit).dimension == "time":
         yield "A time of exactly 0 may mean that the benchmark no longer does its work, or that it is too short for the clock."
     over = over_text(numbers.over_reference, numbers.reference)
@@ -155,6 +157,17 @@ def _of_step(explanation: Explanation, explained: AlertExplanation, step: Explai
     if step.machine:
         yield step.machine
     yield _what_if(explained, step, value_text(numbers.before_level, unit))
+
+
+def _share(numbers: StepNumbers, unit: str) -> str:
+    """Return the change over the level before in brackets, "" where that level is 0 or on the other side of it.
+
+    Percents have their difference in points beside it: 3 % of 95 % are not 3 points.
+    """
+    if not math.isfinite(numbers.relative_size) or crosses_zero(numbers.before_level, numbers.after_level):
+        return ""
+    points = f"{number_text(numbers.size)} percentage points, " if unit == "%" else ""
+    return f" ({points}{percent(numbers.relative_size)})"
 
 
 def _of_regions(explained: AlertExplanation, numbers: StepNumbers) -> str:
