@@ -78,3 +78,10 @@ def test_random_members_are_seldom_called_uneven_in_a_param_of_very_many_values(
 
 def test_all_traces_as_members_are_even_in_each_param() -> None:
     assert all(each.even for each in break_down(_ALL, facets(_ALL), len(_ALL)))
+
+
+def test_one_member_of_a_few_traces_is_even_in_what_halves_them() -> None:
+    for half in range(1, 6):
+        keys = [encode_key({"benchmark": f"b{number}", "os": os}) for number in range(half) for os in ("linux", "mac")]
+        found = {each.name: each for each in break_down(keys[:1], facets(keys), len(keys))}
+        assert found["os"].even

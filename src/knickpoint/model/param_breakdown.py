@@ -95,7 +95,8 @@ def _distance_by_chance(counts: Sequence[int], members: int, traces: int) -> flo
     mean = sum(number * lacks[count].mean for count, number in number_of.items())
     of_lacks = sum(number * lacks[count].variance for count, number in number_of.items())
     of_deviations = sum(number * lacks[count].deviation_variance / 4 for count, number in number_of.items())
-    return (mean + 2 * sqrt(min(of_lacks, of_deviations))) / members
+    # Where chance leaves no choice, as for a member of two, nothing varies, and rounding is what is below 0.
+    return (mean + 2 * sqrt(max(0.0, min(of_lacks, of_deviations)))) / members
 
 
 @dataclass(frozen=True, slots=True)
