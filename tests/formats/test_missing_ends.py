@@ -92,6 +92,22 @@ def test_a_package_of_go_that_failed_without_a_benchmark_that_did_is_a_warning(e
     assert problem.message == "the package example.org/b failed; benchmarks of it may be missing"
 
 
+def test_a_benchmark_of_go_that_panicked_failed_and_others_may_be_missing_also_after_one_that_failed() -> None:
+    failed = "--- FAIL: BenchmarkFirst\n    a_test.go:4: no\n"
+    text = (
+        before(_GO, "PASS")
+        + failed
+        + "BenchmarkLast-2  \tpanic: out of range\n\ngoroutine 7\nexit status 2\nFAIL\tx\t.2s\n"
+    )
+    report, (problem,) = read(text)
+    assert problem.message.startswith("the package x failed; benchmarks of it may be missing")
+    assert [
+        (result.params["benchmark"], result.message)
+        for result in report.runs[0].results
+        if result.outcome is Outcome.FAILED
+    ] == [("BenchmarkFirst", "the benchmark failed"), ("BenchmarkLast", "panic: out of range")]
+
+
 def test_a_panic_in_a_benchmark_of_go_is_a_warning() -> None:
     text = before(_GO, "PASS") + "BenchmarkLast-2  \tpanic: out of range\n\ngoroutine 7\nexit status 2\nFAIL\tx\t.2s\n"
     assert "the package x failed" in read(text)[1][0].message

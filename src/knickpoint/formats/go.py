@@ -32,6 +32,7 @@ _NUMBER: Final = re.compile(r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|N
 _CONFIG: Final = re.compile(r"^(?P<key>[a-z][^\sA-Z:]*):(?:[ \t]+(?P<value>.*))?$")
 _UNIT: Final = re.compile(r"^Unit\s+(?P<unit>\S+)\s+(?P<pairs>.+)$")
 _OUTCOME: Final = re.compile(r"^(?P<whole>Benchmark\S*)?\s*--- (?P<what>FAIL|SKIP): (?P<name>Benchmark\S*)")
+_PANIC: Final = re.compile(r"^(?:(?P<name>Benchmark\S*)\s+)?(?P<why>panic: .*)")
 _PROCESSORS: Final = re.compile(r"^(?P<name>.+)-(?P<count>[1-9]\d*)$")
 _END: Final = re.compile(r"PASS$|ok\s|FAIL(?:\s+(?P<package>\S+)(?:\s.*)?)?$")
 _HEADER: Final = {"goos", "goarch", "pkg", "cpu"}
@@ -141,7 +142,7 @@ def _ends(text: list[tuple[int, str]]) -> Iterator[Problem]:
                 explained = panicked = False
         elif _OUTCOME.match(line):
             explained = True
-        elif line.startswith("panic: "):
+        elif _PANIC.match(line):
             panicked = True
         elif setting := _CONFIG.match(line):
             if last and setting["key"] == "goos":
@@ -191,6 +192,8 @@ def _lines(text: list[tuple[int, str]], units: dict[str, Better]) -> Iterator[_L
         elif outcome := _OUTCOME.match(line):
             whole = outcome["whole"] is not None
             yield _Line(outcome["name"], number, config, outcome=outcome["what"], whole=whole)
+        elif (panic := _PANIC.match(line)) and panic["name"]:
+            yield _Line(panic["name"], number, config, outcome="FAIL", whole=True, broken=panic["why"])
         elif unit := _UNIT.match(line):
             pairs = dict(pair.partition("=")[::2] for pair in unit["pairs"].split())
             units[unit["unit"]] = {"higher": Better.HIGHER, "lower": Better.LOWER}.get(
@@ -272,7 +275,7 @@ def _name_params(name: str, processors: dict[str, set[str]], facts: dict[str, st
 
 def _add(rows: Rows, params: dict[str, str], line: _Line, units: dict[str, Better]) -> None:
     if line.outcome == "FAIL":
-        rows.fail({**params, "metric": "time"}, "the benchmark failed")
+        rows.fail({**params, "metric": "time"}, line.broken or "the benchmark failed")
     elif line.outcome == "SKIP":
         rows.skip({**params, "metric": "time"}, "the benchmark was skipped")
     elif line.broken:
