@@ -12,6 +12,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMPS := build/stamps
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
+# The lists are complete, so nothing is resolved, and Python compiles of a package what it imports, a small part of it.
+INSTALL := $(PIP) install --quiet --require-hashes --no-deps --no-compile
 # One more than the two cores that the suite is made for: tests wait for browsers and servers.
 JOBS ?= 3
 LONG_JOBS ?= 2
@@ -26,6 +28,8 @@ unexport PYTHONDONTWRITEBYTECODE
 
 C_SOURCES := $(shell find src/knickpoint/native -name "*.[ch]")
 KERNEL_SOURCES := setup.py pyproject.toml building/bindings.py building/commands.py building/kernels.py $(C_SOURCES)
+# Goals for which nothing is installed that only tests need.
+WITHOUT_TESTS := setup demo train-default $(STAMPS)/%
 FRONTEND_SOURCES := $(shell git ls-files --cached --others --exclude-standard frontend 2>/dev/null)
 DASHBOARD := src/knickpoint/server/static/index.html
 
@@ -44,13 +48,14 @@ $(STAMPS)/venv: $(STAMPS)/prerequisites
 	@test -x $(BIN)/python || { echo "Setting up $(VENV)"; $(PYTHON) -m venv $(VENV); }
 	@touch $@
 
-$(STAMPS)/runtime: requirements/runtime.txt $(STAMPS)/venv
-	@test $(STAMPS)/dev -nt requirements/dev.txt || { echo "Installing what Knickpoint needs"; $(PIP) install --quiet --require-hashes -r requirements/runtime.txt; }
+# Where the tests are needed, what they need comes first: it has all that Knickpoint needs.
+$(STAMPS)/runtime: requirements/runtime.txt $(STAMPS)/venv | $(if $(filter-out $(WITHOUT_TESTS),$(MAKECMDGOALS)),$(STAMPS)/dev)
+	@test $(STAMPS)/dev -nt requirements/dev.txt || { echo "Installing what Knickpoint needs"; $(INSTALL) -r requirements/runtime.txt; }
 	@touch $@
 
 $(STAMPS)/dev: requirements/dev.txt $(STAMPS)/venv
 	@echo "Installing what the tests need"
-	@$(PIP) install --quiet --require-hashes -r requirements/dev.txt
+	@$(INSTALL) -r requirements/dev.txt
 	@touch $@
 
 $(STAMPS)/package: $(KERNEL_SOURCES) $(STAMPS)/runtime
@@ -78,11 +83,11 @@ demo: setup ## The whole story on real input, then the dashboard (DEMO_ARGS=--no
 
 # --- checking it ------------------------------------------------------------------------------------
 
-# Those that take longest come first: each uses one core.
-CHECKS := types test-frontend docs lint imports
+# Those that take longest come first: each uses one core, and what it needs is set up beside the others.
+CHECKS := types test-frontend docs compiled-tests lint imports
 
-test: setup-dev ## Everything that must pass
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target $(CHECKS)
+test: ## Everything that must pass
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line $(CHECKS)
 	@$(MAKE) --no-print-directory test-python
 
 lint: $(STAMPS)/dev ## Style of the Python and the C code
@@ -90,17 +95,21 @@ lint: $(STAMPS)/dev ## Style of the Python and the C code
 	@$(BIN)/ruff format --quiet --check src tests benchmarks building docs setup.py
 	@$(BIN)/clang-format --dry-run -Werror $(C_SOURCES)
 
-types: setup-dev ## Static types, strict
+types: $(STAMPS)/dev ## Static types, strict
 	@$(BIN)/mypy --no-error-summary
 
 imports: setup-dev ## The rooms import one way only
 	@$(BIN)/lint-imports --no-cache >build/imports.txt 2>&1 || { cat build/imports.txt; exit 1; }
 
+compiled-tests: $(STAMPS)/dev
+	@$(BIN)/python building/compiled_tests.py
+
 test-python: setup-dev ## The tests of the package, the browser included
 	@$(IN_MEMORY) && $(BIN)/python -m pytest -q -n $(JOBS) --dist loadscope -m "not long" $(TEST_ARGS)
 
+# Building the dashboard has checked its types.
 test-frontend: $(DASHBOARD) ## Lint, types and tests of the dashboard
-	@export PATH="$$(cat $(STAMPS)/node)$$PATH" && cd frontend && npm run --silent lint && npm test --silent
+	@export PATH="$$(cat $(STAMPS)/node)$$PATH" && cd frontend && npm run --silent style && npm test --silent
 
 docs: setup-dev ## Check that the reference pages agree with the code, and that every link of the site leads somewhere
 	@$(BIN)/python docs/reference.py --check
@@ -206,4 +215,4 @@ format: $(STAMPS)/dev $(DASHBOARD) ## Format the Python code, the C code and the
 clean: ## Remove what was built; .venv stays
 	@rm -rf build src/knickpoint/server/static src/*.egg-info frontend/node_modules
 
-.PHONY: dist try-packages help setup setup-dev demo test lint types imports test-python test-frontend docs site docs-pictures docs-write test-long test-kills bench-detect bench-accuracy bench-store bench-service bench-dashboard bench-publish bench-watch bench-gate bench-compare bench-formats bench-bisect train-default fuzz-api fuzz-formats lock format clean
+.PHONY: compiled-tests dist try-packages help setup setup-dev demo test lint types imports test-python test-frontend docs site docs-pictures docs-write test-long test-kills bench-detect bench-accuracy bench-store bench-service bench-dashboard bench-publish bench-watch bench-gate bench-compare bench-formats bench-bisect train-default fuzz-api fuzz-formats lock format clean
