@@ -61,6 +61,12 @@ describe("a bisection in words", () => {
     );
   });
 
+  it("gives the reason for which it ended as a sentence", () => {
+    expect(summaryText(found({ state: "gave up", reason: "the budget of 3 probes is spent" }))).toBe(
+      "The budget of 3 probes is spent.",
+    );
+  });
+
   it("is stopping until its worker has ended it", () => {
     expect(stateText({ state: "running", stopping: true, culprits: [] })).toBe("Stopping");
     expect([hasEnded({ state: "running" }), hasEnded({ state: "gave up" })]).toEqual([false, true]);

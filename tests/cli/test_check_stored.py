@@ -89,6 +89,10 @@ def test_the_page_has_the_rules_of_the_check(hashes: list[str]) -> None:
         (("--stored", "nowhere", "--base", "HEAD~3"), "there is no commit 'nowhere'"),
         (("all.csv", "--stored", "newest", "--base", "HEAD~3"), "all.csv is a file"),
         (("all.csv", "--values", "2"), "--values 2: of files, all values count"),
+        (
+            ("--stored", "newest", "--base", "HEAD~3", "--query", "benchmark=c0"),
+            "--query: no trace matches 'benchmark=c0'",
+        ),
         (("--stored", "HEAD~3", "--base", "newest"), "has every commit of"),
     ],
 )

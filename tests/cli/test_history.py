@@ -50,6 +50,22 @@ def test_history_is_marked_in_every_row(knick: Knick) -> None:
 
 
 @pytest.mark.usefixtures("years")
+def test_filters_that_nothing_meets_say_how_many_findings_there_are_without_them(knick: Knick) -> None:
+    known = len(listed(knick, "regressions"))
+    for filters in (("--query", "benchmark=nosuch"), ("--match", "nosuch"), ("--since", "2099-01-01")):
+        ran = knick("regressions", *filters)
+        assert ran.output == f"No finding matches. Without these filters, there are {known}.\n"
+        assert listed(knick, "regressions", *filters) == []
+
+
+@pytest.mark.usefixtures("years")
+def test_a_day_that_cannot_be_read_is_answered_with_one_that_can(knick: Knick) -> None:
+    ran = knick("regressions", "--since", "yesterday")
+    assert ran.code == 2
+    assert "invalid value for '--since': 'yesterday' is no day; write it as 2026-03-14." in ran.errors
+
+
+@pytest.mark.usefixtures("years")
 def test_a_list_of_work_that_is_empty_names_the_history(knick: Knick) -> None:
     ran = knick("regressions", "--work")
     assert ran.output.startswith("Nothing to triage. ")

@@ -58,16 +58,21 @@ export function summaryText(found: BisectionDetail): string {
     case "culprit":
       return culprit
         ? `${culprit.short} made the change, with a probability of ${certaintyText(found.probability)}.`
-        : found.reason;
+        : sentence(found.reason);
     case "range":
       return found.culprits.length > 1
         ? `Each of ${found.culprits.map(({ short }) => short).join(", ")} made a change, with a probability of ${certaintyText(found.probability)}.`
-        : found.reason;
+        : sentence(found.reason);
     case "not reproducible":
       return "The first and the last commit of the range do not differ when they are measured again. The machine may have changed, and not the code.";
     default:
-      return found.reason || "No commit was found.";
+      return found.reason ? sentence(found.reason) : "No commit was found.";
   }
+}
+
+/** Reasons are parts of a sentence: a log has them behind a colon. */
+function sentence(reason: string): string {
+  return `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`;
 }
 
 /** A probability in percent that never claims to be certain. */

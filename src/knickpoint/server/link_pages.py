@@ -15,6 +15,7 @@ from fastapi.responses import Response
 
 from knickpoint.access.session_key import session_key
 from knickpoint.instance import Instance
+from knickpoint.model.plain_text import counted
 from knickpoint.notify.link_decisions import LinkState, LinkView, follow_link, view_link
 from knickpoint.notify.links import LINK_PATH, LinkAction, LinkClaim, read_link
 from knickpoint.people import Directory
@@ -121,5 +122,6 @@ def _described(view: LinkView) -> str:
     if lead is None:
         return ""
     size = f" by {lead.numbers.relative_size * 100:+.1f} %" if abs(lead.numbers.relative_size) < 1e6 else ""
-    further = f", with {view.findings - 1:,} more" if view.findings > 1 else ""
+    others = counted(view.findings - 1, "further trace")
+    further = f", and {others} changed with it" if view.findings > 1 else ""
     return f"R{view.claim.regression} in {view.repository}: {lead.key.strip(',')} changed{size}{further}."

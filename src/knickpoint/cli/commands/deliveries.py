@@ -114,7 +114,8 @@ def _finish(count: int, what: str, *, expected: int, states: str) -> None:
     note(f"{counted(count, 'delivery', 'deliveries')} {what}.")
     if count < expected:
         missing = counted(expected - count, "delivery", "deliveries")
-        raise InputError(f"{missing} of those named are not {states}", remedy="See knick deliveries list.")
+        are = "is" if expected - count == 1 else "are"
+        raise InputError(f"{missing} of those named {are} not {states}", remedy="See knick deliveries list.")
 
 
 def _number(text: str, letter: str) -> int:

@@ -8,6 +8,7 @@ from knickpoint.cli.commands.check.gate_rows import canary_keys, gate_report
 from knickpoint.cli.commands.check.judged import CheckOptions, JudgedResults
 from knickpoint.cli.options import open_chosen_instance
 from knickpoint.cli.trace_argument import chosen_repositories, parse_terms
+from knickpoint.cli.trace_suggestions import no_trace_remedy
 from knickpoint.ingest.commit_sources.git_repository import open_present_git
 from knickpoint.ingest.comparison_base import ACCEPT_TRAILER
 from knickpoint.instance.named_commits import find_revision
@@ -38,7 +39,8 @@ def judge_stored(
     ``values`` is how many of its newest values up to ``commit``, of commits that the base does not have, stand for a trace.
 
     Raises:
-        InputError: there is no base, or it has every commit of the new side; or there are several repositories, and none is named.
+        InputError: there is no base, or it has every commit of the new side; or no trace matches; or there are several
+            repositories, and none is named.
         HistoryError: there is no such repository, line or commit.
         QueryError: the query cannot be read.
     """
@@ -54,6 +56,9 @@ def judge_stored(
         old = find_revision(opened, store.commits.line(repository, line), base)
         new = _new_side(opened, repository, old, commit)
         ids = store.traces.select(repository, parse_terms(store, [repository], options.query)).tolist()
+        if not ids:
+            remedy = no_trace_remedy(store, [repository], options.query)
+            raise InputError(f"no trace matches {options.query!r}", where="--query", remedy=remedy)
         found = compare_commits(
             store,
             old,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, time
+from typing import Any
 
 import click
 
@@ -13,6 +14,16 @@ from knickpoint.cli.output import OutputFormat, format_option, show
 from knickpoint.cli.verbosity import note
 
 __all__ = ["command"]
+
+
+class _Day(click.DateTime):
+    """A day, whose error shows how one is written."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(f"{value!r} is no day; write it as 2026-03-14.", param, ctx)
 
 
 @click.command("regressions")
@@ -57,14 +68,14 @@ __all__ = ["command"]
 )
 @click.option(
     "--since",
-    type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]),
+    type=_Day(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]),
     default=None,
     metavar="DATE",
     help="Only changes at commits of this day (UTC) and later: 2026-03-14.",
 )
 @click.option(
     "--until",
-    type=click.DateTime(["%Y-%m-%d"]),
+    type=_Day(["%Y-%m-%d"]),
     default=None,
     metavar="DATE",
     help="Only changes at commits of this day (UTC) and earlier.",

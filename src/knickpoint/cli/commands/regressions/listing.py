@@ -96,7 +96,15 @@ def list_rows(opened: Instance, listing: Listing) -> tuple[list[Row], int]:
 
 
 def empty_message(opened: Instance, listing: Listing) -> str:
-    """Return the message for an empty list, with the number of findings in history that it leaves out."""
+    """Return the message for an empty list, with the number of findings that its filters or the history leave out."""
+    from knickpoint.store.findings.selection import Selection
+
+    plain = Selection(conditions=listing.selection.conditions, alert_kinds=listing.selection.alert_kinds)
+    if listing.query or listing.repository or listing.selection != plain:
+        everything = replace(listing, selection=plain, query="", repository="")
+        _, others = list_rows(opened, replace(everything, limit=1))
+        if others:
+            return f"No finding matches. Without these filters, there {_are(others)}."
     left_out = 0
     if True not in listing.history:
         for repository, selection in _selections(opened, listing):
@@ -106,3 +114,7 @@ def empty_message(opened: Instance, listing: Listing) -> str:
         return "Nothing to triage. New results are judged by `knick run`."
     are = "1 finding is" if left_out == 1 else f"{left_out:,} findings are"
     return f"Nothing to triage. {are} history: `knick regressions --history`; `knick history take` makes work of it."
+
+
+def _are(count: int) -> str:
+    return "is 1" if count == 1 else f"are {count:,}"
