@@ -151,6 +151,12 @@ def test_an_alert_whose_query_matches_nothing_is_reported(world: World) -> None:
     assert math.isnan(health.steadiness)
 
 
+def test_an_alert_whose_line_no_repository_has_is_reported(world: World) -> None:
+    world.measure({"parse": levels((10, 20.0), (10, 25.0))})
+    (health,) = health_of_alerts(world.store, [replace(QUICK, line="master")])
+    assert health.problems == ("it judges nothing: there is no line 'master'; known lines: main",)
+
+
 def test_a_least_effect_that_was_rather_meant_in_percent_is_reported(world: World) -> None:
     world.measure({"parse": levels((10, 20.0), (10, 25.0))})
     (health,) = health_of_alerts(world.store, [replace(QUICK, minimum_effect=2.0)])

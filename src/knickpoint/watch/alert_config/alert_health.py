@@ -18,6 +18,7 @@ from knickpoint.model.query import parse_query
 from knickpoint.model.regression import Condition, Status
 from knickpoint.model.summary import read_summary
 from knickpoint.store import Store
+from knickpoint.store.commits.names import listed
 from knickpoint.store.findings.alerts import AlertRun
 from knickpoint.watch.alert_validation import reason_against, reason_of, unknown_reference
 from knickpoint.watch.lines import Lines
@@ -124,6 +125,7 @@ def _health(store: Store, alert: Alert) -> AlertHealth:
         if unable
         else (
             *_problems(failure, counted, steadiness, alert.minimum_effect),
+            *_missing_line(store, alert, repositories),
             *_too_few_samples(store, alert, repositories),
         ),
         failure=failure,
@@ -178,6 +180,14 @@ def _problems(failure: str, counted: _Findings, steadiness: _Steadiness, minimum
         yield f"runs find only {steadiness.share:.0%} of what the runs before found"
     if counted.findings >= _ENOUGH and counted.wasted > _MOSTLY:
         yield f"{counted.wasted:.0%} of its findings were hidden or went away again"
+
+
+def _missing_line(store: Store, alert: Alert, repositories: Sequence[Repository]) -> Iterator[str]:
+    """Yield that none of the repositories of the alert has the line that it names, as after its branch was renamed."""
+    watched = [each for each in repositories if alert.repository in {"", each.name}]
+    if alert.line and watched and not any(alert.line in store.commits.lines(each) for each in watched):
+        known = listed(sorted({name for each in watched for name in store.commits.lines(each)}))
+        yield f"it judges nothing: there is no line {alert.line!r}; known lines: {known}"
 
 
 def _too_few_samples(store: Store, alert: Alert, repositories: Sequence[Repository]) -> Iterator[str]:
