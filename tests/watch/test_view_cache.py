@@ -44,7 +44,7 @@ def test_a_caching_runner_finds_what_one_without_a_cache_finds(method: str, apar
 def test_a_corrected_value_of_the_past_is_seen() -> None:
     values = _stepping(8, 6)
     runner = CachingRunner()
-    for end in range(50, 71):
+    for end in range(60, 71):
         values[:, end - 15] += 2.0
         shard = Shard(values[:, :end].copy(), "default", {}, 1, DEFAULT_RULE)
         assert list(runner.map(detect_shard, [shard])) == [detect_shard(shard)]
@@ -53,7 +53,7 @@ def test_a_corrected_value_of_the_past_is_seen() -> None:
 def test_alerts_with_other_parameters_share_no_cached_view() -> None:
     values = _stepping(8, 7)
     runner = CachingRunner()
-    for end in range(40, 71):
+    for end in range(58, 71):
         for rate in (0.08, 20.0):
             shard = Shard(values[:, :end], "default", {"false_alarms": rate}, 1, DEFAULT_RULE)
             assert list(runner.map(detect_shard, [shard])) == [detect_shard(shard)]
