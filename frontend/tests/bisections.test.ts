@@ -65,6 +65,7 @@ describe("a bisection in words", () => {
     expect(summaryText(found({ state: "gave up", reason: "the budget of 3 probes is spent" }))).toBe(
       "The budget of 3 probes is spent.",
     );
+    expect(summaryText(found({ state: "stopped", reason: "root stopped it." }))).toBe("root stopped it.");
   });
 
   it("is stopping until its worker has ended it", () => {

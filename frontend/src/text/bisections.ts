@@ -65,8 +65,10 @@ export function summaryText(found: BisectionDetail): string {
         : sentence(found.reason);
     case "not reproducible":
       return "The first and the last commit of the range do not differ when they are measured again. The machine may have changed, and not the code.";
-    default:
+    case "gave up":
       return found.reason ? sentence(found.reason) : "No commit was found.";
+    default:
+      return found.reason || "No commit was found.";
   }
 }
 
