@@ -76,6 +76,7 @@ _KNOWN: Final = (
         r"# (?:HELP|TYPE) [\w:]+ ",
         "Prometheus, which says what counts now. Write a table with the columns commit, benchmark, value and unit",
     ),
+    (r"benchmark +avg \(min … max\)", "mitata, as it prints it. Write its JSON: run({ format: 'json' })"),
     (r"(?:\S+: )?Mean \+- std dev: ", "pyperf, as it prints it. Write its JSON: -o results.json"),
     (
         r"Command being timed: |Elapsed \(wall clock\) time|real\s+\d+m[\d.,]+s$",
