@@ -107,7 +107,7 @@ def undisturbed(tmp_path: Path) -> Iterator[Instance]:
 
 @pytest.mark.long
 @pytest.mark.postgres
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_two_versions_take_results_and_decisions_side_by_side(
     deployment: Deployment, undisturbed: Instance, tmp_path: Path
 ) -> None:
@@ -122,12 +122,13 @@ def test_two_versions_take_results_and_decisions_side_by_side(
         assert connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one() == _NEXT
     new = Visitors(deployment.api("new"), _FILES, 0.2, name="new")
     new.start()
-    wait_until("both stored everything", lambda: old.wait(0) and new.wait(0))
+    wait_until("both stored everything", lambda: old.wait(0) and new.wait(0), seconds=180)
     with open_instance(deployment.directory) as instance:
         outbox = instance.store.outbox
         wait_until(
             "all results are judged",
             lambda: all(each.kind is not EventKind.TRACES_CHANGED for each in outbox.pending()),
+            seconds=180,
         )
         wait_until("people decided", lambda: min(len(old.decided), len(new.decided)) >= 3)
         old.stop()
