@@ -20,7 +20,8 @@ from knickpoint.model.alert import Alert
 from knickpoint.model.query import parse_query
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.work import Processes, Runner, Serial
-from service_world import COMMITS, REPOSITORY, World, processor_seconds
+from served_process import processor_seconds
+from service_world import COMMITS, REPOSITORY, World
 from stopwatch import fastest
 from table import Reach, Row
 

@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from urllib.parse import quote, urlsplit
 
-from service_world import BOTS, REPOSITORY, Process
+from served_process import Process
+from service_world import BOTS, REPOSITORY
 
 __all__ = ["Readings", "processor_milliseconds", "reading"]
 

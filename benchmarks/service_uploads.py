@@ -17,7 +17,8 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from service_world import BOTS, COMMITS, REPOSITORY, Process, keys_of, last_levels, revision
+from served_process import Process
+from service_world import BOTS, COMMITS, REPOSITORY, keys_of, last_levels, revision
 
 __all__ = ["Arrived", "arriving", "large_file", "results_file", "send", "upload_at_rate"]
 
