@@ -101,7 +101,7 @@ types: $(STAMPS)/dev ## Static types, strict
 imports: setup-dev ## The rooms import one way only
 	@$(BIN)/lint-imports --no-cache >build/imports.txt 2>&1 || { cat build/imports.txt; exit 1; }
 
-compiled-tests: $(STAMPS)/dev
+compiled-tests: setup-dev
 	@$(BIN)/python building/compiled_tests.py
 
 test-python: setup-dev ## The tests of the package, the browser included
