@@ -32,7 +32,7 @@ class _Terminal(io.StringIO):
         (["histroy", "list"], "knick: there is no command 'histroy'. Did you mean history?"),
         (["history", "lst"], "knick history: there is no command 'lst'. Did you mean list?"),
         (["detect", "--metod", "x"], "knick detect: there is no option --metod. Did you mean --method or --methods?"),
-        (["check"], "knick check: missing argument 'RESULTS...'."),
+        (["restore"], "knick restore: missing argument 'FILE'."),
         (["zzz"], "knick: there is no command 'zzz'."),
     ],
 )
