@@ -8,7 +8,8 @@ import re
 import pytest
 from tests.formats.files import HERE, by, golden, only
 
-from knickpoint.formats import read_report
+from knickpoint.formats import fio, read_report
+from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Outcome, Report
 from knickpoint.model.unit import Better
@@ -288,6 +289,12 @@ def test_states_that_fio_prints_while_it_runs_are_no_runs_and_the_last_one_is_th
 
 def test_runs_of_fio_one_after_the_other_are_runs() -> None:
     assert len(read_text(fio_states((2000, 2000, 90.0), (4100, 2000, 95.0))).runs) == 2
+
+
+def test_an_empty_list_of_documents_of_fio_has_no_run() -> None:
+    parsed, _ = fio.read(FileContent(b"[]"))
+    assert isinstance(parsed, Report)
+    assert parsed.runs == ()
 
 
 def test_fio_can_report_reading_and_writing_as_one() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from itertools import zip_longest
 from typing import Final
 
 from knickpoint.formats.format import Parsed
@@ -59,8 +60,7 @@ def read(file: FileContent) -> Parsed:
     """
     nodes = [Node(document, step=where) for document, where in _documents(file)]
     roots = [root for node in nodes for root in (node.elements() if isinstance(file.document, list) else [node])]
-    later = [*roots[1:], None]
-    ends = [root for root, next_ in zip(roots, later, strict=True) if next_ is None or not _goes_on(root, next_)]
+    ends = [root for root, later in zip_longest(roots, roots[1:]) if later is None or not _goes_on(root, later)]
     return Report(_NAME, tuple(map(_run, ends))), _interruption(file)
 
 
