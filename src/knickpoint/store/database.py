@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import (
     ColumnElement,
+    CompoundSelect,
     Connection,
     Delete,
     FromClause,
@@ -59,7 +60,7 @@ _RELEASE: Final = "RELEASE SAVEPOINT within"
 _UNDO: Final = "ROLLBACK TO SAVEPOINT within"
 
 Found = TypeVar("Found")
-Statement = Select[Any] | Insert | Update | Delete | TextClause
+Statement = Select[Any] | CompoundSelect[Any] | Insert | Update | Delete | TextClause
 
 
 class _NumbersAsText(UserDefinedType[str]):

@@ -13,9 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import Enum
+from functools import lru_cache
 from typing import Any, Final
 
-from sqlalchemy import Row, Select, bindparam, func, literal, select
+from sqlalchemy import CompoundSelect, Row, bindparam, func, literal, select, union_all
 
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import StoreError
@@ -115,8 +116,13 @@ def _quarantined_of(row: Row[Any]) -> Quarantined:
 _FILE: Final = select(*(tables.file.c[field.name] for field in fields(FileEntry)))
 _NEWEST: Final = _FILE.order_by(tables.file.c.changed.desc(), tables.file.c.id.desc()).limit(1)
 _OF_SOURCE: Final = _NEWEST.where(tables.file.c.source == bindparam("named"))
-_OF_CONTENT: Final = _NEWEST.where(tables.file.c.content_hash == bindparam("digest"))
-_OF_BOTH: Final = _OF_CONTENT.where(tables.file.c.source == bindparam("named"))
+
+
+@lru_cache(maxsize=8)
+def _of_contents(count: int) -> CompoundSelect[Any]:
+    """Return the statement for the newest entry of each of ``count`` contents; one statement is one round trip."""
+    newest = (_NEWEST.where(tables.file.c.content_hash == bindparam(f"digest_{number}")) for number in range(count))
+    return union_all(*(select(each.subquery()) for each in newest))
 
 
 def _entry_of(row: Sequence[Any]) -> FileEntry:
@@ -136,27 +142,21 @@ class Ledger:
             index_elements=["content_hash", "source"], set_={name: insert.excluded[name] for name in changing}
         )
 
-    def seen(self, content_hash: str, source: str | None = None) -> FileEntry | None:
-        """Return the newest entry of this content, from ``source`` only if one is given."""
-        if source is not None:
-            return self._first(_OF_BOTH, {"digest": content_hash, "named": source})
-        return self._first(_OF_CONTENT, {"digest": content_hash})
-
     def latest(self, source: str) -> FileEntry | None:
         """Return the newest entry of ``source``, whatever its content."""
-        return self._first(_OF_SOURCE, {"named": source})
+        with self._database.reading() as connection:
+            row = self._database.quick(connection, _OF_SOURCE, {"named": source}).fetchone()
+        return _entry_of(row) if row is not None else None
 
     def known_as(self, source: str, digests: Sequence[str]) -> list[FileEntry]:
         """Return the newest entry of ``source``, or where it is new those of the same content, one for each digest."""
-        with self._database.reading():
-            latest = self.latest(source)
-            entries = [latest] if latest is not None else [self.seen(digest) for digest in digests]
-        return [entry for entry in entries if entry is not None]
-
-    def _first(self, query: Select[Any], values: Mapping[str, object]) -> FileEntry | None:
         with self._database.reading() as connection:
-            row = self._database.quick(connection, query, values).fetchone()
-        return _entry_of(row) if row is not None else None
+            latest = self.latest(source)
+            if latest is not None or not digests:
+                return [latest] if latest is not None else []
+            named = {f"digest_{number}": digest for number, digest in enumerate(digests)}
+            rows = self._database.quick(connection, _of_contents(len(digests)), named).fetchall()
+        return sorted(map(_entry_of, rows), key=lambda entry: digests.index(entry.content_hash))
 
     def record(
         self,

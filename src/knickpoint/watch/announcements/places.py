@@ -76,12 +76,11 @@ class Places:
             for point in points
         ):
             return False
-        return all(
-            self._between(point, last, measured) > max(point.interval, last.interval)
-            for block in _blocks(points)
-            for measured in [self._measured(block)]
-            for point in block
-        )
+        for block in _blocks(points):
+            measured = self._measured(block)
+            if any(self._between(point, last, measured) <= max(point.interval, last.interval) for point in block):
+                return False
+        return True
 
     def first_at_place(self, points: Sequence[ChangePoint], chains: Mapping[int, Announcement]) -> int:
         """Return the first of ``chains`` at the place of one of ``points``, 0 for none; each has its last announcement.

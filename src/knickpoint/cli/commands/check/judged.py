@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -31,10 +31,10 @@ from knickpoint.watch.results_check import CheckReport, CheckRules, check_files,
 if TYPE_CHECKING:
     from knickpoint.instance import Config, Instance
     from knickpoint.instance.config import CheckSettings
-    from knickpoint.model.commit import Repository
+    from knickpoint.model.commit import Commit, Repository
     from knickpoint.reports import GateReport
 
-__all__ = ["CheckOptions", "JudgedResults", "judge_by_files", "judge_by_history"]
+__all__ = ["CheckOptions", "JudgedResults", "decide_by", "judge_by_files", "judge_by_history"]
 
 _MOST_PICTURES: Final = 20
 _MOST_FAILURES: Final = 20
@@ -96,21 +96,45 @@ def judge_by_history(instance: str | None, reference: str, line: str, options: C
         report = check_results(store, known, read.runs, base=slot, line=line, rules=rules)
         newest = store.commits.get(known, [report.newest])[0].commit.hash if known and report.newest is not None else ""
         # Say it: what the commits accept, what canaries say, and the plots of what fails.
-        keys = [trace.key for trace in report.traces]
-        canaries = canary_keys(opened.config.canaries.values(), read.repository, keys)
-        accepted, warnings = match_accepted(found.accepted if found else (), keys)
-        gate = gate_report(
+        gate, canaries, warnings = decide_by(
+            opened.config,
             report,
+            options,
             repository=read.repository,
             base=base_sentence(found, report, newest, rules.summary),
-            fail_on=options.fail_on,
-            canaries=canaries,
-            accepted=accepted,
-            address=opened.config.server.address.rstrip("/"),
+            accepted=found.accepted if found else (),
         )
         plots = _plots(opened, report, gate) if options.draws else NO_PLOTS
     told = (*(problem.sentence for problem in read.warnings), *warnings)
     return JudgedResults(report, gate, _base_fields(found, report), canaries, told, plots)
+
+
+def decide_by(
+    config: Config,
+    report: CheckReport,
+    options: CheckOptions,
+    *,
+    repository: str,
+    base: str,
+    accepted: Iterable[tuple[Commit, str]],
+) -> tuple[GateReport, Collection[str], Sequence[str]]:
+    """Return what ``report`` decides in an instance of ``config``, the keys of its canaries, and warnings.
+
+    ``accepted`` are the commits with a trailer that accepts changes, and what each accepts. ``base`` is the sentence about the base.
+    """
+    keys = [trace.key for trace in report.traces]
+    canaries = canary_keys(config.canaries.values(), repository, keys)
+    matched, warnings = match_accepted(accepted, keys)
+    gate = gate_report(
+        report,
+        repository=repository,
+        base=base,
+        fail_on=options.fail_on,
+        canaries=canaries,
+        accepted=matched,
+        address=config.server.address.rstrip("/"),
+    )
+    return gate, canaries, warnings
 
 
 def judge_by_files(instance: str | None, against: Sequence[str], options: CheckOptions) -> JudgedResults:

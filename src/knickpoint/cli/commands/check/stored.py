@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from knickpoint.cli.commands.check.gate_rows import canary_keys, gate_report
-from knickpoint.cli.commands.check.judged import CheckOptions, JudgedResults
+from knickpoint.cli.commands.check.judged import CheckOptions, JudgedResults, decide_by
 from knickpoint.cli.options import open_chosen_instance
 from knickpoint.cli.trace_argument import chosen_repositories, parse_terms
 from knickpoint.cli.trace_suggestions import no_trace_remedy
@@ -15,7 +14,6 @@ from knickpoint.instance.named_commits import find_revision
 from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.model.plain_text import counted
 from knickpoint.model.summary import MEDIAN
-from knickpoint.watch.accepted_changes import match_accepted
 from knickpoint.watch.commit_comparison import ComparedTrace, LinePosition, compare_commits
 from knickpoint.watch.results_check import CheckedTrace, CheckReport
 
@@ -78,17 +76,13 @@ def judge_stored(
             replayed=found.replayed,
         )
         before, after = (_commit(opened, each) for each in (old, new))
-        keys = [each.key for each in report.traces]
-        canaries = canary_keys(opened.config.canaries.values(), repository.name, keys)
-        accepted, warnings = match_accepted(_trailers(opened, repository, before, after), keys)
-        gate = gate_report(
+        gate, canaries, warnings = decide_by(
+            opened.config,
             report,
+            options,
             repository=repository.name,
             base=_sentence(before, after, values, rules.summary),
-            fail_on=options.fail_on,
-            canaries=canaries,
-            accepted=accepted,
-            address=opened.config.server.address.rstrip("/"),
+            accepted=_trailers(opened, repository, before, after),
         )
     fields: Row = {
         "base": before.hash,
