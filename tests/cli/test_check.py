@@ -272,6 +272,22 @@ def test_a_folder_of_new_results_is_called_a_folder(knick: Knick, project: Proje
     assert "results: this is a folder, and new results are files. Name them, as in results/*.json." in ran.errors
 
 
+def test_an_empty_history_is_no_verdict_and_says_what_to_do(
+    knick: Knick, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create_instance(project.repository.directory / "empty", repositories={"project": ".."}).close()
+    monkeypatch.setenv("KNICKPOINT_INSTANCE", "empty")
+    ran = knick("check", project.write("new.csv", project.patch, values(400.0)), "--report", "annotations")
+    lines = ran.output.splitlines()
+    assert ran.code == 3
+    assert lines[0] == "No verdict: the history is empty, so there is nothing to compare 10 benchmarks with."
+    assert lines[1] == (
+        "Base: none, there is no history yet. Import the results of five commits of main (knick import FILE)."
+        " If main has results already, this job does not have them: look where it keeps the instance."
+    )
+    assert lines[-1].startswith("::warning title=knick check::No verdict: the history is empty")
+
+
 def test_another_base_is_taken_by_name(knick: Knick, project: Project) -> None:
     new = project.write("new.csv", project.patch, values(400.0))
     assert (knick("check", new, "--base", "main").code, knick("check", new, "--base", "HEAD~1").code) == (1, 0)

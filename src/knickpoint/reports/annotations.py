@@ -16,7 +16,7 @@ MOST: Final = 9
 
 def workflow_commands(report: GateReport) -> str:
     """Return one workflow command a line."""
-    level = "error" if report.failures else "notice"
+    level = "error" if report.failures else "notice" if report.judged else "warning"
     lines = [_command(level, "knick check", headline(report))]
     for row in report.failures[:MOST]:
         text = "; ".join(part for part in (levels(row), change(row), reason(row)) if part)

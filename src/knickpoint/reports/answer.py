@@ -65,6 +65,8 @@ def headline(report: GateReport) -> str:
         kinds = [kind for kind in RowKind if any(row.kind is kind for row in report.failures)]
         parts = [f"{sum(row.kind is kind for row in report.failures):,} {kind.value}" for kind in kinds]
         return f"Do not merge: {' and '.join(parts)}, of {total}."
+    if not report.has_history:
+        return f"No verdict: the history is empty, so there is nothing to compare {total} with."
     if not report.judged:
         return f"No verdict: there are too few data to judge {total}."
     if report.accepted:

@@ -80,7 +80,8 @@ class GateReport:
 
     ``base`` is a sentence about what they are compared with. ``fail_on`` are the verdicts that fail the check.
     ``false_positives`` is the share of unchanged pull requests that fail, set from ``replayed`` past commits. Without ``complete``, measurements that
-    were to come are missing, and nothing can be said to have not regressed.
+    were to come are missing, and nothing can be said to have not regressed. Without ``has_history``, nothing of the repository
+    is stored yet, so that nothing was compared.
     """
 
     repository: str
@@ -90,6 +91,7 @@ class GateReport:
     replayed: int
     fail_on: frozenset[Verdict] = frozenset({Verdict.REGRESSED})
     complete: bool = True
+    has_history: bool = True
 
     @cached_property
     def worst_first(self) -> tuple[GateRow, ...]:

@@ -207,8 +207,8 @@ def command(
     With --stored, the results of a commit that were imported are judged against the history up to --base, as on the page Compare.
 
     The exit code is 0 when nothing is worse, 1 when something regressed (or has a verdict of --fail-on), 2 when the
-    command could not do its work, and 3 when there are no data to judge by. Canaries do not count; those that moved are
-    named on standard error.
+    command could not do its work, and 3 when there are no data to judge by, as where the history is empty. Canaries do not
+    count; those that moved are named on standard error.
     """
     from knickpoint.cli.commands.check.judged import CheckOptions, judge_by_files, judge_by_history
 

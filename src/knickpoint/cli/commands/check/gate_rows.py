@@ -24,6 +24,12 @@ __all__ = ["NO_HISTORY", "base_sentence", "canary_keys", "files_sentence", "gate
 
 NO_HISTORY = "there is no history yet"
 
+_NEXT = (
+    "Import the results of five commits of main (knick import FILE). If main has results already, this job does not have them:"
+    " look where it keeps the instance."
+)
+"""What to do about an empty history: a new project has no other, and a job may have lost its own."""
+
 _ENOUGH = 5
 """Runs of the base from which on their own noise is known."""
 
@@ -60,8 +66,10 @@ def _with_summary(sentence: str, summary: Summary) -> str:
 
 
 def _base_sentence(base: Base | None, report: CheckReport, newest: str) -> str:
-    if base is None or base.commit is None:
-        return f"Base: none, {base.reason if base else NO_HISTORY}."
+    if base is None:
+        return f"Base: none, {NO_HISTORY}. {_NEXT}"
+    if base.commit is None:
+        return f"Base: none, {base.reason}."
     commit = base.commit.commit
     subject = f" {commit.subject!r}" if commit.subject else ""
     count = counted(report.measured, "measured commit")
@@ -86,14 +94,26 @@ def gate_report(
     canaries: Collection[str] = (),
     accepted: Mapping[str, Acceptance] | None = None,
     address: str = "",
+    has_history: bool = True,
 ) -> GateReport:
-    """Return the report for people; ``address`` is that of the dashboard, "" for none."""
+    """Return the report for people; ``address`` is that of the dashboard, "" for none.
+
+    ``has_history`` says whether anything is stored to compare with.
+    """
     shared = _shared_params([trace.key for trace in report.traces])
     rows = [
         _row(trace, shared, canary=trace.key in canaries, accepted=(accepted or {}).get(trace.key), address=address)
         for trace in report.traces
     ]
-    return GateReport(repository, base, tuple(rows), report.false_positives, report.replayed, frozenset(fail_on))
+    return GateReport(
+        repository,
+        base,
+        tuple(rows),
+        report.false_positives,
+        report.replayed,
+        frozenset(fail_on),
+        has_history=has_history,
+    )
 
 
 def _row(

@@ -103,6 +103,7 @@ def judge_by_history(instance: str | None, reference: str, line: str, options: C
             repository=read.repository,
             base=base_sentence(found, report, newest, rules.summary),
             accepted=found.accepted if found else (),
+            has_history=found is not None,
         )
         plots = _plots(opened, report, gate) if options.draws else NO_PLOTS
     told = (*(problem.sentence for problem in read.warnings), *warnings)
@@ -117,10 +118,12 @@ def decide_by(
     repository: str,
     base: str,
     accepted: Iterable[tuple[Commit, str]],
+    has_history: bool = True,
 ) -> tuple[GateReport, Collection[str], Sequence[str]]:
     """Return what ``report`` decides in an instance of ``config``, the keys of its canaries, and warnings.
 
     ``accepted`` are the commits with a trailer that accepts changes, and what each accepts. ``base`` is the sentence about the base.
+    ``has_history`` says whether anything is stored to compare with.
     """
     keys = [trace.key for trace in report.traces]
     canaries = canary_keys(config.canaries.values(), repository, keys)
@@ -133,6 +136,7 @@ def decide_by(
         canaries=canaries,
         accepted=matched,
         address=config.server.address.rstrip("/"),
+        has_history=has_history,
     )
     return gate, canaries, warnings
 
