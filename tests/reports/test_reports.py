@@ -107,6 +107,20 @@ def test_noise_that_hides_everything_is_no_clean_bill_and_has_a_remedy() -> None
     assert answer(often)[-1] == "The noise is too large to find changes in half of the benchmarks."
 
 
+def test_the_verdict_says_how_many_benchmarks_could_not_be_judged() -> None:
+    unclear = (*(row(name, Verdict.UNSTABLE) for name in "bcdef"), row("g", Verdict.NO_DATA))
+    assert headline(report(row("a"), *unclear)) == (
+        "May be merged: nothing regressed, of 7 benchmarks; 6 could not be judged."
+    )
+    accepted = replace(row("b", Verdict.REGRESSED, relative=0.1), accepted=Acceptance("b", "needed", "f" * 40, "Ada"))
+    assert headline(report(row("a"), accepted, *unclear[1:])) == (
+        "May be merged: 1 regression accepted, of 7 benchmarks; 5 could not be judged."
+    )
+    assert headline(report(*unclear)) == (
+        "May be merged, but nothing was seen: the noise hides any change of 5 benchmarks, and of 1 there are too few data."
+    )
+
+
 def test_a_comment_has_its_marker_first_and_what_fails_before_the_rest() -> None:
     text = markdown_comment(full())
     lines = text.splitlines()

@@ -59,8 +59,10 @@ def answer(report: GateReport, name: Callable[[str], str] = str) -> list[str]:
 
 
 def headline(report: GateReport) -> str:
-    """Return the verdict in one sentence."""
+    """Return the verdict in one sentence; one that passes says how many benchmarks could not be judged."""
     total = counted(len(report.deciding), "benchmark")
+    unclear = report.counts[RowKind.UNSTABLE] + report.counts[RowKind.NO_DATA]
+    open_ones = f"; {unclear:,} could not be judged" if unclear else ""
     if report.failures:
         kinds = [kind for kind in RowKind if any(row.kind is kind for row in report.failures)]
         parts = [f"{sum(row.kind is kind for row in report.failures):,} {kind.value}" for kind in kinds]
@@ -70,10 +72,12 @@ def headline(report: GateReport) -> str:
     if not report.judged:
         return f"No verdict: there are too few data to judge {total}."
     if report.accepted:
-        return f"May be merged: {counted(len(report.accepted), 'regression')} accepted, of {total}."
-    if {row.kind for row in report.deciding} - {RowKind.NO_DATA} == {RowKind.UNSTABLE}:
-        return f"May be merged, but nothing was seen: the noise hides any change of {total}."
-    return f"May be merged: nothing regressed, of {total}."
+        return f"May be merged: {counted(len(report.accepted), 'regression')} accepted, of {total}{open_ones}."
+    if unclear == len(report.deciding):
+        few = report.counts[RowKind.NO_DATA]
+        hidden, rest = counted(unclear - few, "benchmark"), f", and of {few:,} there are too few data" if few else ""
+        return f"May be merged, but nothing was seen: the noise hides any change of {hidden}{rest}."
+    return f"May be merged: nothing regressed, of {total}{open_ones}."
 
 
 def counts(report: GateReport) -> str:
