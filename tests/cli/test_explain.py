@@ -68,7 +68,7 @@ def test_a_change_to_a_time_of_exactly_0_is_doubted(knick: Knick, instance: Path
     ("levels", "unit", "said"),
     [
         ((-0.4, 3.0), "ms", "parse is 3.4 ms slower since"),
-        ((95.0, 92.0), "%", ": 95 % → 92 % (−3 percentage points, -3.2 %)."),
+        ((95.0, 92.0), "%", ": 95 % → 92 % (−3 percentage points, −3.2 %)."),
         ((0.0, 3.0), "errors", ": 0 errors → 3 errors."),
     ],
 )
@@ -92,7 +92,7 @@ def test_a_rejected_place_is_explained_by_the_check_that_it_failed(knick: Knick)
         "No change was found in parse_csv; the most likely place is 2228a6b49f (Draw how the words share their beginnings)."
     )
     assert found[3].startswith("It rejected this one: the chance of a change is ")
-    assert found[4].startswith("It would count if this held: log-odds of a change is at least -0.1559 (it is ")
+    assert found[4].startswith("It would count if this held: log-odds of a change is at least −0.1559 (it is ")
     assert len(found) == 5
 
 

@@ -106,6 +106,16 @@ def test_text_has_the_newest_values_and_counts_the_others(knick: Knick) -> None:
     assert ran.errors == "3 older values: --newest N shows more, --format csv all of them.\n"
 
 
+def test_text_has_the_minus_sign_of_all_texts_and_data_have_that_of_programs(instance: Path, knick: Knick) -> None:
+    (instance / "bias.csv").write_text(f"commit,benchmark,value\n{16:040x},bias,-3.25\n")
+    assert knick("import", "bias.csv").code == 0
+    for command in ("query", "traces"):
+        text = knick(command, "benchmark=bias").output
+        assert "−3.25" in text
+        assert "-3.25" not in text
+        assert "-3.25" in knick(command, "benchmark=bias", "--format", "csv").output
+
+
 def test_an_export_can_have_a_column_for_each_param(knick: Knick) -> None:
     rows = list(csv.DictReader(knick("export", "--params").output.splitlines()))
     assert list(rows[0]) == [

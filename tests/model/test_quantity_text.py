@@ -8,6 +8,7 @@ from knickpoint.model.quantity_text import (
     certainty_text,
     chance_text,
     change_text,
+    figure_text,
     interval_text,
     levels_text,
     number_text,
@@ -71,6 +72,14 @@ def test_a_change_across_0_has_no_share_of_the_level_before() -> None:
 def test_an_interval_has_the_sign_of_each_end() -> None:
     assert interval_text(100.0, -1.0, 14.0, "ms") == "−1 % to +14 %"
     assert interval_text(100.0, float("nan"), 14.0, "ms") == ""
+
+
+def test_figures_of_any_form_have_one_minus_sign() -> None:
+    assert [figure_text(-0.032, "+.1%"), figure_text(-1234.5, "+,.1f"), figure_text(-2e-9, ".3g")] == [
+        "−3.2%",
+        "−1,234.5",
+        "−2e−09",
+    ]
 
 
 def test_numbers_that_are_none_are_signs() -> None:

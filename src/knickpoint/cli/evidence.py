@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from knickpoint.model.quantity_text import flipping_text
+from knickpoint.model.quantity_text import figure_text, flipping_text
 from knickpoint.model.regression import StepNumbers
 
 if TYPE_CHECKING:
@@ -53,12 +53,12 @@ def json_ready(value: Any) -> Any:
 def check_lines(checks: Iterable[Check]) -> Iterator[str]:
     """Yield a line for each check: its value, its bound, and whether it passes."""
     for check in checks:
-        value = f"{check.value:.6g}"
+        value = figure_text(check.value, ".6g")
         if check.bound is None:
             yield f"{check.name}: {value}"
         else:
             mark = "passes" if check.passed else "FAILS"
-            yield f"{check.name}: {value} {check.relation} {check.bound:.6g}: {mark}"
+            yield f"{check.name}: {value} {check.relation} {figure_text(check.bound, '.6g')}: {mark}"
 
 
 def flipping_lines(detection: Detection, positions: Sequence[str]) -> Iterator[str]:
@@ -71,7 +71,7 @@ def detection_lines(detection: Detection) -> Iterator[str]:
     """Yield the parameters of the method, then its estimates about the series as a whole."""
     settings = ", ".join(f"{name}={value}" for name, value in detection.parameters.items())
     yield f"parameters: {settings or 'none'}"
-    yield from (f"{name}: {value:.6g}" for name, value in detection.facts.items())
+    yield from (f"{name}: {figure_text(value, '.6g')}" for name, value in detection.facts.items())
 
 
 def outcome_of(candidate: Candidate) -> str:

@@ -19,6 +19,7 @@ from knickpoint.cli.colours import colours_allowed
 from knickpoint.cli.tables import Table, layout
 from knickpoint.cli.terminal import TerminalText, plain_json, without_control
 from knickpoint.cli.verbosity import Verbosity, note, verbosity
+from knickpoint.model.quantity_text import figure_text
 from knickpoint.model.spreadsheet import guarded
 
 __all__ = [
@@ -68,12 +69,12 @@ _ENORMOUS: Final = 1e6
 
 
 def percent(value: float | None) -> str:
-    """Render a ratio for people: ``+12.3 %``, ``+1,234.5 %``."""
+    """Render a ratio for people: ``+12.3 %``, ``−1,234.5 %``."""
     if value is None or math.isnan(value):
         return "–"
     if math.isinf(value):
         return "+∞ %" if value > 0 else "−∞ %"
-    return f"{value * 100:{'+,.1f' if abs(value) < _ENORMOUS else '+.3g'}} %"
+    return f"{figure_text(value * 100, '+,.1f' if abs(value) < _ENORMOUS else '+.3g')} %"
 
 
 def format_option(command: Callable[..., Any]) -> Callable[..., Any]:

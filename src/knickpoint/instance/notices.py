@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from knickpoint.model.bisection import PROBE_FACT
 from knickpoint.model.plain_text import counted
+from knickpoint.model.quantity_text import figure_text
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -95,9 +96,9 @@ def _canaries(instance: Instance, repository: Repository) -> Iterator[Notice]:
             if not in_question and position < len(line.slots) - _RECENT:
                 continue
             movement = (
-                f"stepped by {warning.point.numbers.relative_size:+.1%}"
+                f"stepped by {figure_text(warning.point.numbers.relative_size, '+.1%')}"
                 if warning.point
-                else f"has a newest value that is off by {warning.judgement.relative_size:+.1%}"
+                else f"has a newest value that is off by {figure_text(warning.judgement.relative_size, '+.1%')}"
                 if warning.judgement
                 else "moved"
             )

@@ -19,6 +19,7 @@ __all__ = [
     "chance_text",
     "change_text",
     "crosses_zero",
+    "figure_text",
     "flipping_text",
     "interval_text",
     "levels_text",
@@ -105,6 +106,11 @@ def _largest(magnitude: float, steps: Mapping[str, float]) -> str:
 
 def _has_exponent(size: float) -> bool:
     return size >= 1e15 or 0 < size < 1e-6
+
+
+def figure_text(value: float, form: str) -> str:
+    """Return ``format(value, form)`` for people: with the minus sign of all texts, "−3.2" and not "-3.2"."""
+    return format(value, form).replace("-", "−")
 
 
 def number_text(value: float, digits: int = _DIGITS, *, exponent: bool = False) -> str:

@@ -11,7 +11,7 @@ from knickpoint.bisect.coordinator.bisection import Bisection, BisectionAnswer, 
 from knickpoint.bisect.search.problem import PlannedProbe, Posterior
 from knickpoint.model.bisection import BisectionState, ProbeOutcome, ProbePurpose, ProbeResult
 from knickpoint.model.plain_text import counted
-from knickpoint.model.quantity_text import certainty_text
+from knickpoint.model.quantity_text import certainty_text, figure_text
 
 __all__ = ["begin_line", "end_line", "moot_line", "outcome_text", "planned_line", "result_line", "standing_text"]
 
@@ -45,7 +45,7 @@ def result_line(bisection: Bisection, entry: JournalEntry, trace: str, posterior
     result = entry.result
     assert result is not None
     measured = result.measured.get(trace)
-    value = f"{measured.value:.5g} {measured.unit}".strip() if measured else outcome_text(result)
+    value = f"{figure_text(measured.value, '.5g')} {measured.unit}".strip() if measured else outcome_text(result)
     reason = f", since {result.reason}" if result.reason and not measured else ""
     left = standing_text(posterior, bisection.places)
     return f"{entry.target.commit[:_SHORT]} on {result.device}: {value}{reason}. Now {left}."

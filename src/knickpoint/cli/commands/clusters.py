@@ -11,6 +11,7 @@ import click
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, percent, show
 from knickpoint.cli.regression_argument import read_regression
+from knickpoint.model.quantity_text import figure_text
 
 if TYPE_CHECKING:
     from knickpoint.model.cluster import KeptCluster
@@ -21,7 +22,7 @@ _NONE = "No cluster: only alerts whose method judges traces together have them."
 
 
 def _p_value(value: float) -> str:
-    return "" if math.isnan(value) else f"{value:.2g}"
+    return "" if math.isnan(value) else figure_text(value, ".2g")
 
 
 _COLUMNS = (

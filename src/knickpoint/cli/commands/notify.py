@@ -14,6 +14,7 @@ from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
 from knickpoint.cli.verbosity import note
 from knickpoint.model.errors import InputError
 from knickpoint.model.plain_text import counted
+from knickpoint.model.quantity_text import figure_text
 
 if TYPE_CHECKING:
     from knickpoint.instance import Instance
@@ -158,5 +159,5 @@ def _rows(_instance: Instance, planned: Sequence[PlannedDelivery]) -> Iterator[R
 
 def _about(announcements: Sequence[Announcement]) -> Iterator[str]:
     for each in announcements:
-        size = f" {each.relative_size * 100:+.1f} %" if abs(each.relative_size) < 1e6 else ""
+        size = f" {figure_text(each.relative_size * 100, '+.1f')} %" if abs(each.relative_size) < 1e6 else ""
         yield f"R{each.regression_id} {each.kind.value}{size} {each.trace_key.strip(',')}"

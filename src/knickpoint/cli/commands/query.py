@@ -17,6 +17,7 @@ from knickpoint.cli.trace_argument import chosen_repositories, parse_terms
 from knickpoint.cli.trace_suggestions import no_trace_remedy
 from knickpoint.cli.verbosity import note
 from knickpoint.model.errors import InputError, StoreError
+from knickpoint.model.quantity_text import figure_text
 
 if TYPE_CHECKING:
     from knickpoint.model.commit import Repository
@@ -36,7 +37,7 @@ _COLUMNS = (
     Column("commit", text=lambda commit: commit[:10]),
     Column("commit_time", "date", lambda time: time[:10]),
     Column("author", detail=True),
-    Column("value", text=lambda value: f"{value:.6g}", right=True),
+    Column("value", text=lambda value: figure_text(value, ".6g"), right=True),
     Column("unit"),
     Column("better", detail=True),
 )

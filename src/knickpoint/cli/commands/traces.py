@@ -14,6 +14,7 @@ from knickpoint.cli.trace_argument import chosen_repositories, parse_terms
 from knickpoint.cli.trace_suggestions import no_trace_remedy
 from knickpoint.cli.verbosity import note
 from knickpoint.model.errors import InputError
+from knickpoint.model.quantity_text import figure_text
 
 if TYPE_CHECKING:
     from knickpoint.model.commit import Repository
@@ -32,7 +33,7 @@ _COLUMNS = (
     Column("line", detail=True),
     Column("id", right=True, detail=True),
     Column("values", right=True),
-    Column("newest", text=lambda value: "–" if value is None else f"{value:.6g}", right=True),
+    Column("newest", text=lambda value: "–" if value is None else figure_text(value, ".6g"), right=True),
     Column("unit"),
     Column("commit", text=lambda commit: commit[:10]),
     Column("date"),

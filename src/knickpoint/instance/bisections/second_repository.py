@@ -31,6 +31,7 @@ from knickpoint.instance.bisections.other_repositories import moved_text
 from knickpoint.instance.bisections.store_journal import StoreJournal
 from knickpoint.model.bisection import BisectionState, ProbeResult, Target
 from knickpoint.model.errors import HistoryError, InputError
+from knickpoint.model.quantity_text import figure_text
 
 __all__ = ["coordinate_both", "of_main_search", "other_range"]
 
@@ -158,7 +159,9 @@ class _PartJournal:
         """Keep the result of a probe; results files go on to the import only where they belong to the main search."""
         if self.part == _CELLS:
             measured = next(iter(result.measured.values()), None)
-            value = f"{measured.value:.5g} {measured.unit}".strip() if measured else result.outcome.value
+            value = (
+                f"{figure_text(measured.value, '.5g')} {measured.unit}".strip() if measured else result.outcome.value
+            )
             self.log(f"{_COMBINATIONS[self._cell(result.target)]} on {result.device}: {value}.")
         joins = self.part == _MAIN and dict(result.target.pins)[self.other.repository] == self.other.bad
         self.whole.record(result if joins else replace(result, files=()))

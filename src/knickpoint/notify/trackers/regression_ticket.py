@@ -8,6 +8,7 @@ from dataclasses import replace
 from knickpoint.model.commit import Repository
 from knickpoint.model.params import decode_key
 from knickpoint.model.plain_text import counted, plain_line
+from knickpoint.model.quantity_text import figure_text
 from knickpoint.model.regression import ChangePoint, Regression
 from knickpoint.model.ticket import TicketFields
 from knickpoint.notify.trackers.ticket_text import TicketDraft, title_line
@@ -57,7 +58,7 @@ def _section(regression: Regression, change: TicketFields) -> str:
     heading = f"## R{regression.id} in {_code(change.repository)}"
     rows = [
         f"- {_code(_named(point))}: {_amount(point)}, "
-        f"{point.numbers.before_level:.4g} → {point.numbers.after_level:.4g} {point.unit}".rstrip()
+        f"{figure_text(point.numbers.before_level, '.4g')} → {figure_text(point.numbers.after_level, '.4g')} {point.unit}".rstrip()
         for point in regression.members[:_MOST_TRACES]
     ]
     left = len(regression.members) - _MOST_TRACES
@@ -72,7 +73,7 @@ def _named(point: ChangePoint) -> str:
 
 
 def _amount(point: ChangePoint) -> str:
-    return f"{point.numbers.relative_size:+.1%}"
+    return figure_text(point.numbers.relative_size, "+.1%")
 
 
 def _code(text: str) -> str:

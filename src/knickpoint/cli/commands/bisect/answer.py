@@ -14,7 +14,7 @@ from knickpoint.model.bisection import BisectionState
 from knickpoint.model.commit import Commit
 from knickpoint.model.params import key_text
 from knickpoint.model.plain_text import counted
-from knickpoint.model.quantity_text import certainty_text
+from knickpoint.model.quantity_text import certainty_text, figure_text
 
 __all__ = ["render_answer", "short_subject", "shown_value"]
 
@@ -41,7 +41,7 @@ def shown_value(entry: JournalEntry, trace: str) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:.5g}" if abs(value) < 1e5 else f"{value:,.0f}"
+    return figure_text(value, ".5g" if abs(value) < 1e5 else ",.0f")
 
 
 def _seconds(value: float | None) -> str:

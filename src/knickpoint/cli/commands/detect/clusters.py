@@ -13,6 +13,7 @@ from knickpoint.cli.commands.detect.series_csv import NamedSeries
 from knickpoint.cli.evidence import json_ready
 from knickpoint.cli.output import Column, OutputFormat, Row, show
 from knickpoint.cli.terminal import plain_json
+from knickpoint.model.quantity_text import figure_text
 
 if TYPE_CHECKING:
     from knickpoint.model.cluster import Cluster
@@ -24,7 +25,7 @@ _COLUMNS = (
     Column("index", text=lambda index: "–" if index is None else str(index), right=True),
     Column("pos", text=lambda position: position or "–", right=True),
     Column("size", "traces", right=True),
-    Column("regression", text=lambda value: f"{value:+.3g}", right=True),
+    Column("regression", text=lambda value: figure_text(value, "+.3g"), right=True),
     Column("interesting", text=lambda interesting: "yes" if interesting else "no"),
     Column("members", text=lambda members: " ".join(members[:3]) + (" …" if len(members) > 3 else "")),
     Column("shared", "in common", text=" ".join),

@@ -16,7 +16,7 @@ from knickpoint.cli.evidence import flipping_lines
 from knickpoint.cli.output import Column, OutputFormat, Row, percent, show
 from knickpoint.cli.progress import Progress
 from knickpoint.cli.verbosity import note
-from knickpoint.model.quantity_text import interval_text
+from knickpoint.model.quantity_text import figure_text, interval_text
 from knickpoint.model.settlement import FindingKind
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _MOST_DESCRIBED: Final = 100
 
 
 def _short(value: float) -> str:
-    return f"{value:.6g}"
+    return figure_text(value, ".6g")
 
 
 _COLUMNS = (
@@ -48,7 +48,7 @@ _COLUMNS = (
     Column("relative_size", "change", percent, right=True),
     Column("between", "95 %", right=True),
     Column("score", text=_short, right=True),
-    Column("p_value", "p", lambda p: "–" if p is None else f"{p:.2g}", right=True),
+    Column("p_value", "p", lambda p: "–" if p is None else figure_text(p, ".2g"), right=True),
 )
 
 _DETAILS = (

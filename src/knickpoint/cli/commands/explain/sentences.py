@@ -16,6 +16,7 @@ from knickpoint.model.quantity_text import (
     chance_text,
     change_text,
     crosses_zero,
+    figure_text,
     flipping_text,
     interval_text,
     levels_text,
@@ -300,10 +301,13 @@ def _of_nothing(explanation: Explanation, explained: AlertExplanation) -> Iterat
 
 def _check(check: Check) -> str:
     assert check.bound is not None
-    return f"{check.name} is {check.value:.4g}, and {_RELATIONS.get(check.relation, check.relation)} {check.bound:.4g} is asked for"
+    return f"{check.name} is {figure_text(check.value, '.4g')}, and {_bound(check)} is asked for"
 
 
 def _wanted(check: Check) -> str:
     assert check.bound is not None
-    wanted = f"{_RELATIONS.get(check.relation, check.relation)} {check.bound:.4g}"
-    return f"{check.name} is {wanted} (it is {check.value:.4g})"
+    return f"{check.name} is {_bound(check)} (it is {figure_text(check.value, '.4g')})"
+
+
+def _bound(check: Check) -> str:
+    return f"{_RELATIONS.get(check.relation, check.relation)} {figure_text(check.bound or 0.0, '.4g')}"

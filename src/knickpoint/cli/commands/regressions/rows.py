@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from knickpoint.cli.output import Column, Row, percent
+from knickpoint.model.quantity_text import figure_text
 
 if TYPE_CHECKING:
     from knickpoint.model.commit import Repository
@@ -48,7 +49,12 @@ COLUMNS = (
     Column("trace"),
     Column("direction"),
     Column("relative_size", "change", percent, right=True),
-    Column("hazard", text=lambda hazard: "–" if math.isnan(hazard) else f"{hazard:+.3f}", right=True, detail=True),
+    Column(
+        "hazard",
+        text=lambda hazard: "–" if math.isnan(hazard) else figure_text(hazard, "+.3f"),
+        right=True,
+        detail=True,
+    ),
     Column("status"),
     Column("condition"),
     Column("kind", text=lambda kind: "" if kind == "step" else kind),
