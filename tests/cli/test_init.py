@@ -86,6 +86,36 @@ def test_a_repository_that_is_named_stands_alone(knick: Knick, mylib: GitReposit
     assert list(repositories(mylib.directory)) == ["other"]
 
 
+@pytest.mark.parametrize(
+    ("location", "reason"),
+    [
+        ("missing", "there is no directory missing"),
+        ("htps://example.org/mylib.git", "there is no directory htps://example.org/mylib.git"),
+        ("plain", "git says: not a git repository"),
+        ("file:///nowhere/mylib.git", "there is no directory /nowhere/mylib.git"),
+    ],
+)
+def test_a_place_without_a_repository_is_refused_and_nothing_is_made(
+    knick: Knick, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, location: str, reason: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plain").mkdir()
+    ran = knick("init", "lab", "--repository", f"mylib={location}")
+    assert ran.code == 2
+    assert f"--repository mylib={location}: {reason}" in ran.errors
+    assert "Give the path of a git repository from here, or a URL" in ran.errors
+    assert not (tmp_path / "lab").exists()
+
+
+@pytest.mark.usefixtures("mylib")
+@pytest.mark.parametrize("location", ["https://example.org/mylib.git", "git@example.org:mylib.git"])
+def test_a_url_is_taken_as_it_is_since_only_fetching_it_tells_whether_it_leads_anywhere(
+    knick: Knick, tmp_path: Path, location: str
+) -> None:
+    assert knick("init", tmp_path / "lab", "--repository", f"mylib={location}").code == 0
+    assert repositories(tmp_path / "lab") == {"mylib": {"location": location}}
+
+
 def test_naming_and_leaving_out_contradict_each_other(knick: Knick, mylib: GitRepository) -> None:
     ran = knick("init", "--no-repository", "--repository", "a=.")
     assert (ran.code, (mylib.directory / "knickpoint.toml").exists()) == (2, False)

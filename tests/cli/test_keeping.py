@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import EXAMPLE, Knick
+from tests.repositories import GitRepository
 
 from knickpoint.instance import open_instance
 from knickpoint.store import EventKind
@@ -191,9 +192,10 @@ def test_check_of_a_repository_that_the_instance_does_not_know_exits_with_two(kn
 def test_init_writes_where_a_repository_lies_as_seen_from_the_instance(
     knick: Knick, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
+    GitRepository.make(tmp_path / "mylib")
+    monkeypatch.chdir(tmp_path / "mylib")
     knick("init", "deep/inside", "--repository", "mylib=.")
-    assert 'location = "../.."' in (tmp_path / "deep/inside/knickpoint.toml").read_text()
+    assert 'location = "../.."' in (tmp_path / "mylib/deep/inside/knickpoint.toml").read_text()
 
 
 @pytest.mark.usefixtures("judged")

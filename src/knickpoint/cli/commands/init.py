@@ -5,14 +5,22 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, urlsplit
 
 import click
 
 from knickpoint.cli.options import read_pairs
 from knickpoint.cli.verbosity import note
-from knickpoint.model.errors import InputError
+from knickpoint.model.errors import HistoryError, InputError
+from knickpoint.model.secrets import without_secrets
 
 __all__ = ["command"]
+
+_REMEDY: Final = (
+    "Give the path of a git repository from here, or a URL such as https://example.org/mylib.git. Without git, leave --repository"
+    " out: commits then come from the results."
+)
 
 
 def _seen_from(directory: str, location: str) -> str:
@@ -21,6 +29,32 @@ def _seen_from(directory: str, location: str) -> str:
     if not location or path.is_absolute() or not path.is_dir():
         return location
     return os.path.relpath(path, Path(directory).expanduser())
+
+
+def _refuse_missing(directory: str, name: str, location: str) -> None:
+    """Refuse a path where no git repository is. Whether a URL leads to one is known only once it is fetched.
+
+    Raises:
+        InputError: there is no such directory, or it has no repository that git can read.
+    """
+    from knickpoint.history import Git, is_url
+
+    local = location.lower().startswith("file://")
+    if not location or (is_url(location) and not local):
+        return
+    path = Path(unquote(urlsplit(location).path) if local else location).expanduser()
+    places = (path, Path(directory).expanduser() / path)
+    where = f"--repository {name}={without_secrets(location)}"
+    found = next((place for place in places if place.is_dir()), None)
+    if found is None:
+        raise InputError(
+            f"there is no directory {path if local else without_secrets(location)}", where=where, remedy=_REMEDY
+        )
+    try:
+        Git.at(found)
+    except HistoryError as error:
+        remedy = _REMEDY if "not a git repository" in error.message else error.remedy
+        raise InputError(error.message, where=where, remedy=remedy) from error
 
 
 def _offered_repository(directory: str) -> dict[str, str]:
@@ -56,7 +90,7 @@ def _offered_repository(directory: str) -> dict[str, str]:
     "repositories",
     multiple=True,
     metavar="NAME=LOCATION",
-    help="A git repository, by path from here or URL; repeatable. Default: the repository that contains DIRECTORY.",
+    help="A git repository, by path from here or URL; repeatable. A path has to exist. Default: the repository that contains DIRECTORY.",
 )
 @click.option(
     "--no-repository",
@@ -82,6 +116,8 @@ def command(
         raise InputError(
             "a repository is named and left out", where="--no-repository", remedy="Give one of the two options."
         )
+    for repository, location in pairs.items():
+        _refuse_missing(directory, repository, location)
     offered = {} if pairs or no_repository else _offered_repository(directory)
     chosen = offered or {repository: _seen_from(directory, location) for repository, location in pairs.items()}
     with create_instance(directory, name=name, store=store, repositories=chosen, as_work=as_work) as instance:
