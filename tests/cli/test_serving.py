@@ -102,6 +102,32 @@ def test_a_process_that_is_ended_leaves_no_worker_behind(life: Life) -> None:
     assert (life.code, life.workers) == (0, 0)
 
 
+def test_a_process_says_when_it_begins_and_ends_to_drain(life: Life) -> None:
+    first, last = (line for line in life.log if line.get("event") in {"draining", "drained"})
+    assert (first["event"], first["requests"], first["seconds"]) == ("draining", 0, 30)
+    assert (last["event"], last["cut_off"]) == ("drained", 0)
+    assert str(first["message"]).startswith("Draining: nothing new is taken; ")
+    assert re.fullmatch(r"Drained after [0-9.]+ s", str(last["message"]))
+    assert life.log[-1] == last
+
+
+def test_a_process_that_drains_says_for_how_many_requests_it_waits_and_how_many_it_cut_off(tmp_path: Path) -> None:
+    directory = tmp_path / "instance"
+    configure(directory, "[server]\ndrain_seconds = 1")
+    with started(directory, "serve", "--only", "api", "--port", "0") as process:
+        found = re.search(r"http://([^ /]+)", line_with(process, "The dashboard is at"))
+        assert found
+        host, _, port = found[1].partition(":")
+        line_with(process, "This process runs: api")
+        with socket.create_connection((host, int(port))) as upload:
+            upload.sendall(b"POST /api/v1/results?name=a HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{")
+            httpx.get(f"http://{found[1]}/api/v1/ready")  # the upload is under way once a later request is answered
+            process.send_signal(signal.SIGTERM)
+            output = process.communicate(timeout=60)[0]
+    assert "Draining: nothing new is taken; waits up to 1 s for 1 request\n" in output
+    assert re.search(r"Drained after [0-9.]+ s; 1 request was cut off\n", output)
+
+
 def test_each_request_is_a_line_of_json_with_its_id(life: Life) -> None:
     lines = {line["request"]: line for line in life.log if line["logger"] == "knickpoint.requests"}
     assert set(lines) == {f"of-{path}" for path in life.answers}

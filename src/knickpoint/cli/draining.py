@@ -1,4 +1,7 @@
-"""Run a worker in a thread of its own, and let it finish its task within a stated time when the process ends."""
+"""Let a process that is to end finish what it works on within a stated time, and say what it waits for.
+
+The worker runs in a thread of its own.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,66 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from knickpoint.cli.exit_codes import FAILED
 from knickpoint.instance import Instance, Worker
 from knickpoint.model.errors import StoreError
+from knickpoint.model.plain_text import counted
 
-__all__ = ["WorkThread"]
+if TYPE_CHECKING:
+    from knickpoint.cli.log_lines import AboutWork
+
+__all__ = ["Drain", "WorkThread"]
+
+
+@dataclass
+class Drain:
+    """The log of the end of a process: what it waits for when it takes nothing new, and how that ended.
+
+    Attributes:
+        announce: receives the two lines.
+        seconds: how long the process waits.
+        clock: seconds that only grow.
+    """
+
+    announce: AboutWork
+    seconds: int
+    clock: Callable[[], float] = time.monotonic
+    worker: Worker | None = field(default=None, init=False)
+    _begun: float | None = field(default=None, init=False)
+    _cut_off: int = field(default=0, init=False)
+
+    def begin(self, requests: int = 0) -> None:
+        """Say that the process takes nothing new, and waits for ``requests`` and for the tasks of the worker; only once."""
+        if self._begun is not None:
+            return
+        self._begun = self.clock()
+        tasks = list(self.worker.under_way) if self.worker else []
+        waits = [counted(requests, "request")] if requests else []
+        waits += [f"the worker ({', '.join(tasks)})"] if tasks else []
+        text = f"waits up to {self.seconds} s for {' and '.join(waits)}" if waits else "nothing is under way"
+        self.announce(
+            f"Draining: nothing new is taken; {text}",
+            event="draining",
+            requests=requests,
+            tasks=tasks,
+            seconds=self.seconds,
+        )
+
+    def requests_ended(self, cut_off: int) -> None:
+        """Note that all requests have ended, ``cut_off`` of them before their answer."""
+        self._cut_off = cut_off
+
+    def end(self) -> None:
+        """Say that all has ended, where :meth:`begin` was called."""
+        if self._begun is None:
+            return
+        seconds = self.clock() - self._begun
+        cut = f"; {counted(self._cut_off, 'request was', 'requests were')} cut off" if self._cut_off else ""
+        self.announce(
+            f"Drained after {seconds:.1f} s{cut}", event="drained", cut_off=self._cut_off, seconds=round(seconds, 3)
+        )
 
 
 @dataclass

@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, Protocol
 
 import click
 
 from knickpoint.instance.config.monitoring import LogChoice, MonitoringSettings
 
-__all__ = ["JsonLines", "begin_log"]
+__all__ = ["AboutWork", "JsonLines", "begin_log"]
 
 _WORK: Final = logging.getLogger("knickpoint.work")
 
@@ -39,18 +38,33 @@ class JsonLines(logging.Formatter):
         return json.dumps(line, ensure_ascii=False)
 
 
-def begin_log(settings: MonitoringSettings) -> Callable[[str], None]:
+class AboutWork(Protocol):
+    """Write a line about the work of the process; ``about`` is what a line of JSON has beside it, by name."""
+
+    def __call__(self, line: str, /, **about: object) -> None:
+        """Write ``line``."""
+
+
+def _text_line(line: str, /, **_about: object) -> None:
+    click.echo(line)
+
+
+def _json_line(line: str, /, **about: object) -> None:
+    _WORK.info(line, extra={"about": about})
+
+
+def begin_log(settings: MonitoringSettings) -> AboutWork:
     """Have all loggers write as ``settings`` say, and return what writes a line about the work of the process.
 
     As text, lines about work go to the standard output, and warnings of loggers to the standard error. As JSON, everything goes
     to the standard output.
     """
     if settings.log is LogChoice.TEXT:
-        return click.echo
+        return _text_line
     handler = logging.StreamHandler(sys.stdout)
     handler.setFormatter(JsonLines())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
     logging.getLogger("knickpoint").setLevel(logging.INFO)
-    return _WORK.info
+    return _json_line

@@ -7,6 +7,6 @@ the store and build the answer, ``schemas`` define the bodies. A floor imports o
 from __future__ import annotations
 
 from knickpoint.server.app import create_app, describe_api
-from knickpoint.server.listener import serve, serving
+from knickpoint.server.listener import Ending, serve, serving
 
-__all__ = ["create_app", "describe_api", "serve", "serving"]
+__all__ = ["Ending", "create_app", "describe_api", "serve", "serving"]

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import FrameType
 from typing import Final
 
@@ -26,7 +27,7 @@ from knickpoint.server.connections import limited_connections
 from knickpoint.server.host_names import is_loopback_name
 from knickpoint.server.process_metrics import ProcessMetrics
 
-__all__ = ["serve", "serving"]
+__all__ = ["Ending", "serve", "serving"]
 
 _GREATEST_PORT: Final = 65_535
 _START_SECONDS: Final = 30.0
@@ -98,17 +99,41 @@ def _names(host: str, hosts: Collection[str]) -> frozenset[str]:
     return frozenset({host, socket.gethostname(), *hosts})
 
 
-class _Server(uvicorn.Server):
-    """A server that says at once when a signal is to end it, before it waits for its requests."""
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What is called while a server ends.
 
-    def __init__(self, config: uvicorn.Config, stopping: Callable[[], None]) -> None:
+    Attributes:
+        stopping: called at the signal.
+        draining: called when no more requests are taken, with how many are under way.
+        drained: called when these have ended, with how many were cut off.
+    """
+
+    stopping: Callable[[], None] = lambda: None
+    draining: Callable[[int], None] = lambda _requests: None
+    drained: Callable[[int], None] = lambda _requests: None
+
+
+class _Server(uvicorn.Server):
+    """A server that says at once when a signal is to end it, and for how many requests it waits then."""
+
+    def __init__(self, config: uvicorn.Config, ending: Ending) -> None:
         super().__init__(config)
-        self._stopping = stopping
+        self._ending = ending
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take no more requests, and wait for those that are under way."""
+        self._ending.draining(len(self.server_state.tasks))
+        await super().shutdown(sockets)
+        self._ending.drained(len(self.server_state.tasks))
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to end."""
-        self._stopping()
+        self._ending.stopping()
         super().handle_exit(sig, frame)
+
+
+_NO_ENDING: Final = Ending()
 
 
 def _server(
@@ -118,7 +143,7 @@ def _server(
     *,
     parts: Collection[ServicePart] = ALL_PARTS,
     process_metrics: ProcessMetrics | None = None,
-    stopping: Callable[[], None] = lambda: None,
+    ending: Ending = _NO_ENDING,
 ) -> uvicorn.Server:
     settings = instance.config
     config = uvicorn.Config(
@@ -135,7 +160,7 @@ def _server(
         ws="none",
         lifespan="off",
     )
-    return _Server(config, stopping)
+    return _Server(config, ending)
 
 
 def serve(
@@ -148,7 +173,7 @@ def serve(
     process_metrics: ProcessMetrics | None = None,
     ready: Callable[[str], None] | None = None,
     warn: Callable[[str], None] | None = None,
-    stopping: Callable[[], None] = lambda: None,
+    ending: Ending = _NO_ENDING,
 ) -> None:
     """Serve ``instance`` until SIGINT or SIGTERM; then take no more requests, and finish those that are under way.
 
@@ -161,7 +186,7 @@ def serve(
         process_metrics: what this process counts and measures.
         ready: called with the address of the dashboard when the server accepts connections.
         warn: called before that with a warning, where other machines reach the server and there is no sign-in.
-        stopping: called at the signal that ends the server.
+        ending: what is called while the server ends.
 
     Raises:
         ConfigError: other machines reach the address, there is no sign-in, and no setting says that this is meant.
@@ -177,7 +202,7 @@ def serve(
             _names(address, (*settings.names, *hosts)),
             parts=parts,
             process_metrics=process_metrics,
-            stopping=stopping,
+            ending=ending,
         )
         if warn and not config.sign_in and _is_open(listener):
             warn(open_port_notice(config.access))

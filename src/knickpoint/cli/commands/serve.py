@@ -16,6 +16,7 @@ from knickpoint.cli.verbosity import note
 from knickpoint.model.service_part import ALL_PARTS, ServicePart, joined_parts, parse_parts
 
 if TYPE_CHECKING:
+    from knickpoint.cli.draining import WorkThread
     from knickpoint.instance.worker import Announce
     from knickpoint.instance.worker.measures import WorkMeasures
 
@@ -25,8 +26,8 @@ __all__ = ["command", "serve_instance"]
 @contextmanager
 def _working(
     directory: str | None, parts: frozenset[ServicePart], announce: Announce, measures: WorkMeasures
-) -> Iterator[Callable[[], None]]:
-    """Run a worker with its own connection to the store while a ``with`` lasts, and give what begins to end it."""
+) -> Iterator[WorkThread]:
+    """Run a worker with its own connection to the store while a ``with`` lasts, and give its thread."""
     from knickpoint.cli.draining import WorkThread
     from knickpoint.instance import Worker
 
@@ -34,7 +35,7 @@ def _working(
         open_chosen_instance(directory) as instance,
         WorkThread(instance, Worker(instance, announce=announce, parts=parts, measures=measures), announce) as thread,
     ):
-        yield thread.stop
+        yield thread
 
 
 @contextmanager
@@ -82,9 +83,11 @@ def _serve(
     started: Callable[[], None],
 ) -> None:
     """Run ``parts`` as :func:`serve_instance` does, and call ``started`` when everything is loaded."""
+    from knickpoint.cli.draining import Drain
     from knickpoint.cli.log_lines import begin_log
+    from knickpoint.instance.config.monitoring import LogChoice
     from knickpoint.instance.machine import check_machine
-    from knickpoint.server import serve
+    from knickpoint.server import Ending, serve
     from knickpoint.server.graphite import sending_to_graphite
     from knickpoint.server.process_metrics import ProcessMetrics
 
@@ -92,6 +95,8 @@ def _serve(
     with open_chosen_instance(directory) as instance, ExitStack() as stack:
         check_machine(instance)
         announce = begin_log(instance.config.monitoring)
+        drain = Drain(announce, instance.config.server.drain_seconds)
+        stack.callback(drain.end)
         counted = ProcessMetrics()
         listens = instance.config.server.port if port is None and ServicePart.API in parts else port
         name = "-".join([*joined_parts(parts).split(","), *([str(listens)] if listens is not None else [])])
@@ -101,12 +106,14 @@ def _serve(
         def ready(address: str) -> None:
             about = "The dashboard is at" if ServicePart.API in parts else "The state of this process is at"
             line = f"{about} {address} (Ctrl-C ends it)"
-            (note if announce is click.echo else announce)(line)
+            (note if instance.config.monitoring.log is LogChoice.TEXT else announce)(line)
             begin()
 
         def begin() -> None:
             if work:
-                stops.append(stack.enter_context(_working(directory, work, announce, counted.work)))
+                thread = stack.enter_context(_working(directory, work, announce, counted.work))
+                drain.worker = thread.worker
+                stops.append(thread.stop)
             if parts != ALL_PARTS:
                 announce(f"This process runs: {joined_parts(parts)}")
             started()
@@ -127,8 +134,9 @@ def _serve(
                 process_metrics=counted,
                 ready=ready,
                 warn=lambda notice: click.echo(f"Warning: {notice}", err=True),
-                stopping=stop,
+                ending=Ending(stop, drain.begin, drain.requests_ended),
             )
+        drain.begin()
 
 
 @click.command("serve")

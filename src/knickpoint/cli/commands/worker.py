@@ -38,13 +38,15 @@ def command(*, once: bool, retry_events: bool, instance: str | None) -> None:
 
     Any number of workers may share one instance. Ctrl-C and SIGTERM end the worker after its current task.
     """
-    from knickpoint.cli.draining import WorkThread
+    from knickpoint.cli.draining import Drain, WorkThread
+    from knickpoint.cli.log_lines import begin_log
     from knickpoint.instance import Worker
     from knickpoint.instance.machine import check_machine
 
     with open_chosen_instance(instance) as opened, until_signal() as stop:
         check_machine(opened)
-        worker = Worker(opened, announce=click.echo)
+        announce = begin_log(opened.config.monitoring)
+        worker = Worker(opened, announce=announce)
         if retry_events:
             opened.store.outbox.retry()
         if once:
@@ -52,5 +54,9 @@ def command(*, once: bool, retry_events: bool, instance: str | None) -> None:
             if not opened.store.commits.repositories():
                 note(f"The round is done. {NO_RESULTS}")
         else:
-            with WorkThread(opened, worker, click.echo):
+            drain = Drain(announce, opened.config.server.drain_seconds)
+            drain.worker = worker
+            with WorkThread(opened, worker, announce):
                 stop.wait()
+                drain.begin()
+            drain.end()

@@ -56,6 +56,11 @@ class Bisecting:
             while not (stop is not None and stop.is_set()) and runner.run(_TASK, lambda: self._run_next(stop, 0)):
                 pass
 
+    @property
+    def current(self) -> str:
+        """The task that runs now, "" between two tasks."""
+        return next((runner.current for runner in self._runners if runner.current), "")
+
     def beside(self, stop: threading.Event) -> AbstractContextManager[None]:
         """Return a context that runs bisections in threads; at its end they are released for another worker."""
         config = self.instance.config

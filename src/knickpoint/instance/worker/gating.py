@@ -46,6 +46,11 @@ class Gating:
         """The task of this thread, if it fails now."""
         return dict(self._tasks.failures)
 
+    @property
+    def current(self) -> str:
+        """The task that runs now, "" between two tasks."""
+        return self._tasks.current
+
     def beside(self, stop: threading.Event) -> AbstractContextManager[None]:
         """Return a context that runs the gates in a thread; at its end, probes that are under way wait for the next worker."""
         return side_threads(stop, {"gates": self._run} if self.instance.config.gate else {})

@@ -57,6 +57,11 @@ class Sending:
         if self.instance.config.channels:
             self._tasks.run(_TASK, lambda: self._notifications().drain(stop, seconds=_ROUND_SECONDS) > 0)
 
+    @property
+    def current(self) -> str:
+        """The task that runs now, "" between two tasks."""
+        return self._tasks.current
+
     def beside(self, stop: threading.Event) -> AbstractContextManager[None]:
         """Return a context that plans and sends in a thread, until ``stop`` is set and the current message is sent."""
         return side_threads(stop, {"notifications": self._run} if self.instance.config.channels else {})

@@ -44,10 +44,12 @@ class TaskRunner:
     Attributes:
         announce: receives each new reason of a failure, and each recovery.
         clock: seconds that only grow.
+        current: the task that runs now, "" between two tasks.
     """
 
     announce: Announce
     clock: Callable[[], float] = time.monotonic
+    current: str = field(default="", init=False)
     _failures: dict[str, Failures] = field(default_factory=dict, init=False)
     _due: dict[str, float] = field(default_factory=dict, init=False)
 
@@ -61,7 +63,8 @@ class TaskRunner:
         failures = self._failures.get(name)
         if failures is not None and self.clock() < failures.retry_at:
             return False
-        due = dict(self._due)
+        due, around = dict(self._due), self.current
+        self.current = name
         try:
             busy = task()
         except KnickpointError as error:
@@ -72,6 +75,8 @@ class TaskRunner:
         else:
             self.recover(name)
             return busy
+        finally:
+            self.current = around
         self._due = due  # the pause decides when the task runs again, not its schedule
         self._fail(name, reason)
         return False

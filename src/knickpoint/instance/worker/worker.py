@@ -47,6 +47,8 @@ __all__ = ["Worker"]
 _MOST_NOTICES: Final = 20
 _HOUR_SECONDS: Final = 3600.0
 _SCHEMA_SECONDS: Final = 30.0
+_CONNECTION: Final = "connection"
+"""The task around all rounds of tasks."""
 
 
 @dataclass
@@ -103,14 +105,21 @@ class Worker:
         self._gating = Gating(self.instance, self.name, self.announce, self.clock)
         self._bisecting = Bisecting(self.instance, self.name, self.announce, self.clock)
 
+    @property
+    def under_way(self) -> Sequence[str]:
+        """The tasks that run now: one of the rounds, and one of each kind of work beside them."""
+        current = self._tasks.current
+        beside = (each.current for each in (self._sending, self._gating, self._bisecting))
+        return [name for name in ("" if current == _CONNECTION else current, *beside) if name]
+
     def run(self, stop: threading.Event) -> None:
         """Work until ``stop`` is set, and finish the current task; no failure ends it before."""
         with ExitStack() as stack:
             for each in (self._sending, self._gating, self._bisecting) if ServicePart.WORKER in self.parts else ():
                 stack.enter_context(each.beside(stop))
             while not stop.is_set():
-                self._tasks.run("connection", lambda: self._run_rounds(stop))
-                failures = self._tasks.failures.get("connection")
+                self._tasks.run(_CONNECTION, lambda: self._run_rounds(stop))
+                failures = self._tasks.failures.get(_CONNECTION)
                 if failures is not None:
                     stop.wait(max(0.0, failures.retry_at - self.clock()))
         self._tasks.run("worker", self._end_heartbeat)
@@ -128,7 +137,7 @@ class Worker:
                     relay.check()
                     self._note_nats(relay.trouble)
                 busy = self.step(stop)
-                self._tasks.recover("connection")
+                self._tasks.recover(_CONNECTION)
                 if not busy:
                     stop.wait(self.instance.config.worker.poll_seconds)
         return True
