@@ -7,6 +7,7 @@ import io
 import json
 import sqlite3
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -293,6 +294,28 @@ def test_the_doctor_counts_events_that_wait_and_that_failed(knick: Knick, instan
     assert [row["state"] for row in rows] == ["good", "warning"]
     assert "1 traces-changed for main" in rows[0]["observed"]
     assert "1 failed for good" in rows[1]["observed"]
+
+
+@pytest.mark.usefixtures("instance")
+def test_the_doctor_says_of_an_alert_whose_first_run_has_not_ended_what_is_known(knick: Knick, instance: Path) -> None:
+    def said() -> tuple[str, str]:
+        rows = json.loads(knick("doctor", "--format", "json").output)
+        return next((row["state"], row["observed"]) for row in rows if row["about"] == "alert default")
+
+    knick("import", EXAMPLE)
+    assert said() == ("warning", "no run of it has ended yet; no worker is at work")
+    with open_instance(instance) as opened:
+        opened.store.workers.report("one", started=datetime.now(UTC).timestamp(), failures=0, reason="")
+        state, text = said()
+        assert (state, text.partition(" since ")[0]) == ("good", "no run of it has ended yet; a worker is at work")
+        (event,) = opened.store.outbox.claim([EventKind.TRACES_CHANGED], "one", 60.0, 1)
+    assert said() == (
+        "good",
+        (
+            "no run of it has ended yet; a run is in progress over results that arrived at"
+            f" {event.created:%Y-%m-%d %H:%M} UTC"
+        ),
+    )
 
 
 @pytest.mark.usefixtures("instance")

@@ -206,12 +206,36 @@ def _alerts(instance: Instance) -> Iterator[Row]:
     for health in health_of_alerts(instance.store, instance.alerts):
         about = f"alert {health.name}"
         if not health.runs and not health.failure:
-            yield _row(about, "has never run", "Run it: knick run, or keep knick worker running.")
+            yield _row(about, *_first_run(instance, health.name))
         for problem in health.problems:
             yield _row(about, problem, "See knick alerts list, and the guide on alerts.")
         if health.runs and not health.problems:
             found = counted(health.findings, "finding") if health.findings else "nothing found so far"
             yield _row(about, f"watches {counted(health.traces, 'trace')}; {found}")
+
+
+def _first_run(instance: Instance, alert: str) -> tuple[str, str]:
+    """Return what is known of an alert that has not judged all its traces yet, and what to do, "" for nothing.
+
+    A run is recorded at its end. Of one that is under way there are the events that a worker holds, and the worker.
+    """
+    from knickpoint.model.service_part import ServicePart
+    from knickpoint.store import EventKind
+
+    ran = instance.store.findings.alerts.runs(alert, last=1)
+    known = (
+        f"has judged new results, the last at {ran[0].started:%Y-%m-%d %H:%M} UTC, and not yet all its traces"
+        if ran
+        else "no run of it has ended yet"
+    )
+    if held := instance.store.outbox.held([EventKind.TRACES_CHANGED]):
+        return f"{known}; a run is in progress over results that arrived at {held:%Y-%m-%d %H:%M} UTC", ""
+    since = datetime.now(UTC) - _WORKER_LOST_AFTER
+    alive = [each for each in instance.store.workers.all() if ServicePart.WORKER in each.parts and each.seen >= since]
+    if alive:
+        started = min(each.started for each in alive)
+        return f"{known}; a worker is at work since {started:%Y-%m-%d %H:%M} UTC, and begins with all traces", ""
+    return f"{known}; no worker is at work", "Run it: knick run, or keep knick worker running."
 
 
 def _alert_sources(instance: Instance) -> Iterator[Row]:

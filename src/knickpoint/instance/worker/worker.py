@@ -117,6 +117,7 @@ class Worker:
         with ExitStack() as stack:
             for each in (self._sending, self._gating, self._bisecting) if ServicePart.WORKER in self.parts else ():
                 stack.enter_context(each.beside(stop))
+            self._tasks.run("worker", self._beat)  # the first round may take long
             while not stop.is_set():
                 self._tasks.run(_CONNECTION, lambda: self._run_rounds(stop))
                 failures = self._tasks.failures.get(_CONNECTION)

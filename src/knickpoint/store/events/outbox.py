@@ -279,6 +279,14 @@ class Outbox:
             created = connection.execute(query).scalar()
         return moment(created) if created is not None else None
 
+    def held(self, kinds: Sequence[EventKind], *, consumer: str = MAIN) -> datetime | None:
+        """Return when the oldest event of ``kinds`` was written that a worker holds now; None where none holds one."""
+        its = (table.c.state == "ready", table.c.consumer == consumer, table.c.kind.in_(_names(kinds)))
+        query = select(func.min(table.c.created)).where(*its, table.c.worker != "", table.c.due > time.time())
+        with self._database.reading() as connection:
+            created = connection.execute(query).scalar()
+        return moment(created) if created is not None else None
+
 
 def _names(kinds: Sequence[EventKind]) -> list[str]:
     return [kind.value for kind in kinds]
