@@ -8,6 +8,7 @@ same replay with every new regression announced at first sight. The parts are
 - ``injected``: changes of known sizes, put into quiet parts of the series of ``data/dev-series`` there;
 - ``series``: single series of ``data/dev-series`` there, sampled at random with a fixed seed;
 - ``members``: which traces of generated groups join a cluster (``watch_members.py``);
+- ``places``: how many regressions one cause makes where values are noisy (``watch_places.py``);
 - ``machines``: how often results of generated machines are held back (``watch_machines.py``);
 - ``dense`` and ``sparse``: the time of runs over large instances (``watch_load.py``);
 - ``views``: what a worker's cache of views saves (``watch_views.py``);
@@ -42,6 +43,7 @@ from watch_load import backtest_rows, dense_rows, sparse_rows
 from watch_machines import machine_rows
 from watch_members import member_rows
 from watch_notifications import notification_rows
+from watch_places import place_rows
 from watch_replay import Replay, history_of_series, published_history, replay
 from watch_views import view_rows
 
@@ -225,6 +227,7 @@ _PARTS: Final = {
     "injected": _injected_rows,
     "series": _series_rows,
     "members": member_rows,
+    "places": place_rows,
     "machines": machine_rows,
     "dense": dense_rows,
     "sparse": sparse_rows,

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -48,6 +50,48 @@ def test_no_points_make_no_groups() -> None:
     assert group_members([]) == []
 
 
+def at(number: int, position: int, interval: int, *, trace: int = 0) -> Member:
+    return Member(number, position - 1, position, interval=interval, trace=trace)
+
+
+def test_blurred_points_join_the_place_that_most_hold() -> None:
+    members = [at(1, 20, 1), at(2, 20, 2), at(3, 20, 3), at(4, 17, 5), at(5, 23, 4), at(6, 21, 2)]
+    assert group_members(members) == [Group((1, 2, 3, 4, 5, 6), 19, 20)]
+
+
+def test_a_certain_point_anchors_what_is_blurred_around_it() -> None:
+    members = [at(1, 20, 0), *(at(number, 22, 4) for number in range(2, 6))]
+    assert [group.members for group in group_members(members)] == [(1, 2, 3, 4, 5)]
+
+
+def test_certain_points_at_neighbouring_commits_stay_two_causes_whatever_is_blurred_around_them() -> None:
+    members = [at(1, 20, 0), at(2, 20, 0), at(3, 21, 0), at(4, 21, 0), at(5, 19, 6), at(6, 24, 6)]
+    groups = group_members(members)
+    assert [(group.previous, group.position) for group in groups] == [(19, 20), (20, 21)]
+    assert [set(group.members) >= held for group, held in zip(groups, [{1, 2}, {3, 4}], strict=True)] == [True, True]
+
+
+def test_one_of_many_joins_them_a_little_outside_of_its_interval_and_two_of_few_do_not() -> None:
+    many = [at(number, 20, 2) for number in range(3, 200)]
+    assert len(group_members([at(1, 23, 2), *many])) == 1
+    assert len(group_members([at(1, 23, 2), at(2, 20, 2)])) == 2
+
+
+def test_the_interval_counts_commits_that_are_measured() -> None:
+    members = [Member(1, 16, 20), Member(2, 16, 20), Member(3, 20, 24, interval=1)]
+    assert group_members(members) == [Group((1, 2, 3), 16, 20)]
+
+
+def test_two_points_of_one_trace_have_two_causes_however_blurred_they_are() -> None:
+    assert len(group_members([at(1, 20, 8, trace=1), at(2, 24, 8, trace=1)])) == 2
+    assert len(group_members([at(1, 20, 8, trace=1), at(2, 24, 8, trace=2)])) == 1
+
+
+def test_blurred_points_that_were_set_apart_stay_apart() -> None:
+    members = [at(1, 20, 3), at(2, 20, 3), replace(at(3, 21, 3), apart=1)]
+    assert [group.members for group in group_members(members)] == [(1, 2), (3,)]
+
+
 ranges = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 9), st.integers(0, 1), st.integers(0, 2)), max_size=12)
 
 
@@ -81,6 +125,69 @@ def test_unmerged_members_share_the_place_of_their_group(drawn: list[tuple[int, 
     for group in group_members(members):
         assert group.previous < group.position
         assert all(by_id[k].previous <= group.previous < group.position <= by_id[k].position for k in group.members)
+
+
+blurred = st.builds(
+    lambda start, width, interval, trace, apart: (start, start + width, interval, trace, apart),
+    *(st.integers(0, 40), st.sampled_from([1, 1, 1, 4]), st.sampled_from([0, 0, 1, 2, 5]), st.integers(0, 6)),
+    st.sampled_from([0, 0, 0, 1]),
+)
+
+
+def as_blurred(drawn: list[tuple[int, int, int, int, int]]) -> list[Member]:
+    return [
+        Member(key, previous, position, apart, interval=interval, trace=trace)
+        for key, (previous, position, interval, trace, apart) in enumerate(drawn, 1)
+    ]
+
+
+@given(st.lists(blurred, max_size=20), st.randoms(use_true_random=False))
+def test_blurred_groups_do_not_depend_on_the_order_of_the_points(
+    drawn: list[tuple[int, int, int, int, int]], random: object
+) -> None:
+    members = as_blurred(drawn)
+    expected = group_members(members)
+    random.shuffle(members)  # type: ignore[attr-defined]
+    assert group_members(members) == expected
+
+
+@given(st.lists(blurred, max_size=20))
+def test_certain_points_without_a_common_commit_are_never_in_one_group(
+    drawn: list[tuple[int, int, int, int, int]],
+) -> None:
+    members = as_blurred(drawn)
+    by_id = {member.id: member for member in members}
+    found = [key for group in group_members(members) for key in group.members]
+    assert sorted(found) == sorted(by_id)
+    for group in group_members(members):
+        certain = [by_id[key] for key in group.members if not by_id[key].interval]
+        if certain:
+            assert max(member.previous for member in certain) < min(member.position for member in certain)
+
+
+@given(st.lists(blurred, max_size=20))
+def test_points_out_of_reach_concern_no_group(drawn: list[tuple[int, int, int, int, int]]) -> None:
+    members = as_blurred(drawn)
+    far = [
+        replace(member, id=member.id + 100, previous=member.previous + 500, position=member.position + 500)
+        for member in members
+    ]
+    moved = [
+        Group(tuple(key + 100 for key in group.members), group.previous + 500, group.position + 500)
+        for group in group_members(members)
+    ]
+    assert group_members([*members, *far]) == [*group_members(members), *moved]
+
+
+@given(st.lists(blurred, min_size=1, max_size=20))
+def test_the_range_of_a_group_lies_in_the_suspect_range_of_a_member(
+    drawn: list[tuple[int, int, int, int, int]],
+) -> None:
+    members = as_blurred(drawn)
+    by_id = {member.id: member for member in members}
+    for group in group_members(members):
+        several = [by_id[key] for key in group.members]
+        assert any(each.previous <= group.previous < group.position <= each.position for each in several)
 
 
 def test_a_group_keeps_the_id_most_of_its_members_had() -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
 
+from knickpoint.model.alert import Alert
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.regressions.membership import RegressionChanges, regroup, stretches
 from knickpoint.watch.triage.decisions import Targets, merge, split, undo
@@ -77,6 +79,26 @@ def test_after_each_event_nothing_is_left_to_regroup(
             before = world.store.findings.regressions(world.repository)
             assert regroup(world.store, world.repository) == RegressionChanges()
             assert world.store.findings.regressions(world.repository) == before
+        world.store.close()
+
+
+def test_one_cause_in_noisy_traces_is_one_regression_and_no_event_leaves_anything_to_regroup(empty_world: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix="regroup") as place:
+        world = copied(empty_world, Path(place) / "store.db")
+        random = np.random.default_rng(9)
+        names = [f"b{number:02}" for number in range(24)]
+        values = 100 * (1 + 0.03 * random.standard_normal((len(names), 60)))
+        values[:, 40:] *= 1.08
+        world.measure({name: row[:52].tolist() for name, row in zip(names, values, strict=True)})
+        world.run(Alert("steps"))
+        for commit in range(52, 60):
+            world.measure({name: [row[commit]] for name, row in zip(names, values, strict=True)}, first=commit)
+            world.run(Alert("steps"))
+            assert regroup(world.store, world.repository) == RegressionChanges()
+        found = world.store.findings.regressions(world.repository)
+        points = [member for regression in found for member in regression.members]
+        assert len({member.suspect_range for member in points}) > 3
+        assert max(len(regression.members) for regression in found) >= 20
         world.store.close()
 
 

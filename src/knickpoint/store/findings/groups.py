@@ -27,13 +27,14 @@ class GroupMember:
     """What grouping and the match of tickets need of a live change point.
 
     ``apart`` is the number of the split that set it apart, ``together`` that of the merge that joined it, and
-    ``regression_id`` its regression; each is 0 for none.
+    ``regression_id`` its regression; each is 0 for none. ``interval`` is that of location, in measured commits.
     """
 
     id: int
     trace_id: int
     trace_key: str
     suspect_range: SuspectRange
+    interval: int
     apart: int
     together: int
     regression_id: int
@@ -42,9 +43,13 @@ class GroupMember:
 
 @dataclass(frozen=True, slots=True)
 class OccupiedRange:
-    """A suspect range in which live change points of ``regression_id`` lie; 0 stands for no regression yet."""
+    """A suspect range in which live change points of ``regression_id`` lie; 0 stands for no regression yet.
+
+    ``interval`` is the largest half width of their intervals of location, in measured commits.
+    """
 
     suspect_range: SuspectRange
+    interval: int
     regression_id: int
 
 
@@ -81,7 +86,7 @@ class GroupTable:
         """Return live change points by id: all, those with ids ``among``, or those of some ``regressions``."""
         point = change_point.c
         query = select(
-            *(point.id, point.trace_id, point.trace_key, point.line, point.previous, point.slot),
+            *(point.id, point.trace_id, point.trace_key, point.line, point.previous, point.slot, point.interval),
             *(point.apart, point.together, point.regression_id, point.matched_ticket),
         ).where(point.repository_id == repository.id, point.condition != Condition.GONE.value)
         bound: dict[str, object] = {}
@@ -97,6 +102,7 @@ class GroupTable:
                 trace_id=row.trace_id,
                 trace_key=row.trace_key,
                 suspect_range=SuspectRange(row.line, row.previous, row.slot),
+                interval=row.interval,
                 apart=row.apart,
                 together=row.together,
                 regression_id=row.regression_id,
@@ -108,11 +114,12 @@ class GroupTable:
     def occupied_ranges(self, repository: Repository) -> list[OccupiedRange]:
         """Return the suspect ranges of live change points with their regressions, each pair once."""
         point = change_point.c
-        query = select(point.line, point.previous, point.slot, point.regression_id).distinct()
+        pair = (point.line, point.previous, point.slot, point.regression_id)
+        query = select(*pair, func.max(point.interval).label("interval")).group_by(*pair)
         query = query.where(point.repository_id == repository.id, point.condition != Condition.GONE.value)
         with self._database.reading() as connection:
             return [
-                OccupiedRange(SuspectRange(row.line, row.previous, row.slot), row.regression_id)
+                OccupiedRange(SuspectRange(row.line, row.previous, row.slot), row.interval, row.regression_id)
                 for row in connection.execute(query)
             ]
 

@@ -17,7 +17,7 @@ from knickpoint.watch.alert_run.comparison import TraceComparison
 from knickpoint.watch.identity.point_matching import Ruler
 from knickpoint.watch.identity.reconciliation import reconcile
 from knickpoint.watch.lines import Lines
-from knickpoint.watch.regressions.membership import MovedPoints
+from knickpoint.watch.regressions.membership import MovedPoints, Whereabouts
 
 __all__ = ["PersistedChanges", "by_trace", "persist_changes", "point_updates"]
 
@@ -185,9 +185,16 @@ def _unwritten(
 def _moved(
     ids: Sequence[int], updates: Sequence[PointUpdate], known: Mapping[int, Sequence[KnownPoint]]
 ) -> MovedPoints:
-    """Return the points that came, moved or went, with the suspect ranges before and after."""
-    before = {point.id: point.suspect_range for points in known.values() for point in points}
-    pairs = [(key, each) for key, each in zip(ids, updates, strict=True) if each.transition is not Transition.UNCHANGED]
-    ranges = {before[update.id] for _, update in pairs if update.id}
-    ranges |= {update.sightings[0].suspect_range for _, update in pairs if update.sightings}
-    return MovedPoints(frozenset(key for key, _ in pairs), frozenset(ranges))
+    """Return the points that came, moved or went, or are less certain or more so, with their places before and after."""
+    before = {
+        point.id: Whereabouts(point.suspect_range, point.interval) for points in known.values() for point in points
+    }
+    moved: set[int] = set()
+    places: set[Whereabouts] = set()
+    for key, update in zip(ids, updates, strict=True):
+        old = before.get(update.id)
+        new = Whereabouts(update.sightings[0].suspect_range, update.sightings[0].interval) if update.sightings else None
+        if update.transition is not Transition.UNCHANGED or old != new:
+            moved.add(key)
+            places |= {place for place in (old, new) if place}
+    return MovedPoints(frozenset(moved), frozenset(places))

@@ -8,7 +8,7 @@ from knickpoint.model.bisection import BisectionState
 from knickpoint.store import Store
 from knickpoint.store.bisections import BisectionAnswer, StoredBisection
 from knickpoint.watch.announcements.located import announce_bisected, announce_located
-from knickpoint.watch.regressions.membership import MovedPoints, regroup
+from knickpoint.watch.regressions.membership import MovedPoints, Whereabouts, regroup
 
 __all__ = ["put_on_finding"]
 
@@ -35,7 +35,8 @@ def put_on_finding(
         if answer.suspect_range is not None:
             members = store.findings.live_members(asked.regression_id)
             moved = MovedPoints(
-                frozenset(member.id for member in members), frozenset(member.suspect_range for member in members)
+                frozenset(member.id for member in members),
+                frozenset(Whereabouts(member.suspect_range, member.interval) for member in members),
             )
             regroup(store, repository, moved=moved)
         current = store.findings.groups.suspect_ranges(repository).get(asked.regression_id)

@@ -99,7 +99,13 @@ def moved_together(
     for number, sighting in enumerate(sightings):
         suspects = sighting.suspect_range
         positions = lines.line(suspects.line).positions
-        member = Member(number, positions.get(suspects.previous, -1), positions[suspects.slot])
+        member = Member(
+            number,
+            positions.get(suspects.previous, -1),
+            positions[suspects.slot],
+            interval=sighting.interval,
+            trace=sighting.trace_id,
+        )
         way = math.copysign(1, sighting.numbers.size)
         candidates.setdefault((groups[sighting.trace_id], way, suspects.line), []).append(member)
     kept: set[int] = set()

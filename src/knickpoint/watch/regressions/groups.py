@@ -1,21 +1,26 @@
 """Group change points of many traces: what changed in one place is one regression.
 
-One cause moves many traces, but they are measured at different commits, so their suspect ranges differ. The change lies in
-(previous, position] of each. First come the fewest positions that stab all ranges: one position for each cause. The
-greedy choice by earliest end is optimal for intervals on a line (Gavril, "Algorithms for minimum coloring, maximum
-clique, minimum covering by cliques, and maximum independent set of a chordal graph", SIAM J. Comput. 1 (1972)). Then each
-change point joins one of the positions in its range. The result depends on the set of points alone, not on the order in
-which they came. The record is ``docs/decisions/0050-one-place-one-regression.md``.
+One cause moves many traces, but they are measured at different commits, so their suspect ranges differ, and methods place it
+a little off where values are noisy. The change lies in (previous, position] of each, or within its interval of location
+around that. :mod:`knickpoint.watch.regressions.places` finds the places and says which point joins which. The result
+depends on the set of points alone, not on the order in which they came. The records are
+``docs/decisions/0050-one-place-one-regression.md`` and ``docs/decisions/0379-blurred-changes-join-a-place.md``.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Final
+
+from knickpoint.watch.regressions.places import FARTHEST, Extent, assign_places, shared_range
 
 __all__ = ["Group", "Member", "assign_ids", "group_members"]
+
+_FAR: Final = 1 << 40
+"""Farther than any position of a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +28,8 @@ class Member:
     """What grouping needs of a change point: the change lies in (previous, position] of the line.
 
     ``apart`` is the number of the split that set it apart, ``together`` that of the merge that joined it,
-    0 for neither.
+    0 for neither. ``interval`` is the half width of the interval of location, in measured commits. Two points of one
+    ``trace`` that lie apart have two causes; a trace of 0 is that of no other member.
     """
 
     id: int
@@ -31,13 +37,21 @@ class Member:
     position: int
     apart: int = 0
     together: int = 0
+    interval: int = 0
+    trace: int = 0
+
+    @property
+    def reach(self) -> tuple[int, int]:
+        """The range of positions (low, high] in which it may meet others: nothing outside concerns its group."""
+        farthest = FARTHEST * self.interval * (self.position - self.previous)
+        return self.previous - farthest, self.position + farthest
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
     """Members of one regression by id, and the range of positions (previous, position] that they share.
 
-    The range of merged groups reaches over all of them.
+    It is what the suspect ranges share that hold the likeliest place. The range of merged groups reaches over all of them.
     """
 
     members: tuple[int, ...]
@@ -48,43 +62,48 @@ class Group:
 def group_members(members: Sequence[Member]) -> list[Group]:
     """Group change points of one line, sorted by position; points of a split group only with each other.
 
-    Complexity O(n log n + n x positions in a range).
+    Complexity O(n log n + n x places in reach).
     """
+    extents = _extents(members)
     apart: dict[int, list[Member]] = defaultdict(list)
     for member in members:
         apart[member.apart].append(member)
     groups: list[Group] = []
     for split in sorted(apart):
-        groups += _merged(_by_position(apart[split]))
+        groups += _merged(_by_place(apart[split], extents), extents)
     return sorted(groups, key=lambda group: (group.position, group.previous, group.members))
 
 
-def _stabbing_positions(members: Iterable[Member]) -> list[int]:
-    """Return the fewest positions such that each range holds one, each the end of some range, ascending."""
-    found: list[int] = []
-    for member in sorted(members, key=lambda member: (member.position, member.previous)):
-        if not found or found[-1] <= member.previous:
-            found.append(member.position)
-    return found
+def _extents(members: Sequence[Member]) -> dict[int, Extent]:
+    """Return where the cause of each member may lie, by id: points of one trace end half way between each other."""
+    extents = {member.id: Extent(member.position, member.previous, -_FAR, _FAR, member.interval) for member in members}
+    traces: dict[int, list[Member]] = defaultdict(list)
+    for member in members:
+        if member.trace:
+            traces[member.trace].append(member)
+    for points in traces.values():
+        ordered = sorted(points, key=lambda point: (point.position, point.previous, point.id))
+        for before, after in pairwise(ordered):
+            middle = (before.position + after.previous) // 2
+            if middle < before.reach[1]:
+                first = extents[before.id]
+                extents[before.id] = replace(first, high=max(first.position, middle))
+            if middle > after.reach[0]:
+                second = extents[after.id]
+                extents[after.id] = replace(second, low=min(second.previous, middle))
+    return extents
 
 
-def _by_position(members: Sequence[Member]) -> list[list[Member]]:
-    """Return the members of each stabbing position, ascending."""
-    # Stab: which of the positions lie in the range of each member?
-    positions = _stabbing_positions(members)
-    reached = [
-        range(bisect_right(positions, member.previous), bisect_right(positions, member.position)) for member in members
-    ]
-
-    # Assign: each member joins the position that most ranges hold, the earliest of equals.
-    votes = Counter(place for places in reached for place in places)
+def _by_place(members: Sequence[Member], extents: Mapping[int, Extent]) -> list[list[Member]]:
+    """Return the members that join each place, ascending by place."""
+    places = assign_places([extents[member.id] for member in members])
     groups: dict[int, list[Member]] = defaultdict(list)
-    for member, places in zip(members, reached, strict=True):
-        groups[max(places, key=lambda place: (votes[place], -place))].append(member)
+    for member in members:
+        groups[places[extents[member.id]]].append(member)
     return [groups[place] for place in sorted(groups)]
 
 
-def _merged(groups: list[list[Member]]) -> list[Group]:
+def _merged(groups: list[list[Member]], extents: Mapping[int, Extent]) -> list[Group]:
     """Merge the groups that have members of one merge, directly or over others."""
     # Union-find over the groups; the first one leads.
     leader = list(range(len(groups)))
@@ -103,24 +122,20 @@ def _merged(groups: list[list[Member]]) -> list[Group]:
     # Each leader takes the groups that lead to it.
     parts: dict[int, list[Group]] = defaultdict(list)
     for place, members in enumerate(groups):
-        parts[find(place)].append(_shared(members))
+        parts[find(place)].append(_shared(members, extents))
     return [
         Group(
             tuple(sorted(member for part in several for member in part.members)),
-            several[0].previous,
-            several[-1].position,
+            min(part.previous for part in several),
+            max(part.position for part in several),
         )
         for several in parts.values()
     ]
 
 
-def _shared(members: Sequence[Member]) -> Group:
-    """Return the group of ``members`` with the range that all of them share."""
-    return Group(
-        tuple(sorted(member.id for member in members)),
-        max(member.previous for member in members),
-        min(member.position for member in members),
-    )
+def _shared(members: Sequence[Member], extents: Mapping[int, Extent]) -> Group:
+    previous, position = shared_range(extents[member.id] for member in members)
+    return Group(tuple(sorted(member.id for member in members)), previous, position)
 
 
 def assign_ids(groups: Sequence[Group], known: Mapping[int, int]) -> list[int]:

@@ -2,7 +2,7 @@
 
 :mod:`knickpoint.watch.regressions.groups` says which change points belong together. This module reads them, gives each
 group the id of the regression that most of its members were in, and writes what differs. After a few points moved, only
-what is near to them is read: change points whose ranges share no commit, directly or over others, never meet in a group.
+what is near to them is read: change points that cannot reach one place, directly or over others, never meet in a group.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from knickpoint.watch.lines import Lines
 from knickpoint.watch.regressions.bisected_ranges import bisected_range
 from knickpoint.watch.regressions.groups import Group, Member, assign_ids, group_members
 
-__all__ = ["MovedPoints", "RegressionChanges", "regroup", "stretches"]
+__all__ = ["MovedPoints", "RegressionChanges", "Whereabouts", "regroup", "stretches"]
 
 Range = tuple[int, int]
 """Positions (previous, position] of a line."""
@@ -48,15 +48,23 @@ class RegressionChanges:
 
 
 @dataclass(frozen=True, slots=True)
+class Whereabouts:
+    """Where a change point lies: its suspect range, and the half width of its interval of location in measured commits."""
+
+    suspect_range: SuspectRange
+    interval: int
+
+
+@dataclass(frozen=True, slots=True)
 class MovedPoints:
-    """The change points that came, moved or went, by id, and their suspect ranges before and now."""
+    """The change points that came, moved or went, by id, and where they were before and are now."""
 
     ids: frozenset[int] = frozenset()
-    suspect_ranges: frozenset[SuspectRange] = frozenset()
+    places: frozenset[Whereabouts] = frozenset()
 
     def __or__(self, other: MovedPoints) -> MovedPoints:
         """Return the points of both."""
-        return MovedPoints(self.ids | other.ids, self.suspect_ranges | other.suspect_ranges)
+        return MovedPoints(self.ids | other.ids, self.places | other.places)
 
 
 def regroup(
@@ -107,7 +115,7 @@ def regroup(
 def stretches(ranges: Iterable[Range]) -> list[Range]:
     """Join ranges that overlap, and return the stretches of the line that they cover, ascending.
 
-    Change points of different stretches never meet in a group: no commit lies in the ranges of both.
+    Change points of different stretches never meet in a group: no commit is in reach of both.
     """
     found: list[Range] = []
     for previous, position in sorted(ranges):
@@ -127,6 +135,15 @@ def _on_line(lines: Lines, suspect_range: SuspectRange) -> LineRange | None:
     return line.name, (min(line.positions.get(suspect_range.previous, position - 1), position - 1), position)
 
 
+def _reach_on_line(lines: Lines, place: Whereabouts) -> LineRange | None:
+    """Return the range of a line in which a change point may meet others, None where it is no longer on the line."""
+    found = _on_line(lines, place.suspect_range)
+    if found is None:
+        return None
+    name, (previous, position) = found
+    return name, Member(0, previous, position, interval=place.interval).reach
+
+
 def _near(store: Store, lines: Lines, moved: MovedPoints) -> list[GroupMember]:
     """Return the live change points whose groups may differ, because of ``moved``.
 
@@ -137,7 +154,7 @@ def _near(store: Store, lines: Lines, moved: MovedPoints) -> list[GroupMember]:
     ranges = [
         (found, occupied.regression_id)
         for occupied in store.findings.groups.occupied_ranges(lines.repository)
-        if (found := _on_line(lines, occupied.suspect_range))
+        if (found := _reach_on_line(lines, Whereabouts(occupied.suspect_range, occupied.interval)))
     ]
     on_line: dict[str, list[Range]] = defaultdict(list)
     for (name, positions), _ in ranges:
@@ -152,8 +169,8 @@ def _near(store: Store, lines: Lines, moved: MovedPoints) -> list[GroupMember]:
 
     # Begin where points moved, where points are in no regression yet (0), and in the regressions that lost points.
     waiting = set(stretches_of[0])
-    for suspect_range in moved.suspect_ranges:
-        if at := _on_line(lines, suspect_range):
+    for place in moved.places:
+        if at := _reach_on_line(lines, place):
             waiting |= set(_touching(atlas, at))
     keys = {point.regression_id for point in store.findings.points(moved.ids)} | store.findings.groups.joined_with(
         moved.ids
@@ -189,7 +206,9 @@ def _members(points: Iterable[GroupMember], lines: Lines) -> tuple[dict[str, lis
         if found is None:
             continue
         name, (previous, position) = found
-        members[name].append(Member(point.id, previous, position, point.apart, point.together))
+        members[name].append(
+            Member(point.id, previous, position, point.apart, point.together, point.interval, point.trace_id)
+        )
         former[point.id] = point.regression_id
     return members, former
 

@@ -1,4 +1,4 @@
-"""How likely the data make each measured commit as the place of a change."""
+"""Which commits may be the place of a change: those of its suspect range, and of its interval of location around it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ from typing import Final
 from knickpoint.model.commit import Line
 from knickpoint.model.regression import SuspectRange
 
-__all__ = ["MOST_CANDIDATES", "Candidate", "candidates_of", "location_weight"]
-
-_LEAST_LIKELIHOOD: Final = 20.0
-"""The farthest place of an interval of location is that many times less likely than the best (decision record 0030)."""
+__all__ = ["MOST_CANDIDATES", "Candidate", "candidates_of"]
 
 MOST_CANDIDATES: Final = 1_000
 """Commits of the longest list of suspects."""
@@ -25,14 +22,6 @@ class Candidate:
     slot: int
     position: int
     distance: int
-
-
-def location_weight(distance: int, interval: int) -> float:
-    """Return the likelihood of a place in (0, 1], compared with that of the suspect range.
-
-    It falls evenly on a logarithmic scale, to 1 / 20 at the end of the interval of location.
-    """
-    return _LEAST_LIKELIHOOD ** (-abs(distance) / interval) if distance else 1.0
 
 
 def candidates_of(line: Line, suspect_range: SuspectRange, measured: Collection[int], interval: int) -> list[Candidate]:

@@ -16,7 +16,7 @@ from knickpoint.model.plain_text import counted
 from knickpoint.model.regression import Action, Decision, Status
 from knickpoint.store import Store
 from knickpoint.store.events.payloads import MOST_LISTED, FindingsDecided
-from knickpoint.watch.regressions.membership import MovedPoints, RegressionChanges, regroup
+from knickpoint.watch.regressions.membership import MovedPoints, RegressionChanges, Whereabouts, regroup
 
 __all__ = ["Targets", "TriageResult", "decide", "merge", "read_targets", "split", "undo"]
 
@@ -89,7 +89,8 @@ def _announce(store: Store, ids: Sequence[int], decisions: Sequence[Decision]) -
 
 def _regroup(store: Store, ids: Collection[int], claims: Mapping[int, int] | None = None) -> RegressionChanges:
     """Group anew what is near to the change points ``ids``, in all of their repositories."""
-    moved = MovedPoints(frozenset(ids), frozenset(point.suspect_range for point in store.findings.points(ids)))
+    points = store.findings.points(ids)
+    moved = MovedPoints(frozenset(ids), frozenset(Whereabouts(point.suspect_range, point.interval) for point in points))
     parts = [
         regroup(store, repository, touched=ids, moved=moved, claims=claims or {})
         for repository in store.findings.repositories_of(ids)

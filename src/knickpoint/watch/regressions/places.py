@@ -1,0 +1,178 @@
+"""Find the places of the line at which change points have their causes, and the place that each one joins.
+
+A method says how far its step may be off: the interval of location, at whose end a place is 20 times less likely than in
+the suspect range. What is certain therefore holds its place, and what is not joins the place that explains it best. The
+record is ``docs/decisions/0379-blurred-changes-join-a-place.md``.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from heapq import heapify, heappop, heappush
+from typing import Final
+
+from knickpoint.watch.location_weight import location_weight
+
+__all__ = ["FARTHEST", "Extent", "assign_places", "shared_range"]
+
+FARTHEST: Final = 2
+"""Intervals of location from its suspect range within which a change point may join a place that many others hold."""
+
+_UNIT: Final = 1 << 20
+"""The weight of a place in the suspect range. Weights are whole numbers, so that no sum depends on its order."""
+
+_PASSES: Final = 16
+"""How often members choose anew after others have chosen: a few times are enough for them to settle."""
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Extent:
+    """Where the cause of a change point may lie: in (previous, position], else in (low, high], ``interval`` steps away.
+
+    A step is the width of the suspect range, since results are as far apart as that around it; nobody has to read values.
+    """
+
+    position: int
+    previous: int
+    low: int
+    high: int
+    interval: int = 0
+
+    def holds(self, place: int) -> bool:
+        """Return whether ``place`` lies in the suspect range."""
+        return self.previous < place <= self.position
+
+    def distance(self, place: int) -> int:
+        """Return how many steps ``place`` lies outside the suspect range."""
+        width = self.position - self.previous
+        if place > self.position:
+            return (place - self.position - 1) // width + 1
+        return (self.previous - place) // width + 1 if place <= self.previous else 0
+
+    def weight(self, place: int) -> int:
+        """Return how likely ``place`` is, in :data:`_UNIT` of a place in the suspect range."""
+        return _weight(self.distance(place), self.interval)
+
+    def within(self, intervals: int) -> tuple[int, int]:
+        """Return the range that so many intervals of location reach, and (low, high] allows."""
+        reach = intervals * self.interval * (self.position - self.previous)
+        return max(self.low, self.previous - reach), min(self.high, self.position + reach)
+
+
+@lru_cache(maxsize=4096)
+def _weight(distance: int, interval: int) -> int:
+    return max(1, round(_UNIT * location_weight(distance, interval)))
+
+
+def assign_places(extents: Sequence[Extent]) -> dict[Extent, int]:
+    """Return the place that change points of each of the ``extents``, which may repeat, join.
+
+    1. Candidates are the fewest positions that stab all suspect ranges, and the fewest that stab the intervals of location.
+    2. A candidate that is the only one for somebody is a place. While somebody has none yet, the candidate that is most
+       likely for all of these together becomes one.
+    3. Each joins, within :data:`FARTHEST` intervals, the place whose members times its own likelihood there are most. It
+       counts as a member of the nearest places at first; then members that are not certain choose until nothing moves.
+
+    The earliest of equals goes first. Complexity O(n log n + n x places in reach).
+    """
+    counts = Counter(extents)
+    ordered = sorted(counts)
+    places = _chosen(ordered, counts)
+
+    # Which places are in reach of each, and how likely are they?
+    weights: dict[Extent, dict[int, int]] = {}
+    for extent in ordered:
+        low, high = extent.within(FARTHEST)
+        reached = places[bisect_right(places, low) : bisect_right(places, high)]
+        weights[extent] = {place: extent.weight(place) for place in reached}
+
+    # At first each counts for the places that are most likely for it: all those in its suspect range, or the nearest.
+    votes: Counter[int] = Counter()
+    for extent, likely in weights.items():
+        most = max(likely.values())
+        votes.update({place: counts[extent] for place, weight in likely.items() if weight == most})
+    joined = {extent: _best(likely, votes) for extent, likely in weights.items()}
+    for _ in range(_PASSES):
+        votes = Counter()
+        for extent, place in joined.items():
+            votes[place] += counts[extent]
+        moved = {
+            extent: best
+            for extent, likely in weights.items()
+            if extent.interval and len(likely) > 1 and (best := _best(likely, votes)) != joined[extent]
+        }
+        if not moved:
+            break
+        joined |= moved
+    return joined
+
+
+def _best(likely: dict[int, int], votes: Counter[int]) -> int:
+    return max(likely, key=lambda place: (votes[place] * likely[place], -place))
+
+
+def _stabbing(ranges: Iterable[tuple[int, int]]) -> list[int]:
+    """Return the fewest positions such that each range holds one, each the end of some range, ascending."""
+    found: list[int] = []
+    for position, previous in sorted((position, previous) for previous, position in ranges):
+        if not found or found[-1] <= previous:
+            found.append(position)
+    return found
+
+
+def _chosen(extents: Sequence[Extent], counts: Counter[Extent]) -> list[int]:
+    """Return the places, ascending, such that each of the ``extents`` has one within its interval of location."""
+    ranges = {extent: extent.within(1) for extent in extents}
+    candidates = sorted(
+        {*_stabbing((extent.previous, extent.position) for extent in extents), *_stabbing(ranges.values())}
+    )
+    reached = {
+        extent: candidates[bisect_right(candidates, low) : bisect_right(candidates, high)]
+        for extent, (low, high) in ranges.items()
+    }
+
+    # What is the only place of somebody is one.
+    chosen = {several[0] for several in reached.values() if len(several) == 1}
+    waiting = {extent for extent in extents if chosen.isdisjoint(reached[extent])}
+
+    # Then the likeliest for those that wait. Likelihoods only fall, so that an entry of the heap is at most too high.
+    sums: Counter[int] = Counter()
+    holders: dict[int, list[Extent]] = {}
+    for extent in waiting:
+        for place in reached[extent]:
+            sums[place] += counts[extent] * extent.weight(place)
+            holders.setdefault(place, []).append(extent)
+    heap = [(-total, place) for place, total in sums.items()]
+    heapify(heap)
+    while waiting:
+        total, place = heappop(heap)
+        if -total != sums[place]:
+            if sums[place]:
+                heappush(heap, (-sums[place], place))
+            continue
+        chosen.add(place)
+        for extent in holders[place]:
+            if extent in waiting:
+                waiting.remove(extent)
+                for other in reached[extent]:
+                    sums[other] -= counts[extent] * extent.weight(other)
+    return sorted(chosen)
+
+
+def shared_range(extents: Iterable[Extent]) -> tuple[int, int]:
+    """Return the range of positions (previous, position] that the members of one place show.
+
+    It is what the suspect ranges share that hold the likeliest place, the earliest of equals: of the ends of suspect
+    ranges, that with the largest sum of likelihoods. Where all suspect ranges share a part, it is that part.
+    """
+    counts = Counter(extents)
+    place = min(
+        {extent.position for extent in counts},
+        key=lambda end: (-sum(count * extent.weight(end) for extent, count in counts.items()), end),
+    )
+    holders = [extent for extent in counts if extent.holds(place)]
+    return max(extent.previous for extent in holders), min(extent.position for extent in holders)
