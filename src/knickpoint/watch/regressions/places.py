@@ -81,34 +81,37 @@ def assign_places(extents: Sequence[Extent]) -> dict[Extent, int]:
     """
     counts = Counter(extents)
     ordered = sorted(counts)
-    places = _chosen(ordered, counts)
+    several = [counts[extent] for extent in ordered]
+    places = _chosen(ordered, several)
 
     # Which places are in reach of each, and how likely are they?
-    weights: dict[Extent, dict[int, int]] = {}
+    weights: list[dict[int, int]] = []
     for extent in ordered:
         low, high = extent.within(FARTHEST)
         reached = places[bisect_right(places, low) : bisect_right(places, high)]
-        weights[extent] = {place: extent.weight(place) for place in reached}
+        weights.append({place: extent.weight(place) for place in reached})
 
     # At first each counts for the places that are most likely for it: all those in its suspect range, or the nearest.
     votes: Counter[int] = Counter()
-    for extent, likely in weights.items():
+    for likely, count in zip(weights, several, strict=True):
         most = max(likely.values())
-        votes.update({place: counts[extent] for place, weight in likely.items() if weight == most})
-    joined = {extent: _best(likely, votes) for extent, likely in weights.items()}
-    for _ in range(_PASSES):
+        for place, weight in likely.items():
+            if weight == most:
+                votes[place] += count
+    joined = [_best(likely, votes) for likely in weights]
+
+    # Then those that are not certain choose again, as long as that moves any.
+    free = [number for number, extent in enumerate(ordered) if extent.interval and len(weights[number]) > 1]
+    for _ in range(_PASSES if free else 0):
         votes = Counter()
-        for extent, place in joined.items():
-            votes[place] += counts[extent]
-        moved = {
-            extent: best
-            for extent, likely in weights.items()
-            if extent.interval and len(likely) > 1 and (best := _best(likely, votes)) != joined[extent]
-        }
+        for place, count in zip(joined, several, strict=True):
+            votes[place] += count
+        moved = {number: best for number in free if (best := _best(weights[number], votes)) != joined[number]}
+        for number, place in moved.items():
+            joined[number] = place
         if not moved:
             break
-        joined |= moved
-    return joined
+    return dict(zip(ordered, joined, strict=True))
 
 
 def _best(likely: dict[int, int], votes: Counter[int]) -> int:
@@ -124,28 +127,29 @@ def _stabbing(ranges: Iterable[tuple[int, int]]) -> list[int]:
     return found
 
 
-def _chosen(extents: Sequence[Extent], counts: Counter[Extent]) -> list[int]:
-    """Return the places, ascending, such that each of the ``extents`` has one within its interval of location."""
-    ranges = {extent: extent.within(1) for extent in extents}
-    candidates = sorted(
-        {*_stabbing((extent.previous, extent.position) for extent in extents), *_stabbing(ranges.values())}
-    )
-    reached = {
-        extent: candidates[bisect_right(candidates, low) : bisect_right(candidates, high)]
-        for extent, (low, high) in ranges.items()
-    }
+def _chosen(extents: Sequence[Extent], counts: Sequence[int]) -> list[int]:
+    """Return the places, ascending, such that each of the ``extents`` has one within its interval of location.
+
+    ``counts`` has how many change points have each of the extents.
+    """
+    ranges = [extent.within(1) for extent in extents]
+    candidates = sorted({*_stabbing((extent.previous, extent.position) for extent in extents), *_stabbing(ranges)})
+    reached = [candidates[bisect_right(candidates, low) : bisect_right(candidates, high)] for low, high in ranges]
 
     # What is the only place of somebody is one.
-    chosen = {several[0] for several in reached.values() if len(several) == 1}
-    waiting = {extent for extent in extents if chosen.isdisjoint(reached[extent])}
+    chosen = {several[0] for several in reached if len(several) == 1}
+    waiting = {number for number, several in enumerate(reached) if chosen.isdisjoint(several)}
 
     # Then the likeliest for those that wait. Likelihoods only fall, so that an entry of the heap is at most too high.
     sums: Counter[int] = Counter()
-    holders: dict[int, list[Extent]] = {}
-    for extent in waiting:
-        for place in reached[extent]:
-            sums[place] += counts[extent] * extent.weight(place)
-            holders.setdefault(place, []).append(extent)
+    shares: dict[int, list[tuple[int, int]]] = {}
+    holders: dict[int, list[int]] = {}
+    for number in waiting:
+        extent, count = extents[number], counts[number]
+        shares[number] = [(place, count * extent.weight(place)) for place in reached[number]]
+        for place, share in shares[number]:
+            sums[place] += share
+            holders.setdefault(place, []).append(number)
     heap = [(-total, place) for place, total in sums.items()]
     heapify(heap)
     while waiting:
@@ -155,11 +159,11 @@ def _chosen(extents: Sequence[Extent], counts: Counter[Extent]) -> list[int]:
                 heappush(heap, (-sums[place], place))
             continue
         chosen.add(place)
-        for extent in holders[place]:
-            if extent in waiting:
-                waiting.remove(extent)
-                for other in reached[extent]:
-                    sums[other] -= counts[extent] * extent.weight(other)
+        for number in holders[place]:
+            if number in waiting:
+                waiting.remove(number)
+                for other, share in shares[number]:
+                    sums[other] -= share
     return sorted(chosen)
 
 
