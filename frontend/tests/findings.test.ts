@@ -8,6 +8,7 @@ import {
   directionCountsText,
   hazardNumber,
   hazardText,
+  largestHazardText,
   intervalText,
   newestText,
   overText,
@@ -58,6 +59,12 @@ test("directions are counted, the worse ones first", () => {
   expect(directionCountsText({ improvement: 48, regression: 302 })).toBe("302 worse, 48 better of 350");
   expect(directionCountsText({ regression: 3 })).toBe("3 worse");
   expect(directionCountsText({ regression: 0, unknown: 1200 })).toBe("1,200 changed");
+});
+
+test("the largest hazard level of a commit is said where it is that of another trace than the lead", () => {
+  expect(largestHazardText(0.51, -0.068)).toBe("largest +0.510");
+  expect(largestHazardText(-0.0684, -0.0682)).toBe("");
+  expect(largestHazardText(null, null)).toBe("");
 });
 
 test("a hazard level keeps its sign", () => {

@@ -46,7 +46,7 @@ def test_a_group_shows_commit_author_date_change_hazard_and_traces(browse: Visit
     ):
         expect(first).to_contain_text(text)
     expect(first.locator(".c-change")).to_contain_text("2 worse")
-    expect(first.locator("td.c-hazard")).to_have_text(re.compile("^−0\\.2"))
+    expect(first.locator("td.c-hazard")).to_have_text(re.compile(r"^\s*−0\.2"))
     expect(first.locator(".c-traces")).to_have_text("2")
     expect(first.locator("svg.spark")).to_be_visible()
 

@@ -4268,7 +4268,7 @@ export interface components {
             found: string | null;
             /**
              * Hazard
-             * @description The hazard level of largest magnitude among the members.
+             * @description The hazard level of largest magnitude among the members, by which `hazard` sorts. It may be that of another one than the lead, which has its own in `members`.
              */
             hazard: number | null;
             /**

@@ -131,6 +131,12 @@ export function hazardNumber(hazard: number | null): string {
   return `${hazard > 0 ? "+" : hazard < 0 ? "−" : ""}${Math.abs(hazard).toFixed(hazard === 0 ? 0 : 3)}`;
 }
 
+/** "largest +0.405", where another trace than the lead has the largest hazard level of a commit; else "". */
+export function largestHazardText(largest: number | null, ofLead: number | null): string {
+  const text = hazardNumber(largest);
+  return text === hazardNumber(ofLead) ? "" : `largest ${text}`;
+}
+
 /** "hazard −0.113". */
 export function hazardText(hazard: number | null): string {
   return hazard === null ? "no hazard level" : `hazard ${hazardNumber(hazard)}`;

@@ -29,7 +29,7 @@ import {
 } from "../../templates/finding";
 import { errorNotice, loadingNotice } from "../../templates/notice";
 import { ellipsizedName, traceLabel } from "../../templates/trace-name";
-import { decidedStatus, directionCountsText, hazardNumber, statusWord } from "../../text/findings";
+import { decidedStatus, directionCountsText, hazardNumber, largestHazardText, statusWord } from "../../text/findings";
 import { countText, grouped } from "../../text/numbers";
 import { commonPrefixLength, traceName, traceText } from "../../text/trace-names";
 import "./breakdown";
@@ -84,7 +84,7 @@ function sharedPrefix({ members }: Regression): number {
   return length;
 }
 
-const LARGEST_HAZARD_TITLE = `${HAZARD_TITLE} The largest of all traces of this commit.`;
+const LARGEST_TITLE = "The largest hazard level of all traces of this commit, by which the column sorts.";
 
 function renderRegression(context: TriageContext, row: RegressionRow, { index, current }: Place) {
   const { regression } = row;
@@ -119,7 +119,9 @@ function renderRegression(context: TriageContext, row: RegressionRow, { index, c
       </td>
       <td class="c-subject">${renderSubject(context, row, lead)}</td>
       <td class="c-date">${date(commit.time)}</td>
-      <td class="c-hazard figure" title=${LARGEST_HAZARD_TITLE}>${hazardNumber(regression.hazard)}</td>
+      <td class="c-hazard figure" title=${HAZARD_TITLE}>
+        ${hazardNumber(lead.hazard)}${largestHazard(regression, lead)}
+      </td>
       <td class="c-traces figure">${grouped(regression.traces)}</td>
       ${
         showsDecisions(context.route.tab)
@@ -169,7 +171,8 @@ function renderSubject(context: TriageContext, row: RegressionRow, lead: Finding
     <div class="second indent facts-line">
       ${commitHash(commit, repository)}<span class="clip" title=${commit.author}>${commit.author}</span
       ><span class="when-narrow">${date(commit.time)}</span>
-      <span class="when-medium">${renderLargestHazard(regression)}</span>
+      <span class="when-medium">${hazard(lead.hazard)}</span>
+      <span class="when-medium">${largestHazard(regression, lead)}</span>
       ${
         context.repositories.length > 1
           ? html`<span class="clip least" title=${repository}>${repository}</span>`
@@ -178,17 +181,13 @@ function renderSubject(context: TriageContext, row: RegressionRow, lead: Finding
     </div>
     <div class="when-small second indent">
       ${ellipsizedName(traceName(lead.trace.params).name)}${comparison(lead)}
-      ${showsDecisions(tab) ? nothing : renderLargestHazard(regression)}
+      ${showsDecisions(tab) ? nothing : html`${hazard(lead.hazard)} ${largestHazard(regression, lead)}`}
     </div>`;
 }
 
-/**
- * The hazard level, in windows too narrow for its column.
- *
- * It is the largest of all traces and may belong to another one than the lead, so it stands apart from the lead's change.
- */
-function renderLargestHazard(regression: Regression) {
-  return html`<span>${regression.traces > 1 ? "largest " : nothing}${hazard(regression.hazard)}</span>`;
+function largestHazard(regression: Regression, lead: Finding) {
+  const text = largestHazardText(regression.hazard, lead.hazard);
+  return text ? html`<span class="faint" title=${LARGEST_TITLE}>${text}</span>` : nothing;
 }
 
 function renderStatuses({ statuses, traces }: Regression) {

@@ -33,7 +33,10 @@ class GroupAnswer(Answer):
         "quarantined. Empty where one is not held."
     )
     alert_severity: AlertSeverity = Field(description="The highest severity of the alerts of the members that match.")
-    hazard: float | None = Field(description="The hazard level of largest magnitude among the members.")
+    hazard: float | None = Field(
+        description="The hazard level of largest magnitude among the members, by which `hazard` sorts. It may be that of "
+        "another one than the lead, which has its own in `members`."
+    )
     lead: int = Field(
         description="Id of the member that leads the regression, listed first: the unprocessed one that got worse "
         "most; where none got worse, the largest change of unknown direction, else the largest improvement."
