@@ -200,6 +200,16 @@ def test_asv_takes_the_unit_of_a_tracker_from_the_file_beside_it() -> None:
     assert by(golden("asv-0.6.6.json"), benchmark="suite.track_answer", machine="bench-1").unit == "points"
 
 
+def test_a_tracker_that_states_no_unit_has_none_though_asv_writes_unit() -> None:
+    results = {
+        "commit_hash": "a" * 40, "date": 1700000000000, "version": 2, "params": {"machine": "m"},
+        "result_columns": ["result", "params", "version"], "results": {"suite.track_answer": [[42.0], [], "1"]},
+    }  # fmt: skip
+    beside = {"version": 2, "suite.track_answer": {"name": "suite.track_answer", "type": "track", "unit": "unit"}}
+    report, _ = read_report(json.dumps(results).encode(), companions={"benchmarks.json": json.dumps(beside).encode()})
+    assert by(report, benchmark="suite.track_answer", machine="m").unit == ""
+
+
 def test_asv_tells_commit_and_time_of_the_commit() -> None:
     report = made("asv-1.json")
     assert report.commits[0].time.isoformat() == "2026-08-17T10:11:12+00:00"

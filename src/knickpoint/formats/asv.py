@@ -49,7 +49,8 @@ _SUMMARY: Final = {
     "stats_number": "number",
 }
 _NAMES_UNKNOWN: Final = "param{}"
-_UNITS: Final = {"seconds": "s"}
+_UNITS: Final = {"seconds": "s", "unit": ""}
+"""What asv writes → the unit; `unit` is what it writes of a tracker that states none."""
 
 
 def fits(file: FileContent) -> bool:
