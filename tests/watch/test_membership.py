@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -91,14 +92,32 @@ def test_one_cause_in_noisy_traces_is_one_regression_and_no_event_leaves_anythin
         values[:, 40:] *= 1.08
         world.measure({name: row[:52].tolist() for name, row in zip(names, values, strict=True)})
         world.run(Alert("steps"))
-        for commit in range(52, 60):
-            world.measure({name: [row[commit]] for name, row in zip(names, values, strict=True)}, first=commit)
-            world.run(Alert("steps"))
+        for commit, number in product(range(52, 60), range(0, len(names), 8)):
+            some = names[number : number + 8]
+            world.put(commit, dict(zip(some, values[number : number + 8, commit].tolist(), strict=True)))
+            run_alerts(world.store, [Alert("steps")], traces=[world.trace(name) for name in some])
             assert regroup(world.store, world.repository) == RegressionChanges()
         found = world.store.findings.regressions(world.repository)
         points = [member for regression in found for member in regression.members]
         assert len({member.suspect_range for member in points}) > 3
         assert max(len(regression.members) for regression in found) >= 20
+        world.store.close()
+
+
+def test_points_whose_certainty_alone_changed_are_grouped_anew(empty_world: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix="regroup") as place:
+        world = copied(empty_world, Path(place) / "store.db")
+        names = [f"b{number:02}" for number in range(12)]
+        values = 100 * (1 + 0.03 * np.random.default_rng(0).standard_normal((len(names), 60)))
+        values[:, 40:] *= 1.1
+        values[::2, 44:] *= 1.08
+        world.measure({name: row[:50].tolist() for name, row in zip(names, values, strict=True)})
+        world.run(Alert("steps"))
+        for commit, number in product(range(50, 55), range(0, len(names), 4)):
+            some = names[number : number + 4]
+            world.put(commit, dict(zip(some, values[number : number + 4, commit].tolist(), strict=True)))
+            run_alerts(world.store, [Alert("steps")], traces=[world.trace(name) for name in some])
+            assert regroup(world.store, world.repository) == RegressionChanges()
         world.store.close()
 
 
