@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
+from dataclasses import replace
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.examples import examples
 
-from knickpoint.detect import explain, find_steps, find_steps_many
+from knickpoint.detect import explain, find_steps, find_steps_many, find_steps_without_evidence
 from knickpoint.detect.methods.default.model import FALSE_ALARMS, default_bound, load_model, rate_of_bound
 from knickpoint.model.errors import InputError, SeriesError
 from knickpoint.model.step import Movement
 from knickpoint.native import COMPILED
 from knickpoint.native.segmentation.reference import segment as numpy_segment
+from knickpoint.watch.detection.sightings import location_interval
 
 Array = NDArray[np.float64]
 
@@ -179,6 +181,20 @@ def test_whatever_a_frame_holds_each_series_gets_the_steps_that_it_has_alone(
     together = find_steps_many(frame, false_alarms=false_alarms, **parameters)
     alone = [find_steps(row, false_alarms=false_alarms, **parameters) for row in frame]
     assert together == [list(steps) for steps in alone]
+
+
+@pytest.mark.parametrize("parameters", [{}, {"noise": True}, {"modes": False, "drift": False}])
+def test_steps_without_evidence_are_the_same_and_say_how_far_they_may_be_off(parameters: dict[str, Any]) -> None:
+    random = np.random.default_rng(11)
+    frame = np.array([_row_of_any_kind(random, kind) for kind in range(12)] * 2)
+    explained = find_steps_many(frame, **parameters)
+    plain = find_steps_without_evidence(frame, "default", parameters)
+    assert sum(map(len, plain)) >= 12
+    for full, brief in zip(chain(*explained), chain(*plain), strict=True):
+        assert replace(brief, evidence=full.evidence) == full
+        assert location_interval(brief) == location_interval(full)
+        assert len(brief.evidence) <= len(full.evidence)
+    assert sum(len(step.evidence) for step in chain(*plain)) < sum(len(step.evidence) for step in chain(*explained)) / 2
 
 
 def _row_of_any_kind(random: np.random.Generator, kind: int) -> Array:

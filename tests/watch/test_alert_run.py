@@ -33,6 +33,7 @@ class Interrupted:
 
     happens: Callable[[], object]
     cores: int = 0
+    works_ahead: bool = False
     place: Place = Place.HERE
     unread: str = ""
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final
 
-from knickpoint.detect.batch import find_steps_many
+from knickpoint.detect.batch import find_steps_many, find_steps_without_evidence
 from knickpoint.detect.local_levels import estimate_sizes
 from knickpoint.detect.method import Method, MethodKind
 from knickpoint.detect.registry import (
@@ -51,6 +51,7 @@ __all__ = [
     "find_steps",
     "find_steps_jointly",
     "find_steps_many",
+    "find_steps_without_evidence",
     "judge",
     "judges_groups",
     "load_method",

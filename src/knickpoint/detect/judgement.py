@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from knickpoint.detect.batch import find_steps_many
+from knickpoint.detect.batch import find_steps_without_evidence
 from knickpoint.detect.measured_series import check_series, safe_unit
 from knickpoint.detect.methods.default.method import detect_default
 from knickpoint.detect.methods.default.model import FALSE_ALARMS
@@ -307,7 +307,7 @@ def may_be_changes(histories: NDArray[np.float64], values: NDArray[np.float64]) 
     ``histories`` is series x commits, each in order, ``nan`` for missing and with a value; ``values`` has one for each, without
     ``nan``. False is certain, and takes a third of the time: the value is no outlier of the current region.
     """
-    found = find_steps_many(histories, false_alarms=FALSE_ALARMS)
+    found = find_steps_without_evidence(histories, "default", {"false_alarms": FALSE_ALARMS})
     return np.array(
         [
             _may_be_change(history, *_region_behind(steps, history), value)

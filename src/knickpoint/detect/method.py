@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Generic, TypeVar
 
-from knickpoint.detect.parameters import CANDIDATES, Value, describe, effective, resolve, takes
+from knickpoint.detect.parameters import CANDIDATES, EVIDENCE, Value, describe, effective, resolve, takes
 from knickpoint.model.step import Step
 
 __all__ = ["Method", "MethodKind"]
@@ -48,7 +48,7 @@ class Method(Generic[Answer]):
         releases_gil: true when nearly all the time is spent in kernels, which let other threads run; threads then
             share the work of many series.
         detect_many: for ``SERIES``: gives the steps of each row of a frame in less time than one by one; with the
-            parameters of ``detect``.
+            parameters of ``detect``, and perhaps :data:`~knickpoint.detect.parameters.EVIDENCE`.
         own_steps: for ``JOINT``: true when the steps of each trace are final; else the method says where the traces step
             together, and a trace has a step only where its own values moved.
         takes_keys: for ``JOINT``: true when ``detect`` takes the trace keys of the rows as its second argument, as those of the
@@ -76,6 +76,11 @@ class Method(Generic[Answer]):
     def without_candidates(self) -> Mapping[str, bool]:
         """The arguments that leave out what only ``explain`` wants."""
         return {CANDIDATES: False} if takes(self.detect, CANDIDATES) else {}
+
+    @property
+    def without_evidence(self) -> Mapping[str, bool]:
+        """The arguments of ``detect_many`` that leave out the evidence that only people read."""
+        return {EVIDENCE: False} if self.detect_many and takes(self.detect_many, EVIDENCE) else {}
 
     def arguments(self, given: Mapping[str, object]) -> dict[str, Any]:
         """Return the arguments for ``detect`` that the given parameters, and perhaps a ``preset``, mean.

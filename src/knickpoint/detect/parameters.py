@@ -27,11 +27,15 @@ from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hi
 
 from knickpoint.model.errors import InputError
 
-__all__ = ["CANDIDATES", "Value", "describe", "effective", "resolve", "takes"]
+__all__ = ["CANDIDATES", "EVIDENCE", "Value", "describe", "effective", "resolve", "takes"]
 
 CANDIDATES: Final = "candidates"
 """A method whose rejected candidates take time to describe has this parameter, a ``bool``, to leave them out. Users do
 not set it: ``explain`` asks for candidates, ``find_steps`` does not."""
+
+EVIDENCE: Final = "evidence"
+"""A ``detect_many`` whose evidence takes time to describe has this parameter, a ``bool``, to leave all of it out that only
+people read."""
 
 Value = bool | int | float | str | None | tuple[int, ...] | tuple[float, ...]
 

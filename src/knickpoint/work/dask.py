@@ -36,6 +36,7 @@ class Dask:
     """
 
     cores = 1
+    works_ahead = False
     place: Final = Place.CLUSTER
     unread = ""
 

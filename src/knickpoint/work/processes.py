@@ -27,6 +27,7 @@ class Processes:
     """
 
     cores = 1
+    works_ahead = False
     place: Final = Place.THIS_MACHINE
     unread = ""
 

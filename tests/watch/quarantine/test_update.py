@@ -172,7 +172,7 @@ def test_a_gone_finding_is_not_withdrawn_while_its_values_are_quarantined(bench:
     bench.run()
     assert bench.points()[20:24] == [0, 0, 0, 0]
     (trace,) = bench.store.traces.find(bench.repository, ",name=parse,")
-    (point,) = ledger.of_traces([trace.id])
+    (point,) = bench.store.findings.change_points(trace.id, gone=True)
     assert point.held.startswith("canary loop moved by +1")
     assert [each.kind.value for each in ledger.after(0)] == ["regressed"]
 

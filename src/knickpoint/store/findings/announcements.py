@@ -94,9 +94,13 @@ class AnnouncementLedger:
         """Return the change points of ``chains``, by id."""
         return self._points_of(change_point.c.announced, chains)
 
-    def of_traces(self, trace_ids: Collection[int]) -> list[ChangePoint]:
-        """Return all change points of traces, those included that are gone, by id."""
-        return self._points_of(change_point.c.trace_id, trace_ids)
+    def beside(self, ids: Collection[int]) -> list[ChangePoint]:
+        """Return all change points of the traces of change points, those included that are gone, by id."""
+        return self._points_beside(change_point.c.id, ids)
+
+    def beside_members(self, chains: Collection[int]) -> list[ChangePoint]:
+        """Return all change points of the traces in which ``chains`` have members, those included that are gone, by id."""
+        return self._points_beside(change_point.c.announced, chains)
 
     def of_regressions(self, keys: Collection[int]) -> list[ChangePoint]:
         """Return the live change points of regressions, by id."""
@@ -270,6 +274,15 @@ class AnnouncementLedger:
         if not values:
             return []
         wanted = and_(self._database.among(column, "values"), *further)
+        return self._points(wanted, {"values": self._database.listed(sorted(values))})
+
+    def _points_beside(self, column: ColumnElement[int], values: Collection[int]) -> list[ChangePoint]:
+        """Return the change points of the traces with one in which ``column`` is one of ``values``, by id."""
+        if not values:
+            return []
+        wanted = change_point.c.trace_id.in_(
+            select(change_point.c.trace_id).where(self._database.among(column, "values"))
+        )
         return self._points(wanted, {"values": self._database.listed(sorted(values))})
 
     def _points(self, condition: ColumnElement[bool], bound: Mapping[str, object] | None = None) -> list[ChangePoint]:

@@ -61,11 +61,10 @@ def announce(
         ledger.keep_history_silent(repository)
         announcer = _Announcer(store, repository, time)
         waiting = [point for point in ledger.waiting(repository) if is_due(point, announcer.places.lines, rule, time)]
-        points = store.findings.points(touched)
-        announcer.read(points, waiting, ledger.unended(repository, gone=not complete))
+        announcer.read(touched, waiting, ledger.unended(repository, gone=not complete))
         announcer.open_chains(waiting)
         announcer.follow_chains()
-        announcer.announce_provisional(ledger.unsettled(repository) if complete else points)
+        announcer.announce_provisional(ledger.unsettled(repository) if complete else announcer.touched)
         announcer.withdraw_provisional(ledger.provisional_gone(repository))
         ledger.append(announcer.written)
         ledger.mark(announcer.joined)
@@ -91,7 +90,8 @@ class _Announcer:
     """The chains and change points that one run is about, and what it announces.
 
     ``chains`` has the announcements of each chain, ``sides`` its side, ``members`` its change points; ``traces`` has all
-    change points of each trace, and ``regressions`` the regression of each of them. ``joined`` is what is to be marked:
+    change points of each trace, and ``regressions`` the regression of each of them. ``touched`` has those that the run wrote, by
+    id. ``joined`` is what is to be marked:
     change point to chain. ``sighted`` has the chains that are provisional so far, by the change point that they are about.
     """
 
@@ -102,6 +102,7 @@ class _Announcer:
     chains: dict[int, list[Announcement]] = field(default_factory=dict)
     members: dict[int, list[ChangePoint]] = field(default_factory=lambda: defaultdict(list))
     traces: dict[int, list[ChangePoint]] = field(default_factory=lambda: defaultdict(list))
+    touched: list[ChangePoint] = field(default_factory=list)
     sides: dict[int, Side] = field(default_factory=dict)
     written: list[Announcement] = field(default_factory=list)
     joined: dict[int, int] = field(default_factory=dict)
@@ -113,18 +114,18 @@ class _Announcer:
         self.places = Places(self.store, Lines(self.store, self.repository))
         self._following = self.store.findings.announcements.next_id()
 
-    def read(
-        self, touched: Sequence[ChangePoint], waiting: Sequence[ChangePoint], further_chains: Collection[int]
-    ) -> None:
-        """Read the chains that the run may continue, and the change points of all traces that take part.
+    def read(self, touched: Collection[int], waiting: Sequence[ChangePoint], further_chains: Collection[int]) -> None:
+        """Read the chains that the run may continue, and the change points of all traces that take part, each of these once.
 
         Most runs refresh the numbers of steps that were announced long ago. Their chains are not read, as nothing follows in
         a steady one; those that a waiting point may join are.
         """
         ledger = self.store.findings.announcements
         waiting_traces = {point.trace_id for point in waiting}
-        traces = waiting_traces | {point.trace_id for point in touched}
-        near = ledger.of_traces(traces)
+        near = ledger.beside({*touched, *(point.id for point in waiting)})
+        traces = {point.trace_id for point in near}
+        written = frozenset(touched)
+        self.touched = [point for point in near if point.id in written]
         beside = ledger.of_regressions({point.regression_id for point in waiting})
         continued = {point.announced for point in near if point.announced > 0} | set(further_chains)
         keys = continued - ledger.steady(continued)
@@ -136,11 +137,11 @@ class _Announcer:
         keys.update(begun.values())
         self.chains = ledger.chains(keys)
         self.sides = {chain: side_of_chain(rows) for chain, rows in self.chains.items()}
-        members = ledger.members(keys)
-        for point in members:
-            self.members[point.announced].append(point)
-        further = {point.trace_id for point in members} - traces
-        for point in (*near, *ledger.of_traces(further)):
+        together = ledger.beside_members(keys)
+        for point in together:
+            if point.announced in keys:
+                self.members[point.announced].append(point)
+        for point in (*near, *(each for each in together if each.trace_id not in traces)):
             self.traces[point.trace_id].append(point)
             self.regressions[point.id] = point.regression_id
 

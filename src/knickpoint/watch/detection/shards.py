@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.detect import find_steps_many
+from knickpoint.detect import find_steps_without_evidence
 from knickpoint.model.settlement import Settlement, SettleRule
 from knickpoint.model.step import Step
 from knickpoint.watch.detection.settlement import settle_steps
@@ -43,7 +43,7 @@ def detect_shard(shard: Shard, cache: ViewCache | None = None) -> list[SettledSt
         return [SettledSteps((), ()) for _ in shard.values]
 
     def detect(values: NDArray[np.floating[Any]]) -> list[list[Step]]:
-        return find_steps_many(values, method=shard.method, threads=shard.threads, **shard.parameters)
+        return find_steps_without_evidence(values, shard.method, shard.parameters, threads=shard.threads)
 
     steps = detect(shard.values)
     views = cache.of(shard.method, shard.parameters) if cache is not None else None

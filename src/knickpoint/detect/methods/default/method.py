@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from knickpoint.detect.measured_series import MeasuredSeries, drop_missing
 from knickpoint.detect.method import Method, MethodKind
 from knickpoint.detect.methods.default.acceptance import Acceptance, acceptance_by_length, search
-from knickpoint.detect.methods.default.evidence import candidate_checks, rejection_reason
+from knickpoint.detect.methods.default.evidence import candidate_checks, location_checks, rejection_reason
 from knickpoint.detect.methods.default.model import FALSE_ALARMS, load_model
 from knickpoint.detect.patterns.distribution import find_distribution_changes
 from knickpoint.detect.patterns.drift.exact import recognise_exact
@@ -108,12 +108,16 @@ def detect_default_many(
     drift: bool = True,
     drift_effect: float = DRIFT_EFFECT,
     noise: bool = False,
+    evidence: bool = True,
 ) -> list[tuple[Step, ...]]:
     """Return for each row of ``frame`` the steps that :func:`detect_default` finds, with one search for all rows.
 
-    Most series have no candidate that stays, and nothing that could be a pattern: they are done after the search.
+    Most series have no candidate that stays, and nothing that could be a pattern: they are done after the search. Without
+    ``evidence`` a step carries of what the search says about it only how far its place may be off.
     """
-    settings = _Settings(false_alarms, modes=modes, drift=drift, drift_effect=drift_effect, noise=noise)
+    settings = _Settings(
+        false_alarms, modes=modes, drift=drift, drift_effect=drift_effect, noise=noise, evidence=evidence
+    )
     held = ~np.isnan(frame)
     counts = np.count_nonzero(held, axis=1)
     bounds = np.array([acceptance_by_length(count, false_alarms).bound for count in counts.tolist()])
@@ -137,13 +141,14 @@ def detect_default_many(
 
 @dataclass(frozen=True, slots=True)
 class _Settings:
-    """The parameters of the method; see :func:`detect_default`."""
+    """The parameters of the method; see :func:`detect_default_many`."""
 
     false_alarms: float
     modes: bool
     drift: bool
     drift_effect: float
     noise: bool
+    evidence: bool = True
 
     def __post_init__(self) -> None:
         if not 0 < self.false_alarms <= 1000:
@@ -165,9 +170,11 @@ def _pattern_of(
     settings: _Settings,
 ) -> Pattern:
     """Return what the steps that the search kept describe together, better than each by itself."""
-    steps = _steps_of(values, series, found, acceptance)
+    steps = _steps_of(values, series, found, acceptance, evidence=settings.evidence)
     scale, phi, _, _ = found.facts
-    subject = Subject(values, series, steps, scale, phi, partial(_search_again, values, series, acceptance))
+    subject = Subject(
+        values, series, steps, scale, phi, partial(_search_again, values, series, acceptance, settings.evidence)
+    )
     pattern = recognise(subject, _recognisers(settings))
     if settings.noise and not pattern.flipping:
         pattern = _with_noise(pattern, find_noise_changes(values, series, pattern.steps, settings.false_alarms))
@@ -183,9 +190,12 @@ def _with_noise(pattern: Pattern, found: tuple[Step, ...]) -> Pattern:
 
 
 def _steps_of(
-    values: NDArray[np.float64], series: MeasuredSeries, found: Segmentation, acceptance: Acceptance
+    values: NDArray[np.float64], series: MeasuredSeries, found: Segmentation, acceptance: Acceptance, *, evidence: bool
 ) -> tuple[Step, ...]:
-    """Return the candidates that the search kept as steps of ``values``; the strongest has the order 0."""
+    """Return the candidates that the search kept as steps of ``values``; the strongest has the order 0.
+
+    Without ``evidence`` they carry little of it.
+    """
     kept = np.flatnonzero(found.rounds < 0).tolist()
     if not kept:
         return ()
@@ -197,18 +207,25 @@ def _steps_of(
         series.rows[found.indices[strongest]].tolist(),
         method="default",
         scores=[scores[number] for number in strongest],
-        evidence=[candidate_checks(model, found, number, acceptance) for number in strongest],
+        evidence=[
+            candidate_checks(model, found, number, acceptance) if evidence else location_checks(found, number)
+            for number in strongest
+        ],
     )
 
 
 def _search_again(
-    values: NDArray[np.float64], series: MeasuredSeries, acceptance: Acceptance, measured: NDArray[np.float64]
+    values: NDArray[np.float64],
+    series: MeasuredSeries,
+    acceptance: Acceptance,
+    evidence: bool,  # noqa: FBT001  # bound by position in a partial
+    measured: NDArray[np.float64],
 ) -> tuple[Step, ...]:
     """Return the steps of a series that has the values ``measured`` where ``values`` has measured ones."""
     again = np.full(values.size, np.nan)
     again[series.rows] = measured
     found = segment(np.ascontiguousarray(measured), load_model().forest, acceptance.bound)
-    return _steps_of(again, series, found, acceptance)
+    return _steps_of(again, series, found, acceptance, evidence=evidence)
 
 
 def _candidates_of(
