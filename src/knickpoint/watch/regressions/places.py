@@ -7,13 +7,15 @@ record is ``docs/decisions/0379-blurred-changes-join-a-place.md``.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from heapq import heapify, heappop, heappush
 from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from knickpoint.watch.location_weight import location_weight
 
@@ -80,42 +82,69 @@ def assign_places(extents: Sequence[Extent]) -> dict[Extent, int]:
     The earliest of equals goes first. Complexity O(n log n + n x places in reach).
     """
     counts = Counter(extents)
+    if not counts:
+        return {}
     ordered = sorted(counts)
-    several = [counts[extent] for extent in ordered]
-    places = _chosen(ordered, several)
-
-    # Which places are in reach of each, and how likely are they?
-    weights: list[dict[int, int]] = []
-    for extent in ordered:
-        low, high = extent.within(FARTHEST)
-        reached = places[bisect_right(places, low) : bisect_right(places, high)]
-        weights.append({place: extent.weight(place) for place in reached})
+    several = np.array([counts[extent] for extent in ordered], dtype=np.int64)
+    places = np.array(_chosen(ordered, several.tolist()), dtype=np.int64)
+    reached = _places_within(ordered, places, FARTHEST)
 
     # At first each counts for the places that are most likely for it: all those in its suspect range, or the nearest.
-    votes: Counter[int] = Counter()
-    for likely, count in zip(weights, several, strict=True):
-        most = max(likely.values())
-        for place, weight in likely.items():
-            if weight == most:
-                votes[place] += count
-    joined = [_best(likely, votes) for likely in weights]
+    likely = reached.weights == np.maximum.reduceat(reached.weights, reached.firsts)[reached.owners]
+    votes = np.bincount(reached.places, several[reached.owners] * likely, len(places)).astype(np.int64)
+    joined = reached.best(votes)
 
     # Then those that are not certain choose again, as long as that moves any.
-    free = [number for number, extent in enumerate(ordered) if extent.interval and len(weights[number]) > 1]
-    for _ in range(_PASSES if free else 0):
-        votes = Counter()
-        for place, count in zip(joined, several, strict=True):
-            votes[place] += count
-        moved = {number: best for number in free if (best := _best(weights[number], votes)) != joined[number]}
-        for number, place in moved.items():
-            joined[number] = place
-        if not moved:
+    free = np.array([extent.interval > 0 for extent in ordered])
+    for _ in range(_PASSES if free.any() else 0):
+        votes = np.bincount(joined, several, len(places)).astype(np.int64)
+        best = reached.best(votes)
+        moved = free & (best != joined)
+        if not moved.any():
             break
-    return dict(zip(ordered, joined, strict=True))
+        joined[moved] = best[moved]
+    return dict(zip(ordered, places[joined].tolist(), strict=True))
 
 
-def _best(likely: dict[int, int], votes: Counter[int]) -> int:
-    return max(likely, key=lambda place: (votes[place] * likely[place], -place))
+@dataclass(frozen=True, slots=True)
+class _Reached:
+    """The places that each of some extents reaches, as pairs: extent by extent, each with its places ascending.
+
+    Of each pair ``owners`` has the number of the extent, ``places`` that of the place, and ``weights`` how likely it is;
+    ``firsts`` has the first pair of each extent.
+    """
+
+    firsts: NDArray[np.int64]
+    owners: NDArray[np.int64]
+    places: NDArray[np.int64]
+    weights: NDArray[np.int64]
+
+    def best(self, votes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return for each extent the place whose ``votes`` times its own likelihood there are most, the earliest of equals."""
+        scores = votes[self.places] * self.weights
+        (most,) = np.nonzero(scores == np.maximum.reduceat(scores, self.firsts)[self.owners])
+        return self.places[most[np.searchsorted(self.owners[most], np.arange(self.firsts.size))]]
+
+
+def _places_within(extents: Sequence[Extent], places: NDArray[np.int64], intervals: int) -> _Reached:
+    """Return the ``places``, ascending, within so many intervals of location of each of the ``extents``; each has one."""
+    bounds = np.array([extent.within(intervals) for extent in extents], dtype=np.int64)
+    begin, end = np.searchsorted(places, bounds, side="right").T
+    firsts = np.cumsum(end - begin) - (end - begin)
+    owners = np.repeat(np.arange(len(extents)), end - begin)
+    numbers = np.arange(owners.size) - firsts[owners] + begin[owners]
+
+    # As Extent.distance() says it, for all pairs.
+    ends = np.array([(each.previous, each.position, each.interval) for each in extents], dtype=np.int64)
+    (previous, position, interval), place = ends[owners].T, places[numbers]
+    beyond = np.maximum(place - position - 1, previous - place)
+    outside = (place <= previous) | (place > position)
+    distances = np.where(outside, beyond // (position - previous) + 1, 0)
+
+    # Few of the pairs differ in these, and powers of the vector units of processors may differ in the last digit.
+    kinds, kind = np.unique(interval << 32 | distances, return_inverse=True)
+    weights = np.array([_weight(each & 0xFFFFFFFF, each >> 32) for each in kinds.tolist()], dtype=np.int64)
+    return _Reached(firsts, owners, numbers, weights[kind])
 
 
 def _stabbing(ranges: Iterable[tuple[int, int]]) -> list[int]:
@@ -133,20 +162,28 @@ def _chosen(extents: Sequence[Extent], counts: Sequence[int]) -> list[int]:
     ``counts`` has how many change points have each of the extents.
     """
     ranges = [extent.within(1) for extent in extents]
-    candidates = sorted({*_stabbing((extent.previous, extent.position) for extent in extents), *_stabbing(ranges)})
-    reached = [candidates[bisect_right(candidates, low) : bisect_right(candidates, high)] for low, high in ranges]
+    candidates = np.array(
+        sorted({*_stabbing((extent.previous, extent.position) for extent in extents), *_stabbing(ranges)}),
+        dtype=np.int64,
+    )
+    reached = _places_within(extents, candidates, 1)
+    sizes = np.diff(np.append(reached.firsts, reached.places.size))
 
     # What is the only place of somebody is one.
-    chosen = {several[0] for several in reached if len(several) == 1}
-    waiting = {number for number, several in enumerate(reached) if chosen.isdisjoint(several)}
+    only = np.unique(reached.places[reached.firsts[sizes == 1]])
+    held = np.zeros(len(extents), dtype=np.bool_)
+    held[reached.owners[np.isin(reached.places, only)]] = True
 
     # Then the likeliest for those that wait. Likelihoods only fall, so that an entry of the heap is at most too high.
+    chosen = set(candidates[only].tolist())
+    waiting = set(np.flatnonzero(~held).tolist())
     sums: Counter[int] = Counter()
     shares: dict[int, list[tuple[int, int]]] = {}
     holders: dict[int, list[int]] = {}
-    for number in waiting:
-        extent, count = extents[number], counts[number]
-        shares[number] = [(place, count * extent.weight(place)) for place in reached[number]]
+    for number in sorted(waiting):
+        pairs = slice(reached.firsts[number], reached.firsts[number] + sizes[number])
+        held_places, weights = candidates[reached.places[pairs]].tolist(), reached.weights[pairs].tolist()
+        shares[number] = [(place, counts[number] * weight) for place, weight in zip(held_places, weights, strict=True)]
         for place, share in shares[number]:
             sums[place] += share
             holders.setdefault(place, []).append(number)
