@@ -33,7 +33,6 @@ class Interrupted:
 
     happens: Callable[[], object]
     cores: int = 0
-    works_ahead: bool = False
     place: Place = Place.HERE
     unread: str = ""
 

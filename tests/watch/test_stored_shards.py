@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -21,7 +20,6 @@ from knickpoint.model.alert import Alert
 from knickpoint.model.better import Better
 from knickpoint.model.direction import DirectionRule
 from knickpoint.model.errors import ServiceError, StoreError
-from knickpoint.model.judgement import NewestVerdict
 from knickpoint.model.query import Query, parse_query
 from knickpoint.store import (
     StoreReference,
@@ -31,10 +29,8 @@ from knickpoint.store import (
     refer_to_file,
     refer_to_server,
 )
-from knickpoint.watch import newest_shards
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.detection import trace_detection
-from knickpoint.watch.detection.caching_runner import CachingRunner
 from knickpoint.watch.detection.judged_rows import JudgedRows
 from knickpoint.watch.detection.stored_shards import (
     StoredShard,
@@ -47,7 +43,7 @@ from knickpoint.watch.detection.stored_windows import StoredWindow
 from knickpoint.watch.detection.trace_detection import detect_traces
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.newest_shards import NewestShard, judge_newest_early
-from knickpoint.watch.newest_values import judge_newest_since, judge_newest_values
+from knickpoint.watch.newest_values import judge_newest_values
 from knickpoint.work import Dask, Place, Processes, Runner, Serial
 
 from .conftest import QUICK, World, copied, levels, make_world
@@ -65,7 +61,6 @@ class Reading:
     place: Place = Place.THIS_MACHINE
     blind: Callable[[int], bool] = lambda _: False
     cores: int = 1
-    works_ahead: bool = False
     unread: str = ""
     sent: list[object] = field(default_factory=list)
 
@@ -275,28 +270,6 @@ def test_a_run_keeps_the_same_findings_and_verdicts_as_in_one_process(watched: W
         return watched.places("t7"), watched.places("t280"), repr(sorted(newest.items())), repr(watched.points("t8"))
 
     assert run(Reading(place_of(watched))) == run(Serial())
-
-
-def test_a_run_that_works_ahead_and_judges_newest_values_meanwhile_keeps_the_same(
-    watched: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def run(runner: Runner) -> tuple[object, ...]:
-        run_alerts(watched.store, [Alert("default")], runner=runner, afresh=True)
-        ids = watched.store.traces.select(watched.repository, Query()).tolist()
-        newest = watched.store.findings.newest.get(ids)
-        return watched.places("t7"), watched.places("t280"), repr(sorted(newest.items())), repr(watched.points("t8"))
-
-    monkeypatch.setattr(trace_detection, "_AHEAD", 50)
-    monkeypatch.setattr(newest_shards, "_BESIDE_FROM", 1)
-    threads: set[str] = set()
-
-    def judged(*arguments: Any) -> list[NewestVerdict]:
-        threads.add(threading.current_thread().name)
-        return judge_newest_since(*arguments)
-
-    monkeypatch.setattr("knickpoint.watch.newest_shards.judge_newest_since", judged)
-    assert run(CachingRunner()) == run(Serial())
-    assert {name.rpartition("_")[0] for name in threads} == {"newest"}
 
 
 @pytest.mark.alike

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from threading import Event
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 from numpy.typing import NDArray
 
 from knickpoint.detect import find_steps_many
-from knickpoint.model.errors import StoreError
 from knickpoint.model.settlement import DEFAULT_RULE, SettleRule
 from knickpoint.model.step import Step
 from knickpoint.watch.detection.caching_runner import CachingRunner
@@ -97,37 +95,6 @@ def test_a_cache_keeps_the_newest_half_of_what_it_may_hold_at_least() -> None:
         assert len(cache) <= 10
     assert [seen.get(each) for each in series[-5:]] == [(StepLocation(1, 2, -1, 3),)] * 5
     assert seen.get(series[0]) is None
-
-
-def test_a_runner_that_works_ahead_keeps_the_order_and_begins_the_next_item_before_the_caller_is_done() -> None:
-    begun: list[int] = []
-    second = Event()
-
-    def work(item: int) -> int:
-        begun.append(item)
-        if item == 2:
-            second.set()
-        return 10 * item
-
-    results = CachingRunner().map(work, iter([1, 2, 3]))
-    assert next(results) == 10
-    assert second.wait(10)
-    assert list(results) == [20, 30]
-    assert begun == [1, 2, 3]
-    assert list(CachingRunner().map(work, [])) == []
-    assert list(CachingRunner().map(work, [4])) == [40]
-
-
-def test_an_error_in_an_item_that_is_worked_on_ahead_comes_in_its_place() -> None:
-    def work(item: int) -> int:
-        if item == 2:
-            raise StoreError("item 2")
-        return item
-
-    results = CachingRunner().map(work, [1, 2, 3])
-    assert next(results) == 1
-    with pytest.raises(StoreError, match="item 2"):
-        next(results)
 
 
 def test_a_rule_that_needs_no_view_caches_what_was_found() -> None:

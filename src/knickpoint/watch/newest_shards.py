@@ -1,17 +1,16 @@
-"""Judge newest values before a run writes what it found: where a runner works, or beside detection in this process.
+"""Judge newest values where a runner works, before a run writes what it found.
 
 A run judges the newest value of a trace against the level that begins at its last change point, which it knows when it has
-written. Most traces have no other change point then than before. So all of them are judged from the levels of before, and the run
+written. Most traces have no other change point then than before. So workers judge all of them from the levels of before, and the run
 judges those whose level has changed (:class:`~knickpoint.watch.newest_values.EarlyVerdicts`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import Final, TypeVar
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,17 +23,12 @@ from knickpoint.watch.detection.stored_shards import UnreadStore, shard_ids, sto
 from knickpoint.watch.newest_values import EarlyVerdicts, judge_newest_since, level_starts
 from knickpoint.work import Runner
 
-__all__ = ["NewestShard", "judge_newest_beside", "judge_newest_early", "judge_newest_shard"]
+__all__ = ["NewestShard", "judge_newest_early", "judge_newest_shard"]
 
 _TIMES: Final = 4
 """How much larger a shard is than one of detection, which takes ten times as long for a trace."""
 
 _SHARD_BYTES: Final = 64 * 2**20
-
-_BESIDE_FROM: Final = 1000
-"""Traces from which on a thread beside detection pays."""
-
-Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,28 +80,3 @@ def judge_newest_early(store: Store, line: Line, trace_ids: NDArray[np.int64], r
         np.concatenate([shard.starts for shard in judged]),
         verdicts,
     )
-
-
-def judge_newest_beside(
-    store: Store, line: Line, trace_ids: NDArray[np.int64], runner: Runner, detect: Callable[[], Found]
-) -> tuple[Found, EarlyVerdicts]:
-    """Call ``detect``, which finds steps by ``runner``, and return what it returns with verdicts on ``trace_ids``, ascending.
-
-    Where the runner works ahead in this process, the newest values are judged in another thread meanwhile: searching for
-    steps leaves a core idle each time that it waits. Elsewhere they are judged afterwards (:func:`judge_newest_early`).
-    """
-    if not runner.works_ahead or trace_ids.size < _BESIDE_FROM:
-        return detect(), judge_newest_early(store, line, trace_ids, runner)
-    with ThreadPoolExecutor(1, thread_name_prefix="newest") as thread:
-        judging = thread.submit(_judge_from_known_levels, store, line, trace_ids)
-        return detect(), judging.result()
-
-
-def _judge_from_known_levels(store: Store, line: Line, trace_ids: NDArray[np.int64]) -> EarlyVerdicts:
-    """Return verdicts on ``trace_ids`` from the levels that begin at the change points which are stored now."""
-    starts: list[NDArray[np.int64]] = []
-    verdicts: dict[int, NewestVerdict] = {}
-    for ids in store.frames.parts(line, trace_ids, memory=_SHARD_BYTES):
-        starts.append(level_starts(store, line, ids))
-        verdicts |= {verdict.trace_id: verdict for verdict in judge_newest_since(store, line, ids, starts[-1])}
-    return EarlyVerdicts(trace_ids, np.concatenate(starts), verdicts)

@@ -36,7 +36,6 @@ class Dask:
     """
 
     cores = 1
-    works_ahead = False
     place: Final = Place.CLUSTER
     unread = ""
 

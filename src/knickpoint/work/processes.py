@@ -27,7 +27,6 @@ class Processes:
     """
 
     cores = 1
-    works_ahead = False
     place: Final = Place.THIS_MACHINE
     unread = ""
 

@@ -36,11 +36,6 @@ class Runner(Protocol):
     unread: str
 
     @property
-    def works_ahead(self) -> bool:
-        """Whether a call takes place in this process while the caller handles the result of the one before."""
-        ...
-
-    @property
     def cores(self) -> int:
         """How many cores one call of a function may use, 0 for all."""
         ...
@@ -71,7 +66,6 @@ class Serial:
     """Work on one item after the other in this process; one call of a function may use every core."""
 
     cores = 0
-    works_ahead = False
     place: Final = Place.HERE
     unread = ""
 

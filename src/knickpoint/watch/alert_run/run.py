@@ -44,7 +44,7 @@ from knickpoint.watch.alert_run.run_plan import RepositoryPlan, RunRequest, chos
 from knickpoint.watch.alert_run.run_summary import JobResult, RunSummary
 from knickpoint.watch.announcements.announcer import announce
 from knickpoint.watch.lines import Lines
-from knickpoint.watch.newest_shards import judge_newest_beside
+from knickpoint.watch.newest_shards import judge_newest_early
 from knickpoint.watch.newest_values import EarlyVerdicts, judge_newest_values
 from knickpoint.watch.quarantine.held_findings import hold_findings
 from knickpoint.watch.regressions.membership import RegressionChanges, regroup
@@ -139,9 +139,8 @@ def _run_repository(
 ) -> RunSummary:
     """Run the jobs of one repository and write what they find; the last writes are one transaction."""
     latest = store.findings.alerts.last()
-    found, early = judge_newest_beside(
-        store, plan.lines.default, _newest_due(plan), runner, lambda: _detect(store, plan, runner, advance, latest)
-    )
+    found = _detect(store, plan, runner, advance, latest)
+    early = judge_newest_early(store, plan.lines.default, _newest_due(plan), runner)
     with store.transaction():
         if store.findings.alerts.last() != latest:
             early = EarlyVerdicts()  # another run may have seen newer values

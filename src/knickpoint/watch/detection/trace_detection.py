@@ -15,10 +15,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.detect import judges_groups, load_method
+from knickpoint.detect import judges_groups
 from knickpoint.model.alert import Alert
 from knickpoint.model.commit import Line
-from knickpoint.model.frame import Frame
 from knickpoint.store import Store, StoreReference
 from knickpoint.watch.detection.clusters import detect_group, group_ids
 from knickpoint.watch.detection.commit_values import block_bytes
@@ -50,9 +49,6 @@ _LOG: Final = logging.getLogger("knickpoint.watch")
 _BLOCK_BYTES: Final = 256 * 2**20
 
 _SHARD_BYTES: Final = 64 * 2**20
-
-_AHEAD: Final = 2048
-"""Traces that are searched at a time while those before them are described: enough to keep all cores busy for a while."""
 
 _SHARD: Final = 256
 """Traces whose values are sent to another process or machine at a time."""
@@ -153,25 +149,15 @@ def _detect_values(
     under_way: deque[Rows] = deque()
 
     def shards() -> Iterator[Shard]:
-        # Who works ahead holds two blocks.
-        memory = block_bytes(alert, _BLOCK_BYTES // 2 if runner.works_ahead else _BLOCK_BYTES)
-        for frame in store.frames.blocks(context.line, trace_ids, memory=memory):
-            for rows in cut_rows(store, alert, frame, _rows_at_a_time(runner, alert, frame)):
+        for frame in store.frames.blocks(context.line, trace_ids, memory=block_bytes(alert, _BLOCK_BYTES)):
+            # Everything at once, where the runner works in this process.
+            for rows in cut_rows(store, alert, frame, len(frame.traces) if runner.cores == 0 else _SHARD):
                 under_way.append(rows)
                 yield context.shard(rows, runner.cores or None)
 
     # The runner takes shards ahead of the results that it gives back, and keeps their order.
     for detected in runner.map(detect_shard, shards()):
         yield context.judged(under_way.popleft(), detected)
-
-
-def _rows_at_a_time(runner: Runner, alert: Alert, frame: Frame) -> int:
-    """Return how many rows of ``frame`` are judged by one call: all of them where it runs here, and nothing is gained by fewer."""
-    if runner.cores:
-        return _SHARD
-    # A method that starts processes for a large frame does so once.
-    in_threads = runner.works_ahead and load_method(alert.method).releases_gil
-    return _AHEAD if in_threads else len(frame.traces)
 
 
 def _detect_stored(
