@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Self
+from typing import Final, Self
 
 from knickpoint.model.settlement import FindingKind
 
 __all__ = [
+    "LOCATION_INTERVAL",
     "Candidate",
     "Check",
     "Detection",
@@ -20,6 +21,10 @@ __all__ = [
     "Step",
     "Verdict",
 ]
+
+
+LOCATION_INTERVAL: Final = "interval of location"
+"""Name of the check in which a method says how many measured commits its step may be off."""
 
 
 class Movement(Enum):

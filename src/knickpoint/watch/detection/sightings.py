@@ -5,28 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
 from knickpoint.detect.local_levels import LocalChange, local_changes
 from knickpoint.detect.patterns.drift.findings import OVER_HIGHEST, OVER_LOWEST
 from knickpoint.model.frame import Frame, Trace
 from knickpoint.model.regression import Condition, Direction, Sighting, StepNumbers, SuspectRange, direction_of
 from knickpoint.model.settlement import FindingKind, Settlement
-from knickpoint.model.step import StableRegion, Step
+from knickpoint.model.step import LOCATION_INTERVAL, StableRegion, Step
 from knickpoint.model.unit import Better
 from knickpoint.watch.detection.drift_references import BEFORE_DRIFT, DriftReference, over_reference
 from knickpoint.watch.detection.recovery import conditions
 from knickpoint.watch.lines import Lines
 
-__all__ = ["INTERVAL", "location_interval", "sightings_of"]
-
-INTERVAL: Final = "interval of location"
-"""Name of the evidence in which a method says how many measured commits its step may be off."""
+__all__ = ["location_interval", "sightings_of"]
 
 
 def location_interval(step: Step) -> int:
     """Return how many measured commits the method says that ``step`` may be off, 0 where it says nothing."""
-    return max((int(check.value) for check in step.evidence if check.name == INTERVAL), default=0)
+    return max((int(check.value) for check in step.evidence if check.name == LOCATION_INTERVAL), default=0)
 
 
 def sightings_of(

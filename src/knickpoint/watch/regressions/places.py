@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from heapq import heapify, heappop, heappush
 from typing import Final
 
 import numpy as np
@@ -28,14 +27,18 @@ _UNIT: Final = 1 << 20
 """The weight of a place in the suspect range. Weights are whole numbers, so that no sum depends on its order."""
 
 _PASSES: Final = 16
-"""How often members choose anew after others have chosen: a few times are enough for them to settle."""
+"""The most rounds in which change points are assigned again: most groups are stable after a few."""
+
+_PAIRS: Final = 1 << 18
+"""Extents times places that are weighed at a time."""
 
 
 @dataclass(frozen=True, order=True, slots=True)
 class Extent:
-    """Where the cause of a change point may lie: in (previous, position], else in (low, high], ``interval`` steps away.
+    """Where the cause of a change point may lie: in (previous, position], or outside of it in (low, high].
 
-    A step is the width of the suspect range, since results are as far apart as that around it; nobody has to read values.
+    ``interval`` is the half width of the interval of location, in measured commits. Around the suspect range these are taken
+    to be as far apart as it is wide, so that no values are read. Distances count in the same unit.
     """
 
     position: int
@@ -43,21 +46,6 @@ class Extent:
     low: int
     high: int
     interval: int = 0
-
-    def holds(self, place: int) -> bool:
-        """Return whether ``place`` lies in the suspect range."""
-        return self.previous < place <= self.position
-
-    def distance(self, place: int) -> int:
-        """Return how many steps ``place`` lies outside the suspect range."""
-        width = self.position - self.previous
-        if place > self.position:
-            return (place - self.position - 1) // width + 1
-        return (self.previous - place) // width + 1 if place <= self.previous else 0
-
-    def weight(self, place: int) -> int:
-        """Return how likely ``place`` is, in :data:`_UNIT` of a place in the suspect range."""
-        return _weight(self.distance(place), self.interval)
 
     def within(self, intervals: int) -> tuple[int, int]:
         """Return the range that so many intervals of location reach, and (low, high] allows."""
@@ -86,7 +74,7 @@ def assign_places(extents: Sequence[Extent]) -> dict[Extent, int]:
         return {}
     ordered = sorted(counts)
     several = np.array([counts[extent] for extent in ordered], dtype=np.int64)
-    places = np.array(_chosen(ordered, several.tolist()), dtype=np.int64)
+    places = _chosen(ordered, several)
     reached = _places_within(ordered, places, FARTHEST)
 
     # At first each counts for the places that are most likely for it: all those in its suspect range, or the nearest.
@@ -130,13 +118,20 @@ def _places_within(extents: Sequence[Extent], places: NDArray[np.int64], interva
     """Return the ``places``, ascending, within so many intervals of location of each of the ``extents``; each has one."""
     bounds = np.array([extent.within(intervals) for extent in extents], dtype=np.int64)
     begin, end = np.searchsorted(places, bounds, side="right").T
-    firsts = np.cumsum(end - begin) - (end - begin)
     owners = np.repeat(np.arange(len(extents)), end - begin)
-    numbers = np.arange(owners.size) - firsts[owners] + begin[owners]
+    numbers = _consecutive(begin, end - begin)
 
-    # As Extent.distance() says it, for all pairs.
-    ends = np.array([(each.previous, each.position, each.interval) for each in extents], dtype=np.int64)
-    (previous, position, interval), place = ends[owners].T, places[numbers]
+    ends = np.array([(each.previous, each.position, each.interval) for each in extents], dtype=np.int64).T
+    firsts = np.cumsum(end - begin) - (end - begin)
+    return _Reached(firsts, owners, numbers, _weights(ends[:, owners], places[numbers]))
+
+
+def _weights(ends: NDArray[np.int64], place: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return how likely each ``place`` is for extents, in :data:`_UNIT` of a place in the suspect range.
+
+    ``ends`` has three rows: the previous position, the position and the interval of each extent. Both arrays broadcast.
+    """
+    previous, position, interval = ends
     beyond = np.maximum(place - position - 1, previous - place)
     outside = (place <= previous) | (place > position)
     distances = np.where(outside, beyond // (position - previous) + 1, 0)
@@ -144,7 +139,7 @@ def _places_within(extents: Sequence[Extent], places: NDArray[np.int64], interva
     # Few of the pairs differ in these, and powers of the vector units of processors may differ in the last digit.
     kinds, kind = np.unique(interval << 32 | distances, return_inverse=True)
     weights = np.array([_weight(each & 0xFFFFFFFF, each >> 32) for each in kinds.tolist()], dtype=np.int64)
-    return _Reached(firsts, owners, numbers, weights[kind])
+    return weights[kind].reshape(distances.shape)
 
 
 def _stabbing(ranges: Iterable[tuple[int, int]]) -> list[int]:
@@ -156,7 +151,7 @@ def _stabbing(ranges: Iterable[tuple[int, int]]) -> list[int]:
     return found
 
 
-def _chosen(extents: Sequence[Extent], counts: Sequence[int]) -> list[int]:
+def _chosen(extents: Sequence[Extent], counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the places, ascending, such that each of the ``extents`` has one within its interval of location.
 
     ``counts`` has how many change points have each of the extents.
@@ -171,37 +166,33 @@ def _chosen(extents: Sequence[Extent], counts: Sequence[int]) -> list[int]:
 
     # What is the only place of somebody is one.
     only = np.unique(reached.places[reached.firsts[sizes == 1]])
-    held = np.zeros(len(extents), dtype=np.bool_)
-    held[reached.owners[np.isin(reached.places, only)]] = True
+    waiting = np.ones(len(extents), dtype=np.bool_)
+    waiting[reached.owners[np.isin(reached.places, only)]] = False
 
-    # Then the likeliest for those that wait. Likelihoods only fall, so that an entry of the heap is at most too high.
-    chosen = set(candidates[only].tolist())
-    waiting = set(np.flatnonzero(~held).tolist())
-    sums: Counter[int] = Counter()
-    shares: dict[int, list[tuple[int, int]]] = {}
-    holders: dict[int, list[int]] = {}
-    for number in sorted(waiting):
-        pairs = slice(reached.firsts[number], reached.firsts[number] + sizes[number])
-        held_places, weights = candidates[reached.places[pairs]].tolist(), reached.weights[pairs].tolist()
-        shares[number] = [(place, counts[number] * weight) for place, weight in zip(held_places, weights, strict=True)]
-        for place, share in shares[number]:
-            sums[place] += share
-            holders.setdefault(place, []).append(number)
-    heap = [(-total, place) for place, total in sums.items()]
-    heapify(heap)
-    while waiting:
-        total, place = heappop(heap)
-        if -total != sums[place]:
-            if sums[place]:
-                heappush(heap, (-sums[place], place))
-            continue
-        chosen.add(place)
-        for number in holders[place]:
-            if number in waiting:
-                waiting.remove(number)
-                for other, share in shares[number]:
-                    sums[other] -= share
-    return sorted(chosen)
+    # Then the likeliest for those that wait, of whom each that has a place no longer counts.
+    chosen = only.tolist()
+    shares = np.where(waiting, counts, 0)[reached.owners] * reached.weights
+    sums = np.bincount(reached.places, shares, candidates.size).astype(np.int64)
+    by_place = np.argsort(reached.places, kind="stable")
+    holders = reached.owners[by_place]
+    begins = np.searchsorted(reached.places[by_place], np.arange(candidates.size + 1))
+    left = np.count_nonzero(waiting)
+    while left:
+        place = int(sums.argmax())
+        chosen.append(place)
+        found = holders[begins[place] : begins[place + 1]]
+        found = found[waiting[found]]
+        waiting[found] = False
+        left -= found.size
+        pairs = _consecutive(reached.firsts[found], sizes[found])
+        np.subtract.at(sums, reached.places[pairs], shares[pairs])
+    places: NDArray[np.int64] = candidates[np.sort(chosen)]
+    return places
+
+
+def _consecutive(firsts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the numbers of ranges, one after the other, that begin at ``firsts`` and have so many numbers as ``sizes``."""
+    return np.repeat(firsts - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
 
 
 def shared_range(extents: Iterable[Extent]) -> tuple[int, int]:
@@ -210,10 +201,13 @@ def shared_range(extents: Iterable[Extent]) -> tuple[int, int]:
     It is what the suspect ranges share that hold the likeliest place, the earliest of equals: of the ends of suspect
     ranges, that with the largest sum of likelihoods. Where all suspect ranges share a part, it is that part.
     """
-    counts = Counter(extents)
-    place = min(
-        {extent.position for extent in counts},
-        key=lambda end: (-sum(count * extent.weight(end) for extent, count in counts.items()), end),
-    )
-    holders = [extent for extent in counts if extent.holds(place)]
-    return max(extent.previous for extent in holders), min(extent.position for extent in holders)
+    counts = Counter((extent.previous, extent.position, extent.interval) for extent in extents)
+    ends = np.unique([position for _, position, _ in counts])
+    place = int(ends[0])
+    if ends.size > 1:
+        ranges, several = np.array(list(counts), dtype=np.int64).T, np.array(list(counts.values()), dtype=np.int64)
+        parts = np.array_split(ends, 1 + ends.size * several.size // _PAIRS)
+        likelihoods = [_weights(ranges[:, None, :], part[:, None]) @ several for part in parts]
+        place = int(ends[np.concatenate(likelihoods).argmax()])
+    holders = [(previous, position) for previous, position, _ in counts if previous < place <= position]
+    return max(previous for previous, _ in holders), min(position for _, position in holders)

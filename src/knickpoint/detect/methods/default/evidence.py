@@ -9,13 +9,11 @@ import numpy as np
 
 from knickpoint.detect.methods.default.acceptance import Acceptance
 from knickpoint.detect.methods.default.model import TrainedModel
-from knickpoint.model.step import Check
+from knickpoint.model.step import LOCATION_INTERVAL, Check
 from knickpoint.native.forest import take_parts
 from knickpoint.native.segmentation import BARS, CERTAIN, Segmentation
 
 __all__ = ["candidate_checks", "location_checks", "rejection_reason"]
-
-_INTERVAL: Final = "interval of location"
 
 _NAMED_FEATURES: Final = 8
 """How many features a candidate names, the strongest ones; the others are summed up."""
@@ -36,13 +34,13 @@ def _certainty_checks(proof: tuple[float, ...], *, accepted: bool) -> tuple[Chec
         Check("values of the shorter level that agree", agreeing),
         Check(rare, chance) if unbounded else Check(rare, chance, "<=", most, chance <= most),
         Check("certain by these: adds to the log-odds", CERTAIN if reached else 0.0),
-        Check(_INTERVAL, interval),
+        Check(LOCATION_INTERVAL, interval),
     )
 
 
 def location_checks(found: Segmentation, number: int) -> tuple[Check, ...]:
     """Return what programs read of the evidence of candidate ``number``: how precisely it is located."""
-    return (Check(_INTERVAL, float(found.proofs[number, -1])),)
+    return (Check(LOCATION_INTERVAL, float(found.proofs[number, -1])),)
 
 
 def candidate_checks(

@@ -28,7 +28,7 @@ from knickpoint.detect.patterns.drift.trend import SHORTEST, Rise, Slope, Trend,
 from knickpoint.detect.patterns.drift.trend_search import SearchedTrend, search_trend
 from knickpoint.detect.patterns.pattern import Pattern, Subject
 from knickpoint.model.settlement import FindingKind
-from knickpoint.model.step import Check, Movement, Step
+from knickpoint.model.step import LOCATION_INTERVAL, Check, Movement, Step
 
 __all__ = ["may_rise_or_fall", "recognise_drift"]
 
@@ -195,7 +195,7 @@ def _drift(subject: Subject, searched: SearchedTrend, rise: Rise, *, unit: float
         *reference_checks(trend.fitted[: rise.start + 1] * unit, estimate.after),
         Check("noise around it (standard deviation)", trend.noise * unit),
         Check("variance of means by neighbours alike", trend.inflation),
-        Check("interval of location", float(interval)),
+        Check(LOCATION_INTERVAL, float(interval)),
     )
     return Found(FindingKind.DRIFT, rise.start + 1, rise.end, estimate, better / 2, evidence)
 
