@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Error, Page, Route, expect
+from playwright.sync_api import APIResponse, Error, Page, Route, expect
 from tests.browser.conftest import wait_until_loaded
 from tests.server.story import make_instance
 
@@ -108,6 +108,28 @@ def test_a_late_list_does_not_overwrite_the_one_asked_for_since(browse: Visit) -
     held.release()
     wait_for_answers(page)
     expect(page.locator("tr.regression-row")).to_have_count(2)
+
+
+def test_decisions_in_quick_succession_end_as_the_last_one_left_the_list(visit: Visit) -> None:
+    """The answer to the first one, from before the second one, would bring the regression back if it came last."""
+    page = visit("/triage")
+    rows = page.locator("tr.finding-row")
+    page.locator("tr.regression-row").first.click()
+    expect(rows).to_have_count(2)
+    answers: list[tuple[Route, APIResponse]] = []
+    page.route(re.compile(r"/api/v1/triage$"), lambda route: answers.append((route, route.fetch())), times=1)
+    rows.first.get_by_role("button", name="Acknowledge").click()
+    expect(rows).to_have_count(1)
+    while not answers:
+        page.wait_for_timeout(20)
+    rows.first.get_by_role("button", name="Hide").click()
+    expect(page.locator("tr.regression-row")).to_have_count(1)
+    wait_for_answers(page)
+    for route, response in answers:
+        route.fulfill(response=response)
+    expect(page.get_by_text("Hid 1 finding")).to_be_visible()
+    wait_for_answers(page)
+    expect(page.locator("tr.regression-row")).to_have_count(1)
 
 
 @pytest.mark.core

@@ -7,7 +7,7 @@ import { countText } from "../../text/numbers";
 import type { FindingPatch } from "./list-patch";
 import { toTargets, type Selection } from "./selection";
 import { dropLastUndoEntry, lastUndoEntry, pushUndoEntry } from "./undo-stack";
-import { visibleList } from "./visible-list";
+import { visibleList, type VisibleList } from "./visible-list";
 
 /** What a decision did; elements that show findings receive it as the detail of `kp-decided`. */
 export interface DecisionResult {
@@ -35,8 +35,20 @@ export interface DecisionInput {
 /** The statuses that keys set, on the triage page and on that of a trace. */
 export const STATUS_KEYS: Record<string, Status> = { a: "acknowledged", h: "hidden", r: "new" };
 
-/** The newest decision that is on its way to the server: an undo waits for it, and takes back that one. */
-let pendingDecision: Promise<unknown> = Promise.resolve();
+/** Done when the newest change that this page made was answered. */
+let lastChange: Promise<unknown> = Promise.resolve();
+
+/**
+ * Send a change once all changes before it were answered.
+ *
+ * Each answer says how the server has the regressions after it. Were an older one to come last, the page would show again
+ * what the newer one took off the list. An undo takes back the newest decision, so it waits for that as well.
+ */
+function inTurn<T>(send: () => Promise<T>): Promise<T> {
+  const answered = lastChange.then(send);
+  lastChange = answered.catch(() => undefined);
+  return answered;
+}
 
 /** Record a decision, and show a message about it, also if the server does not record it. */
 export async function decide(input: DecisionInput): Promise<void> {
@@ -53,16 +65,15 @@ export function recordDecision(
   input: DecisionInput,
   onAnswer: () => void = () => undefined,
 ): Promise<ApiError | undefined> {
-  const recorded = sendDecision(input, onAnswer);
-  pendingDecision = recorded;
-  return recorded;
+  const list = visibleList();
+  return inTurn(() => sendDecision(input, list, onAnswer));
 }
 
 async function sendDecision(
   { findings, ...patch }: DecisionInput,
+  { filter, order }: VisibleList,
   onAnswer: () => void,
 ): Promise<ApiError | undefined> {
-  const { filter, order } = visibleList();
   let answer: Triage;
   try {
     answer = await api.triage({ ...toTargets(findings, filter), ...patch }).finally(onAnswer);
@@ -86,8 +97,17 @@ export function reportUnrecorded(error: ApiError): void {
 }
 
 /** Split findings off their regressions, or merge regressions. The answer is whether the server recorded it. */
-export async function regroup(action: "split" | "merge", findings: Selection, text: string): Promise<boolean> {
-  const { filter, order } = visibleList();
+export function regroup(action: "split" | "merge", findings: Selection, text: string): Promise<boolean> {
+  const list = visibleList();
+  return inTurn(() => sendRegrouping(action, findings, text, list));
+}
+
+async function sendRegrouping(
+  action: "split" | "merge",
+  findings: Selection,
+  text: string,
+  { filter, order }: VisibleList,
+): Promise<boolean> {
   try {
     const answer = await api.regroup(action, toTargets(findings, filter));
     offerUndo(answer, text, order);
@@ -100,8 +120,11 @@ export async function regroup(action: "split" | "merge", findings: Selection, te
 }
 
 /** Take back the newest decision that this page made. */
-export async function undoLast(): Promise<void> {
-  await pendingDecision;
+export function undoLast(): Promise<void> {
+  return inTurn(sendUndo);
+}
+
+async function sendUndo(): Promise<void> {
   const last = lastUndoEntry();
   if (!last) {
     showToast({ text: "Nothing to undo. Processed findings can be put back on the Processed tab." });
@@ -122,8 +145,12 @@ export async function undoLast(): Promise<void> {
 }
 
 /** Take back the newest decision about one finding, whoever made it. */
-export async function undoFinding(finding: number): Promise<void> {
-  const { filter, order } = visibleList();
+export function undoFinding(finding: number): Promise<void> {
+  const list = visibleList();
+  return inTurn(() => sendUndoOf(finding, list));
+}
+
+async function sendUndoOf(finding: number, { filter, order }: VisibleList): Promise<void> {
   try {
     const answer = await api.undo({ ids: [finding] }, filter);
     const undone = "Undone: the last decision about this finding.";
