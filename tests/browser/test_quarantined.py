@@ -68,4 +68,4 @@ def test_a_quarantined_value_is_a_ring_with_its_reason(page: Page, slow_machine:
     across, down, hollow = page.wait_for_function(_RING).json_value()
     assert hollow
     page.mouse.move(across, down)
-    expect(page.locator(".tip-note")).to_contain_text("130 ms is quarantined: canary loop moved by +29.7%")
+    expect(page.locator(".tip-note")).to_contain_text("130 ms is quarantined: canary loop moved by +29.7 %")

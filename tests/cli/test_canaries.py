@@ -83,7 +83,7 @@ def states(instance: Instance) -> list[QuarantineState]:
 def test_the_list_says_which_results_are_quarantined_and_why(slow: Instance) -> None:
     (row,) = rows(slow, "canaries")
     assert (row["id"], row["machine"], row["state"], row["traces"]) == ("Q1", "bench-1", "quarantined", 1)
-    assert row["reason"].startswith("canary loop moved by +29.7%")
+    assert row["reason"].startswith("canary loop moved by +29.7 %")
 
 
 def test_lifted_results_leave_the_list_and_the_audit_log_has_the_reason(slow: Instance) -> None:

@@ -76,7 +76,7 @@ def test_an_interval_has_the_sign_of_each_end() -> None:
 
 def test_figures_of_any_form_have_one_minus_sign() -> None:
     assert [figure_text(-0.032, "+.1%"), figure_text(-1234.5, "+,.1f"), figure_text(-2e-9, ".3g")] == [
-        "−3.2%",
+        "−3.2 %",
         "−1,234.5",
         "−2e−09",
     ]

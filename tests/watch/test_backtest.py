@@ -141,7 +141,7 @@ def test_a_stricter_alert_loses_small_changes_and_avoids_small_noise(judged: Wor
     }
     assert result.score.count(Outcome.AVOIDED) == sum(not each.real and each.size < 0.3 for each in changes)
     reasons = set(lost_reasons(judged.store, result).values())
-    assert all("below the alert's minimum of 30.000%" in reason for reason in reasons)
+    assert all("below the alert's minimum of 30.000 %" in reason for reason in reasons)
     assert reasons
 
 

@@ -104,7 +104,7 @@ def test_small_drifts_add_up_since_the_best_level() -> None:
     alert = Alert("a", minimum_effect=0.01)
     refused = refusal(alert, small)
     assert refused is not None
-    assert refused.reason.startswith("the effect 0.600% is below")
+    assert refused.reason.startswith("the effect 0.600 % is below")
     assert not refusal(replace(alert, since=SINCE_BEST), small)
     assert not refusal(Alert("a", since=SINCE_BEST), small)
 
@@ -115,7 +115,7 @@ def test_a_drift_near_the_best_level_is_refused_with_the_distance() -> None:
     near = replace(found, direction=Direction.REGRESSION, numbers=numbers)
     refused = refusal(Alert("a", since=SINCE_BEST), near)
     assert refused is not None
-    assert refused.reason == "the effect 0.200% over the best level before it is below the alert's minimum of 1.000%"
+    assert refused.reason == "the effect 0.200 % over the best level before it is below the alert's minimum of 1.000 %"
 
 
 def release(world: World, name: str, slot: int) -> None:
@@ -168,7 +168,7 @@ def test_what_lies_below_the_release_is_no_effect_above_it() -> None:
     below = replace(found, direction=Direction.REGRESSION, numbers=numbers)
     refused = refusal(Alert("a", since="v1.0"), below)
     assert refused is not None
-    assert refused.reason == "the effect 0.000% over the level at v1.0 is below the alert's minimum of 1.000%"
+    assert refused.reason == "the effect 0.000 % over the level at v1.0 is below the alert's minimum of 1.000 %"
 
 
 def test_an_unknown_release_fails_the_run_of_this_alert_alone_and_its_health_says_so(world: World) -> None:

@@ -12,7 +12,7 @@ from knickpoint.watch.explanation import explain_trace
 
 from .conftest import QUICK, World, levels
 
-TOO_SMALL = "the effect 12.000% is below the alert's minimum of 20.000%"
+TOO_SMALL = "the effect 12.000 % is below the alert's minimum of 20.000 %"
 
 
 @pytest.fixture

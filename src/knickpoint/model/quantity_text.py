@@ -109,8 +109,8 @@ def _has_exponent(size: float) -> bool:
 
 
 def figure_text(value: float, form: str) -> str:
-    """Return ``format(value, form)`` for people: with the minus sign of all texts, "−3.2" and not "-3.2"."""
-    return format(value, form).replace("-", "−")
+    """Return ``format(value, form)`` for people, as all texts have it: "−3.2" and not "-3.2", "5 %" and not "5%"."""
+    return format(value, form).replace("-", "−").replace("%", " %")
 
 
 def number_text(value: float, digits: int = _DIGITS, *, exponent: bool = False) -> str:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
+from knickpoint.model.quantity_text import figure_text
+
 __all__ = ["CanaryMove", "FactChange", "Quarantine", "QuarantineState"]
 
 
@@ -65,7 +67,7 @@ class CanaryMove:
     def __str__(self) -> str:
         """Say which canary moved, and by how much."""
         noise = max(self.high - self.level, self.level - self.low) / abs(self.level) if self.level else 0.0
-        return f"canary {self.canary} moved by {self.relative_size:+.1%} (its noise is ±{noise:.1%})"
+        return f"canary {self.canary} moved by {figure_text(self.relative_size, '+.1%')} (its noise is ±{figure_text(noise, '.1%')})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,7 @@ def test_an_unknown_quarantine_is_refused(store: Store) -> None:
 
 def test_the_reason_names_what_moved_and_by_how_much(repository: Repository) -> None:
     assert example(repository).quarantine.reason == (
-        "canary loop moved by +20.0% (its noise is ±1.0%); kernel changed from 6.1 to 6.2 on bench-1"
+        "canary loop moved by +20.0 % (its noise is ±1.0 %); kernel changed from 6.1 to 6.2 on bench-1"
     )
 
 

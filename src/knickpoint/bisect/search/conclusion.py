@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from knickpoint.bisect.search.problem import Budget, Conclusion, ConclusionKind, Observation, Problem
 from knickpoint.bisect.search.standing import Standing
 from knickpoint.model.plain_text import counted
-from knickpoint.model.quantity_text import percent_text
+from knickpoint.model.quantity_text import figure_text, percent_text
 
 __all__ = ["conclude", "conclude_of"]
 
@@ -59,7 +59,11 @@ def _found(standing: Standing) -> Conclusion:
         unclear = "" if all(len(group) == 1 for group in groups) else "some of the commits cannot be measured"
         return Conclusion(ConclusionKind.SEVERAL, places, min(probability, posterior.several), posterior, unclear)
     if len(places) == 1 and places[0] not in standing.problem.skipped:
-        second = f"a second change has the probability {posterior.several:.0%}" if posterior.several > 0.1 else ""
+        second = (
+            f"a second change has the probability {figure_text(posterior.several, '.0%')}"
+            if posterior.several > 0.1
+            else ""
+        )
         second = second or _contradiction(standing, places[0])
         return Conclusion(ConclusionKind.CULPRIT, places, probability, posterior, second)
     return Conclusion(ConclusionKind.RANGE, places, probability, posterior, "commits between them cannot be measured")

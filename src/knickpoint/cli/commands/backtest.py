@@ -13,6 +13,7 @@ from knickpoint.cli.options import instance_option, open_chosen_instance, read_p
 from knickpoint.cli.output import Cell, Column, OutputFormat, Row, format_option, percent, show
 from knickpoint.cli.progress import Progress
 from knickpoint.model.errors import InputError
+from knickpoint.model.quantity_text import figure_text
 
 if TYPE_CHECKING:
     from knickpoint.model.alert import Alert
@@ -26,7 +27,7 @@ __all__ = ["command"]
 
 
 def _share(value: float | None) -> str:
-    return "–" if value is None or math.isnan(value) else f"{value:.0%}"
+    return "–" if value is None or math.isnan(value) else figure_text(value, ".0%")
 
 
 def _values(value: float) -> str:
@@ -268,7 +269,7 @@ def _interval(rate: Rate) -> str:
     if not rate.whole:
         return "–"
     low, high = rate.interval
-    return f"{low:.0%}–{high:.0%}"
+    return f"{figure_text(low, '.0%')}–{figure_text(high, '.0%')}"
 
 
 def _show_limits(results: Sequence[Backtest]) -> None:

@@ -13,6 +13,7 @@ from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
 from knickpoint.cli.terminal import without_control
 from knickpoint.cli.verbosity import note
 from knickpoint.model.errors import InputError
+from knickpoint.model.quantity_text import figure_text
 
 if TYPE_CHECKING:
     from knickpoint.model.commit import Commit
@@ -33,7 +34,7 @@ _COLUMNS: Final = (
     Column("commits"),
     Column("probes"),
     Column("culprit", text=lambda name: name[:10] or "–"),
-    Column("probability", text=lambda share: f"{share:.1%}" if share else "–"),
+    Column("probability", text=lambda share: figure_text(share, ".1%") if share else "–"),
     Column("who"),
     Column("asked"),
     Column("reason", text=lambda text: text or "–"),

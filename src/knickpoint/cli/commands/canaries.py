@@ -11,6 +11,7 @@ from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
 from knickpoint.cli.verbosity import note
 from knickpoint.model.errors import InputError
 from knickpoint.model.plain_text import counted
+from knickpoint.model.quantity_text import figure_text
 
 __all__ = ["command"]
 
@@ -32,7 +33,7 @@ _HEALTH: Final = (
     Column("machine", text=lambda name: name or "–"),
     Column("judged"),
     Column("moved"),
-    Column("noise", text=lambda share: f"{share:.1%}" if share is not None else "–"),
+    Column("noise", text=lambda share: figure_text(share, ".1%") if share is not None else "–"),
     Column("useless", "ignored because", text=lambda text: text or "–"),
 )
 

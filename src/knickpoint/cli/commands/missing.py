@@ -13,6 +13,7 @@ from knickpoint.cli.trace_argument import find_trace
 from knickpoint.cli.verbosity import note
 from knickpoint.model.errors import InputError
 from knickpoint.model.plain_text import counted
+from knickpoint.model.quantity_text import figure_text
 
 if TYPE_CHECKING:
     from knickpoint.instance import Instance
@@ -36,9 +37,9 @@ _RENAMES = (
     Column("repository"),
     Column("old"),
     Column("new"),
-    Column("name_likeness", "names alike", text=lambda value: f"{value:.0%}", right=True),
-    Column("value_likeness", "values alike", text=lambda value: f"{value:.0%}", right=True),
-    Column("probability", text=lambda value: f"{value:.0%}", right=True),
+    Column("name_likeness", "names alike", text=lambda value: figure_text(value, ".0%"), right=True),
+    Column("value_likeness", "values alike", text=lambda value: figure_text(value, ".0%"), right=True),
+    Column("probability", text=lambda value: figure_text(value, ".0%"), right=True),
     Column("accepted"),
 )
 

@@ -20,6 +20,7 @@ from knickpoint.instance.probe_results import DEVICE_PARAM, import_probe_results
 from knickpoint.model.bisection import PROBE_FACT, BisectionState, ProbeOutcome, ProbeResult, Target
 from knickpoint.model.errors import BusyError, InputError, KnickpointError, StoreError
 from knickpoint.model.plain_text import counted
+from knickpoint.model.quantity_text import figure_text
 
 if TYPE_CHECKING:
     from knickpoint.bisect.coordinator import Bisection, BisectionAnswer, BisectionProgress
@@ -314,7 +315,7 @@ def _reason(answer: BisectionAnswer, places: Sequence[str]) -> str:
         return answer.reason
     first, last = min(answer.places), max(answer.places)
     left = f"{places[first - 1][:_SHORT]}..{places[last][:_SHORT]} ({counted(len(answer.places), 'commit')})"
-    return f"{answer.reason}; with a probability of {answer.probability:.0%}, the change is in {left}"
+    return f"{answer.reason}; with a probability of {figure_text(answer.probability, '.0%')}, the change is in {left}"
 
 
 def _stored_answer(stored: StoredBisection, answer: BisectionAnswer) -> StoredAnswer:

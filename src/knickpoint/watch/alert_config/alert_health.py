@@ -13,7 +13,7 @@ import numpy as np
 from knickpoint.detect.samples import short_text
 from knickpoint.model.alert import Alert
 from knickpoint.model.commit import Repository
-from knickpoint.model.quantity_text import percent_text
+from knickpoint.model.quantity_text import figure_text, percent_text
 from knickpoint.model.query import parse_query
 from knickpoint.model.regression import Condition, Status
 from knickpoint.model.summary import read_summary
@@ -177,9 +177,9 @@ def _problems(failure: str, counted: _Findings, steadiness: _Steadiness, minimum
     if minimum_effect >= _HUGE_EFFECT:
         yield f"it reports only changes of {percent_text(minimum_effect)} and more (minimum_effect = {minimum_effect:g})"
     if steadiness.compared >= _COMPARED and steadiness.share < _STEADY:
-        yield f"runs find only {steadiness.share:.0%} of what the runs before found"
+        yield f"runs find only {figure_text(steadiness.share, '.0%')} of what the runs before found"
     if counted.findings >= _ENOUGH and counted.wasted > _MOSTLY:
-        yield f"{counted.wasted:.0%} of its findings were hidden or went away again"
+        yield f"{figure_text(counted.wasted, '.0%')} of its findings were hidden or went away again"
 
 
 def _missing_line(store: Store, alert: Alert, repositories: Sequence[Repository]) -> Iterator[str]:

@@ -12,7 +12,7 @@ import numpy as np
 from knickpoint.detect import judges_groups
 from knickpoint.detect.local_levels import NEAR
 from knickpoint.model.alert import Alert, AlertDirection
-from knickpoint.model.quantity_text import reference_text
+from knickpoint.model.quantity_text import figure_text, reference_text
 from knickpoint.model.regression import Direction, Sighting
 from knickpoint.model.settlement import FindingKind
 from knickpoint.watch.detection.alert_filter import Filter
@@ -64,7 +64,9 @@ def refusal(alert: Alert, sighting: Sighting) -> Refusal | None:
     )
     if effect < least:
         over = f" over {reference_text(alert.since)}" if _is_compared(alert, sighting) else ""
-        reason = f"the effect {effect:.3%}{over} is below the alert's minimum of {least:.3%}"
+        reason = (
+            f"the effect {figure_text(effect, '.3%')}{over} is below the alert's minimum of {figure_text(least, '.3%')}"
+        )
         return Refusal(Filter.MINIMUM_EFFECT, reason)
     if abs(numbers.size) < alert.minimum_change:
         reason = f"the change by {abs(numbers.size):g} is below the alert's minimum of {alert.minimum_change:g}"

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from knickpoint.detect.window_fits.mann_whitney import mann_whitney_rows
 from knickpoint.model.cluster import MemberVerdict
+from knickpoint.model.quantity_text import figure_text
 from knickpoint.model.step import Check
 from knickpoint.watch.identity.point_matching import REACH
 
@@ -187,7 +188,7 @@ def _verdict(own: OwnSteps, row: int, movement: int, shape: float, typical: floa
         if typical > 0 and not math.isnan(relative):
             checks.append(_at_least("relative size, of the typical", abs(relative) / typical, _LEAST_RELATIVE))
             reasons.append(
-                f"it moved by {relative:+.2%} only, where the others moved by about {movement * typical:+.1%}"
+                f"it moved by {figure_text(relative, '+.2%')} only, where the others moved by about {figure_text(movement * typical, '+.1%')}"
             )
     reason = next((reason for check, reason in zip(checks, reasons, strict=True) if not check.passed), "")
     return MemberVerdict(tuple(checks), reason, size, relative, p_value)

@@ -16,6 +16,7 @@ from knickpoint.model.alert import Alert
 from knickpoint.model.params import decode_key
 from knickpoint.model.proposal import ProposalKind
 from knickpoint.model.quality import FindingRecord, Label
+from knickpoint.model.quantity_text import figure_text
 from knickpoint.model.query import QueryTerm, parse_query
 from knickpoint.model.settlement import FindingKind
 from knickpoint.watch.detection.alert_groups import depends_on_group
@@ -78,7 +79,7 @@ class Proposal:
         noun = "trace" if self.traces == 1 else "traces"
         share = self.hidden / self.all_hidden
         return (
-            f"{self.traces} {noun} made {share:.0%} of what was hidden ({self.hidden} of {self.all_hidden}); "
+            f"{self.traces} {noun} made {figure_text(share, '.0%')} of what was hidden ({self.hidden} of {self.all_hidden}); "
             f"{self.real} of {self.all_real} real changes would go"
         )
 

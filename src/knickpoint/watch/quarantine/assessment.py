@@ -17,6 +17,7 @@ from typing import Final
 import numpy as np
 
 from knickpoint.model.plain_text import counted
+from knickpoint.model.quantity_text import figure_text
 from knickpoint.model.quarantine import CanaryMove, FactChange, QuarantineState
 from knickpoint.watch.quarantine.canary_levels import FEWEST, canary_move, least_run, noise_of, usual_reach
 from knickpoint.watch.quarantine.rules import QuarantineRule
@@ -145,7 +146,7 @@ def _health(trace: CanaryTrace, machine: str, walked: _Machine) -> CanaryHealth:
     if episodes >= _FEWEST_EPISODES and episodes > _MOST_EPISODES * judged:
         useless = f"it moved and came back {episodes} times in {judged} commits"
     elif noise > _MOST_NOISE:
-        useless = f"its values stray by {noise:.0%} of their level"
+        useless = f"its values stray by {figure_text(noise, '.0%')} of their level"
     return CanaryHealth(trace, machine, judged, episodes, noise, useless)
 
 

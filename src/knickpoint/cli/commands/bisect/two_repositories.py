@@ -20,6 +20,7 @@ from knickpoint.cli.verbosity import announcer
 from knickpoint.history import Git, find_work_tree, is_url
 from knickpoint.model.bisection import BisectionState
 from knickpoint.model.errors import ConfigError, InputError
+from knickpoint.model.quantity_text import figure_text
 
 if TYPE_CHECKING:
     from knickpoint.bisect.coordinator import BisectionAnswer, FileJournal, RevisionRange, TwoRepositoriesAnswer
@@ -175,7 +176,9 @@ def _print(
             trace = next(iter(entry.result.measured), "") if entry.result else ""
             click.echo(f"{_NAMES[entry.planned.place]:12}  {shown_value(entry, trace)}")
         said = _SAID[answer.attribution.value] if answer.attribution else answer.reason
-        click.echo(f"Combinations: {said}" + (f" ({answer.probability:.1%})" if answer.attribution else ""))
+        click.echo(
+            f"Combinations: {said}" + (f" ({figure_text(answer.probability, '.1%')})" if answer.attribution else "")
+        )
     for name, found, commits in parts:
         if output is OutputFormat.TEXT:
             click.echo(f"\nRepository {name}:")

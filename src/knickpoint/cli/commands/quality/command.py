@@ -10,6 +10,7 @@ import click
 from knickpoint.cli.commands.quality.period import period_options, read_period
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Cell, Column, OutputFormat, Row, format_option, percent, show
+from knickpoint.model.quantity_text import figure_text
 
 if TYPE_CHECKING:
     from knickpoint.watch.quality.alert_table import AlertRow
@@ -38,7 +39,7 @@ def _measured(instance: str | None, since: str, until: str) -> QualityReport:
 
 
 def _share(value: float | None) -> str:
-    return "–" if value is None or math.isnan(value) else f"{value:.0%}"
+    return "–" if value is None or math.isnan(value) else figure_text(value, ".0%")
 
 
 def _hours(value: float) -> str:
@@ -100,7 +101,7 @@ def _interval(rate: Rate) -> str:
     if not rate.whole:
         return "–"
     low, high = rate.interval
-    return f"{low:.0%}–{high:.0%}"
+    return f"{figure_text(low, '.0%')}–{figure_text(high, '.0%')}"
 
 
 # The audit of labels
@@ -171,7 +172,10 @@ _NOISY: Final = (
     Column("share", "of all hidden", _share, right=True),
     Column("cumulated", "up to here", _share, right=True),
     Column(
-        "smallest_change", "smallest change", lambda size: f"{size:.1%}" if math.isfinite(size) else "–", right=True
+        "smallest_change",
+        "smallest change",
+        lambda size: figure_text(size, ".1%") if math.isfinite(size) else "–",
+        right=True,
     ),
 )
 

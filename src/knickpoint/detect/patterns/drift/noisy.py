@@ -27,6 +27,7 @@ from knickpoint.detect.patterns.drift.hinges import start_interval
 from knickpoint.detect.patterns.drift.trend import SHORTEST, Rise, Slope, Trend, fit_trend, rises_of
 from knickpoint.detect.patterns.drift.trend_search import SearchedTrend, search_trend
 from knickpoint.detect.patterns.pattern import Pattern, Subject
+from knickpoint.model.quantity_text import figure_text
 from knickpoint.model.settlement import FindingKind
 from knickpoint.model.step import LOCATION_INTERVAL, Check, Movement, Step
 
@@ -165,7 +166,9 @@ def _pattern(
     if drifts:
         first = drifts[0]
         share = (first.estimate.after - first.estimate.before) / abs(first.estimate.before)
-        reason = f"it is part of a drift by {share:+.2%} from {rows[first.first - 1]} to {rows[first.last]}"
+        reason = (
+            f"it is part of a drift by {figure_text(share, '+.2%')} from {rows[first.first - 1]} to {rows[first.last]}"
+        )
     return Pattern(build_findings(subject, [*steps, *drifts], method="default"), facts, reason)
 
 
