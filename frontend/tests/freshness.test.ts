@@ -12,8 +12,8 @@ test("the newest run is found in any order and time zone", () => {
   expect(newestRun([alert(null)])).toBeNull();
 });
 
-test("the text says how long ago the alerts ran, or that they never ran", () => {
+test("the text says how long ago the alerts ran, or that no run has ended", () => {
   expect(freshnessText([alert("2026-03-01T11:57:00Z"), alert(null)], NOW)).toBe("The alerts ran 3 minutes ago.");
-  expect(freshnessText([alert(null)], NOW)).toBe("The alert never ran.");
+  expect(freshnessText([alert(null)], NOW)).toBe("No run of the alert has ended yet.");
   expect(freshnessText([], NOW)).toBe("There are no alerts.");
 });

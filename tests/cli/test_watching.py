@@ -143,6 +143,15 @@ def test_traces_that_stopped_together_are_noticed_as_one_job(knick: Knick) -> No
     assert row["observed"].startswith("6 traces (os=mac) have no results at the last 10 measured commits")
 
 
+def test_the_doctor_notices_that_a_git_repository_is_gone(knick: Knick, followed: Path) -> None:
+    followed.rename(followed.with_name("moved"))
+    (row,) = [row for row in doctor(knick) if row["about"] == "git of repository library"]
+    assert row["state"] == "warning"
+    assert "there is no such directory" in row["observed"]
+    assert str(followed) in row["observed"]
+    assert "Correct the location" in row["remedy"]
+
+
 def test_the_doctor_notices_that_a_whole_job_stopped(knick: Knick, followed: Path) -> None:
     configure('[missing]\nquery = "os=linux"\n')
     ran = knick("doctor")

@@ -173,7 +173,7 @@ function renderRecord({ counts, runs, largest }: AlertRecord) {
     <h3 class="inner">When it ran</h3>
     ${
       runs.length === 0
-        ? html`<p>It has not run yet.</p>`
+        ? html`<p>No run of it has ended yet.</p>`
         : html`<div class="wide">
             <table class="records" aria-label="Runs">
               <thead>

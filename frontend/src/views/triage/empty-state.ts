@@ -5,7 +5,7 @@ import type { RegressionList } from "../../api/client";
 import { alertsRoute } from "../../routes/alerts";
 import { routeUrl } from "../../routes/routes";
 import { alertRegressionsRoute, triageRoute, type Tab } from "../../routes/triage";
-import { freshnessText, type Freshness } from "../../state/freshness";
+import { freshnessText, newestRun, type Freshness } from "../../state/freshness";
 import { countText } from "../../text/numbers";
 import { parseTriageFilter } from "../../text/triage-filter";
 import type { TriageContext } from "./context";
@@ -22,7 +22,7 @@ export function renderEmptyState(context: TriageContext, data: RegressionList) {
   if (tab !== "unprocessed") return EMPTY_TABS[tab];
   if (data.history > 0) return renderOnlyHistory(data, lastRun);
   if (data.processed > 0) return renderAllDone(data, lastRun);
-  return renderNothingFound(context, lastRun);
+  return renderNothingFound(context);
 }
 
 function renderFiltered(context: TriageContext, alert = "") {
@@ -44,7 +44,7 @@ function renderNothingOf(name: string, { alerts }: Freshness) {
       ? ["This alert cannot run", failure]
       : ran
         ? ["This alert has found nothing", `${freshnessText([alert])} A dry run shows what other settings would find.`]
-        : ["This alert has not run yet", "It runs when results arrive, or with knick run."];
+        : ["No run of this alert has ended yet", "It runs when results arrive, or with knick run. The first run judges all traces."];
   return html`<div class="notice">
     <h2>${title}</h2>
     <p>${text}</p>
@@ -100,7 +100,7 @@ function renderAllDone(data: RegressionList, lastRun: string) {
   </div>`;
 }
 
-function renderNothingFound({ repositories }: TriageContext, lastRun: string) {
+function renderNothingFound({ repositories, freshness }: TriageContext) {
   const traces = repositories.reduce((sum, repository) => sum + repository.traces, 0);
   if (traces === 0) {
     return html`<div class="notice">
@@ -111,10 +111,14 @@ knick import results.json
 knick run</pre>
     </div>`;
   }
+  const lastRun = freshness ? freshnessText(freshness.alerts) : "";
+  // Without an answer, or without alerts, nothing is known of a run.
+  const isSearched = !freshness?.alerts.length || newestRun(freshness.alerts) !== null;
   return html`<div class="notice">
-    <h2>No changes found</h2>
+    <h2>${isSearched ? "No changes found" : "Not searched for changes yet"}</h2>
     <p>
-      There are ${countText(traces, "trace")}. ${lastRun} Run the alerts to search for changes, or explore the values:
+      There are ${countText(traces, "trace")}. ${lastRun}
+      ${isSearched ? "Run" : "Wait for its end, or run"} the alerts to search for changes, or explore the values:
     </p>
     <pre class="commands">knick run</pre>
     <a class="button" href="/explore">Explore the traces</a>

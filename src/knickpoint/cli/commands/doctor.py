@@ -12,7 +12,7 @@ import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, format_option, show
-from knickpoint.model.errors import AbsentError, StoreError
+from knickpoint.model.errors import AbsentError, HistoryError, StoreError
 from knickpoint.model.plain_text import counted
 from knickpoint.model.service_part import joined_parts
 
@@ -52,6 +52,17 @@ def _data(instance: Instance) -> Iterator[Row]:
             f"repository {repository.name}",
             f"{counted(traces, 'trace')} over {counted(len(line.slots), 'commit')} of {line.name!r}",
         )
+
+
+def _git_repositories(instance: Instance) -> Iterator[Row]:
+    """Report git repositories that cannot be read: commits, authors and suspects come from there."""
+    from knickpoint.ingest.commit_sources.git_repository import open_present_git
+
+    for name, settings in instance.repositories.items():
+        try:
+            open_present_git(name, settings, instance.directory)
+        except HistoryError as error:
+            yield _row(f"git of repository {name}", f"cannot be read at {error.where}: {error.message}", error.remedy)
 
 
 def _directions(instance: Instance) -> Iterator[Row]:
@@ -325,6 +336,7 @@ def command(instance: str | None, output: OutputFormat, *, deep: bool) -> None:
     with open_chosen_instance(instance) as opened:
         rows = [
             *_data(opened),
+            *_git_repositories(opened),
             *_directions(opened),
             *_held_files(opened),
             *_events(opened),
