@@ -84,7 +84,7 @@ class StoreMachine(RuleBasedStateMachine):
         identity = data.draw(st.sampled_from(sorted(self.runs)))
         run = self.store.runs.get(self.repository, identity)
         assert run is not None
-        self.store.runs.remove(run)
+        self.store.runs.remove(self.repository, [run.id])
         del self.runs[identity]
 
     @rule(everything=st.booleans())

@@ -2499,7 +2499,7 @@ export interface components {
          * @description What an entry of the audit log records.
          * @enum {string}
          */
-        AuditKind: "signed-in" | "sign-in-refused" | "signed-out" | "token-created" | "token-revoked" | "configuration-changed" | "decided" | "boundary-moved" | "missed-marked" | "missed-unmarked" | "tickets-changed" | "alerts-applied" | "alert-set" | "alert-removed" | "proposal-accepted" | "proposal-rejected" | "proposal-undone" | "rename-accepted" | "rename-withdrawn" | "quarantine-lifted" | "bisection-asked" | "bisection-stopped" | "deliveries-changed" | "entries-deleted" | "restored";
+        AuditKind: "signed-in" | "sign-in-refused" | "signed-out" | "token-created" | "token-revoked" | "configuration-changed" | "decided" | "boundary-moved" | "missed-marked" | "missed-unmarked" | "tickets-changed" | "alerts-applied" | "alert-set" | "alert-removed" | "proposal-accepted" | "proposal-rejected" | "proposal-undone" | "rename-accepted" | "rename-withdrawn" | "quarantine-lifted" | "bisection-asked" | "bisection-stopped" | "deliveries-changed" | "entries-deleted" | "runs-removed" | "restored";
         /**
          * Better
          * @description Which direction of a value is better.
@@ -3826,7 +3826,7 @@ export interface components {
         FilesAnswer: {
             /**
              * Counts
-             * @description Number of files by state: `stored`, `waiting`, `quarantined`.
+             * @description Number of files by state: `stored`, `waiting`, `quarantined`, `removed`.
              */
             counts: {
                 [key: string]: number;
@@ -4401,7 +4401,7 @@ export interface components {
              * State
              * @enum {string}
              */
-            state: "stored" | "waiting" | "quarantined";
+            state: "stored" | "waiting" | "quarantined" | "removed";
         };
         /**
          * LabelDoubt

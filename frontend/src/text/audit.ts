@@ -27,6 +27,7 @@ export const AUDIT_KINDS: Record<AuditKind, string> = {
   "bisection-asked": "Bisection asked for",
   "bisection-stopped": "Bisection stopped",
   "deliveries-changed": "Deliveries changed",
+  "runs-removed": "Runs removed",
   "entries-deleted": "Old entries deleted",
   restored: "Restored from a backup",
 };

@@ -36,6 +36,7 @@ class AuditKind(Enum):
     BISECTION_STOPPED = "bisection-stopped"
     DELIVERIES_CHANGED = "deliveries-changed"
     ENTRIES_DELETED = "entries-deleted"
+    RUNS_REMOVED = "runs-removed"
     RESTORED = "restored"
 
 

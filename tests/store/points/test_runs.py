@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from tests.store.conftest import Bench
 
-from knickpoint.model.errors import InputError
+from knickpoint.model.errors import InputError, StoreError
 from knickpoint.model.report import Outcome, Result, ResultTable, RunReport
-from knickpoint.store import EventKind, RunKind
+from knickpoint.store import EventKind, FileState, RunKind
 
 report = Bench.report
 
@@ -55,8 +55,35 @@ def test_a_rerun_joins_as_the_median_of_the_runs(bench: Bench) -> None:
 def test_a_removed_run_leaves_the_others(bench: Bench) -> None:
     bench.put(0, report({"a": 1.0}), "r1")
     second = bench.put(0, report({"a": 4.0}), "r2")
-    bench.store.runs.remove(second.run_id)
+    bench.store.runs.remove(bench.repository, [second.run_id])
     assert bench.point("a", 0) == 1.0
+
+
+def test_several_runs_are_removed_at_once_or_none(bench: Bench) -> None:
+    bench.put(0, report({"a": 1.0}), "r1")
+    second = bench.put(0, report({"a": 4.0}), "r2").run_id
+    third = bench.put(3, report({"a": 2.0, "b": 7.0}), "r3").run_id
+    with pytest.raises(StoreError, match="there is no run 99"):
+        bench.store.runs.remove(bench.repository, [second, third, 99])
+    assert bench.point("b", 3) == 7.0
+    bench.store.runs.remove(bench.repository, [second, third])
+    assert bench.point("a", 0) == 1.0
+    assert np.isnan([bench.point("a", 3), bench.point("b", 3)]).all()
+
+
+def test_a_file_whose_runs_were_removed_is_known_as_such(bench: Bench) -> None:
+    ledger = bench.store.ledger
+    for content in ("first", "second"):
+        ledger.record("file", content, FileState.STORED, runs=1)
+    ledger.record("other", "third", FileState.STORED, runs=1)
+    before = ledger.files()[0].changed
+    ledger.mark_removed("file", "1 run removed by ada")
+    states = {(entry.source, entry.content_hash): entry.state for entry in ledger.files()}
+    assert states["file", "second"] is FileState.REMOVED
+    assert states["file", "first"] is states["other", "third"] is FileState.STORED
+    assert ledger.counts()[FileState.REMOVED] == 1
+    assert ledger.removed_since(before)
+    assert not ledger.removed_since(ledger.latest("file").changed)  # type: ignore[union-attr]
 
 
 def test_repeated_names_are_samples_of_one_point(bench: Bench) -> None:

@@ -24,12 +24,19 @@ function retryButton(context: RetryContext, text: string, request: RetryRequest,
   </button>`;
 }
 
-const FILE_STATES: Record<string, string> = { stored: "imported", waiting: "waiting", quarantined: "refused" };
+const FILE_STATES: Record<string, string> = {
+  stored: "imported",
+  waiting: "waiting",
+  quarantined: "refused",
+  removed: "removed",
+};
 
 export function renderFiles(context: RetryContext, { files }: InstanceStatus) {
   if (!files) return nothing;
   const { counts, waiting, refused, recent } = files;
-  const counted = Object.entries(counts).map(([name, number]) => `${grouped(number)} ${FILE_STATES[name] ?? name}`);
+  const counted = Object.entries(counts)
+    .filter(([name, number]) => number > 0 || name !== "removed")
+    .map(([name, number]) => `${grouped(number)} ${FILE_STATES[name] ?? name}`);
   return html`<section class="part">
     <h2>Results files</h2>
     <p>${counted.join(", ")}.</p>

@@ -1,9 +1,10 @@
-"""``knick ingest``: list the files that wait or were refused, and import them again."""
+"""``knick ingest``: list what was imported, waits or was refused; import it again, or take it out again."""
 
 from __future__ import annotations
 
 import click
 
+from knickpoint.cli.commands.ingested_runs import remove, runs
 from knickpoint.cli.exit_codes import FAILED
 from knickpoint.cli.options import instance_option, open_chosen_instance, refuse_empty
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
@@ -39,7 +40,11 @@ _UNMEASURED = (
 
 @click.group("ingest")
 def command() -> None:
-    """List the files that wait or were refused, and import them again."""
+    """List what was imported, waits or was refused; import it again, or take it out of the store."""
+
+
+command.add_command(runs)
+command.add_command(remove)
 
 
 @command.command("status")
@@ -74,7 +79,8 @@ def status(instance: str | None, output: OutputFormat) -> None:
     ]
     show(_STATUS, rows, output, empty="Nothing has been imported yet: knick import PATH.")
     if output is OutputFormat.TEXT and rows:
-        note(", ".join(f"{count:,} {state}" for state, count in found.counts.items()))
+        counts = [f"{count:,} {state}" for state, count in found.counts.items() if count or state != "removed"]
+        note(", ".join(counts))
 
 
 @command.command("quarantine")

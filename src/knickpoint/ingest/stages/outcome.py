@@ -19,12 +19,17 @@ def find_unchanged(destination: Destination, file: ResultsFile) -> FileSummary |
     """Return the summary of content that is stored already, None where it is not.
 
     The same content from another source is stored already too. But a source that returns to its former content is a
-    correction.
+    correction. Content whose runs were removed comes back only when a person names the file, not when a folder is read.
+    Removed runs may have replaced those of another file, so after a removal each file that is named is read again.
     """
-    digests = file_digests(file, destination.ingest)
-    for entry in destination.store.ledger.known_as(file.source, digests):
-        if entry.content_hash in digests and entry.state is FileState.STORED:
+    digests, ledger = file_digests(file, destination.ingest), destination.store.ledger
+    for entry in ledger.known_as(file.source, digests):
+        if entry.content_hash not in digests:
+            continue
+        if entry.state is FileState.STORED and (file.found or not ledger.removed_since(entry.changed)):
             return FileSummary(file.source, ImportState.UNCHANGED, format=entry.format, same=entry.runs)
+        if entry.state is FileState.REMOVED and file.found:
+            return FileSummary(file.source, ImportState.UNCHANGED, format=entry.format, removed=entry.runs)
     return None
 
 

@@ -52,7 +52,7 @@ class ImportedFileAnswer(Answer):
     """A file that was seen lately."""
 
     source: str
-    state: Literal["stored", "waiting", "quarantined"]
+    state: Literal["stored", "waiting", "quarantined", "removed"]
     format: str
     runs: int
     size: int = Field(description="Bytes.")
@@ -62,7 +62,9 @@ class ImportedFileAnswer(Answer):
 class FilesAnswer(Answer):
     """The files that were seen. Lists have at most 50 entries."""
 
-    counts: dict[str, int] = Field(description="Number of files by state: `stored`, `waiting`, `quarantined`.")
+    counts: dict[str, int] = Field(
+        description="Number of files by state: `stored`, `waiting`, `quarantined`, `removed`."
+    )
     waiting: list[WaitingFileAnswer]
     refused: list[RefusedFileAnswer] = Field(description="The newest first.")
     recent: list[ImportedFileAnswer] = Field(description="The newest 10 files.")

@@ -32,11 +32,12 @@ _WAITING_BYTES: Final = 2**30
 
 
 class FileState(Enum):
-    """The state of a file that was seen."""
+    """The state of a file that was seen; of a REMOVED one, runs were stored and taken out again."""
 
     STORED = "stored"
     WAITING = "waiting"
     QUARANTINED = "quarantined"
+    REMOVED = "removed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +184,21 @@ class Ledger:
         with self._database.joined() as connection:
             self._database.quick(connection, self._record, values)
 
+    def mark_removed(self, source: str, detail: str) -> None:
+        """Note about the newest content of ``source`` that runs were taken out of the store; ``detail`` says which."""
+        table = tables.file
+        newest = select(table.c.id).where(table.c.source == source).order_by(table.c.changed.desc(), table.c.id.desc())
+        values = {"state": FileState.REMOVED.value, "detail": detail, "changed": time.time()}
+        with self._database.transaction() as connection:
+            connection.execute(table.update().where(table.c.id == newest.limit(1).scalar_subquery()).values(values))
+
+    def removed_since(self, time: datetime) -> bool:
+        """Say whether runs of any file were removed after ``time``."""
+        table = tables.file
+        query = select(table.c.id).where(table.c.state == FileState.REMOVED.value, table.c.changed > time.timestamp())
+        with self._database.reading() as connection:
+            return connection.execute(query.limit(1)).first() is not None
+
     def files(self, state: FileState | None = None, *, limit: int = 100) -> list[FileEntry]:
         """Return the newest entries first."""
         table = tables.file
@@ -193,10 +209,11 @@ class Ledger:
             return [_entry_of(row) for row in connection.execute(query.order_by(table.c.id.desc()).limit(limit))]
 
     def counts(self) -> dict[FileState, int]:
-        """Count the files by state: those that were stored, and those that wait or are in quarantine now."""
-        stored = tables.file.c.state == FileState.STORED.value
+        """Count the files by state: those that were stored or removed, and those that wait or are in quarantine now."""
+        state = tables.file.c.state
         queries = {
-            FileState.STORED: select(func.count()).where(stored),
+            FileState.STORED: select(func.count()).where(state == FileState.STORED.value),
+            FileState.REMOVED: select(func.count()).where(state == FileState.REMOVED.value),
             FileState.WAITING: select(func.count()).select_from(tables.waiting),
             FileState.QUARANTINED: select(func.count()).select_from(tables.quarantine),
         }

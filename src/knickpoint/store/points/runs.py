@@ -43,7 +43,6 @@ from knickpoint.store.points.stored_commits import ArrivingRun, StoredCommits
 from knickpoint.store.points.tiles import Tiles
 from knickpoint.store.points.withheld_runs import WithheldRuns
 from knickpoint.store.points.write_plan import plan_recount, plan_write
-from knickpoint.store.tables.commits import repository as repository_table
 from knickpoint.store.tables.runs import environment
 from knickpoint.store.tables.runs import run as table
 from knickpoint.store.timestamps import moment
@@ -124,26 +123,31 @@ class Runs:
             receipts[run.write.identity] = receipt
         return [receipts[run.identity] for run in runs]
 
-    def remove(self, run: Run | int) -> None:
-        """Take a run and its values out of the store; the points of other runs stay.
+    def remove(self, repository: Repository, run_ids: Collection[int]) -> None:
+        """Take runs and their values out of the store, all or none; the points of other runs stay.
 
         Raises:
-            StoreError: there is no such run.
+            StoreError: ``repository`` has no such run.
         """
-        run_id = run if isinstance(run, int) else run.id
+        query = select(table.c.id, table.c.slot, table.c.identity, table.c.content_hash, table.c.corrections)
+        query = query.where(self._database.among(table.c.id), table.c.repository_id == repository.id)
+        numbers = {"numbers": self._database.listed(sorted(run_ids))}
         with self._database.transaction() as connection:
-            row = connection.execute(select(table).where(table.c.id == run_id)).first()
-            if row is None:
-                raise StoreError(f"there is no run {run_id}", remedy="It may have been removed already.")
-            leaving = [StoredRun(row.id, row.slot, row.identity, row.content_hash, row.corrections)]
-            stored = self._commits.read(connection, row.repository_id, [], leaving)
-            plan = plan_write(row.repository_id, [], leaving, stored)
-            self._points.write(connection, row.repository_id, plan, [])
-            connection.execute(table.delete().where(table.c.id == run_id))
-            self._withheld.remove(connection, [run_id])
-            name = select(repository_table.c.name).where(repository_table.c.id == row.repository_id)
-            repository = Repository(row.repository_id, str(connection.execute(name).scalar_one()))
-            publish_changes(self._outbox, repository, plan, [run_id])
+            leaving = [StoredRun(*row) for row in connection.execute(query, numbers)]
+            if missing := set(run_ids) - {run.id for run in leaving}:
+                raise StoreError(
+                    f"there is no run {min(missing)}",
+                    where=repository.name,
+                    remedy="It may have been removed already; see knick ingest runs.",
+                )
+            if not leaving:
+                return
+            stored = self._commits.read(connection, repository.id, [], leaving)
+            plan = plan_write(repository.id, [], leaving, stored)
+            self._points.write(connection, repository.id, plan, [])
+            connection.execute(table.delete().where(self._database.among(table.c.id)), numbers)
+            self._withheld.remove(connection, [run.id for run in leaving])
+            publish_changes(self._outbox, repository, plan, [run.id for run in leaving])
 
     def withhold(self, repository: Repository, kept: Mapping[int, NDArray[np.int64]]) -> None:
         """Take the values of runs out of the points; the runs, their samples and where they came from stay.
@@ -249,6 +253,29 @@ class Runs:
         with self._database.reading() as connection:
             rows = connection.execute(query, {"numbers": self._database.listed(slots)}).all()
             return [run_of(connection, row) for row in rows]
+
+    def newest(
+        self,
+        repository: Repository,
+        *,
+        source: str = "",
+        slot: int | None = None,
+        run_ids: Collection[int] | None = None,
+        limit: int | None = None,
+    ) -> list[tuple[Run, int]]:
+        """Return runs and how many points each gave, the newest first: of a file, of a commit, or some by their ids."""
+        query = select(table).where(table.c.repository_id == repository.id).order_by(table.c.id.desc()).limit(limit)
+        if source:
+            query = query.where(table.c.source == source)
+        if slot is not None:
+            query = query.where(table.c.slot == slot)
+        numbers = {}
+        if run_ids is not None:
+            query = query.where(self._database.among(table.c.id))
+            numbers = {"numbers": self._database.listed(sorted(run_ids))}
+        with self._database.reading() as connection:
+            rows = connection.execute(query, numbers).all()
+            return [(run_of(connection, row), int(row.points)) for row in rows]
 
     def counts(self, repository: Repository, slots: Sequence[int]) -> dict[int, tuple[int, int]]:
         """Return slot → how many runs measured the commit, and how many points they gave; without commits without runs."""
