@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import httpx
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 from tests.browser.conftest import violations, wait_until_loaded
 from tests.examples import in_the_long_run
-from tests.server.story import SLOWER, commit_hash
+from tests.server.story import REPOSITORY, SLOWER, commit_hash, history, make_instance
+
+from knickpoint.ingest.context.sidecar import Sidecar
+from knickpoint.ingest.file_import import import_data
+from knickpoint.instance import open_instance
+from knickpoint.server import serving
+from knickpoint.watch.alert_run.run import run_alerts
 
 pytestmark = pytest.mark.browser
 
@@ -371,6 +378,19 @@ def test_an_empty_instance_says_what_to_do_next(page: Page, empty_address: str) 
     page.goto(f"{empty_address}/triage")
     expect(page.get_by_role("heading", name="No results yet")).to_be_visible()
     expect(page.get_by_text("knick import")).to_be_visible()
+
+
+def test_results_that_no_run_has_judged_are_not_said_to_have_no_changes(page: Page, tmp_path: Path) -> None:
+    make_instance(tmp_path / "instance", with_findings=False)
+    with open_instance(tmp_path / "instance") as instance:
+        import_data(instance, history(), source="history", stated=Sidecar(repository=REPOSITORY))
+        with serving(instance) as address:
+            page.goto(f"{address}triage")
+            expect(page.get_by_role("heading", name="Not searched for changes yet")).to_be_visible()
+            expect(page.get_by_text("No run of the alert has ended yet.")).to_be_visible()
+            run_alerts(instance.store, instance.alerts, as_work=True)
+            page.reload()
+            expect(page.locator("tr.regression-row")).to_have_count(2)
 
 
 @pytest.mark.core

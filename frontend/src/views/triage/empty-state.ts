@@ -44,7 +44,10 @@ function renderNothingOf(name: string, { alerts }: Freshness) {
       ? ["This alert cannot run", failure]
       : ran
         ? ["This alert has found nothing", `${freshnessText([alert])} A dry run shows what other settings would find.`]
-        : ["No run of this alert has ended yet", "It runs when results arrive, or with knick run. The first run judges all traces."];
+        : [
+            "No run of this alert has ended yet",
+            "It runs when results arrive, or with knick run. The first run judges all traces.",
+          ];
   return html`<div class="notice">
     <h2>${title}</h2>
     <p>${text}</p>
@@ -117,8 +120,8 @@ knick run</pre>
   return html`<div class="notice">
     <h2>${isSearched ? "No changes found" : "Not searched for changes yet"}</h2>
     <p>
-      There are ${countText(traces, "trace")}. ${lastRun}
-      ${isSearched ? "Run" : "Wait for its end, or run"} the alerts to search for changes, or explore the values:
+      There are ${countText(traces, "trace")}. ${lastRun} ${isSearched ? "Run" : "Wait for its end, or run"} the alerts
+      to search for changes, or explore the values:
     </p>
     <pre class="commands">knick run</pre>
     <a class="button" href="/explore">Explore the traces</a>

@@ -119,6 +119,7 @@ def remove(
         if not present:
             raise InputError("there is no such run", remedy="See knick ingest runs and knick ingest status.")
         rows = _rows(store, found)
+        points = sum(number for _, several in found for _, number in several)
         if not dry_run:
             who = local_caller().name
             with store.transaction():
@@ -127,7 +128,7 @@ def remove(
     show(_COLUMNS, rows, output)
     if output is not OutputFormat.TEXT:
         return
-    what = f"{counted(len(rows), 'run')} with {counted(sum(row['points'] for row in rows), 'point')}"
+    what = f"{counted(len(rows), 'run')} with {counted(points, 'point')}"
     note(f"Would remove {what}." if dry_run else f"Removed {what}; the next knick run judges their traces anew.")
 
 
@@ -155,12 +156,12 @@ def _found(
 
 
 def _rows(store: Store, found: list[tuple[Repository, list[tuple[Run, int]]]]) -> list[Row]:
-    rows: list[Row] = []
+    rows: dict[int, Row] = {}
     for owner, several in found:
         commits = store.commits.get(owner, sorted({run.slot for run, _ in several}))
         hashes = {each.slot: each.commit.hash for each in commits}
-        rows += [
-            {
+        for run, points in several:
+            rows[run.id] = {
                 "id": run.id,
                 "repository": owner.name,
                 "commit": hashes.get(run.slot, ""),
@@ -168,6 +169,4 @@ def _rows(store: Store, found: list[tuple[Repository, list[tuple[Run, int]]]]) -
                 "stored": run.created.isoformat(timespec="seconds"),
                 "source": run.source,
             }
-            for run, points in several
-        ]
-    return sorted(rows, key=lambda row: -row["id"])
+    return [rows[key] for key in sorted(rows, reverse=True)]
