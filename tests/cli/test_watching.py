@@ -145,7 +145,7 @@ def test_traces_that_stopped_together_are_noticed_as_one_job(knick: Knick) -> No
 
 def test_the_doctor_notices_that_a_git_repository_is_gone(knick: Knick, followed: Path) -> None:
     followed.rename(followed.with_name("moved"))
-    (row,) = [row for row in doctor(knick) if row["about"] == "git of repository library"]
+    (row,) = [row for row in doctor(knick) if row["about"] == "git repository of library"]
     assert row["state"] == "warning"
     assert "there is no such directory" in row["observed"]
     assert str(followed) in row["observed"]

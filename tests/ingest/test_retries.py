@@ -85,7 +85,7 @@ def test_what_left_quarantine_is_neither_counted_nor_listed_as_there(lab: Lab) -
     assert ingest_status(lab.instance).counts["quarantined"] == 1
     lab.take(lab.write("a.csv", "benchmark,value\nsort,1\n"), revision="HEAD")
     status = ingest_status(lab.instance)
-    assert (status.refused, status.counts) == ((), {"stored": 1, "waiting": 0, "quarantined": 0})
+    assert (status.refused, status.counts) == ((), {"stored": 1, "waiting": 0, "quarantined": 0, "removed": 0})
     assert [entry.state.value for entry in status.recent] == ["stored"]
 
 

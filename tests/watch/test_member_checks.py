@@ -38,7 +38,7 @@ def test_a_trace_that_moved_by_a_thirtieth_of_the_others_is_left_out() -> None:
     values[20, 25:] *= 0.997
     verdict = judge(values)[20]
     assert verdict.p_value < 0.001
-    assert verdict.reason.startswith("it moved by -0.3")
+    assert verdict.reason.startswith("it moved by −0.3")
     assert verdict.checks[-1].value == pytest.approx(0.03, abs=0.01)
 
 

@@ -48,7 +48,7 @@ def test_the_least_effect_is_raised_above_what_was_hidden_and_below_what_is_real
     found = proposed(noise + real)[ProposalKind.RAISE]
     assert found.changed[0].minimum_effect == 0.029
     assert (found.hidden, found.all_hidden, found.real, found.all_real) == (10, 10, 0, 3)
-    assert "100% of what was hidden (10 of 10)" in found.reason
+    assert "100 % of what was hidden (10 of 10)" in found.reason
 
 
 def test_an_effect_that_would_lose_real_changes_is_not_proposed() -> None:

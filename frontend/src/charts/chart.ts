@@ -110,7 +110,13 @@ export class Chart extends PageElement implements ChartView {
     const empty = this.lines.every((line) => line.positions.length === 0);
     return html`<div class="chart-box" role="img" aria-label=${this.label}></div>
       <div class="chart-tip" hidden></div>
-      ${empty ? html`<p class="chart-empty">No values in this range. Press 0 to see the whole line.</p>` : nothing}`;
+      ${empty ? html`<p class="chart-empty">${this.emptyText}</p>` : nothing}`;
+  }
+
+  private get emptyText(): string {
+    const { range, total } = this;
+    const isWhole = !range || (range.first <= 0 && range.last >= total - 1);
+    return isWhole ? "There are no values." : "No values in this range. Press 0 to see the whole line.";
   }
 
   override firstUpdated(): void {

@@ -24,10 +24,10 @@ export function newestRun(alerts: readonly Alert[]): string | null {
 /** "The alerts ran 3 minutes ago." */
 export function freshnessText(alerts: readonly Alert[], now: number = Date.now()): string {
   const newest = newestRun(alerts);
-  const subject = alerts.length === 1 ? "the alert" : "the alerts";
+  const subject = alerts.length === 1 ? "alert" : "alerts";
   if (alerts.length === 0) return "There are no alerts.";
   // A run is recorded at its end, and the first one may take hours.
-  return newest === null ? `No run of ${subject} has ended yet.` : `T${subject.slice(1)} ran ${ageText(newest, now)}.`;
+  return newest === null ? `No run of the ${subject} has ended yet.` : `The ${subject} ran ${ageText(newest, now)}.`;
 }
 
 /** Run a function once a minute while the page is visible. Returns a function that stops it. */

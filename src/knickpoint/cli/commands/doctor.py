@@ -62,7 +62,7 @@ def _git_repositories(instance: Instance) -> Iterator[Row]:
         try:
             open_present_git(name, settings, instance.directory)
         except HistoryError as error:
-            yield _row(f"git of repository {name}", f"cannot be read at {error.where}: {error.message}", error.remedy)
+            yield _row(f"git repository of {name}", f"cannot be read at {error.where}: {error.message}", error.remedy)
 
 
 def _directions(instance: Instance) -> Iterator[Row]:
