@@ -156,10 +156,17 @@ def _full_pass(world: World, runner: Runner, workers: Sequence[int]) -> _Pass:
 
 @contextmanager
 def _cluster() -> Iterator[tuple[str, list[int]]]:
-    """Start a scheduler of Dask and two workers of one thread; give the address, and the ids of their processes."""
+    """Start a scheduler of Dask and two workers of one thread; give the address, and the ids of their processes.
+
+    The workers keep memory that they need again soon, as docs/deployment.md advises.
+    """
     import distributed
 
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ |= {
+        "OMP_NUM_THREADS": "1",
+        "MALLOC_TRIM_THRESHOLD_": str(256 << 20),
+        "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
+    }
     local: Any = distributed.LocalCluster
     cluster = local(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None)
     try:
