@@ -160,15 +160,15 @@ def _cluster() -> Iterator[tuple[str, list[int]]]:
 
     The workers keep memory that they need again soon, as docs/deployment.md advises.
     """
+    import dask
     import distributed
 
-    os.environ |= {
-        "OMP_NUM_THREADS": "1",
-        "MALLOC_TRIM_THRESHOLD_": str(256 << 20),
-        "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
-    }
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    environment = "distributed.nanny.pre-spawn-environ"
+    kept = {"MALLOC_TRIM_THRESHOLD_": 256 << 20, "MALLOC_MMAP_THRESHOLD_": 32 << 20}
     local: Any = distributed.LocalCluster
-    cluster = local(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None)
+    with dask.config.set({f"{environment}.{name}": size for name, size in kept.items()}):
+        cluster = local(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None)
     try:
         cluster.wait_for_workers(2)
         yield str(cluster.scheduler_address), [worker.pid for worker in cluster.workers.values()]

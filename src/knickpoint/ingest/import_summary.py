@@ -41,7 +41,7 @@ class FileSummary:
         format: the format that it was read as.
         new: runs that were stored for the first time.
         same: runs that were stored already.
-        removed: runs that somebody removed, and that a folder does not bring back.
+        removed: whether runs of this content were removed, so that a folder or a bucket does not import it again.
         corrected: runs that replace what they reported before.
         rerun: runs that join the points of other runs.
         waiting: runs whose commits the repository does not have yet.
@@ -64,7 +64,7 @@ class FileSummary:
     format: str = ""
     new: int = 0
     same: int = 0
-    removed: int = 0
+    removed: bool = False
     corrected: int = 0
     rerun: int = 0
     waiting: int = 0
@@ -99,7 +99,7 @@ class FileSummary:
         if parts:
             return "; ".join(parts)
         if self.removed:
-            return "left out, because runs of it were removed; knick import with its name brings them back"
+            return "left out, because runs of it were removed; name the file itself to import them again"
         if self.same:
             return f"nothing new, {'its run is' if self.same == 1 else f'all {self.same} runs are'} in already"
         # Where the same content is in already, nothing is said about it a second time.

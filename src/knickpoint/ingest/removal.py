@@ -1,4 +1,4 @@
-"""Take the runs of an import that was wrong out of the store again."""
+"""Remove the runs of a wrong import from the store."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def remove_runs(store: Store, repository: Repository, runs: Sequence[Run], *, wh
     """Take ``runs`` and their values out of ``store``, all or none; the audit log names ``who`` and their files.
 
     Commits and traces stay. The alerts judge the traces again, and what no other run shows is gone. A folder or a bucket that
-    still has a file does not bring it back; an import that names it does.
+    still has a file does not import it again; a person who names it does.
 
     Raises:
         StoreError: one of the runs is not there any more, or the store cannot be written.

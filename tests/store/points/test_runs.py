@@ -88,6 +88,14 @@ def test_a_file_whose_runs_were_removed_is_known_as_such(bench: Bench) -> None:
     assert not ledger.removed_since(datetime.now(UTC) + timedelta(seconds=1))
 
 
+def test_a_file_in_quarantine_stays_there_when_runs_of_its_earlier_content_are_removed(bench: Bench) -> None:
+    ledger = bench.store.ledger
+    ledger.record("file", "first", FileState.STORED, runs=1)
+    ledger.record("file", "second", FileState.QUARANTINED)
+    ledger.mark_removed("file", "1 run removed by ada")
+    assert [entry.state for entry in ledger.files()] == [FileState.QUARANTINED, FileState.STORED]
+
+
 def test_repeated_names_are_samples_of_one_point(bench: Bench) -> None:
     table = ResultTable.of([Result({"name": "a"}, (value,), "ms") for value in (1.0, 9.0, 2.0)])
     bench.put(0, RunReport(table), "r")

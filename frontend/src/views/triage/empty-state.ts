@@ -22,7 +22,7 @@ export function renderEmptyState(context: TriageContext, data: RegressionList) {
   if (tab !== "unprocessed") return EMPTY_TABS[tab];
   if (data.history > 0) return renderOnlyHistory(data, lastRun);
   if (data.processed > 0) return renderAllDone(data, lastRun);
-  return renderNothingFound(context);
+  return renderNothingFound(context, lastRun);
 }
 
 function renderFiltered(context: TriageContext, alert = "") {
@@ -103,7 +103,7 @@ function renderAllDone(data: RegressionList, lastRun: string) {
   </div>`;
 }
 
-function renderNothingFound({ repositories, freshness }: TriageContext) {
+function renderNothingFound({ repositories, freshness }: TriageContext, lastRun: string) {
   const traces = repositories.reduce((sum, repository) => sum + repository.traces, 0);
   if (traces === 0) {
     return html`<div class="notice">
@@ -114,7 +114,6 @@ knick import results.json
 knick run</pre>
     </div>`;
   }
-  const lastRun = freshness ? freshnessText(freshness.alerts) : "";
   // Without an answer, or without alerts, nothing is known of a run.
   const isSearched = !freshness?.alerts.length || newestRun(freshness.alerts) !== null;
   return html`<div class="notice">

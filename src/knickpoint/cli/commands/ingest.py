@@ -1,4 +1,4 @@
-"""``knick ingest``: list what was imported, waits or was refused; import it again, or take it out again."""
+"""``knick ingest``: list what was imported, waits or was refused; import it again, or remove it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _UNMEASURED = (
 
 @click.group("ingest")
 def command() -> None:
-    """List what was imported, waits or was refused; import it again, or take it out of the store."""
+    """List what was imported, waits or was refused; import it again, or remove it."""
 
 
 command.add_command(runs)

@@ -1,4 +1,4 @@
-"""``knick ingest runs`` and ``knick ingest remove``: list what was imported, and take what was wrong out again."""
+"""``knick ingest runs`` and ``knick ingest remove``: list the runs that were imported, and remove wrong ones."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance, refuse_empty
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
+from knickpoint.cli.trace_argument import chosen_repositories
 from knickpoint.cli.verbosity import note
 from knickpoint.model.errors import InputError
 from knickpoint.model.plain_text import counted
@@ -100,10 +101,10 @@ def remove(
     instance: str | None,
     output: OutputFormat,
 ) -> None:
-    """Take runs of an import that was wrong out of the store again: these IDs, or all of a file or a commit.
+    """Remove the runs of a wrong import: these IDs, or all of a file or a commit.
 
     Their values are gone for good, so try it with --dry-run. Commits and traces stay. The next run of the alerts judges the
-    traces anew. A watched folder does not bring the file back; knick import with its name does.
+    traces anew. A watched folder does not import the file again; knick import with its name does.
     """
     from knickpoint.access.local_user import local_caller
     from knickpoint.ingest.removal import remove_runs
@@ -136,7 +137,7 @@ def _found(
     store: Store, wanted: _Selection, *, limit: int | None = None
 ) -> list[tuple[Repository, list[tuple[Run, int]]]]:
     """Return the selected runs and their points by repository, the newest first; repositories without any are left out."""
-    owners = [store.commits.repository(wanted.repository)] if wanted.repository else store.commits.repositories()
+    owners = chosen_repositories(store, wanted.repository)
     slots: dict[int, int | None] = {each.id: None for each in owners}
     if wanted.commit:
         named = {each.id: store.commits.find(each, wanted.commit) for each in owners}

@@ -19,7 +19,7 @@ def find_unchanged(destination: Destination, file: ResultsFile) -> FileSummary |
     """Return the summary of content that is stored already, None where it is not.
 
     The same content from another source is stored already too. But a source that returns to its former content is a
-    correction. Content whose runs were removed comes back only when a person names the file, not when a folder is read.
+    correction. Content whose runs were removed is imported again when a person names the file, not when a folder is read.
     Removed runs may have replaced those of another file, so after a removal each file that is named is read again.
     """
     digests, ledger = file_digests(file, destination.ingest), destination.store.ledger
@@ -29,7 +29,7 @@ def find_unchanged(destination: Destination, file: ResultsFile) -> FileSummary |
         if entry.state is FileState.STORED and (file.found or not ledger.removed_since(entry.changed)):
             return FileSummary(file.source, ImportState.UNCHANGED, format=entry.format, same=entry.runs)
         if entry.state is FileState.REMOVED and file.found:
-            return FileSummary(file.source, ImportState.UNCHANGED, format=entry.format, removed=entry.runs)
+            return FileSummary(file.source, ImportState.UNCHANGED, format=entry.format, removed=True)
     return None
 
 

@@ -32,7 +32,7 @@ _WAITING_BYTES: Final = 2**30
 
 
 class FileState(Enum):
-    """The state of a file that was seen; of a REMOVED one, runs were stored and taken out again."""
+    """The state of a file that was seen; of a REMOVED one, runs were stored and then removed."""
 
     STORED = "stored"
     WAITING = "waiting"
@@ -185,12 +185,17 @@ class Ledger:
             self._database.quick(connection, self._record, values)
 
     def mark_removed(self, source: str, detail: str) -> None:
-        """Note about the newest content of ``source`` that runs were taken out of the store; ``detail`` says which."""
+        """Note about the newest content of ``source`` that runs were removed; ``detail`` says how many, and by whom.
+
+        Content in quarantine stays there: it is not what was stored.
+        """
         table = tables.file
         newest = select(table.c.id).where(table.c.source == source).order_by(table.c.changed.desc(), table.c.id.desc())
         values = {"state": FileState.REMOVED.value, "detail": detail, "changed": time.time()}
         with self._database.transaction() as connection:
-            connection.execute(table.update().where(table.c.id == newest.limit(1).scalar_subquery()).values(values))
+            same = table.c.id == newest.limit(1).scalar_subquery()
+            refused = table.c.state == FileState.QUARANTINED.value
+            connection.execute(table.update().where(same, ~refused).values(values))
 
     def removed_since(self, time: datetime) -> bool:
         """Say whether runs of any file were removed after ``time``."""

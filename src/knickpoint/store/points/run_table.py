@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
@@ -70,6 +70,17 @@ class RunTable:
             for row in connection.execute(_BY_IDENTITIES, {"owner": repository_id, "names": names}):
                 found[row.identity] = StoredRun(*row)
         return found
+
+    def stored(self, connection: Connection, repository_id: int, run_ids: Collection[int]) -> list[StoredRun]:
+        """Return those of the runs ``run_ids`` that ``repository_id`` has."""
+        query = select(*_HEAD).where(self._database.among(run.c.id), run.c.repository_id == repository_id)
+        rows = connection.execute(query, {"numbers": self._database.listed(sorted(run_ids))})
+        return [StoredRun(*row) for row in rows]
+
+    def delete(self, connection: Connection, run_ids: Collection[int]) -> None:
+        """Delete the rows of runs; their parts are those of the points."""
+        numbers = {"numbers": self._database.listed(sorted(run_ids))}
+        connection.execute(run.delete().where(self._database.among(run.c.id)), numbers)
 
     def record(self, connection: Connection, repository_id: int, records: Sequence[RunRecord]) -> list[int]:
         """Insert new runs and update corrected ones; return their ids in the same order."""

@@ -129,11 +129,8 @@ class Runs:
         Raises:
             StoreError: ``repository`` has no such run.
         """
-        query = select(table.c.id, table.c.slot, table.c.identity, table.c.content_hash, table.c.corrections)
-        query = query.where(self._database.among(table.c.id), table.c.repository_id == repository.id)
-        numbers = {"numbers": self._database.listed(sorted(run_ids))}
         with self._database.transaction() as connection:
-            leaving = [StoredRun(*row) for row in connection.execute(query, numbers)]
+            leaving = self._table.stored(connection, repository.id, run_ids)
             if missing := set(run_ids) - {run.id for run in leaving}:
                 raise StoreError(
                     f"there is no run {min(missing)}",
@@ -145,7 +142,7 @@ class Runs:
             stored = self._commits.read(connection, repository.id, [], leaving)
             plan = plan_write(repository.id, [], leaving, stored)
             self._points.write(connection, repository.id, plan, [])
-            connection.execute(table.delete().where(self._database.among(table.c.id)), numbers)
+            self._table.delete(connection, [run.id for run in leaving])
             self._withheld.remove(connection, [run.id for run in leaving])
             publish_changes(self._outbox, repository, plan, [run.id for run in leaving])
 
@@ -169,11 +166,8 @@ class Runs:
 
     def _recount(self, repository: Repository, run_ids: Collection[int], kept: Mapping[int, NDArray[np.int64]]) -> None:
         """Let only the traces in ``kept`` of ``run_ids`` count, all of those that are not in it."""
-        query = select(table.c.id, table.c.slot, table.c.identity, table.c.content_hash, table.c.corrections)
-        query = query.where(self._database.among(table.c.id), table.c.repository_id == repository.id)
         with self._database.transaction() as connection:
-            rows = connection.execute(query, {"numbers": self._database.listed(sorted(run_ids))})
-            runs = [StoredRun(*row) for row in rows]
+            runs = self._table.stored(connection, repository.id, run_ids)
             if not runs:
                 return
 
@@ -188,14 +182,12 @@ class Runs:
 
     def parts(self, repository: Repository, run_id: int) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
         """Return the measured traces of a run, sorted, and their values, in pieces; also where the run is withheld."""
-        query = select(table.c.id, table.c.slot, table.c.identity, table.c.content_hash, table.c.corrections)
         with self._database.reading() as connection:
-            row = connection.execute(query.where(table.c.id == run_id)).first()
-            if row is None:
-                return []
-            run = StoredRun(*row)
-            stored = self._commits.own_parts(connection, repository.id, run)
-            return [(part.ids, part.part.values) for part in stored]
+            return [
+                (part.ids, part.part.values)
+                for run in self._table.stored(connection, repository.id, [run_id])
+                for part in self._commits.own_parts(connection, repository.id, run)
+            ]
 
     def values_at(
         self, repository: Repository, trace_ids: NDArray[np.int64], slots: Sequence[int]
