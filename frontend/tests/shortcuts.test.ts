@@ -28,6 +28,17 @@ test("a field keeps the keys that are typed into it", () => {
   expect(findShortcut(press("j", element("input")), GROUPS)).toBeUndefined();
 });
 
+test("a field of a dialog that was just closed gives the keys back", () => {
+  const dialog = document.createElement("dialog");
+  const field = dialog.appendChild(element("input", "radio"));
+  document.body.replaceChildren(dialog);
+  const event = new KeyboardEvent("keydown", { key: "j", bubbles: true });
+  field.dispatchEvent(event);
+  expect(findShortcut(event, GROUPS)?.description).toBe("go");
+  dialog.setAttribute("open", "");
+  expect(findShortcut(event, GROUPS)).toBeUndefined();
+});
+
 test("a checkbox with the focus leaves letters to the shortcuts", () => {
   expect(findShortcut(press("j", element("input", "checkbox")), GROUPS)?.description).toBe("go");
 });

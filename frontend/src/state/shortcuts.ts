@@ -43,11 +43,18 @@ function isActivation(target: EventTarget | null, key: string): boolean {
   return target instanceof Element && target.closest("button, a[href], summary, input, select") !== null;
 }
 
+/** The element that takes a key press. A field of a dialog keeps the focus until the frame after the dialog was closed. */
+function keyTarget(event: KeyboardEvent): EventTarget | null {
+  const { target } = event;
+  return target instanceof Element && target.closest("dialog:not([open])") ? null : target;
+}
+
 /** The shortcut of a key press, unless the focused element, an open dialog or an open panel needs the key. */
 export function findShortcut(event: KeyboardEvent, groups: readonly ShortcutGroup[]): Shortcut | undefined {
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return undefined;
-  if (isTextField(event.target) && !isCheckbox(event.target)) return undefined;
-  if (isActivation(event.target, event.key)) return undefined;
+  const target = keyTarget(event);
+  if (isTextField(target) && !isCheckbox(target)) return undefined;
+  if (isActivation(target, event.key)) return undefined;
   if (hasOpenOverlay()) return undefined;
   return groups.flatMap((group) => group.shortcuts).find((shortcut) => shortcut.keys.includes(event.key));
 }
