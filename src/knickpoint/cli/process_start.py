@@ -1,12 +1,35 @@
-"""Start a process that lives long: what it loads is left to the garbage collector only afterwards, or never."""
+"""Start a process that lives long: what of its memory is collected, and where its threads allocate."""
 
 from __future__ import annotations
 
+import ctypes
 import gc
+import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Final
 
-__all__ = ["collecting_later"]
+__all__ = ["collecting_later", "limit_arenas"]
+
+_ARENA_MAX: Final = -8
+"""The number of the option in ``malloc.h`` of the GNU C library."""
+
+_ARENAS: Final = 2
+
+
+def limit_arenas() -> None:
+    """Have all threads of this process allocate from two arenas of the GNU C library; call it before there are threads.
+
+    By default there are up to eight for each core, and each keeps what its threads free, between parts that are in use. So
+    in a process that answers in some twenty threads the free parts grow for hours. Elsewhere than on the GNU C library,
+    and where the environment sets ``MALLOC_ARENA_MAX``, nothing changes.
+    """
+    if sys.platform != "linux" or "MALLOC_ARENA_MAX" in os.environ:
+        return
+    set_option = getattr(ctypes.CDLL(None), "mallopt", None)  # musl has none
+    if set_option is not None:
+        set_option(_ARENA_MAX, _ARENAS)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance
-from knickpoint.cli.process_start import collecting_later
+from knickpoint.cli.process_start import collecting_later, limit_arenas
 from knickpoint.cli.verbosity import note
 from knickpoint.model.service_part import ALL_PARTS, ServicePart, joined_parts, parse_parts
 
@@ -71,8 +71,12 @@ def serve_instance(
             a worker of another machine uses the embedded store.
         ServiceError: the address or the port cannot be used.
     """
+    chosen = frozenset(parts)
+    if ServicePart.WORKER not in chosen:
+        # The threads of a worker detect side by side on all cores, and need arenas of their own.
+        limit_arenas()
     with collecting_later() as started:
-        _serve(directory, host, port, frozenset(parts), started)
+        _serve(directory, host, port, chosen, started)
 
 
 def _serve(
