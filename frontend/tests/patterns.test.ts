@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { levelsBeside, modeOf, NO_PATTERNS } from "../src/charts/patterns";
+import { NO_PATTERNS } from "../src/charts/chart-data";
+import { levelsBeside, modeOf } from "../src/charts/patterns";
 import { causeText, chartPatterns, modeText } from "../src/views/trace/patterns";
 
 const level = (first: number, last: number) => ({ first, last, median: 1, low: 0, high: 2 });

@@ -1,9 +1,8 @@
 import { expect, test } from "vitest";
 import { grouped } from "../src/charts/beyond";
-import type { ChartLine, ChartView } from "../src/charts/chart-data";
+import { NO_PATTERNS, type ChartLine, type ChartView } from "../src/charts/chart-data";
 import { gapDistance, widenGaps, withGaps } from "../src/charts/gaps";
 import { positionAxis } from "../src/charts/position-axis";
-import { NO_PATTERNS } from "../src/charts/patterns";
 import { mainRange, valueRange } from "../src/charts/value-range";
 
 const wave = Array.from({ length: 100 }, (_, index) => 10 + (index % 5));

@@ -116,12 +116,12 @@ async function errorOf(response: Response): Promise<ApiError> {
   }
 }
 
-/** The resource that says who asks; a refusal of any other one makes the page ask it again. */
 /** The address of a picture of a trace near a commit, 420 × 160 pixels. */
 export function plotUrl(trace: number, line: string, at: string, theme: "light" | "dark"): string {
   return apiUrl(`traces/${trace}/plot.svg`, { line, at, width: 420, height: 160, theme });
 }
 
+/** The resource that says who asks; a refusal of any other one makes the page ask it again. */
 const ME = apiUrl("me");
 const TIMEOUT_MS = 60_000;
 const NO_ANSWER_REMEDY = "The page tries again until the server answers. Is `knick serve` still running?";

@@ -2,7 +2,6 @@
 
 import type { Direction, Status } from "../api/client";
 import type { Along, Scale } from "../routes/url";
-import type { ChartPatterns } from "./patterns";
 
 export interface ChartLine {
   id: number;
@@ -22,6 +21,32 @@ export interface ChartLevel {
   low: number;
   high: number;
 }
+
+/** A drift: a straight line between two positions; it moves the level by `low` to `high` with 95 %. */
+export interface ChartDrift {
+  first: number;
+  last: number;
+  before: number;
+  after: number;
+  low: number | null;
+  high: number | null;
+}
+
+/** A stretch that flips between `levels`, ascending; `texts` say the share of each, `cause` what explains them. */
+export interface ChartModes {
+  first: number;
+  last: number;
+  levels: readonly number[];
+  texts: readonly string[];
+  cause: string;
+}
+
+export interface ChartPatterns {
+  drifts: readonly ChartDrift[];
+  modes: readonly ChartModes[];
+}
+
+export const NO_PATTERNS: ChartPatterns = { drifts: [], modes: [] };
 
 /** The 95 % interval of the level after a change. */
 export interface ChartInterval {

@@ -9,6 +9,7 @@ import { numberText } from "../text/numbers";
 import { drawAboveValues, drawBelowValues } from "./annotations";
 import {
   isCrowd,
+  NO_PATTERNS,
   type ChartCandidate,
   type ChartFailure,
   type ChartFinding,
@@ -18,6 +19,7 @@ import {
   type ChartLine,
   type ChartMark,
   type ChartNote,
+  type ChartPatterns,
   type ChartRange,
   type ChartTicket,
   type ChartView,
@@ -27,7 +29,6 @@ import { Crowd } from "./crowd";
 import { findHovered, valueToPixels } from "./hover";
 import { palette, type Palette } from "./palette";
 import { pngOf, svgOf } from "./picture";
-import { NO_PATTERNS, type ChartPatterns } from "./patterns";
 import { positionAxis } from "./position-axis";
 import { alignedData, uplotOptions } from "./uplot-options";
 

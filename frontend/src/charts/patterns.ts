@@ -1,32 +1,6 @@
 /** Draw what the values of a trace follow besides stable regions: drifts as slopes, modes as flat levels and shapes. */
 
-import type { ChartLevel } from "./chart-data";
-
-/** A drift: a straight line between two positions; it moves the level by `low` to `high` with 95 %. */
-export interface ChartDrift {
-  first: number;
-  last: number;
-  before: number;
-  after: number;
-  low: number | null;
-  high: number | null;
-}
-
-/** A stretch that flips between `levels`, ascending; `texts` say the share of each, `cause` what explains them. */
-export interface ChartModes {
-  first: number;
-  last: number;
-  levels: readonly number[];
-  texts: readonly string[];
-  cause: string;
-}
-
-export interface ChartPatterns {
-  drifts: readonly ChartDrift[];
-  modes: readonly ChartModes[];
-}
-
-export const NO_PATTERNS: ChartPatterns = { drifts: [], modes: [] };
+import type { ChartDrift, ChartLevel, ChartModes, ChartPatterns } from "./chart-data";
 
 /** The most modes with a colour and a shape of their own; further ones repeat them. */
 export const MODE_KINDS = 4;

@@ -6,9 +6,11 @@ import type { ExploreRoute } from "../../routes/explore";
 import type { HistoryMode } from "../../routes/navigation";
 import type { Plot } from "../../state/plot/plot-loader";
 import type { ExploreData } from "./data";
-import type { ExportFormat } from "./export";
 import type { Graph } from "./graph";
 import type { GraphEdits } from "./graph-edits";
+
+/** What a plot is saved as: its values, or its picture. */
+export type ExportFormat = "csv" | "png" | "svg";
 
 export interface ExploreContext {
   readonly route: ExploreRoute;

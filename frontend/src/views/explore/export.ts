@@ -7,11 +7,9 @@ import type { ExploreRoute } from "../../routes/explore";
 import { copyText, saveFile } from "../../state/handover";
 import type { Plot } from "../../state/plot/plot-loader";
 import { pointsCsv, positionsIn } from "../../text/points-csv";
-import type { ExploreContext } from "./context";
+import type { ExploreContext, ExportFormat } from "./context";
 import type { Graph } from "./graph";
 import { smoothingText } from "./smoothing-field";
-
-export type ExportFormat = "csv" | "png" | "svg";
 
 export function renderExport(context: ExploreContext, graph: Graph) {
   const save = (format: ExportFormat, what: string) =>

@@ -7,9 +7,9 @@ import { countText, signedPercentText } from "../../text/numbers";
 import { paramPlotOf } from "../../text/param-plot";
 import { pivotOf, pivotParams, type Pivot, type PivotCell } from "../../text/pivot";
 import { valueText } from "../../text/units";
+import { baseText } from "./base-field";
 import type { ExploreContext } from "./context";
 import type { Graph } from "./graph";
-import { baseText } from "./plot";
 
 /** Tables of more rows or columns are cut, and say so. */
 const MOST = 200;

@@ -18,6 +18,7 @@ import { selectField } from "../../templates/select-field";
 import { alongField, ownScaleField, scaleField } from "../../templates/scale-field";
 import { ticketList } from "../../templates/tickets";
 import { countText, grouped } from "../../text/numbers";
+import { baseText, renderBaseField } from "./base-field";
 import type { ExploreContext } from "./context";
 import { renderExport } from "./export";
 import { CURSOR_GROUP, wholeRange, type Graph } from "./graph";
@@ -239,38 +240,6 @@ function renderTools(context: ExploreContext) {
 
 function unitsNote({ plot: { lines } }: Graph) {
   return html`<span class="faint">${axisUnits(lines, "auto").length} units: % of each first value</span>`;
-}
-
-/** The short hash of the commit that values on a relative scale refer to; "" until it is loaded. */
-function baseHash(context: ExploreContext): string {
-  const { line, route } = context;
-  const { commits } = line;
-  if (route.base === undefined || !commits) return "";
-  const known = commits.peek(route.base)?.short;
-  if (!known)
-    void commits.at(route.base).then(
-      (found) => found && context.refreshPicked(),
-      () => undefined,
-    );
-  return known ?? "";
-}
-
-/** What values on a relative scale are percent of. */
-export function baseText(context: ExploreContext): string {
-  return context.route.base === undefined ? "first value" : `commit ${baseHash(context)}`;
-}
-
-function renderBaseField(context: ExploreContext) {
-  const onChange = (event: Event): void => void context.findBase((event.target as HTMLInputElement).value.trim());
-  return html`<input
-    class="base"
-    type="search"
-    aria-label="Percent of the values at the commit"
-    title="Hash or number of a commit; empty for the first value of each line"
-    placeholder="of commit …"
-    .value=${baseHash(context)}
-    @change=${onChange}
-  />`;
 }
 
 /** "3 lines, an axis for each of 2 units", and what the plot leaves out. */

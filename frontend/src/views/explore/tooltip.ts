@@ -9,7 +9,7 @@ import { ticketTips } from "../../templates/tickets";
 import { changeText } from "../../text/findings";
 import { grouped } from "../../text/numbers";
 import { valueText } from "../../text/units";
-import { baseText } from "./plot";
+import { baseText } from "./base-field";
 import type { ExploreContext } from "./context";
 import type { Graph } from "./graph";
 

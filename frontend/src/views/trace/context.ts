@@ -22,9 +22,9 @@ import type {
   ChartInterval,
   ChartLine,
   ChartMark,
+  ChartPatterns,
   ChartRange,
 } from "../../charts/chart-data";
-import type { ChartPatterns } from "../../charts/patterns";
 import type { HistoryMode } from "../../routes/navigation";
 import type { TraceRoute } from "../../routes/trace";
 import type { CommitCache } from "../../state/plot/commit-cache";

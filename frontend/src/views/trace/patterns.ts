@@ -2,7 +2,8 @@
 
 import { html, nothing, svg, type TemplateResult } from "lit";
 import type { Patterns } from "../../api/client";
-import { MODE_KINDS, NO_PATTERNS, type ChartPatterns } from "../../charts/patterns";
+import { NO_PATTERNS, type ChartPatterns } from "../../charts/chart-data";
+import { MODE_KINDS } from "../../charts/patterns";
 import { grouped } from "../../text/numbers";
 import { valueText } from "../../text/units";
 
