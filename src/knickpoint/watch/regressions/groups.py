@@ -98,8 +98,8 @@ def _by_place(members: Sequence[Member], extents: Mapping[int, Extent]) -> list[
     """Return the members that join each place, ascending by place."""
     places = assign_places([extents[member.id] for member in members])
     groups: dict[int, list[Member]] = defaultdict(list)
-    for member in members:
-        groups[places[extents[member.id]]].append(member)
+    for member, place in zip(members, places, strict=True):
+        groups[place].append(member)
     return [groups[place] for place in sorted(groups)]
 
 

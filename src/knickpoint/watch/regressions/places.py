@@ -26,6 +26,9 @@ FARTHEST: Final = 2
 _UNIT: Final = 1 << 20
 """The weight of a place in the suspect range. Weights are whole numbers, so that no sum depends on its order."""
 
+_LEAST_AT: Final = 5
+"""Intervals of location from the suspect range at which each weight has become the least, 1: 20 ** -5 < 1 / 2 / _UNIT."""
+
 _PASSES: Final = 16
 """The most rounds in which change points are assigned again: most groups are stable after a few."""
 
@@ -33,7 +36,7 @@ _PAIRS: Final = 1 << 18
 """Extents times places that are weighed at a time."""
 
 
-@dataclass(frozen=True, order=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Extent:
     """Where the cause of a change point may lie: in (previous, position], or outside of it in (low, high].
 
@@ -47,19 +50,9 @@ class Extent:
     high: int
     interval: int = 0
 
-    def within(self, intervals: int) -> tuple[int, int]:
-        """Return the range that so many intervals of location reach, and (low, high] allows."""
-        reach = intervals * self.interval * (self.position - self.previous)
-        return max(self.low, self.previous - reach), min(self.high, self.position + reach)
 
-
-@lru_cache(maxsize=4096)
-def _weight(distance: int, interval: int) -> int:
-    return max(1, round(_UNIT * location_weight(distance, interval)))
-
-
-def assign_places(extents: Sequence[Extent]) -> dict[Extent, int]:
-    """Return the place that change points of each of the ``extents``, which may repeat, join.
+def assign_places(extents: Sequence[Extent]) -> list[int]:
+    """Return for each of ``extents`` the place that its change point joins; points of equal extents join the same.
 
     1. Candidates are the fewest positions that stab all suspect ranges, and the fewest that stab the intervals of location.
     2. A candidate that is the only one for somebody is a place. While somebody has none yet, the candidate that is most
@@ -69,13 +62,11 @@ def assign_places(extents: Sequence[Extent]) -> dict[Extent, int]:
 
     The earliest of equals goes first. Complexity O(n log n + n x places in reach).
     """
-    counts = Counter(extents)
-    if not counts:
-        return {}
-    ordered = sorted(counts)
-    several = np.array([counts[extent] for extent in ordered], dtype=np.int64)
-    places = _chosen(ordered, several)
-    reached = _places_within(ordered, places, FARTHEST)
+    if not extents:
+        return []
+    different, several, same = _Extents.of(extents)
+    places = _chosen(different, several)
+    reached = _places_within(different, places, FARTHEST)
 
     # At first each counts for the places that are most likely for it: all those in its suspect range, or the nearest.
     likely = reached.weights == np.maximum.reduceat(reached.weights, reached.firsts)[reached.owners]
@@ -83,7 +74,7 @@ def assign_places(extents: Sequence[Extent]) -> dict[Extent, int]:
     joined = reached.best(votes)
 
     # Then those that are not certain choose again, as long as that moves any.
-    free = np.array([extent.interval > 0 for extent in ordered])
+    free = different.interval > 0
     for _ in range(_PASSES if free.any() else 0):
         votes = np.bincount(joined, several, len(places)).astype(np.int64)
         best = reached.best(votes)
@@ -91,7 +82,37 @@ def assign_places(extents: Sequence[Extent]) -> dict[Extent, int]:
         if not moved.any():
             break
         joined[moved] = best[moved]
-    return dict(zip(ordered, places[joined].tolist(), strict=True))
+    found: list[int] = places[joined[same]].tolist()
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Extents:
+    """Different extents as one array for each field of :class:`Extent`, ascending by these."""
+
+    position: NDArray[np.int64]
+    previous: NDArray[np.int64]
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+    interval: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, extents: Sequence[Extent]) -> tuple[_Extents, NDArray[np.int64], NDArray[np.int64]]:
+        """Return the different ones of ``extents``, how often each occurs, and the number of each of ``extents`` among them."""
+        fields = np.array(
+            [(each.position, each.previous, each.low, each.high, each.interval) for each in extents], dtype=np.int64
+        ).T
+        order = np.lexsort(fields[::-1])
+        ordered = fields[:, order]
+        first = np.append(True, (ordered[:, 1:] != ordered[:, :-1]).any(axis=0))
+        same = np.empty(order.size, dtype=np.int64)
+        same[order] = np.cumsum(first) - 1
+        return cls(*ordered[:, first]), np.bincount(same), same
+
+    def within(self, intervals: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the ranges (low, high] that so many intervals of location reach, as far as each extent allows."""
+        reach = intervals * self.interval * (self.position - self.previous)
+        return np.maximum(self.low, self.previous - reach), np.minimum(self.high, self.position + reach)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,59 +135,82 @@ class _Reached:
         return self.places[most[np.searchsorted(self.owners[most], np.arange(self.firsts.size))]]
 
 
-def _places_within(extents: Sequence[Extent], places: NDArray[np.int64], intervals: int) -> _Reached:
-    """Return the ``places``, ascending, within so many intervals of location of each of the ``extents``; each has one."""
-    bounds = np.array([extent.within(intervals) for extent in extents], dtype=np.int64)
-    begin, end = np.searchsorted(places, bounds, side="right").T
-    owners = np.repeat(np.arange(len(extents)), end - begin)
-    numbers = _consecutive(begin, end - begin)
+@dataclass(frozen=True, slots=True)
+class _Likelihoods:
+    """How likely places are for extents.
 
-    ends = np.array([(each.previous, each.position, each.interval) for each in extents], dtype=np.int64).T
-    firsts = np.cumsum(end - begin) - (end - begin)
-    return _Reached(firsts, owners, numbers, _weights(ends[:, owners], places[numbers]))
-
-
-def _weights(ends: NDArray[np.int64], place: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return how likely each ``place`` is for extents, in :data:`_UNIT` of a place in the suspect range.
-
-    ``ends`` has three rows: the previous position, the position and the interval of each extent. Both arrays broadcast.
+    ``previous`` and ``position`` bound the suspect range of each extent. Its weights by distance stand in ``table`` from
+    ``first`` on, and those of distances beyond ``most`` are that of ``most``.
     """
-    previous, position, interval = ends
-    beyond = np.maximum(place - position - 1, previous - place)
-    outside = (place <= previous) | (place > position)
-    distances = np.where(outside, beyond // (position - previous) + 1, 0)
 
-    # Few of the pairs differ in these, and powers of the vector units of processors may differ in the last digit.
-    kinds, kind = np.unique(interval << 32 | distances, return_inverse=True)
-    weights = np.array([_weight(each & 0xFFFFFFFF, each >> 32) for each in kinds.tolist()], dtype=np.int64)
-    return weights[kind].reshape(distances.shape)
+    previous: NDArray[np.int64]
+    position: NDArray[np.int64]
+    first: NDArray[np.int64]
+    most: NDArray[np.int64]
+    table: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, previous: NDArray[np.int64], position: NDArray[np.int64], interval: NDArray[np.int64]) -> _Likelihoods:
+        """Return the likelihoods for extents with these suspect ranges and intervals."""
+        intervals, kind = np.unique(interval, return_inverse=True)
+        tables = [_weights_by_distance(each) for each in intervals.tolist()]
+        sizes = np.array([each.size for each in tables])
+        return cls(previous, position, (np.cumsum(sizes) - sizes)[kind], sizes[kind] - 1, np.concatenate(tables))
+
+    def at(self, places: NDArray[np.int64], extents: NDArray[np.int64] | slice = slice(None)) -> NDArray[np.int64]:
+        """Return how likely each place is for its extent, in :data:`_UNIT` of one in the suspect range; both broadcast."""
+        previous, position = self.previous[extents], self.position[extents]
+        beyond = np.maximum(places - position - 1, previous - places)
+        distances = np.where(beyond >= 0, beyond // (position - previous) + 1, 0)
+        return self.table[self.first[extents] + np.minimum(distances, self.most[extents])]
 
 
-def _stabbing(ranges: Iterable[tuple[int, int]]) -> list[int]:
-    """Return the fewest positions such that each range holds one, each the end of some range, ascending."""
+@lru_cache(maxsize=1024)
+def _weights_by_distance(interval: int) -> NDArray[np.int64]:
+    """Return the weights of places by their distance, up to one from which on they are the least.
+
+    They are calculated one by one: powers of the vector units of processors may differ in the last digit.
+    """
+    weights = [
+        max(1, round(_UNIT * location_weight(distance, interval))) for distance in range(_LEAST_AT * interval + 2)
+    ]
+    return np.array(weights, dtype=np.int64)
+
+
+def _places_within(extents: _Extents, places: NDArray[np.int64], intervals: int) -> _Reached:
+    """Return the ``places``, ascending, within so many intervals of location of each of the ``extents``; each has one."""
+    begin, end = np.searchsorted(places, extents.within(intervals), side="right")
+    owners = np.repeat(np.arange(begin.size), end - begin)
+    numbers = _consecutive(begin, end - begin)
+    firsts = np.cumsum(end - begin) - (end - begin)
+    likelihoods = _Likelihoods.of(extents.previous, extents.position, extents.interval)
+    return _Reached(firsts, owners, numbers, likelihoods.at(places[numbers], owners))
+
+
+def _stabbing(previous: NDArray[np.int64], position: NDArray[np.int64]) -> list[int]:
+    """Return the fewest positions such that each range (previous, position] holds one, each the end of some, ascending."""
+    order = np.lexsort((previous, position))
     found: list[int] = []
-    for position, previous in sorted((position, previous) for previous, position in ranges):
-        if not found or found[-1] <= previous:
-            found.append(position)
+    last = None
+    for begin, end in zip(previous[order].tolist(), position[order].tolist(), strict=True):
+        if last is None or last <= begin:
+            last = end
+            found.append(end)
     return found
 
 
-def _chosen(extents: Sequence[Extent], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+def _chosen(extents: _Extents, counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the places, ascending, such that each of the ``extents`` has one within its interval of location.
 
     ``counts`` has how many change points have each of the extents.
     """
-    ranges = [extent.within(1) for extent in extents]
-    candidates = np.array(
-        sorted({*_stabbing((extent.previous, extent.position) for extent in extents), *_stabbing(ranges)}),
-        dtype=np.int64,
-    )
+    candidates = np.union1d(_stabbing(extents.previous, extents.position), _stabbing(*extents.within(1)))
     reached = _places_within(extents, candidates, 1)
     sizes = np.diff(np.append(reached.firsts, reached.places.size))
 
     # What is the only place of somebody is one.
     only = np.unique(reached.places[reached.firsts[sizes == 1]])
-    waiting = np.ones(len(extents), dtype=np.bool_)
+    waiting = np.ones(counts.size, dtype=np.bool_)
     waiting[reached.owners[np.isin(reached.places, only)]] = False
 
     # Then the likeliest for those that wait, of whom each that has a place no longer counts.
@@ -202,12 +246,14 @@ def shared_range(extents: Iterable[Extent]) -> tuple[int, int]:
     ranges, that with the largest sum of likelihoods. Where all suspect ranges share a part, it is that part.
     """
     counts = Counter((extent.previous, extent.position, extent.interval) for extent in extents)
+    most, least = max(previous for previous, _, _ in counts), min(position for _, position, _ in counts)
+    if most < least:
+        return most, least
     ends = np.unique([position for _, position, _ in counts])
-    place = int(ends[0])
-    if ends.size > 1:
-        ranges, several = np.array(list(counts), dtype=np.int64).T, np.array(list(counts.values()), dtype=np.int64)
-        parts = np.array_split(ends, 1 + ends.size * several.size // _PAIRS)
-        likelihoods = [_weights(ranges[:, None, :], part[:, None]) @ several for part in parts]
-        place = int(ends[np.concatenate(likelihoods).argmax()])
+    several = np.array(list(counts.values()), dtype=np.int64)
+    likelihoods = _Likelihoods.of(*np.array(list(counts), dtype=np.int64).T)
+    parts = np.array_split(ends, 1 + ends.size * several.size // _PAIRS)
+    sums = np.concatenate([likelihoods.at(part[:, None]) @ several for part in parts])
+    place = int(ends[sums.argmax()])
     holders = [(previous, position) for previous, position, _ in counts if previous < place <= position]
     return max(previous for previous, _ in holders), min(position for _, position in holders)
