@@ -121,7 +121,7 @@ def test_the_status_and_the_audit_log_say_who_removed_what(knick: Knick) -> None
     [
         ([], "nothing says which runs"),
         (["--commit", "ffffffff"], "there is no commit 'ffffffff'"),
-        (["--source", "other.csv"], "there is no such run"),
+        (["--source", "other.csv"], "--source other.csv: there is no such run"),
         (["--repository", "other", "--commit", "1"], "there is no repository 'other'"),
     ],
 )

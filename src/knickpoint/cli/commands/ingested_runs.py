@@ -118,7 +118,11 @@ def remove(
         if unknown := sorted(set(ids) - present):
             raise InputError(f"there is no run {unknown[0]} among these", remedy="See knick ingest runs.")
         if not present:
-            raise InputError("there is no such run", remedy="See knick ingest runs and knick ingest status.")
+            options = {"--repository": repository, "--source": source, "--commit": commit}
+            where = " ".join(f"{name} {value}" for name, value in options.items() if value)
+            raise InputError(
+                "there is no such run", where=where, remedy="See knick ingest runs and knick ingest status."
+            )
         rows = _rows(store, found)
         points = sum(number for _, several in found for _, number in several)
         if not dry_run:
