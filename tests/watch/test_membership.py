@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Collection, Sequence
 from itertools import product
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from knickpoint.model.alert import Alert
+from knickpoint.model.commit import Repository
+from knickpoint.store.findings.groups import Membership
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.regressions.membership import RegressionChanges, regroup, stretches
 from knickpoint.watch.triage.decisions import Targets, merge, split, undo
@@ -136,3 +139,23 @@ def test_an_event_far_from_other_findings_reads_none_of_them(world: World, monke
     world.measure({"read": levels((5, 9.0))}, first=60)
     assert run_alerts(world.store, world.alerts, traces=[world.trace("read")]).new == 1
     assert read == [1]
+
+
+def test_a_regression_that_grows_writes_only_what_joins_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("pack", "parse", "print")
+    world.measure({name: levels((10, 20.0), (10, 25.0)) for name in names})
+    world.measure({"read": levels((10, 20.0))})
+    world.run()
+    written: list[int] = []
+    write = world.store.findings.groups.write
+
+    def watched(repository: Repository, groups: Sequence[Membership], **keywords: Collection[int]) -> list[int]:
+        written.extend(member for group in groups for member in group.joining)
+        return write(repository, groups, **keywords)
+
+    monkeypatch.setattr(world.store.findings.groups, "write", watched)
+    world.measure({"read": levels((10, 25.0))}, first=10)
+    run_alerts(world.store, world.alerts, traces=[world.trace("read")])
+    (regression,) = world.store.findings.regressions(world.repository)
+    assert len(regression.members) == len(names) + 1
+    assert written == [member.id for member in regression.members if member.trace_id == world.trace("read")]

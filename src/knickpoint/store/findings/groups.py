@@ -63,11 +63,14 @@ class SplitAndMerge:
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """The members of one regression by id; ``id`` is 0 for a regression that is not there yet."""
+    """The suspect range of one regression, and the change points that join it, by id: those that were in another, or in none.
+
+    ``id`` is 0 for a regression that is not there yet.
+    """
 
     id: int
     suspect_range: SuspectRange
-    members: tuple[int, ...]
+    joining: tuple[int, ...]
 
 
 class GroupTable:
@@ -148,7 +151,7 @@ class GroupTable:
             return set(connection.execute(query, {"merges": self._database.listed(sorted(merges))}).scalars())
 
     def write(self, repository: Repository, groups: Sequence[Membership], *, left: Collection[int] = ()) -> list[int]:
-        """Write which change points make one regression; return the id of each group, in the same order.
+        """Write which change points join which regressions; return the id of each group, in the same order.
 
         ``left`` are regressions that lost members without being among ``groups``.
         """
@@ -181,12 +184,12 @@ class GroupTable:
                 connection.execute(regression.insert(), added)
             update_rows(connection, regression, moved)
 
-            members = [
+            joining = [
                 {"id": member, "regression_id": key}
                 for key, group in zip(ids, groups, strict=True)
-                for member in group.members
+                for member in group.joining
             ]
-            update_rows(connection, change_point, members)
+            update_rows(connection, change_point, joining)
             _refresh(self._database, connection, {*ids, *left})
         return ids
 

@@ -93,7 +93,7 @@ def regroup(
         groups = _changed_groups(store, lines, members, former, claims or {})
 
         # Write the others, and count what was touched.
-        left = {former[member] for group in groups for member in group.members} - {0}
+        left = {former[member] for group in groups for member in group.joining} - {0}
         ids = store.findings.groups.write(repository, groups, left=left) if groups else []
         if touched:
             store.findings.groups.refresh(touched)
@@ -106,8 +106,8 @@ def regroup(
         former={
             member: former[member]
             for key, group in zip(ids, groups, strict=True)
-            for member in group.members
-            if former[member] not in {0, key}
+            for member in group.joining
+            if former[member]
         },
     )
 
@@ -236,9 +236,10 @@ def _changed_groups(
             taken.add(key)
             shared = SuspectRange(name, slots[group.previous + 1], slots[group.position + 1])
             suspect_range = bisected_range(shared, bisected.get(key), lines.line(name))
-            same = all(former[member] == key for member in group.members) and sizes[key] == len(group.members)
-            if not (key and same and stored.get(key) == suspect_range):
-                changed.append(Membership(key, suspect_range, group.members))
+            joining = tuple(member for member in group.members if not key or former[member] != key)
+            same = not joining and sizes[key] == len(group.members)
+            if not (same and stored.get(key) == suspect_range):
+                changed.append(Membership(key, suspect_range, joining))
     return changed
 
 
