@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, exists, func, select, update
+from sqlalchemy import ColumnElement, Exists, and_, exists, func, or_, select, update
+from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
 from knickpoint.model.alert import AlertKind
 from knickpoint.model.announcement import Announcement, AnnouncementKind
@@ -20,10 +22,33 @@ from knickpoint.store.tables.announcements import announcement
 from knickpoint.store.tables.findings import change_point, regression
 from knickpoint.store.timestamps import moment
 
-__all__ = ["BASELINE", "AnnouncementLedger"]
+__all__ = ["BASELINE", "AnnouncementLedger", "MemberCount", "Sight"]
 
 BASELINE = -1
 """What ``ChangePoint.announced`` holds for a finding that was history once, or no work, and is never announced."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemberCount:
+    """How many live change points of a regression have the same direction and the same ``ChangePoint.announced``.
+
+    ``first`` is the least of their ids.
+    """
+
+    regression_id: int
+    direction: Direction
+    announced: int
+    first: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """A provisional announcement: its chain, the change point that it is about, and the regression of that."""
+
+    chain: int
+    lead: int
+    regression_id: int
 
 
 class AnnouncementLedger:
@@ -98,9 +123,67 @@ class AnnouncementLedger:
         """Return all change points of the traces of change points, those included that are gone, by id."""
         return self._points_beside(change_point.c.id, ids)
 
-    def beside_members(self, chains: Collection[int]) -> list[ChangePoint]:
+    def beside_members(self, repository: Repository, chains: Collection[int]) -> list[ChangePoint]:
         """Return all change points of the traces in which ``chains`` have members, those included that are gone, by id."""
-        return self._points_beside(change_point.c.announced, chains)
+        return self._points_beside(change_point.c.announced, chains, change_point.c.repository_id == repository.id)
+
+    def member_counts(self, regressions: Collection[int]) -> list[MemberCount]:
+        """Count the live change points of ``regressions``, in the order of the first of each regression."""
+        if not regressions:
+            return []
+        point = change_point.c
+        alike = (point.regression_id, point.direction, point.announced)
+        first = func.min(point.id)
+        query = (
+            select(*alike, first, func.count())
+            .where(self._database.among(point.regression_id, "ids"), point.condition != Condition.GONE.value)
+            .group_by(*alike)
+            .order_by(first)
+        )
+        with self._database.reading() as connection:
+            rows = connection.execute(query, {"ids": self._database.listed(sorted(regressions))})
+            return [MemberCount(key, Direction(way), chain, least, count) for key, way, chain, least, count in rows]
+
+    def sights(self, repository: Repository, regressions: Collection[int]) -> list[Sight]:
+        """Return what was announced provisionally about live change points of ``regressions``, by chain."""
+        if not regressions:
+            return []
+        point = change_point.c
+        query = (
+            select(announcement.c.chain, announcement.c.lead, point.regression_id)
+            .join(change_point, point.id == announcement.c.lead)
+            .where(
+                announcement.c.repository_id == repository.id,
+                announcement.c.kind == AnnouncementKind.PROVISIONAL.value,
+                self._database.among(point.regression_id, "ids"),
+                point.condition != Condition.GONE.value,
+            )
+            .order_by(announcement.c.id)
+        )
+        with self._database.reading() as connection:
+            rows = connection.execute(query, {"ids": self._database.listed(sorted(regressions))})
+            return [Sight(*row) for row in rows]
+
+    def never_announced(self, repository: Repository, regressions: Collection[int]) -> set[int]:
+        """Return those of ``regressions`` of whose live change points none was announced in any way, or is settled."""
+        if not regressions:
+            return set()
+        point, told = change_point.c, announcement.c
+        sighted = select(told.lead).where(
+            told.repository_id == repository.id, told.kind == AnnouncementKind.PROVISIONAL.value
+        )
+        query = (
+            select(point.regression_id)
+            .distinct()
+            .where(
+                self._database.among(point.regression_id, "ids"),
+                point.condition != Condition.GONE.value,
+                or_(point.announced != 0, point.certainty == Certainty.SETTLED.value, point.id.in_(sighted)),
+            )
+        )
+        with self._database.reading() as connection:
+            rows = connection.execute(query, {"ids": self._database.listed(sorted(regressions))})
+            return set(regressions) - set(rows.scalars())
 
     def of_regressions(self, keys: Collection[int]) -> list[ChangePoint]:
         """Return the live change points of regressions, by id."""
@@ -177,11 +260,10 @@ class AnnouncementLedger:
         if not chains:
             return set()
         last, point, drift = announcement.c, change_point.c, change_point.alias("drift").c
-        later = announcement.alias("later").c
         worse = (last.kind == AnnouncementKind.REGRESSED.value) & (point.direction != Direction.IMPROVEMENT.value)
         better = (last.kind == AnnouncementKind.IMPROVED.value) & (point.direction == Direction.IMPROVEMENT.value)
         shown = exists().where(
-            point.announced == last.chain,
+            *_is_member(point),
             worse | better,
             point.condition == Condition.PRESENT.value,
             point.certainty == Certainty.SETTLED.value,
@@ -193,24 +275,42 @@ class AnnouncementLedger:
             point.slot == last.slot,
         )
         drifts = exists().where(
-            drift.announced == last.chain,
+            *_is_member(drift),
             drift.kind == FindingKind.DRIFT.value,
             drift.condition != Condition.GONE.value,
         )
         query = select(last.chain).where(
             self._database.among(last.chain, "ids"),
             last.condition == Condition.PRESENT.value,
-            ~exists().where(later.chain == last.chain, later.number > last.number),
+            ~_is_followed(),
             shown,
             ~drifts,
         )
         with self._database.reading() as connection:
             return set(connection.execute(query, {"ids": self._database.listed(sorted(chains))}).scalars())
 
-    def provisional(self, leads: Iterable[int]) -> dict[int, int]:
-        """Return the chain that was announced provisionally about each of the change points ``leads``, if there is one."""
-        rows = self._select(announcement.c.lead, set(leads))
-        return {row.lead: row.chain for row in rows if row.kind is AnnouncementKind.PROVISIONAL}
+    def ended(self, chains: Collection[int]) -> set[int]:
+        """Return those of ``chains`` that are over, or withdrawn, and have no member from which anything may follow.
+
+        The change returns with a settled member that is present and not hidden, or, where it was withdrawn, with any live one.
+        """
+        if not chains:
+            return set()
+        last, point = announcement.c, change_point.c
+        present = exists().where(
+            *_is_member(point),
+            point.condition == Condition.PRESENT.value,
+            point.certainty == Certainty.SETTLED.value,
+            point.status != Status.HIDDEN.value,
+        )
+        live = exists().where(*_is_member(point), point.condition != Condition.GONE.value)
+        withdrawn = last.kind == AnnouncementKind.WITHDRAWN.value
+        over = ~withdrawn & (last.condition == Condition.RECOVERED.value)
+        query = select(last.chain).where(
+            self._database.among(last.chain, "ids"), ~_is_followed(), or_(over & ~present, withdrawn & ~live)
+        )
+        with self._database.reading() as connection:
+            return set(connection.execute(query, {"ids": self._database.listed(sorted(chains))}).scalars())
 
     def provisional_gone(self, repository: Repository) -> list[int]:
         """Return the chains that have a provisional announcement only, and whose change is gone without having settled."""
@@ -276,12 +376,14 @@ class AnnouncementLedger:
         wanted = and_(self._database.among(column, "values"), *further)
         return self._points(wanted, {"values": self._database.listed(sorted(values))})
 
-    def _points_beside(self, column: ColumnElement[int], values: Collection[int]) -> list[ChangePoint]:
+    def _points_beside(
+        self, column: ColumnElement[int], values: Collection[int], *further: ColumnElement[bool]
+    ) -> list[ChangePoint]:
         """Return the change points of the traces with one in which ``column`` is one of ``values``, by id."""
         if not values:
             return []
         wanted = change_point.c.trace_id.in_(
-            select(change_point.c.trace_id).where(self._database.among(column, "values"))
+            select(change_point.c.trace_id).where(self._database.among(column, "values"), *further)
         )
         return self._points(wanted, {"values": self._database.listed(sorted(values))})
 
@@ -292,6 +394,17 @@ class AnnouncementLedger:
         with self._database.reading() as connection:
             rows: Sequence[Mapping[Any, Any]] = connection.execute(statement, bound).mappings().all()
         return [change_point_of(row) for row in rows]
+
+
+def _is_member(point: ReadOnlyColumnCollection[str, Any]) -> tuple[ColumnElement[bool], ...]:
+    """Return the conditions that a change point, by its columns, is a member of the chain of an announcement."""
+    return point.repository_id == announcement.c.repository_id, point.announced == announcement.c.chain
+
+
+def _is_followed() -> Exists:
+    """Return the condition that an announcement is not the last one of its chain."""
+    later = announcement.alias("later").c
+    return exists().where(later.chain == announcement.c.chain, later.number > announcement.c.number)
 
 
 def _since(repository: Repository, time: datetime) -> list[ColumnElement[bool]]:

@@ -16,9 +16,10 @@ from functools import cached_property
 from knickpoint.model.announcement import Announcement, AnnouncementKind, AnnouncementRule
 from knickpoint.model.commit import Repository
 from knickpoint.model.regression import ChangePoint, Condition, SuspectRange
+from knickpoint.model.settlement import FindingKind
 from knickpoint.store import Store
 from knickpoint.store.events.payloads import MOST_LISTED, Announced
-from knickpoint.store.findings.announcements import BASELINE
+from knickpoint.store.findings.announcements import BASELINE, MemberCount
 from knickpoint.watch.announcements.decisions import (
     OVER,
     ChainState,
@@ -93,6 +94,8 @@ class _Announcer:
     change points of each trace, and ``regressions`` the regression of each of them. ``touched`` has those that the run wrote, by
     id. ``joined`` is what is to be marked:
     change point to chain. ``sighted`` has the chains that are provisional so far, by the change point that they are about.
+    ``counts`` has how many members of the regressions that a waiting point may join are like each other, and ``leads`` those
+    that were announced provisionally. Of chains that are ``steady`` the members are not read: nothing follows in them.
     """
 
     store: Store
@@ -108,6 +111,9 @@ class _Announcer:
     joined: dict[int, int] = field(default_factory=dict)
     regressions: dict[int, int] = field(default_factory=dict)
     sighted: dict[int, int] = field(default_factory=dict)
+    counts: dict[int, list[MemberCount]] = field(default_factory=lambda: defaultdict(list))
+    leads: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
+    steady: Collection[int] = frozenset()
     _following: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -118,7 +124,8 @@ class _Announcer:
         """Read the chains that the run may continue, and the change points of all traces that take part, each of these once.
 
         Most runs refresh the numbers of steps that were announced long ago. Their chains are not read, as nothing follows in
-        a steady one; those that a waiting point may join are.
+        a steady one, nor in one that has ended. Of a steady one that a waiting point may join, only the announcements are:
+        it may have a hundred thousand members, and be joined whenever results arrive.
         """
         ledger = self.store.findings.announcements
         waiting_traces = {point.trace_id for point in waiting}
@@ -126,20 +133,31 @@ class _Announcer:
         traces = {point.trace_id for point in near}
         written = frozenset(touched)
         self.touched = [point for point in near if point.id in written]
-        beside = ledger.of_regressions({point.regression_id for point in waiting})
+        regressions = {point.regression_id for point in waiting}
+        for count in ledger.member_counts(regressions):
+            self.counts[count.regression_id].append(count)
+        sights = ledger.sights(self.repository, regressions)
+        for sight in sights:
+            self.leads[sight.regression_id].add(sight.lead)
+
+        # Which chains the waiting points may join, and which others may go on.
+        joinable = {count.announced for counts in self.counts.values() for count in counts if count.announced > 0}
+        joinable.update(each.announced for each in near if each.trace_id in waiting_traces and each.announced > 0)
+        joinable.update(ledger.near(self.repository, self.places.slots_near(waiting)))
         continued = {point.announced for point in near if point.announced > 0} | set(further_chains)
-        keys = continued - ledger.steady(continued)
-        joined = (*beside, *(point for point in near if point.trace_id in waiting_traces))
-        keys.update(point.announced for point in joined if point.announced > 0)
-        keys.update(ledger.near(self.repository, self.places.slots_near(waiting)))
-        begun = ledger.provisional(point.id for point in (*beside, *waiting))
-        self.sighted = {lead: chain for lead, chain in begun.items() if chain not in keys}
-        keys.update(begun.values())
+        continued -= ledger.steady(continued)
+        self.sighted = {each.lead: each.chain for each in sights if each.chain not in continued | joinable}
+        keys = (continued - ledger.ended(continued)) | joinable | {each.chain for each in sights}
         self.chains = ledger.chains(keys)
         self.sides = {chain: side_of_chain(rows) for chain, rows in self.chains.items()}
-        together = ledger.beside_members(keys)
+
+        # A drift that joins a steady chain may show that the change has grown.
+        drifts = any(point.kind is FindingKind.DRIFT for point in waiting)
+        self.steady = frozenset() if drifts else ledger.steady(keys)
+        followed = keys - self.steady
+        together = ledger.beside_members(self.repository, followed)
         for point in together:
-            if point.announced in keys:
+            if point.announced in followed:
                 self.members[point.announced].append(point)
         for point in (*near, *(each for each in together if each.trace_id not in traces)):
             self.traces[point.trace_id].append(point)
@@ -149,21 +167,24 @@ class _Announcer:
 
     def open_chains(self, waiting: Sequence[ChangePoint]) -> None:
         """Let the points that wait join chains or open new ones, regression by regression in the order of the line."""
-        ready = {point.id for point in waiting} - may_be_drifts(waiting, self.traces, self.places)
-        by_regression: dict[int, list[ChangePoint]] = defaultdict(list)
-        for point in self.store.findings.announcements.of_regressions({each.regression_id for each in waiting}):
-            by_regression[point.regression_id].append(point)
-        for key in sorted(by_regression, key=lambda key: (self.places.position(by_regression[key][0]), key)):
+        drifts = may_be_drifts(waiting, self.traces, self.places)
+        ready: dict[int, list[ChangePoint]] = defaultdict(list)
+        for point in waiting:
+            if point.id not in drifts:
+                ready[point.regression_id].append(point)
+        firsts = self.store.findings.announcements.by_id([self.counts[key][0].first for key in ready])
+        places = {each.regression_id: self.places.position(each) for each in firsts}
+        for key in sorted(ready, key=lambda key: (places[key], key)):
             opened = 0
             for decision in decide_opening(
-                by_regression[key], ready=ready, sides=self.sides, brought_back=self._brought_back
+                self.counts[key], ready[key], sides=self.sides, brought_back=self._brought_back
             ):
                 if not isinstance(decision, Joining):
                     self.joined |= {point.id: BASELINE for point in decision.points}
                     continue
                 chain = decision.chain or opened or self._announced_here(decision)
                 if not chain:
-                    chain = opened = self._open(decision.side.opening, key, decision.points, by_regression[key])
+                    chain = opened = self._open(decision.side.opening, key, decision.points, self.leads[key])
                 self._join(chain, decision.points)
 
     def _join(self, chain: int, points: Iterable[ChangePoint]) -> None:
@@ -176,30 +197,37 @@ class _Announcer:
 
         It has no live member in the same traces: two changes of a trace are two.
         """
-        traces = {point.trace_id for point in joining.points}
+        taken = {
+            chain
+            for trace in {point.trace_id for point in joining.points}
+            for other in self.traces[trace]
+            if other.condition is not Condition.GONE
+            for chain in (other.announced, self.joined.get(other.id, 0))
+        }
         open_chains: dict[int, Announcement] = {}
-        for chain in self.chains:
+        for chain in self.chains.keys() - taken:
             last = self.chains[chain][-1]
-            live = [point for point in self.members[chain] if point.condition is not Condition.GONE]
             if (
-                live
-                and self.sides[chain] is joining.side
+                self.sides[chain] is joining.side
                 and last.kind not in OVER
                 and last.condition is not Condition.RECOVERED
-                and traces.isdisjoint(point.trace_id for point in live)
+                and self._is_live(chain)
             ):
                 open_chains[chain] = last
         return self.places.first_at_place(joining.points, open_chains)
+
+    def _is_live(self, chain: int) -> bool:
+        return chain in self.steady or any(point.condition is not Condition.GONE for point in self.members[chain])
 
     def _open(
         self,
         kind: AnnouncementKind,
         regression: int,
         points: Sequence[ChangePoint],
-        members: Sequence[ChangePoint],
+        leads: Collection[int],
     ) -> int:
-        """Announce that ``points`` settled, in the chain that is about one of the ``members`` provisionally, if any."""
-        begun = min((self.sighted[point.id] for point in members if point.id in self.sighted), default=0)
+        """Announce that ``points`` settled, in the chain that is about one of the ``leads`` provisionally, if any."""
+        begun = min((self.sighted[lead] for lead in leads if lead in self.sighted), default=0)
         if begun:
             self.sighted = {lead: chain for lead, chain in self.sighted.items() if chain != begun}
         over = self._over(points)
@@ -214,9 +242,9 @@ class _Announcer:
         """Announce the regressions of ``points`` that are seen for the first time and not settled."""
         fresh = {point.id: point for point in points if may_be_sighted(point) and point.id not in self.joined}
         ledger = self.store.findings.announcements
-        members = ledger.of_regressions({point.regression_id for point in fresh.values() if point.regression_id})
-        known = ledger.provisional(point.id for point in members)
-        for key, sights in first_sights(members, fresh.keys(), known.keys()).items():
+        regressions = {point.regression_id for point in fresh.values() if point.regression_id}
+        members = ledger.of_regressions(ledger.never_announced(self.repository, regressions))
+        for key, sights in first_sights(members, fresh.keys()).items():
             self._write(0, AnnouncementKind.PROVISIONAL, key, sights, Condition.PRESENT, provisional=True)
 
     def withdraw_provisional(self, chains: Collection[int]) -> None:
@@ -248,7 +276,7 @@ class _Announcer:
         """Announce what follows in each chain, once."""
         absent = self.places.absent([point for members in self.members.values() for point in members])
         opened = {each.chain for each in self.written}
-        for chain in sorted(self.chains.keys() - opened):
+        for chain in sorted(self.chains.keys() - opened - set(self.steady)):
             if self.chains[chain][-1].provisional:
                 continue
             side = self.sides[chain]
@@ -279,7 +307,8 @@ class _Announcer:
             by_regression[point.regression_id].append(point)
         for key, found in sorted(by_regression.items()):
             joining = Joining(tuple(found), side_of(found[0]))
-            chain = self._announced_here(joining) or self._open(joining.side.opening, key, found, found)
+            leads = {point.id for point in found}
+            chain = self._announced_here(joining) or self._open(joining.side.opening, key, found, leads)
             self._join(chain, found)
 
     def _follow(self, chain: int, kind: AnnouncementKind, members: Sequence[ChangePoint]) -> None:

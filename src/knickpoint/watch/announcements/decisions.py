@@ -6,7 +6,7 @@ The record is ``docs/decisions/0181-announcement-ledger.md``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
@@ -14,7 +14,7 @@ from typing import Final
 from knickpoint.model.announcement import Announcement, AnnouncementKind
 from knickpoint.model.regression import ChangePoint, Condition, Direction, Status
 from knickpoint.model.settlement import DEFAULT_RULE, Certainty, FindingKind
-from knickpoint.store.findings.announcements import BASELINE
+from knickpoint.store.findings.announcements import BASELINE, MemberCount
 
 __all__ = [
     "OVER",
@@ -46,8 +46,8 @@ class Side(Enum):
         return AnnouncementKind.REGRESSED if self is Side.WORSE else AnnouncementKind.IMPROVED
 
 
-def side_of(point: ChangePoint) -> Side:
-    """Return the side of a change point."""
+def side_of(point: ChangePoint | MemberCount) -> Side:
+    """Return the side of a change point, or of counted ones."""
     return Side.BETTER if point.direction is Direction.IMPROVEMENT else Side.WORSE
 
 
@@ -88,16 +88,17 @@ class Silence:
 
 
 def decide_opening(
-    members: Sequence[ChangePoint],
+    members: Sequence[MemberCount],
+    ready: Sequence[ChangePoint],
     *,
-    ready: Collection[int],
     sides: Mapping[int, Side],
     brought_back: Callable[[ChangePoint], int],
 ) -> list[Joining | Silence]:
-    """Decide about the settled ``members`` of one regression that are not announced yet, the worse ones first.
+    """Decide about the settled members of one regression that are not announced yet, the worse ones first.
 
-    ``members`` are live. ``ready`` are the ids of those that may be announced now; ``sides`` has the side of each
-    chain. ``brought_back`` returns the chain whose worse change a better one brings back, 0 for none.
+    ``members`` counts its live members, the groups with the oldest ones first; ``ready`` are those that may be announced
+    now. ``sides`` has the side of each chain. ``brought_back`` returns the chain whose worse change a better one brings
+    back, 0 for none.
 
     - Members of a side that was announced here join that chain, and are not announced again.
     - Where at least half of the members of a side are known from history, the others are history, too.
@@ -106,18 +107,18 @@ def decide_opening(
     - Everything else opens a chain.
     """
     found: list[Joining | Silence] = []
-    chains = {sides[point.announced]: point.announced for point in reversed(members) if point.announced in sides}
+    chains = {sides[each.announced]: each.announced for each in reversed(members) if each.announced in sides}
     for side in Side:
-        of_side = [point for point in members if side_of(point) is side]
-        new = tuple(point for point in of_side if point.id in ready and not point.announced)
+        new = tuple(point for point in ready if side_of(point) is side)
         if not new:
             continue
-        known = sum(point.announced == BASELINE for point in of_side)
+        of_side = [each for each in members if side_of(each) is side]
+        known = sum(each.count for each in of_side if each.announced == BASELINE)
         chain = chains.get(side, 0) or (chains.get(Side.WORSE, 0) if side is Side.BETTER else 0)
         opened_here = any(isinstance(each, Joining) and not each.chain for each in found)
         if chain or opened_here:
             found.append(Joining(new, Side.WORSE if opened_here and not chain else sides[chain], chain))
-        elif 2 * known >= len(of_side):
+        elif 2 * known >= sum(each.count for each in of_side):
             found.append(Silence(new))
         elif side is Side.BETTER and (recovered := _recovered_chain(new, brought_back)):
             found.append(Joining(new, Side.WORSE, recovered))

@@ -34,14 +34,12 @@ def may_be_sighted(point: ChangePoint) -> bool:
     )
 
 
-def first_sights(
-    members: Iterable[ChangePoint], fresh: Collection[int], known: Collection[int]
-) -> Mapping[int, tuple[ChangePoint, ...]]:
+def first_sights(members: Iterable[ChangePoint], fresh: Collection[int]) -> Mapping[int, tuple[ChangePoint, ...]]:
     """Return by regression the points that are to be announced provisionally, the worse ones where there are any.
 
-    ``members`` are the live change points of the regressions concerned, ``fresh`` the ids of those that the run wrote,
-    ``known`` the ids of those about which there is a provisional announcement. A regression with a member that was
-    announced in any way, or that is settled and waits, is left out.
+    ``members`` are the live change points of regressions of which none was announced in any way, not even provisionally;
+    ``fresh`` are the ids of those that the run wrote. A regression with a member about which nothing can be announced
+    provisionally is left out.
     """
     by_regression: dict[int, list[ChangePoint]] = defaultdict(list)
     for point in members:
@@ -50,8 +48,6 @@ def first_sights(
     for key, points in sorted(by_regression.items()):
         sights = [point for point in points if may_be_sighted(point)]
         if len(sights) < len(points) or not any(point.id in fresh for point in sights):
-            continue
-        if any(point.id in known for point in points):
             continue
         worse = tuple(point for point in sights if side_of(point) is Side.WORSE)
         found[key] = worse or tuple(sights)

@@ -251,15 +251,12 @@ def _votes(
     A claim counts unless other points, which claim nothing, hold that regression and are in no group with the member:
     then a later decision gave it to them. ``elsewhere`` are regressions of members that are in none of ``groups``.
     """
-    holders: dict[int, set[int]] = defaultdict(set)
-    for member, key in former.items():
-        if member not in claims:
-            holders[key].add(member)
+    held = {key for member, key in former.items() if member not in claims}
     votes: dict[int, int] = {}
     for group in groups:
+        held_here = {former[member] for member in group.members if member not in claims}
         for member in group.members:
             key = claims.get(member, 0)
-            others = holders.get(key, set())
-            free = key not in elsewhere and (not others or not others.isdisjoint(group.members))
+            free = key not in elsewhere and (key not in held or key in held_here)
             votes[member] = key if key and free else former[member]
     return votes
