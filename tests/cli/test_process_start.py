@@ -1,4 +1,4 @@
-"""A process that starts holds the garbage collector back, leaves out what it loaded, and may have few arenas."""
+"""A process that starts holds the garbage collector back, leaves out what it loaded, and gives memory back."""
 
 from __future__ import annotations
 
@@ -47,24 +47,30 @@ def test_a_collector_that_was_off_stays_off() -> None:
         gc.enable()
 
 
-_COUNT_ARENAS = """
+_BEGIN = """
 import ctypes
 import sys
 import threading
-from knickpoint.cli.process_start import limit_arenas
+from knickpoint.cli.process_start import give_memory_back
 
-if sys.argv[1] == "limited":
-    limit_arenas()
+if sys.argv[1] == "giving back":
+    give_memory_back()
 library = ctypes.CDLL(None)
 library.malloc.restype = library.fopen.restype = ctypes.c_void_p
+
+def allocate(size):
+    return ctypes.c_void_p(library.malloc(ctypes.c_size_t(size)))
+"""
+
+_COUNT_ARENAS = """
 together = threading.Barrier(6)
 
-def allocate():
+def work():
     together.wait()
-    library.malloc(ctypes.c_size_t(5000))
+    allocate(5000)
     together.wait()
 
-threads = [threading.Thread(target=allocate) for _ in range(6)]
+threads = [threading.Thread(target=work) for _ in range(6)]
 for thread in threads:
     thread.start()
 for thread in threads:
@@ -75,15 +81,44 @@ library.fclose(file)
 print(open(sys.argv[2]).read().count("<heap "))
 """
 
+_COUNT_KEPT_BYTES = """
+def held():
+    return int(open("/proc/self/statm").read().split()[1]) * 4096
 
-def _arenas(directory: Path, way: str, **environment: str) -> int:
-    command = [sys.executable, "-c", _COUNT_ARENAS, way, str(directory / "info.xml")]
+def use(count, size):
+    blocks = [allocate(size) for _ in range(count)]
+    for block in blocks:
+        ctypes.memset(block, 1, size)
+    for block in blocks:
+        library.free(block)
+
+use(1, 20 << 20)  # by default, the library keeps as much as the largest block from now on
+before = held()
+use(400, 1 << 16)
+print(held() - before)
+"""
+
+
+def _printed(script: str, directory: Path, way: str, **environment: str) -> int:
+    command = [sys.executable, "-c", _BEGIN + script, way, str(directory / "info.xml")]
     without = {name: value for name, value in os.environ.items() if not name.startswith(("MALLOC_", "GLIBC_"))}
     return int(subprocess.run(command, env={**without, **environment}, capture_output=True, check=True).stdout)
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="arenas are of the GNU C library")
+needs_glibc = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the options are of the GNU C library")
+
+
+@needs_glibc
 def test_threads_share_two_arenas_unless_the_environment_has_a_number(tmp_path: Path) -> None:
-    assert _arenas(tmp_path, "not limited") > 2
-    assert _arenas(tmp_path, "limited") == 2
-    assert _arenas(tmp_path, "limited", MALLOC_ARENA_MAX="4") == 4
+    assert _printed(_COUNT_ARENAS, tmp_path, "by default") > 2
+    assert _printed(_COUNT_ARENAS, tmp_path, "giving back") == 2
+    assert _printed(_COUNT_ARENAS, tmp_path, "giving back", MALLOC_ARENA_MAX="4") == 4
+
+
+@needs_glibc
+def test_what_was_freed_is_given_back_unless_the_environment_has_a_number(tmp_path: Path) -> None:
+    much = 16 << 20
+    assert _printed(_COUNT_KEPT_BYTES, tmp_path, "by default") > much
+    assert _printed(_COUNT_KEPT_BYTES, tmp_path, "giving back") < 5 << 20
+    kept = {"MALLOC_TRIM_THRESHOLD_": str(64 << 20)}
+    assert _printed(_COUNT_KEPT_BYTES, tmp_path, "giving back", **kept) > much
