@@ -9,6 +9,7 @@ same replay with every new regression announced at first sight. The parts are
 - ``series``: single series of ``data/dev-series`` there, sampled at random with a fixed seed;
 - ``members``: which traces of generated groups join a cluster (``watch_members.py``);
 - ``places``: how many regressions one cause makes where values are noisy (``watch_places.py``);
+- ``growth``: what a file takes whose traces belong to a large regression (``watch_growth.py``);
 - ``machines``: how often results of generated machines are held back (``watch_machines.py``);
 - ``dense`` and ``sparse``: the time of runs over large instances (``watch_load.py``);
 - ``views``: what a worker's cache of views saves (``watch_views.py``);
@@ -38,6 +39,7 @@ from numpy.typing import NDArray
 
 from accuracy_series import place_of_series, read_real
 from table import Reach, Row, finish
+from watch_growth import growth_rows
 from watch_injected import SIZES, Injected, inject, outcome
 from watch_load import backtest_rows, dense_rows, sparse_rows
 from watch_machines import machine_rows
@@ -228,6 +230,7 @@ _PARTS: Final = {
     "series": _series_rows,
     "members": member_rows,
     "places": place_rows,
+    "growth": growth_rows,
     "machines": machine_rows,
     "dense": dense_rows,
     "sparse": sparse_rows,
