@@ -17,7 +17,7 @@ from knickpoint.store.findings.announcements import AnnouncementLedger
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.triage.decisions import Targets, decide
 
-from .conftest import World, levels, make_world
+from .conftest import World, copied, levels, make_world
 from .test_announcements import ALERT, feed, kinds, ledger, run
 
 _TRACES = ("parse", "render")
@@ -55,10 +55,11 @@ def _check(directory: Path, seed: int, levels_of: str, monkeypatch: pytest.Monke
     """Check that both announce the same, and return it."""
     left_out = _announced(directory / "left_out.db", seed, levels_of)
 
-    def none_steady(_table: AnnouncementLedger, _chains: Collection[int]) -> set[int]:
+    def none(_table: AnnouncementLedger, _chains: Collection[int]) -> set[int]:
         return set()
 
-    monkeypatch.setattr(AnnouncementLedger, "steady", none_steady)
+    for name in ("steady", "ended"):
+        monkeypatch.setattr(AnnouncementLedger, name, none)
     assert left_out == _announced(directory / "all.db", seed, levels_of)
     return left_out
 
@@ -103,3 +104,60 @@ def test_a_chain_whose_only_finding_is_hidden_is_not_steady(world: World) -> Non
     decide(world.store, Targets(points=(world.points("parse")[0].id,)), who="ann", status=Status.HIDDEN)
     run(world)
     assert world.store.findings.announcements.steady([each.chain for each in ledger(world)]) == set()
+
+
+def _ended(world: World) -> set[int]:
+    return world.store.findings.announcements.ended({each.chain for each in ledger(world)})
+
+
+def test_a_chain_about_what_recovered_has_ended_until_the_change_is_present_again(world: World) -> None:
+    before = levels((20, 10.0), (8, 12.0))
+    for level, length, ended in ((12.0, 0, False), (10.0, 8, True), (12.0, 8, False), (12.0, 34, False)):
+        world.measure({"parse": [*before, *levels((length, level))]})
+        run(world)
+        assert bool(_ended(world)) == ended
+    assert kinds(world) == [AnnouncementKind.REGRESSED, AnnouncementKind.RECOVERED, AnnouncementKind.RETURNED]
+
+
+def test_a_withdrawn_chain_has_ended_until_a_member_is_there_again(world: World) -> None:
+    feed(world, {"parse": levels((20, 10.0), (6, 12.0))}, first=20)
+    for length in (6, 28, 32):
+        world.measure({"parse": levels((20, 10.0), (length, 12.0))})
+        run_alerts(world.store, [replace(ALERT, minimum_effect=0.5)])
+    assert kinds(world) == [AnnouncementKind.REGRESSED, AnnouncementKind.WITHDRAWN]
+    assert _ended(world) == {each.chain for each in ledger(world)}
+    run(world)
+    assert kinds(world)[-1] is AnnouncementKind.RETURNED
+    assert _ended(world) == set()
+
+
+def test_what_joins_an_announced_regression_reads_none_of_its_members(
+    empty_world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = copied(empty_world, tmp_path / "store.db")
+    names = [f"b{number}" for number in range(6)]
+    values = levels((20, 10.0), (12, 12.0))
+    feed(world, dict.fromkeys(names[:-1], values[:28]) | {names[-1]: values[:20]}, first=20)
+    assert kinds(world) == [AnnouncementKind.REGRESSED]
+    read: list[int] = []
+
+    def counted(name: str) -> None:
+        original = getattr(AnnouncementLedger, name)
+
+        def reading(*arguments: object) -> object:
+            points = original(*arguments)
+            read.append(len(points))
+            return points
+
+        monkeypatch.setattr(AnnouncementLedger, name, reading)
+
+    for name in ("beside_members", "of_regressions"):
+        counted(name)
+    for slot in range(20, 32):
+        world.put(slot, {names[-1]: values[slot]})
+        run_alerts(world.store, [ALERT], as_work=True, traces=[world.trace(names[-1])])
+    assert kinds(world) == [AnnouncementKind.REGRESSED]
+    (point,) = world.points(names[-1])
+    assert point.announced == ledger(world)[0].chain
+    assert sum(read) == 0
+    world.store.close()

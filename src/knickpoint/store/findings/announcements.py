@@ -292,13 +292,15 @@ class AnnouncementLedger:
     def ended(self, chains: Collection[int]) -> set[int]:
         """Return those of ``chains`` that are over, or withdrawn, and have no member from which anything may follow.
 
-        The change returns with a settled member that is present and not hidden, or, where it was withdrawn, with any live one.
+        The change returns with a settled worse member that is present and not hidden, or, where it was withdrawn, with any
+        live one.
         """
         if not chains:
             return set()
         last, point = announcement.c, change_point.c
         present = exists().where(
             *_is_member(point),
+            point.direction != Direction.IMPROVEMENT.value,
             point.condition == Condition.PRESENT.value,
             point.certainty == Certainty.SETTLED.value,
             point.status != Status.HIDDEN.value,
