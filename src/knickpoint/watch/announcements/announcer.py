@@ -91,9 +91,10 @@ class _Announcer:
     """The chains and change points that one run is about, and what it announces.
 
     ``chains`` has the announcements of each chain, ``sides`` its side, ``members`` its change points; ``traces`` has all
-    change points of each trace, and ``regressions`` the regression of each of them. ``touched`` has those that the run wrote, by
-    id. ``joined`` is what is to be marked:
-    change point to chain. ``sighted`` has the chains that are provisional so far, by the change point that they are about.
+    change points of each trace, and ``regressions`` the regression of each of them. ``touched`` has those that the run
+    wrote, by id. ``joined`` is what is to be marked: change point to chain. ``sighted`` has the chains that are provisional
+    so far, by the change point that they are about.
+
     ``counts`` has how many members of the regressions that a waiting point may join are like each other, and ``leads`` those
     that were announced provisionally. Of chains that are ``steady`` the members are not read: nothing follows in them.
     """
@@ -113,7 +114,7 @@ class _Announcer:
     sighted: dict[int, int] = field(default_factory=dict)
     counts: dict[int, list[MemberCount]] = field(default_factory=lambda: defaultdict(list))
     leads: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
-    steady: Collection[int] = frozenset()
+    steady: frozenset[int] = frozenset()
     _following: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -153,7 +154,7 @@ class _Announcer:
 
         # A drift that joins a steady chain may show that the change has grown.
         drifts = any(point.kind is FindingKind.DRIFT for point in waiting)
-        self.steady = frozenset() if drifts else ledger.steady(keys)
+        self.steady = frozenset() if drifts else frozenset(ledger.steady(keys))
         followed = keys - self.steady
         together = ledger.beside_members(self.repository, followed)
         for point in together:
@@ -276,7 +277,7 @@ class _Announcer:
         """Announce what follows in each chain, once."""
         absent = self.places.absent([point for members in self.members.values() for point in members])
         opened = {each.chain for each in self.written}
-        for chain in sorted(self.chains.keys() - opened - set(self.steady)):
+        for chain in sorted(self.chains.keys() - opened - self.steady):
             if self.chains[chain][-1].provisional:
                 continue
             side = self.sides[chain]
