@@ -137,7 +137,7 @@ def test_what_joins_an_announced_regression_reads_none_of_its_members(
     world = copied(empty_world, tmp_path / "store.db")
     names = [f"b{number}" for number in range(6)]
     values = levels((20, 10.0), (12, 12.0))
-    feed(world, dict.fromkeys(names[:-1], values[:28]) | {names[-1]: values[:20]}, first=20)
+    feed(world, {name: values[: 20 if name == names[-1] else 28] for name in names}, first=20)
     assert kinds(world) == [AnnouncementKind.REGRESSED]
     read: list[int] = []
 
