@@ -1,4 +1,4 @@
-"""A process that starts holds the garbage collector back, leaves out what it loaded, and gives memory back."""
+"""A process that starts holds the garbage collector back, leaves out what it loaded, and retains little memory."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ _BEGIN = """
 import ctypes
 import sys
 import threading
-from knickpoint.cli.process_start import give_memory_back
+from knickpoint.cli.process_start import limit_retained_memory
 
-if sys.argv[1] == "giving back":
-    give_memory_back()
+if sys.argv[1] == "limited":
+    limit_retained_memory()
 library = ctypes.CDLL(None)
 library.malloc.restype = library.fopen.restype = ctypes.c_void_p
 
@@ -113,14 +113,14 @@ needs_glibc = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the 
 @needs_glibc
 def test_threads_share_two_arenas_unless_the_environment_has_a_number(tmp_path: Path) -> None:
     assert _printed(_COUNT_ARENAS, tmp_path, "by default") > 2
-    assert _printed(_COUNT_ARENAS, tmp_path, "giving back") == 2
-    assert _printed(_COUNT_ARENAS, tmp_path, "giving back", MALLOC_ARENA_MAX="4") == 4
+    assert _printed(_COUNT_ARENAS, tmp_path, "limited") == 2
+    assert _printed(_COUNT_ARENAS, tmp_path, "limited", MALLOC_ARENA_MAX="4") == 4
 
 
 @needs_glibc
-def test_what_was_freed_is_given_back_unless_the_environment_has_a_number(tmp_path: Path) -> None:
+def test_little_of_what_was_freed_is_retained_unless_the_environment_has_a_number(tmp_path: Path) -> None:
     much = 16 << 20
     assert _printed(_COUNT_KEPT_BYTES, tmp_path, "by default") > much
-    assert _printed(_COUNT_KEPT_BYTES, tmp_path, "giving back") < 5 << 20
+    assert _printed(_COUNT_KEPT_BYTES, tmp_path, "limited") < 5 << 20
     kept = {"MALLOC_TRIM_THRESHOLD_": str(64 << 20)}
-    assert _printed(_COUNT_KEPT_BYTES, tmp_path, "giving back", **kept) > much
+    assert _printed(_COUNT_KEPT_BYTES, tmp_path, "limited", **kept) > much

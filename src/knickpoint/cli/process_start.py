@@ -1,4 +1,4 @@
-"""Start a process that lives long: what of its memory is collected, and where its threads allocate."""
+"""Start a process that lives long: its garbage collection, and the free memory that its C library retains."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-__all__ = ["collecting_later", "give_memory_back"]
+__all__ = ["collecting_later", "limit_retained_memory"]
 
 _MALLOC_OPTIONS: Final = {
     "MALLOC_ARENA_MAX": (-8, 2),
@@ -20,8 +20,8 @@ _MALLOC_OPTIONS: Final = {
 """Variables of the GNU C library, and for each the number of its option in ``malloc.h`` and the value that it gets."""
 
 
-def give_memory_back() -> None:
-    """Have the GNU C library give memory back that the threads of this process freed; call it before there are threads.
+def limit_retained_memory() -> None:
+    """Limit the free memory that the GNU C library retains for the threads of this process; call it before there are threads.
 
     By default they allocate from up to eight arenas for each core, each of which keeps what is freed between parts that
     are in use, and up to 64 MB at its end. So in a process that answers in some twenty threads the memory grows for hours,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance
-from knickpoint.cli.process_start import collecting_later, give_memory_back
+from knickpoint.cli.process_start import collecting_later, limit_retained_memory
 from knickpoint.cli.verbosity import note
 from knickpoint.model.service_part import ALL_PARTS, ServicePart, joined_parts, parse_parts
 
@@ -74,7 +74,7 @@ def serve_instance(
     chosen = frozenset(parts)
     if ServicePart.WORKER not in chosen:
         # The threads of a worker detect side by side on all cores, and need arenas of their own.
-        give_memory_back()
+        limit_retained_memory()
     with collecting_later() as started:
         _serve(directory, host, port, chosen, started)
 

@@ -165,12 +165,13 @@ class AnnouncementLedger:
             return [Sight(*row) for row in rows]
 
     def never_announced(self, repository: Repository, regressions: Collection[int]) -> set[int]:
-        """Return those of ``regressions`` of whose live change points none was announced in any way, or is settled."""
+        """Return the ``regressions`` without a live change point that is settled or was announced, even provisionally."""
         if not regressions:
             return set()
-        point, told = change_point.c, announcement.c
-        sighted = select(told.lead).where(
-            told.repository_id == repository.id, told.kind == AnnouncementKind.PROVISIONAL.value
+        point = change_point.c
+        sighted = select(announcement.c.lead).where(
+            announcement.c.repository_id == repository.id,
+            announcement.c.kind == AnnouncementKind.PROVISIONAL.value,
         )
         query = (
             select(point.regression_id)

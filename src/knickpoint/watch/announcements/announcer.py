@@ -145,16 +145,18 @@ class _Announcer:
         joinable = {count.announced for counts in self.counts.values() for count in counts if count.announced > 0}
         joinable.update(each.announced for each in near if each.trace_id in waiting_traces and each.announced > 0)
         joinable.update(ledger.near(self.repository, self.places.slots_near(waiting)))
+        begun = {each.chain for each in sights}
         continued = {point.announced for point in near if point.announced > 0} | set(further_chains)
-        continued -= ledger.steady(continued)
+        steady = ledger.steady(continued | joinable | begun)
+        continued -= steady
         self.sighted = {each.lead: each.chain for each in sights if each.chain not in continued | joinable}
-        keys = (continued - ledger.ended(continued)) | joinable | {each.chain for each in sights}
+        keys = (continued - ledger.ended(continued)) | joinable | begun
         self.chains = ledger.chains(keys)
         self.sides = {chain: side_of_chain(rows) for chain, rows in self.chains.items()}
 
         # A drift that joins a steady chain may show that the change has grown.
         drifts = any(point.kind is FindingKind.DRIFT for point in waiting)
-        self.steady = frozenset() if drifts else frozenset(ledger.steady(keys))
+        self.steady = frozenset() if drifts else frozenset(steady & keys)
         followed = keys - self.steady
         together = ledger.beside_members(self.repository, followed)
         for point in together:

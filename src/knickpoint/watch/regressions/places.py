@@ -191,10 +191,8 @@ def _stabbing(previous: NDArray[np.int64], position: NDArray[np.int64]) -> list[
     """Return the fewest positions such that each range (previous, position] holds one, each the end of some, ascending."""
     order = np.lexsort((previous, position))
     found: list[int] = []
-    last = None
     for begin, end in zip(previous[order].tolist(), position[order].tolist(), strict=True):
-        if last is None or last <= begin:
-            last = end
+        if not found or found[-1] <= begin:
             found.append(end)
     return found
 
