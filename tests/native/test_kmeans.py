@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -65,6 +67,22 @@ def test_the_number_of_threads_changes_nothing() -> None:
     assert one.labels.tobytes() == three.labels.tobytes()
     assert one.centroids.tobytes() == three.centroids.tobytes()
     assert one.iterations == three.iterations
+
+
+@pytest.mark.parametrize(("iterations", "packed"), [(300, [5000]), (2, [5000]), (1, [2048, 2048, 904] * 2)])
+def test_a_matrix_is_packed_once_where_iterations_follow_and_by_blocks_for_two_passes(
+    iterations: int, packed: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    matrix, packs = _matrix(4, 5000, 6), list[int]()
+
+    def counted(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+        packs.append(len(rows))
+        return pack(rows)
+
+    for module in ("packing", "lloyd"):
+        monkeypatch.setattr(sys.modules[f"knickpoint.native.kmeans.{module}"], "pack", counted)
+    lloyd(matrix, matrix[:20], iterations=iterations)
+    assert packs == packed
 
 
 def test_at_the_end_every_centroid_is_the_mean_of_its_rows() -> None:

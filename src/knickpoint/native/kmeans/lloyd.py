@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,9 @@ __all__ = ["Clustering", "Lloyd", "lloyd"]
 
 _assign = choose(reference.assign)
 _move = choose(reference.move)
+
+_UNPACKED_PASSES: Final = 2
+"""Passes over a matrix that take no longer if each packs it block by block."""
 
 _Part = tuple[NDArray[np.float64], NDArray[np.int64]] | None
 
@@ -40,11 +44,13 @@ class Clustering:
 class Lloyd:
     """Keep a matrix ready for iterations of k-means: ``rows`` is n x columns, float32, without ``nan``.
 
-    One iteration is :meth:`assign`, then :meth:`means`. A matrix that is not packed is packed block by block in each
-    iteration: that takes less memory, and for one or two iterations no more time.
+    One iteration is :meth:`assign`, then :meth:`means`. The matrix is packed once, except where at most two ``passes``
+    (calls of :meth:`assign`) follow: these pack it block by block, which saves the memory of a copy at no more time.
     """
 
-    def __init__(self, rows: NDArray[np.float32] | Packed, k: int) -> None:
+    def __init__(self, rows: NDArray[np.float32] | Packed, k: int, *, passes: int | None = None) -> None:
+        if passes is None or passes > _UNPACKED_PASSES:
+            rows = Packed.of(rows)
         self._form = rows.form if isinstance(rows, Packed) else None
         self.rows = rows.rows if isinstance(rows, Packed) else np.ascontiguousarray(rows, dtype=np.float32)
         count, columns = self.rows.shape
@@ -117,7 +123,7 @@ def lloyd(
     the number of those that are done. An iteration takes n k columns multiplications and additions.
     """
     centroids = np.ascontiguousarray(start, dtype=np.float32)
-    state = Lloyd(rows, len(centroids))
+    state = Lloyd(rows, len(centroids), passes=iterations + 1)  # the last one assigns the rows to the final means
     done, moved, least = 0, len(state.labels), int(least_moving * len(state.labels))
     with sharing(threads, state.blocks) as share:
         while moved > least and done < iterations:
