@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
@@ -75,6 +76,17 @@ def test_a_method_is_a_function_of_the_package_with_its_own_signature() -> None:
     values = _frame()[0]
     assert detect.e_divisive(values, preset="otava") == explain(values, method="e_divisive", preset="otava")
     assert "minimum_segment" in (detect.e_divisive.__doc__ or "")
+
+
+def test_a_step_has_the_label_of_its_row_where_the_values_have_an_index() -> None:
+    values = _frame()[0]
+    labels = [f"commit {number}" for number in range(len(values))]
+    (step,) = find_steps(pd.Series(values, index=labels))
+    assert step.label == labels[step.index]
+    assert explain(pd.Series(values, index=labels)).steps[0].label == step.label
+    (of_samples,) = find_steps(None, samples=pd.Series([[value, value] for value in values], index=labels))
+    assert of_samples.label == labels[of_samples.index]
+    assert find_steps(values)[0].label is None
 
 
 def test_hyphens_are_underscores() -> None:

@@ -5,7 +5,7 @@
     from knickpoint.detect import find_steps
 
     for step in find_steps(values):                    # 1-D, nan where a commit has no value
-        print(step.index, step.relative_size)
+        print(step.kind.value, step.index, step.relative_size)
 
 ``summarise`` makes one value a commit of samples, such as their 99th percentile. ``find_steps`` takes one series, ``find_steps_many`` a frame of traces x commits, and ``explain`` gives everything that a
 method decided. ``explain_jointly`` looks at several series together, ``find_clusters`` groups those of one shape. Each

@@ -22,7 +22,15 @@ from knickpoint.model.errors import SeriesError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["MeasuredSeries", "check_frame", "check_series", "drop_missing", "safe_unit", "unit_of_largest"]
+__all__ = [
+    "MeasuredSeries",
+    "check_frame",
+    "check_series",
+    "drop_missing",
+    "refuse_data_frame",
+    "safe_unit",
+    "unit_of_largest",
+]
 
 _SQUARABLE: Final = 1e100
 """Where the largest value lies between this and its inverse, sums of squares stay within the range of floats."""
@@ -41,16 +49,40 @@ class MeasuredSeries:
     values: NDArray[np.float64]
 
 
-def _check(values: ArrayLike, dimensions: int, shape: str) -> NDArray[np.float64]:
-    remedy = "Give numbers that fit 64-bit floats, and nan for what is missing."
-    if hasattr(values, "dtype") and np.iscomplexobj(values):
-        raise SeriesError("the values are complex numbers", remedy=remedy)
-    if getattr(getattr(values, "dtype", None), "kind", "") == "M":  # a column of dates, taken for that of the values
-        raise SeriesError("the values are dates", remedy=remedy)
+_REMEDY: Final = "Give numbers that fit 64-bit floats, and nan for what is missing."
+
+
+def _as_floats(values: ArrayLike) -> NDArray[np.float64]:
+    """Convert ``values`` to floats: durations to seconds, and NaT, NA and None to ``nan``.
+
+    NumPy converts dates to counts of days or nanoseconds, and a missing duration to the smallest integer.
+    """
+    given = values if isinstance(values, np.ndarray) else np.asarray(values)
+    if given.dtype.kind == "c":
+        raise SeriesError("the values are complex numbers", remedy=_REMEDY)
+    if "M" in (given.dtype.kind, getattr(getattr(values, "dtype", None), "kind", "")):
+        # A column of dates, taken for that of the values; pandas gives those with a time zone as objects.
+        raise SeriesError("the values are dates", remedy=_REMEDY)
+    if given.dtype.kind == "m":
+        return np.ascontiguousarray(given / np.timedelta64(1, "s"))
+    if given.dtype.kind == "O":
+        flat = [None if type(value).__name__ == "NAType" else value for value in given.flat]
+        given = np.array([*flat, None], dtype=object)[:-1].reshape(given.shape)  # None, lest nested values be unpacked
+    return np.ascontiguousarray(given, dtype=np.float64)
+
+
+def refuse_data_frame(values: object, remedy: str) -> None:
+    """Raise SeriesError with ``remedy`` if ``values`` is a data frame: its rows may be commits or traces."""
+    if hasattr(values, "columns"):
+        raise SeriesError("the values are a data frame, whose rows may be commits or traces", remedy=remedy)
+
+
+def _check(values: ArrayLike, dimensions: int, shape: str, of_data_frame: str) -> NDArray[np.float64]:
+    refuse_data_frame(values, of_data_frame)
     try:
-        array = np.ascontiguousarray(values, dtype=np.float64)
+        array = _as_floats(values)
     except (TypeError, ValueError, OverflowError) as error:
-        raise SeriesError(f"the values are not all numbers ({error})", remedy=remedy) from error
+        raise SeriesError(f"the values are not all numbers ({error})", remedy=_REMEDY) from error
     if array.ndim != dimensions or np.ndim(values) != dimensions:
         raise SeriesError(
             f"the dimensions of the values are {np.ndim(values)}, not {dimensions}", remedy=f"Give {shape}."
@@ -68,12 +100,12 @@ def _check(values: ArrayLike, dimensions: int, shape: str) -> NDArray[np.float64
 
 
 def check_series(values: ArrayLike) -> NDArray[np.float64]:
-    """Return ``values`` as a 1-D contiguous float64 array, ``nan`` where a value is missing or masked.
+    """Return ``values`` as a 1-D contiguous float64 array, ``nan`` where a value is missing or masked; durations in seconds.
 
     Raises:
         SeriesError: not one dimension, not numbers, or an infinity; the message names its index.
     """
-    return _check(values, 1, "one value a commit, in the order of the commits")
+    return _check(values, 1, "one value a commit, in the order of the commits", "Give one of its columns.")
 
 
 def check_frame(values: ArrayLike) -> NDArray[np.float64]:
@@ -82,7 +114,8 @@ def check_frame(values: ArrayLike) -> NDArray[np.float64]:
     Raises:
         SeriesError: not two dimensions, not numbers, or an infinity; the message names its row and column.
     """
-    return _check(values, 2, "a matrix of traces x commits")
+    by_axis = "Give frame.to_numpy().T if its rows are commits, or frame.to_numpy() if they are traces."
+    return _check(values, 2, "a matrix of traces x commits", by_axis)
 
 
 def drop_missing(values: ArrayLike) -> MeasuredSeries:

@@ -123,6 +123,7 @@ class Step:
     The levels and the size of a finding of the kind NOISE are standard deviations around the level.
     A drift begins at ``index`` and goes on to the last point of ``after``; its size is what it moved in all. ``score`` is the strength by the method, larger is stronger;
     ``p_value`` is None for a method without a probability. ``order`` counts from 0 in the order of detection.
+    ``label`` is the entry at ``index`` of the index that the values came with, such as that of a pandas series.
     """
 
     index: int
@@ -139,6 +140,7 @@ class Step:
     evidence: tuple[Check, ...] = ()
     kind: FindingKind = FindingKind.STEP
     estimate: SizeEstimate | None = None
+    label: object = None
 
     @property
     def movement(self) -> Movement:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from knickpoint.detect.measured_series import check_series
+from knickpoint.detect.measured_series import check_series, refuse_data_frame
 from knickpoint.model.errors import SeriesError
 
 __all__ = ["RunTable", "Samples", "check_samples"]
@@ -45,6 +45,7 @@ def check_samples(samples: Samples, values: ArrayLike | None) -> RunTable:
     Raises:
         SeriesError: samples are not finite or missing numbers, or there are not as many sets as values.
     """
+    refuse_data_frame(samples, "Give list(frame.to_numpy()) if each row has the samples of a commit.")
     found = [_runs(item, number) for number, item in enumerate(samples)]
     if values is None:
         return _in_a_row(found)
@@ -67,7 +68,11 @@ def _in_a_row(runs_of: Sequence[Runs]) -> RunTable:
 
 def _runs(item: Any, commit: int) -> Runs:
     """Return the runs of one commit."""
-    several = np.ndim(item[0]) > 0 if len(item) else False
+    if getattr(item, "ndim", 1) == 0 or not hasattr(item, "__len__"):
+        raise SeriesError(
+            f"the samples are {item!r}", where=f"commit {commit}", remedy="Give an array of samples for each commit."
+        )
+    several = np.ndim(next(iter(item))) > 0 if len(item) else False
     try:
         arrays = [check_series(run) for run in (item if several else [item])]
     except SeriesError as error:
