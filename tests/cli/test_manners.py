@@ -44,6 +44,35 @@ def test_a_mistyped_word_is_answered_with_what_it_may_mean(knick: Knick, argumen
     assert ran.output == ""
 
 
+_IN_GROUPS = [
+    ["tokens", "list"],
+    ["quality", "alerts"],
+    ["ingest", "status"],
+    ["history", "list"],
+    ["missed", "list"],
+    ["deliveries", "list"],
+    ["tickets", "list"],
+    ["alerts", "list"],
+    ["missing", "renames"],
+    ["bisections", "show", "1"],
+    ["gate", "status"],
+    ["canaries", "health"],
+]
+
+
+@pytest.mark.parametrize("words", _IN_GROUPS, ids=" ".join)
+def test_a_group_hands_its_instance_to_the_command_within_it(knick: Knick, words: list[str], tmp_path: Path) -> None:
+    group, *rest = words
+    after = knick(group, *rest, "--instance", tmp_path / "none")
+    assert str(tmp_path / "none") in after.errors
+    assert knick(group, "--instance", tmp_path / "none", *rest) == after
+    assert knick(group, "--instance", tmp_path / "other", *rest, "--instance", tmp_path / "none") == after
+
+
+def test_a_group_without_a_command_takes_an_instance(knick: Knick, judged: Path) -> None:
+    assert knick("quality", "--instance", judged).output == knick("quality", "alerts", "--instance", judged).output
+
+
 def test_suggestions_are_similar_names_and_names_with_this_beginning() -> None:
     names = ["regressions", "restore", "triage", "tokens"]
     assert closest("Regression", names) == ["regressions"]

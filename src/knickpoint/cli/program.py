@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Final, NoReturn
 
@@ -15,6 +15,7 @@ from knickpoint.cli.completions import VARIABLE, add_completion, register_shells
 from knickpoint.cli.exit_codes import FAILED, INTERRUPTED, UNREAD
 from knickpoint.cli.failures import print_failure, print_refusal
 from knickpoint.cli.missing_package import explain_missing
+from knickpoint.cli.options import instance_option
 from knickpoint.cli.terminal import TerminalText
 from knickpoint.cli.verbosity import Verbosity, add_verbosity, set_verbosity, verbosity_options
 from knickpoint.model.errors import KnickpointError
@@ -120,13 +121,37 @@ class _Program(click.Group):
 
 
 def _with_manners(command: click.Command, context: click.Context) -> click.Command:
-    """Add what all commands share to a command and to the commands within it: verbosity and completion."""
+    """Add what all commands share to a command and to the commands within it: verbosity, completion, ``--instance``."""
     if isinstance(command, click.Group):
-        for name in command.list_commands(context):
-            inner = command.get_command(context, name)
+        within = {name: command.get_command(context, name) for name in command.list_commands(context)}
+        for inner in within.values():
             assert inner is not None
             _with_manners(inner, context)
+        _hand_down_instance(command, [name for name, inner in within.items() if inner and _instance_of(inner)])
     return add_completion(add_verbosity(command))
+
+
+def _instance_of(command: click.Command) -> click.Parameter | None:
+    """Find the option ``--instance`` of ``command``."""
+    return next((parameter for parameter in command.params if "--instance" in parameter.opts), None)
+
+
+def _hand_down_instance(group: click.Group, names: Sequence[str]) -> None:
+    """Make ``--instance`` of a group the default of the commands ``names`` within it; a group without one gets it."""
+    if not names:
+        return
+
+    def hand_down(context: click.Context, _parameter: click.Parameter, directory: str | None) -> str | None:
+        if directory is not None:
+            context.default_map = {name: {"instance": directory} for name in names}
+        return directory
+
+    option = _instance_of(group)
+    if option is None:
+        instance_option(group)
+        option = group.params[-1]
+        option.expose_value = False
+    option.callback = hand_down
 
 
 def _print_version(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:  # noqa: FBT001

@@ -22,9 +22,14 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-@click.group("quality")
-def command() -> None:
-    """Measure the alerts by what people decided about their findings."""
+@click.group("quality", invoke_without_command=True)
+@instance_option
+@format_option
+@click.pass_context
+def command(context: click.Context, *, instance: str | None, output: OutputFormat) -> None:
+    """Measure the alerts by what people decided about their findings; without a command, show the table of alerts."""
+    if context.invoked_subcommand is None:
+        context.invoke(alerts, since="", until="", instance=instance, output=output)
 
 
 def _measured(instance: str | None, since: str, until: str) -> QualityReport:
