@@ -67,6 +67,18 @@ def test_undo_brings_a_finding_back_to_the_list(knick: Knick) -> None:
 
 
 @pytest.mark.usefixtures("judged")
+def test_undo_without_an_id_takes_back_your_last_decision_that_counts(knick: Knick) -> None:
+    first = knick("triage", "--commit", "73106d259b", "--as", "acknowledged", "--format", "json").output
+    second = knick("triage", "P1", "--as", "hidden", "--format", "json").output
+    for done in (second, first):
+        undone = json.loads(knick("triage", "--undo", "--format", "json").output)
+        assert [entry["id"] for entry in undone] == [entry["id"] for entry in json.loads(done)]
+        assert {entry["status"] for entry in undone} == {"new"}
+    ran = knick("triage", "--undo")
+    assert (ran.code, ran.output.strip()) == (0, "Nothing changed: there is no decision to undo.")
+
+
+@pytest.mark.usefixtures("judged")
 def test_text_json_and_csv_list_the_same_findings(knick: Knick) -> None:
     as_json = json.loads(knick("regressions", "--format", "json").output)
     as_csv = knick("regressions", "--format", "csv").output.splitlines()

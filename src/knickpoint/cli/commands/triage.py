@@ -117,7 +117,7 @@ def _show(store: Store, output: OutputFormat, entries: Sequence[Decision], *, un
 @click.option("--all", "all_members", is_flag=True, help="Include findings with an earlier decision.")
 @click.option("--split", is_flag=True, help="Split these findings off into a new regression.")
 @click.option("--merge", is_flag=True, help="Merge these regressions into one.")
-@click.option("--undo", is_flag=True, help="Undo the last decision.")
+@click.option("--undo", is_flag=True, help="Undo the last decision about ID, or your last one.")
 @instance_option
 @format_option
 def command(
@@ -155,7 +155,8 @@ def command(
         elif action is Action.MERGE:
             done = triage.merge(store, targets, who=by, note=note)
         elif action is Action.UNDO:
-            done = triage.undo(store, targets, who=by)
+            named = targets.regressions or targets.points
+            done = triage.undo(store, targets, who=by) if named else triage.undo_last(store, who=by)
         else:
             if tracker:
                 ticket = _create(opened, targets, tracker, by)

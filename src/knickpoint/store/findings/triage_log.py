@@ -170,6 +170,20 @@ class TriageLog:
         with self._database.reading() as connection:
             return list(connection.execute(query.order_by(entry.change_point_id)).scalars())
 
+    def last_act(self, who: str) -> list[int]:
+        """List the change points of the last decision by ``who`` that still counts; the entries of an act share their time."""
+        entry = decision.c
+        undone = select(entry.undoes).where(entry.undoes != 0)
+        counting = (entry.undoes == 0, entry.id.not_in(undone))
+        newest = select(func.max(entry.id)).where(*counting).group_by(entry.change_point_id)
+        own = (entry.who == who, entry.id.in_(newest))
+        with self._database.reading() as connection:
+            last = connection.execute(select(decision).where(*own).order_by(entry.id.desc()).limit(1)).first()
+            if last is None:
+                return []
+            act = select(entry.change_point_id).where(*own, entry.time == last.time, entry.action == last.action)
+            return list(connection.execute(act.order_by(entry.change_point_id)).scalars())
+
     def newest(self) -> int:
         """Return the id of the newest entry, 0 for an empty log."""
         with self._database.reading() as connection:

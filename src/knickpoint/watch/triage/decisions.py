@@ -18,7 +18,7 @@ from knickpoint.store import Store
 from knickpoint.store.events.payloads import MOST_LISTED, FindingsDecided
 from knickpoint.watch.regressions.membership import MovedPoints, RegressionChanges, Whereabouts, regroup
 
-__all__ = ["Targets", "TriageResult", "decide", "merge", "read_targets", "split", "undo"]
+__all__ = ["Targets", "TriageResult", "decide", "merge", "read_targets", "split", "undo", "undo_last"]
 
 _MOST_NAMED: Final = 20
 """How many regressions an entry of the audit log names."""
@@ -207,6 +207,13 @@ def merge(store: Store, targets: Targets, *, who: str, note: str | None = None) 
         _announce(store, ids, decisions)
         _record(store, who, Action.MERGE.value, decisions)
     return TriageResult(tuple(decisions), regrouped)
+
+
+def undo_last(store: Store, *, who: str) -> TriageResult:
+    """Take back the last decision by ``who`` that still counts, about all findings that it was about."""
+    with store.transaction():
+        points = store.findings.triage.last_act(who)
+        return undo(store, Targets(points=tuple(points)), who=who) if points else TriageResult((), RegressionChanges())
 
 
 def undo(store: Store, targets: Targets, *, who: str) -> TriageResult:
