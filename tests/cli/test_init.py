@@ -121,6 +121,29 @@ def test_naming_and_leaving_out_contradict_each_other(knick: Knick, mylib: GitRe
     assert (ran.code, (mylib.directory / "knickpoint.toml").exists()) == (2, False)
 
 
+def test_a_work_tree_that_git_refuses_is_named_with_the_ways_out(knick: Knick, mylib: GitRepository) -> None:
+    with (mylib.directory / ".git" / "config").open("a") as config:
+        config.write("[core]\n\trepositoryformatversion = 99\n")
+    refused = knick("init", ".knickpoint")
+    assert refused.code == 2
+    assert "git says: Expected git repo version" in refused.errors
+    assert str(mylib.directory) in refused.errors
+    assert "--no-repository" in refused.errors
+    assert not (mylib.directory / ".knickpoint").exists()
+    assert knick("init", ".knickpoint", "--no-repository").code == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_a_work_tree_of_another_owner_is_named_with_the_command_that_trusts_it(
+    knick: Knick, mylib: GitRepository
+) -> None:
+    for path in (mylib.directory, mylib.directory / ".git"):
+        os.chown(path, 65534, 65534)
+    refused = knick("init", ".knickpoint")
+    assert refused.code == 2
+    assert f"safe.directory {mylib.directory}, if you trust its owner" in refused.errors
+
+
 def test_outside_of_a_work_tree_commits_come_from_results(
     knick: Knick, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

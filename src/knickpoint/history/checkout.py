@@ -32,14 +32,23 @@ class Checkout:
     changed: tuple[Path, ...] = ()
 
 
+_OUTSIDE: Final = ("not a git repository", "must be run in a work tree", "bare repository", "program is missing")
+
+
 def find_work_tree(directory: Path) -> Path | None:
-    """Return the top of the work tree that ``directory`` is in, or will be in; None outside of one, or without git."""
+    """Return the top of the work tree that ``directory`` is in, or will be in; None outside of one, or without git.
+
+    Raises:
+        HistoryError: git refuses the work tree, such as one of another owner.
+    """
     begin = directory.expanduser().absolute()
     existing = next(parent for parent in (begin, *begin.parents) if parent.is_dir())
     try:
         return _top(Git(existing))
-    except HistoryError:
-        return None
+    except HistoryError as error:
+        if any(reason in error.message for reason in _OUTSIDE):
+            return None
+        raise
 
 
 def read_checkout(git: Git) -> Checkout | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -34,6 +35,7 @@ _SAFE: Final = (
     "-c",
     "i18n.logOutputEncoding=UTF-8",
 )
+_FOREIGN: Final = re.compile("dubious ownership in repository at '(.+)'")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _KEPT_VARIABLES: Final = frozenset(
     {
@@ -69,8 +71,8 @@ def _reason(errors: IO[bytes]) -> str:
 
 
 def _remedy(reason: str) -> str:
-    if "dubious ownership" in reason:
-        return "Run: git config --global --add safe.directory DIRECTORY, if you trust its owner."
+    if foreign := _FOREIGN.search(reason):
+        return f"Run: git config --global --add safe.directory {shlex.quote(foreign[1])}, if you trust its owner."
     if "not a git repository" in reason or "does not appear to be a git repository" in reason:
         return "Name a directory with a git repository; where it is the location of a repository in the configuration, it may be left out."
     if "Authentication" in reason or "could not read Username" in reason or "Permission denied" in reason:

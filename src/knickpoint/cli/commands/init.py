@@ -67,7 +67,11 @@ def _offered_repository(directory: str) -> dict[str, str]:
 
     target = Path(directory).expanduser().resolve()
     asks = sys.stdin.isatty() and sys.stdout.isatty()
-    top = find_work_tree(target) or (find_work_tree(Path.cwd()) if asks else None)
+    try:
+        top = find_work_tree(target) or (find_work_tree(Path.cwd()) if asks else None)
+    except HistoryError as error:
+        remedy = f"{error.remedy} Or take the commits from the results: --no-repository."
+        raise HistoryError(error.message, where=error.where, remedy=remedy) from error
     if top is None:
         return {}
     found = repository_around(top, target)
