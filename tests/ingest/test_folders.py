@@ -13,6 +13,7 @@ import pytest
 from tests.ingest.conftest import Lab
 
 from knickpoint.ingest import ImportState, ingest_status, retry_refused
+from knickpoint.ingest.watched_source import WatchedSource
 from knickpoint.model.errors import InputError
 from knickpoint.model.params import decode_key
 from knickpoint.model.query import Query
@@ -174,3 +175,19 @@ def test_a_folder_that_may_not_be_read_is_one_line(lab: Lab) -> None:
         "",
         [f"{closed}: not read: you may not read it. Give yourself the right to read it."],
     )
+
+
+def test_a_file_whose_name_is_not_utf8_comes_in_under_a_readable_name_beside_its_neighbours(lab: Lab) -> None:
+    folder = lab.directory / "odd"
+    folder.mkdir()
+    for number, name in enumerate([b"a.csv", b"b\xff.csv", b"c.csv"]):
+        path = Path(os.fsdecode(os.fsencode(folder) + b"/" + name))
+        path.write_text(f"commit,benchmark,value\n100000{number},parse,3\n")
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+    came = lab.take(folder).files
+    assert [file.state for file in came] == [ImportState.IMPORTED] * 3
+    assert [Path(file.source).name for file in came] == ["a.csv", r"b\xff.csv", "c.csv"]
+    assert states(lab, folder) == [ImportState.UNCHANGED] * 3
+    lab.configure(f'[ingest.sources.nightly]\nlocation = "{folder}"\n')
+    polled = WatchedSource(lab.instance, "nightly", lab.instance.ingest.sources["nightly"]).poll()
+    assert [file.state for file in polled.files] == [ImportState.UNCHANGED] * 3

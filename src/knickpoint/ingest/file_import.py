@@ -18,7 +18,14 @@ from knickpoint.ingest.context.file_context import FileContext
 from knickpoint.ingest.context.sidecar import Sidecar, is_sidecar, sidecar_of
 from knickpoint.ingest.file_sources.file_names import may_hold_results
 from knickpoint.ingest.import_summary import FileSummary, ImportSummary, unreadable_file
-from knickpoint.ingest.local_files import cannot_read, read_file, read_format_option, reader_of_neighbours, written_at
+from knickpoint.ingest.local_files import (
+    cannot_read,
+    path_text,
+    read_file,
+    read_format_option,
+    reader_of_neighbours,
+    written_at,
+)
 from knickpoint.ingest.memory import within_memory
 from knickpoint.ingest.pipeline import ImportPipeline
 from knickpoint.ingest.results_file import ResultsFile
@@ -121,22 +128,23 @@ def import_files(
     for done, (path, found) in enumerate(listing.files.items()):
         if progress is not None:
             progress(done, len(listing.files))
-        source = os.path.abspath(path)  # noqa: PTH100 - links stay
+        place = os.path.abspath(path)  # noqa: PTH100 - links stay
+        source = path_text(place)
         try:
             written = written_at(path)
-            data = within_memory(lambda path=path: read_file(path, limit), str(path))  # type: ignore[misc]
+            data = within_memory(lambda path=path: read_file(path, limit), path_text(path))  # type: ignore[misc]
             context = FileContext.of(options.over(sidecar_of(path)), ci, mapping)
         except InputError as error:
-            summaries.append(unreadable_file(str(path), error))
+            summaries.append(unreadable_file(path_text(path), error))
             continue
-        companions = companions_of(source, read_neighbour)
+        companions = companions_of(place, read_neighbour)
         summary = pipeline.import_file(
             ResultsFile(source, data, context, companions, found=found, written=written, references=True)
         )
         if summary is None:
-            ignored.append(str(path))
+            ignored.append(path_text(path))
         else:
-            summaries.append(_named_as_given(summary, source, str(path)))
+            summaries.append(_named_as_given(summary, source, path_text(path)))
     pipeline.finish()
     if progress is not None:
         progress(len(listing.files), len(listing.files))
@@ -216,7 +224,7 @@ def _list_folder(top: Path) -> _Listing:
 
     def fail(error: OSError) -> None:
         path = Path(str(error.filename))
-        unreadable.append(unreadable_file(str(path), cannot_read(path, error)))
+        unreadable.append(unreadable_file(path_text(path), cannot_read(path, error)))
 
     for directory, folders, names in os.walk(top, onerror=fail):
         folders[:] = sorted((name for name in folders if not name.startswith(".")), key=_by_numbers)
@@ -227,7 +235,7 @@ def _list_folder(top: Path) -> _Listing:
             if may_hold_results(name):
                 files[path] = True
             else:
-                ignored.append(str(path))
+                ignored.append(path_text(path))
     return _Listing(files, tuple(unreadable), tuple(ignored))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -10,7 +11,12 @@ from pathlib import Path
 from knickpoint.ingest.memory import read_at_most
 from knickpoint.model.errors import InputError
 
-__all__ = ["cannot_read", "read_file", "read_format_option", "reader_of_neighbours", "written_at"]
+__all__ = ["cannot_read", "path_text", "read_file", "read_format_option", "reader_of_neighbours", "written_at"]
+
+
+def path_text(path: Path | str) -> str:
+    r"""``path`` as text that every store and terminal takes: a byte that is not UTF-8 is written as ``\xff``."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def read_file(path: Path, megabytes: int) -> bytes:
@@ -22,7 +28,9 @@ def read_file(path: Path, megabytes: int) -> bytes:
     try:
         if path.exists() and not path.is_file():
             raise InputError(
-                "this is neither a file nor a folder", where=str(path), remedy="Name a file with results, or a folder."
+                "this is neither a file nor a folder",
+                where=path_text(path),
+                remedy="Name a file with results, or a folder.",
             )
         with path.open("rb") as file:
             return read_at_most(file, megabytes * 1_000_000 + 1)
@@ -33,10 +41,12 @@ def read_file(path: Path, megabytes: int) -> bytes:
 def cannot_read(path: Path, error: OSError) -> InputError:
     """Return the error that says why a file or folder cannot be read."""
     if isinstance(error, FileNotFoundError):
-        return InputError("there is no such file or folder", where=str(path), remedy="Correct the name.")
+        return InputError("there is no such file or folder", where=path_text(path), remedy="Correct the name.")
     if isinstance(error, PermissionError):
-        return InputError("you may not read it", where=str(path), remedy="Give yourself the right to read it.")
-    return InputError(f"it cannot be read: {error.strerror}", where=str(path), remedy="Copy it elsewhere, then retry.")
+        return InputError("you may not read it", where=path_text(path), remedy="Give yourself the right to read it.")
+    return InputError(
+        f"it cannot be read: {error.strerror}", where=path_text(path), remedy="Copy it elsewhere, then retry."
+    )
 
 
 def reader_of_neighbours(megabytes: int) -> Callable[[str], bytes | None]:

@@ -14,7 +14,7 @@ from knickpoint.ingest.context.ci import read_ci
 from knickpoint.ingest.context.companions import companions_of
 from knickpoint.ingest.context.file_context import FileContext
 from knickpoint.ingest.context.sidecar import Sidecar, sidecar_of
-from knickpoint.ingest.local_files import read_file, read_format_option, reader_of_neighbours
+from knickpoint.ingest.local_files import path_text, read_file, read_format_option, reader_of_neighbours
 from knickpoint.ingest.naming_rules import NamingRules
 from knickpoint.ingest.results_file import ResultsFile
 from knickpoint.ingest.settings import Destination, IngestSettings
@@ -177,7 +177,7 @@ def _read_local(path: Path, context: FileContext, settings: IngestSettings) -> R
         )
     data = read_file(path, megabytes)
     companions = companions_of(str(path), reader_of_neighbours(megabytes))
-    return _read(ResultsFile(str(path), data, context, companions), settings)
+    return _read(ResultsFile(path_text(path), data, context, companions), settings)
 
 
 def _read(file: ResultsFile, settings: IngestSettings) -> ReadResults:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from knickpoint.ingest.local_files import path_text
 from knickpoint.ingest.memory import read_at_most
 from knickpoint.model.errors import InputError, ServiceError
 
@@ -30,7 +31,7 @@ class Folder:
         def fail(error: OSError) -> None:
             raise ServiceError(
                 f"it cannot be read: {error.strerror}",
-                where=str(error.filename),
+                where=path_text(error.filename),
                 remedy="Correct the location of the source in knickpoint.toml, or the rights.",
             )
 
@@ -61,8 +62,8 @@ class Folder:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise InputError(f"it cannot be read: {error.strerror}", where=str(path)) from error
+            raise InputError(f"it cannot be read: {error.strerror}", where=path_text(path)) from error
 
     def address(self, name: str) -> str:
         """Return the path of a file."""
-        return str(self.path / name)
+        return path_text(self.path / name)
