@@ -144,6 +144,24 @@ def test_a_work_tree_of_another_owner_is_named_with_the_command_that_trusts_it(
     assert f"safe.directory {mylib.directory}, if you trust its owner" in refused.errors
 
 
+def test_where_the_configuration_came_first_init_makes_the_store_that_it_names(knick: Knick, tmp_path: Path) -> None:
+    written = 'name = "Lab"\n[store]\nlocation = "elsewhere.db"\n'
+    (tmp_path / "knickpoint.toml").write_text(written)
+    assert "Make one with knick init" in knick("doctor", "--instance", tmp_path).errors
+    contradicts = knick("init", tmp_path, "--store", "other.db")
+    assert contradicts.code == 2
+    assert "there is a knickpoint.toml already" in contradicts.errors
+    assert knick("init", tmp_path).code == 0
+    assert {path.name for path in tmp_path.iterdir() if path.suffix in {".db", ".toml"}} == {
+        "elsewhere.db",
+        "knickpoint.toml",
+    }
+    assert (tmp_path / "knickpoint.toml").read_text() == written
+    assert knick("ingest", "status", "--instance", tmp_path).code == 0
+    again = knick("init", tmp_path)
+    assert (again.code, "there is an instance already" in again.errors) == (2, True)
+
+
 def test_outside_of_a_work_tree_commits_come_from_results(
     knick: Knick, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

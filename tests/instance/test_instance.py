@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from tests.store.conftest import Cluster, Databases
+from tests.store.conftest import cluster as cluster  # noqa: PLC0414  # a fixture
+from tests.store.conftest import databases as databases  # noqa: PLC0414  # a fixture
 
-from knickpoint.instance import CONFIG_FILE, create_instance, find_instance, open_instance
+from knickpoint.instance import CONFIG_FILE, create_instance, find_instance, make_configured_store, open_instance
 from knickpoint.model.errors import ConfigError, StoreError
 
 
@@ -76,3 +80,19 @@ def test_a_lost_store_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "knickpoint.db").unlink()
     with pytest.raises(StoreError, match="knick init"):
         open_instance(tmp_path)
+
+
+@pytest.mark.postgres
+def test_processes_that_start_at_once_make_the_store_that_their_configuration_names_once(
+    tmp_path: Path, cluster: Cluster, databases: Databases
+) -> None:
+    databases.create("fresh")
+    (tmp_path / CONFIG_FILE).write_text(f'[store]\nlocation = "{cluster.url("fresh")}"\n')
+    with ThreadPoolExecutor(4) as threads:
+        made = list(threads.map(make_configured_store, [tmp_path] * 4))
+    assert any(made)
+    assert not make_configured_store(tmp_path)
+    with open_instance(tmp_path) as instance:
+        assert instance.store.commits.repositories() == []
+        instance.store.database.engine.dispose()
+    databases.drop("fresh")

@@ -19,7 +19,13 @@ from knickpoint.instance.config import (
     WorkerSettings,
     read_config,
 )
-from knickpoint.instance.instance import Instance, create_instance, find_instance, open_instance
+from knickpoint.instance.instance import (
+    Instance,
+    create_instance,
+    find_instance,
+    make_configured_store,
+    open_instance,
+)
 from knickpoint.instance.notices import Notice, NoticeKind, find_notices
 from knickpoint.instance.quarantine import canary_health, quarantine_rule, quarantine_suspect_results
 from knickpoint.instance.retention import forget_audit_entries, forget_events, forget_values
@@ -51,6 +57,7 @@ __all__ = [
     "forget_audit_entries",
     "forget_events",
     "forget_values",
+    "make_configured_store",
     "open_instance",
     "quarantine_rule",
     "quarantine_suspect_results",

@@ -19,7 +19,7 @@ from knickpoint.instance.detection_runner import detection_runner
 from knickpoint.model.alert import Alert
 from knickpoint.model.errors import ConfigError, StoreError
 from knickpoint.outgoing import OutgoingRule
-from knickpoint.store import Primaries, Replicas, Store, create_store, open_store
+from knickpoint.store import Primaries, Replicas, Store, create_store, make_store, open_store
 from knickpoint.work import Runner, SeparateProcess
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ __all__ = [
     "Instance",
     "create_instance",
     "find_instance",
+    "make_configured_store",
     "open_configured_store",
     "open_instance",
     "store_location",
@@ -278,6 +279,17 @@ def _switch_notifications(instance: Instance) -> None:
             instance.store.notifications.switch(on=wanted)
     except StoreError as error:
         _LOG.info("notifications are switched later: %s", error)
+
+
+def make_configured_store(directory: Path | str) -> bool:
+    """Make the store that the configuration in ``directory`` names; False where there is one already.
+
+    Raises:
+        ConfigError: there is no configuration, or it cannot be used.
+        StoreError: the store cannot be created.
+    """
+    found = _checked(Path(directory).expanduser(), "--instance")
+    return make_store(store_location(read_config(found / CONFIG_FILE).store, found))
 
 
 def open_configured_store(config: Config, directory: Path) -> Store:

@@ -15,7 +15,7 @@ from knickpoint.store.points.runs import Runs
 from knickpoint.store.points.stored_samples import PointSamples
 from knickpoint.store.primaries import Primaries
 from knickpoint.store.replicas import Replicas
-from knickpoint.store.store import Store, create_store, open_store, restore
+from knickpoint.store.store import Store, create_store, make_store, open_store, restore
 from knickpoint.store.store_reference import (
     StoreReference,
     close_references,
@@ -54,6 +54,7 @@ __all__ = [
     "acting_from",
     "close_references",
     "create_store",
+    "make_store",
     "open_reference",
     "open_store",
     "pack_ids",

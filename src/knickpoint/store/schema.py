@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "HEAD",
     "create",
+    "create_missing",
     "current_revision",
     "differences",
     "ensure",
@@ -54,11 +55,18 @@ def create(database: Database) -> None:
     Raises:
         StoreError: there is a store already.
     """
+    if not create_missing(database):
+        raise StoreError("there is a store already", where=database.where, remedy="Open it, or name another place.")
+
+
+def create_missing(database: Database) -> bool:
+    """Make the tables where there is no store yet; False where there is one."""
     with database.reading() as connection:
         revision = current_revision(connection)
     if revision:
-        raise StoreError("there is a store already", where=database.where, remedy="Open it, or name another place.")
+        return False
     migrate(database)
+    return True
 
 
 def ensure(database: Database) -> None:

@@ -47,7 +47,7 @@ from knickpoint.store.quarantines import Quarantines
 from knickpoint.store.traces.shortcuts import Shortcuts
 from knickpoint.store.traces.traces import Traces
 
-__all__ = ["Store", "create_store", "open_store", "restore"]
+__all__ = ["Store", "create_store", "make_store", "open_store", "restore"]
 
 
 class Store:
@@ -219,6 +219,15 @@ def create_store(location: str | Path) -> Store:
         raise
     schema.refuse_writing_to_newer(database)
     return Store(database)
+
+
+def make_store(location: str | Path) -> bool:
+    """Make the tables at ``location`` as :func:`create_store` does; False where there is a store already."""
+    database = Database(location)
+    try:
+        return schema.create_missing(database)
+    finally:
+        database.close()
 
 
 def open_store(location: str | Path) -> Store:

@@ -12,7 +12,7 @@ import click
 
 from knickpoint.cli.options import read_pairs
 from knickpoint.cli.verbosity import note
-from knickpoint.model.errors import HistoryError, InputError
+from knickpoint.model.errors import ConfigError, HistoryError, InputError
 from knickpoint.model.secrets import without_secrets
 
 __all__ = ["command"]
@@ -79,15 +79,35 @@ def _offered_repository(directory: str) -> dict[str, str]:
     return found if not asks or click.confirm(question, default=True) else {}
 
 
+def _make_store(directory: str, *, stated: bool) -> None:
+    """Make the store of an instance whose configuration came first.
+
+    Raises:
+        ConfigError: options state what the configuration states, or the instance has its store already.
+    """
+    from knickpoint.instance import make_configured_store, open_instance
+
+    where = str(Path(directory).expanduser().absolute())
+    if stated:
+        remedy = "Change it there, then run knick init without options; it makes the store that the file names."
+        raise ConfigError("there is a knickpoint.toml already, which states this", where=where, remedy=remedy)
+    if not make_configured_store(directory):
+        remedy = "Use it, or choose another directory."
+        raise ConfigError("there is an instance already", where=where, remedy=remedy)
+    with open_instance(directory) as instance:
+        note(
+            f"Made the store of the instance in {instance.directory}. Next: knick import PATH, knick run, knick serve."
+        )
+
+
 @click.command("init")
 @click.argument("directory", default=".", type=click.Path(file_okay=False))
 @click.option("--name", default="", help="The name of the instance. Default: the name of its directory.")
 @click.option(
     "--store",
-    default="knickpoint.db",
-    show_default=True,
+    default="",
     metavar="LOCATION",
-    help="Path of an embedded store, relative to the instance, or postgresql://…",
+    help="Path of an embedded store, relative to the instance, or postgresql://… Default: knickpoint.db.",
 )
 @click.option(
     "--repository",
@@ -112,9 +132,13 @@ def command(
     """Create an instance in DIRECTORY: the file knickpoint.toml and an embedded store.
 
     Inside the work tree of a git repository, commits come from that repository; at a terminal, the command asks first.
+    Where DIRECTORY has a knickpoint.toml already, the command makes the store that it names.
     """
-    from knickpoint.instance import create_instance
+    from knickpoint.instance import CONFIG_FILE, create_instance
 
+    if Path(directory, CONFIG_FILE).expanduser().exists():
+        _make_store(directory, stated=bool(name or store or repositories or no_repository or as_work))
+        return
     pairs = read_pairs(repositories, "--repository")
     if pairs and no_repository:
         raise InputError(
@@ -124,6 +148,7 @@ def command(
         _refuse_missing(directory, repository, location)
     offered = {} if pairs or no_repository else _offered_repository(directory)
     chosen = offered or {repository: _seen_from(directory, location) for repository, location in pairs.items()}
+    store = store or "knickpoint.db"
     with create_instance(directory, name=name, store=store, repositories=chosen, as_work=as_work) as instance:
         for repository, location in offered.items():
             note(

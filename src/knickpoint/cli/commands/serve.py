@@ -157,8 +157,11 @@ def _serve(
     metavar="PARTS",
     help="The parts that this process runs: some of api, worker, ingest, separated by commas. Default: all.",
 )
+@click.option(
+    "--init", "make_store", is_flag=True, help="First make the store that knickpoint.toml names, if there is none."
+)
 @instance_option
-def command(*, host: str | None, port: int | None, only: str | None, instance: str | None) -> None:
+def command(*, host: str | None, port: int | None, only: str | None, make_store: bool, instance: str | None) -> None:
     """Run an instance: the API and the dashboard, by default for this machine only, a worker, and imports.
 
     With --only, a process runs some of these parts, and any number of processes share the instance. On PostgreSQL they may
@@ -166,4 +169,8 @@ def command(*, host: str | None, port: int | None, only: str | None, instance: s
 
     SIGTERM drains a process: it takes nothing new, and finishes what it works on within drain_seconds of [server].
     """
+    if make_store:
+        from knickpoint.instance import find_instance, make_configured_store
+
+        make_configured_store(instance or find_instance())
     serve_instance(instance, host=host, port=port, parts=ALL_PARTS if only is None else parse_parts(only))
