@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -186,6 +187,23 @@ def test_a_commit_that_main_merged_is_said_to_be_so(lab: Lab, made: GitRepositor
     summary = lab.take(lab.skia("a.json", side, sort=1))
     assert lab.line("lib") == [first, second, merged]
     assert f"commit {side[:12]} came into main by a merge and is not on its line" in summary.lines()[1]
+    checked = CliRunner().invoke(knick, ["doctor", "--instance", str(lab.instance.directory), "--format", "json"])
+    (row,) = (row for row in json.loads(checked.output) if row["about"] == "lines of lib")
+    assert row["observed"].startswith("the points of 1 commit show on no line: ")
+
+
+def test_an_import_names_the_line_that_shows_commits_beside_the_default_one(lab: Lab, made: GitRepository) -> None:
+    first = made.commit()
+    made.switch("side", new=True)
+    sides = [made.commit("Side"), made.commit("Side again")]
+    made.switch("main")
+    merged = made.merge("side")
+    rows = "".join(f"{commit},sort,1\n" for commit in (first, *sides, merged))
+    summary = lab.take(lab.write("r.csv", f"commit,benchmark,value\n{rows}"))
+    assert lab.line("lib", "side") == [first, *sides]
+    assert "2 commits off the line of main: the points show on the line of side (--line)" in summary.lines()[1]
+    stated = lab.take(lab.skia("b.json", sides[0], sort=2), branch="side")
+    assert "off the line" not in "".join(stated.lines())
 
 
 def test_a_commit_of_another_remote_names_the_branch_that_has_it(

@@ -16,6 +16,7 @@ from knickpoint.ingest.context.file_context import CompletedRun
 from knickpoint.ingest.settings import CommitOrder, RepositorySettings
 from knickpoint.model.commit import Commit, Repository, SlottedCommit
 from knickpoint.model.errors import HistoryError, InputError
+from knickpoint.model.plain_text import counted
 from knickpoint.model.report import Problem, Severity
 from knickpoint.model.revision import is_hash_or_number, is_placeholder
 from knickpoint.model.secrets import without_secrets
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GitCommits"]
 
+_FEW_NAMES: Final = 3
 _FEW: Final = 8
 """Up to so many commits are looked up in the store first; for more, git answers faster in one call."""
 
@@ -160,10 +162,19 @@ class GitCommits:
         )
 
     def notes(self) -> tuple[str, ...]:
-        """Return, once, which lines a rebase or a force-push changed."""
-        notes = tuple(self.lines.rewritten)
+        """Report, once, the lines that a rebase or a force-push changed, and those that show commits beside the default line."""
+        notes = [*self.lines.rewritten]
+        if self.lines.beside:
+            names = sorted(self.lines.beside)
+            further = f" and {len(names) - _FEW_NAMES:,} more" if len(names) > _FEW_NAMES else ""
+            commits = counted(sum(map(len, self.lines.beside.values())), "commit")
+            notes.append(
+                f"{commits} off the line of {self.lines.branch}: the points show on the line of"
+                f" {', '.join(names[:_FEW_NAMES])}{further} (--line)"
+            )
         self.lines.rewritten.clear()
-        return notes
+        self.lines.beside.clear()
+        return tuple(notes)
 
     def _look_up(self, name: str) -> str:
         """Return the hash of the commit that a branch, a tag or ``HEAD~3`` stands for, "" where there is none.

@@ -33,6 +33,7 @@ class GitLines:
         settings: which branches have lines.
         branch: the name of the default line, "" before the first :meth:`update`.
         rewritten: one text for each line that a rebase or a force-push changed.
+        beside: commits whose results name no branch and that are on another line than the default one, by that line.
     """
 
     store: Store
@@ -41,6 +42,7 @@ class GitLines:
     settings: RepositorySettings
     branch: str = ""
     rewritten: list[str] = field(default_factory=list)
+    beside: dict[str, set[int]] = field(default_factory=dict)
     _slots: dict[str, frozenset[int]] = field(default_factory=dict)
 
     def update(self, git: Git) -> None:
@@ -84,10 +86,15 @@ class GitLines:
         """
         if commit.slot in self._slots_of(self.branch):
             return ""
-        # Find the branch.
         tips = self.git.branches()
-        if not branch:
-            branch = self._containing(commit.commit.hash, tips)
+        line = branch or self._containing(commit.commit.hash, tips)
+        warning = self._place_beside(commit, line, tips)
+        if not warning and not branch:
+            self.beside.setdefault(line, set()).add(commit.slot)
+        return warning
+
+    def _place_beside(self, commit: SlottedCommit, branch: str, tips: dict[str, str]) -> str:
+        """Make sure that ``commit``, which is not on the default line, is on that of ``branch``; return a warning or ""."""
         if not branch or branch == self.branch:
             return self._successor_warning(commit) or self._off_lines_warning(commit.commit.hash)
         if commit.slot in self._slots_of(branch):
