@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from tests.repositories import GitRepository
 from tests.server.client import Client
 
+from knickpoint.cli.program import knick
 from knickpoint.ingest import import_files
 from knickpoint.instance import Instance, create_instance, open_instance
-from knickpoint.instance.named_commits import named_position
+from knickpoint.instance.named_commits import known_revision, named_position
 from knickpoint.model.errors import HistoryError
 from knickpoint.server import create_app
 
@@ -75,3 +78,16 @@ def test_two_releases_are_compared(released: Released) -> None:
         assert sides == [2, 5]
         refused = client.get("/api/v1/comparison", params={"base": "v9"})
         assert (refused.status_code, "a tag or a branch" in refused.text) == (404, True)
+
+
+def test_a_name_of_git_becomes_the_hash_of_its_commit_and_an_unknown_one_stays(released: Released) -> None:
+    with open_instance(released.directory) as opened:
+        repository = opened.store.commits.repository("project")
+        known = [known_revision(opened, repository, name) for name in ("HEAD~2", "v1.1", released.main[3][:9], "v9")]
+    assert known == [released.main[3], released.main[2], released.main[3][:9], "v9"]
+
+
+def test_explain_takes_a_name_of_git(released: Released) -> None:
+    words = ["explain", "benchmark=parse", "--at", "HEAD~2", "--instance", str(released.directory), "--format", "json"]
+    (explained,) = json.loads(CliRunner().invoke(knick, words).stdout)
+    assert explained["at"]["commit"]["hash"] == released.main[3]

@@ -15,10 +15,10 @@ from knickpoint.watch.commit_comparison import LinePosition
 
 if TYPE_CHECKING:
     from knickpoint.instance.instance import Instance
-    from knickpoint.model.commit import Line
+    from knickpoint.model.commit import Line, Repository
     from knickpoint.store import Store
 
-__all__ = ["find_revision", "named_position"]
+__all__ = ["find_revision", "known_revision", "named_position"]
 
 _NEWEST: Final = "newest"
 
@@ -46,6 +46,17 @@ def named_position(instance: Instance, line: Line, name: str) -> int | None:
     contained = newest_contained(git, _blocks(instance, line), full)
     found = instance.store.commits.find(line.repository, contained) if contained else None
     return line.positions.get(found.slot) if found else None
+
+
+def known_revision(instance: Instance, repository: Repository, revision: str) -> str:
+    """Resolve a branch, a tag or ``HEAD~2`` into the hash of a commit of the default line; unknown texts stay as they are."""
+    if instance.store.commits.find(repository, revision) is not None:
+        return revision
+    line = instance.store.commits.line(repository)
+    position = named_position(instance, line, revision)
+    if position is None:
+        return revision
+    return instance.store.commits.get(repository, [line.slots[position]])[0].commit.hash
 
 
 def _blocks(instance: Instance, line: Line) -> Iterator[Sequence[str]]:

@@ -41,6 +41,7 @@ def command(
     TRACE is a trace key, or a query that matches one trace, such as benchmark=parse. Without --at the picture has the whole
     line, and the newest change with its levels.
     """
+    from knickpoint.instance.named_commits import known_revision
     from knickpoint.plots import Theme, draw_trend, png, svg
     from knickpoint.watch.lines import Lines
     from knickpoint.watch.trend import NEAR, focus_at, read_trend
@@ -52,7 +53,7 @@ def command(
         repository, found = owned_trace(store, trace)
         lines = Lines(store, repository)
         chosen = store.commits.line(repository, line)
-        slot = _slot(store, chosen, at) if at else None
+        slot = _slot(store, chosen, known_revision(opened, chosen.repository, at)) if at else None
         focus = focus_at(store.findings.change_points(found.id), chosen, slot)
         trend = read_trend(store, lines, found, chosen, focus=focus, near=NEAR if at else None)
         drawing = draw_trend(trend, size=(width, height), theme=Theme(theme))

@@ -33,18 +33,18 @@ _COLUMNS = (
 )
 
 
-def _at_commit(store: Store, revision: str) -> list[str]:
+def _at_commit(opened: Instance, revision: str) -> list[str]:
     """Return the ids of the regressions at the commit ``revision``.
 
     Raises:
         InputError: no repository has the commit, or there is no finding at it.
     """
+    from knickpoint.instance.named_commits import known_revision
     from knickpoint.store.findings.selection import Selection
 
-    found = []
-    known = False
+    store, found, known = opened.store, [], False
     for repository in store.commits.repositories():
-        commit = store.commits.find(repository, revision)
+        commit = store.commits.find(repository, known_revision(opened, repository, revision))
         if commit is not None:
             known = True
             selection = Selection(slot=commit.slot)
@@ -148,7 +148,7 @@ def command(
     _check_creation(tracker, action, status, ticket)
     with open_chosen_instance(instance) as opened:
         store = opened.store
-        targets = triage.read_targets([*ids, *(_at_commit(store, commit) if commit else [])])
+        targets = triage.read_targets([*ids, *(_at_commit(opened, commit) if commit else [])])
         by = local_caller().name
         if action is Action.SPLIT:
             done = triage.split(store, targets, who=by, note=note)

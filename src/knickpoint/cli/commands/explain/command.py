@@ -25,7 +25,10 @@ _MOST_NAMED: Final = 8
 @click.command("explain")
 @click.argument("what", metavar="TRACE|R12|P34")
 @click.option(
-    "--at", default=None, metavar="COMMIT", help="Only steps and candidates near this commit, with every number."
+    "--at",
+    default=None,
+    metavar="COMMIT",
+    help="Only steps and candidates near this commit (a hash, HEAD, a tag …), with every number.",
 )
 @click.option(
     "--format",
@@ -44,12 +47,15 @@ def command(what: str, at: str | None, output: str, instance: str | None) -> Non
     about the newest change, and about the most likely place where there is none. TRACE is a trace key, or a query that matches
     one trace, such as benchmark=parse. P34 is a finding, and R12 a regression, of which the first trace is explained.
     """
-    from knickpoint.watch.explanation import explain_trace
+    from knickpoint.instance.named_commits import known_revision
+    from knickpoint.watch.explanation import explain_trace, find_trace_in
 
     with open_chosen_instance(instance) as opened:
         points = find_change_points(opened.store, what)
         trace = points[0].trace_id if points else find_trace(opened.store, what)
-        place = points[0].suspect_range.slot if points and at is None else at
+        place: int | str | None = points[0].suspect_range.slot if points and at is None else at
+        if at is not None:
+            place = known_revision(opened, find_trace_in(opened.store, trace)[0], at)
         explanation = explain_trace(opened.store, trace, opened.alerts, at=place)
     if output == "json":
         click.echo(plain_json(json.dumps([json_ready(explanation)], indent=2, ensure_ascii=False)))
