@@ -14,6 +14,7 @@ import pytest
 from tests.cli.conftest import Knick, Ran
 from tests.detect.flipping import flip
 
+from knickpoint.cli.output import percent
 from knickpoint.detect import METHODS
 
 
@@ -292,6 +293,22 @@ def test_explanations_are_the_same_in_every_form(detect: Detect) -> None:
     checks = [(each["pos"], check["name"]) for each in found["candidates"] for check in each["checks"]]
     assert [(row["pos"], row["check"]) for row in rows] == checks
     assert list(rows[0])[:3] == ["id", "index", "pos"]
+
+
+@pytest.mark.parametrize("method", ["default", "modes", "t_test", "e_divisive"])
+def test_a_step_has_one_size_in_the_table_and_in_its_explanation(detect: Detect, method: str) -> None:
+    draw = np.random.default_rng(3)
+    values = np.where(np.arange(80) < 40, 100.0, 112.0) + draw.normal(size=80) + 5.0 * (draw.random(80) < 0.2)
+    given = "value\n" + "\n".join(f"{value:.3f}" for value in values)
+    steps = detect.found("--method", method, given=given)
+    (explained,) = detect.found("--method", method, "--explain", given=given)
+    names = ("index", "before_level", "after_level", "size", "relative_size")
+    assert [[step[name] for name in names] for step in explained["steps"]] == [
+        [step[name] for name in names] for step in steps
+    ]
+    text = detect.run("--method", method, "--explain", given=given).output
+    for step in steps:
+        assert f"step at {step['index']} (pos {step['index']}): {percent(step['relative_size'])}" in text
 
 
 @pytest.mark.parametrize(

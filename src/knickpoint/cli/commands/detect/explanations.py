@@ -13,6 +13,7 @@ from knickpoint.cli.commands.detect.joint import detect_together
 from knickpoint.cli.commands.detect.positions import in_rows
 from knickpoint.cli.commands.detect.series_csv import NamedSeries
 from knickpoint.cli.commands.detect.short_series import end_if_too_short
+from knickpoint.cli.commands.detect.steps import level_columns
 from knickpoint.cli.evidence import check_lines, detection_lines, flipping_lines, json_ready, outcome_of
 from knickpoint.cli.output import Column, OutputFormat, Row, percent, show
 from knickpoint.cli.terminal import plain_json
@@ -37,8 +38,8 @@ def _lines(series: NamedSeries, detection: Detection) -> Iterator[str]:
     yield from (f"  {line}" for line in flipping_lines(detection, series.positions))
     yield f"  steps: {len(detection.steps)}"
     shown_below = {candidate.index: candidate.checks for candidate in detection.candidates}
-    for step in detection.steps:
-        yield f"    {_place(series, step)}: {percent(step.relative_size)}"
+    for step, levels in _with_levels(series, detection):
+        yield f"    {_place(series, step)}: {percent(levels['relative_size'])}"
         others = (check for check in step.evidence if check not in shown_below.get(step.index, ()))
         yield from (f"      {line}" for line in check_lines(others))
     yield f"  candidates: {len(detection.candidates)}"
@@ -46,6 +47,13 @@ def _lines(series: NamedSeries, detection: Detection) -> Iterator[str]:
         at = f"{candidate.index} (pos {series.positions[candidate.index]})"
         yield f"    at {at}: {outcome_of(candidate)}"
         yield from (f"      {line}" for line in check_lines(candidate.checks))
+
+
+def _with_levels(series: NamedSeries, detection: Detection) -> Iterator[tuple[Step, dict[str, float]]]:
+    """Yield each step with the levels and the size that the table of steps shows."""
+    from knickpoint.detect import estimate_sizes
+
+    yield from zip(detection.steps, map(level_columns, estimate_sizes(series.values, detection.steps)), strict=True)
 
 
 def _place(series: NamedSeries, step: Step) -> str:
@@ -76,6 +84,9 @@ def _rows(series: NamedSeries, detection: Detection) -> Iterator[Row]:
 def _with_positions(series: NamedSeries, detection: Detection) -> dict[str, Any]:
     """Return a detection as JSON, with the position of each step and candidate."""
     found: dict[str, Any] = {"id": series.id, **json_ready(detection)}
+    for entry, (_, levels) in zip(found["steps"], _with_levels(series, detection), strict=True):
+        entry.update(json_ready(levels))
+        del entry["label"]  # its place in a file is ``pos``
     for entry in (*found["steps"], *found["candidates"]):
         entry["pos"] = series.positions[entry["index"]]
     for entry in found["flipping"]:

@@ -22,7 +22,7 @@ from knickpoint.model.settlement import FindingKind
 if TYPE_CHECKING:
     from knickpoint.model.step import Detection, SizeEstimate, Step
 
-__all__ = ["show_steps"]
+__all__ = ["level_columns", "show_steps"]
 
 _VALUES_AT_ONCE: Final = 1_000_000
 """Values that are judged together: enough to occupy all cores, and few enough to report progress every second or two."""
@@ -64,8 +64,14 @@ _DATA = (*(column for column in _COLUMNS if column.name != "between"), *_DETAILS
 """The columns for programs, which have both ends of the interval as numbers."""
 
 
-def _row(series: NamedSeries, step: Step, size: SizeEstimate) -> Row:
+def level_columns(size: SizeEstimate) -> dict[str, float]:
+    """The levels on both sides of a step, and its size by these."""
     moved = size.after - size.before
+    relative = moved / abs(size.before) if size.before else math.copysign(math.inf, moved) if moved else 0.0
+    return {"before_level": size.before, "after_level": size.after, "size": moved, "relative_size": relative}
+
+
+def _row(series: NamedSeries, step: Step, size: SizeEstimate) -> Row:
     regions = {
         f"{side}_{name}": getattr(region, name)
         for side, region in (("before", step.before), ("after", step.after))
@@ -78,15 +84,12 @@ def _row(series: NamedSeries, step: Step, size: SizeEstimate) -> Row:
         "pos": series.positions[step.index],
         "previous": step.previous,
         "until": series.positions[step.after.last] if step.kind is FindingKind.DRIFT else "",
-        "before_level": size.before,
-        "after_level": size.after,
+        **level_columns(size),
         "movement": step.movement.value,
-        "size": moved,
         "low": size.low,
         "high": size.high,
         "sign": size.sign,
         "slope": step.estimate and step.estimate.slope,
-        "relative_size": moved / abs(size.before) if size.before else math.copysign(math.inf, moved) if moved else 0.0,
         "between": interval_text(size.before, size.low, size.high, ""),
         "hazard": step.hazard,
         "score": step.score,
