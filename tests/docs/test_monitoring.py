@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 import yaml
+from tests.repositories import GitRepository
 from tests.server.client import Client
-from tests.server.story import make_instance
+from tests.server.story import REPOSITORY, make_instance
 
-from knickpoint.instance import open_instance
+from knickpoint.instance import CONFIG_FILE, open_instance
+from knickpoint.model.notification import NotificationKind, PlannedDelivery, Purpose, Recipient
 from knickpoint.server import create_app
 from knickpoint.store.events.payloads import TracesChanged
 
@@ -19,13 +22,33 @@ _MONITORING = Path(__file__).parents[2] / "monitoring"
 _NAME = re.compile(r"\b(?:knickpoint|process)_[a-z_]+")
 
 
+_GATE = f"""
+[bisect.quick]
+repository = "{REPOSITORY}"
+measure = ["true"]
+results = ["out.json"]
+
+[gate.nightly]
+profile = "quick"
+"""
+
+
 @pytest.fixture(scope="module")
 def metrics(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """Return the names of the metrics of an instance in which an event waits and a request was limited."""
+    """Return the names of the metrics of an instance with a gate, in which events and messages wait, and a request was limited."""
     directory = tmp_path_factory.mktemp("monitoring") / "instance"
     make_instance(directory)
+    GitRepository.make(directory.parent / "engine").commit()
+    section = f'[repositories."{REPOSITORY}"]\n'
+    written = (
+        (directory / CONFIG_FILE).read_text(encoding="utf-8").replace(section, f'{section}location = "../engine"\n')
+    )
+    (directory / CONFIG_FILE).write_text(written + _GATE, encoding="utf-8")
     with open_instance(directory) as instance:
         instance.store.workers.report("one", started=1e9)
+        now, recipient = datetime.now(UTC), Recipient("sheriffs", "")
+        planned = PlannedDelivery("one", NotificationKind.PROBLEM, Purpose.CHANGE, recipient, (), "thread", now)
+        instance.store.notifications.add([planned], now)
         instance.store.outbox.publish(TracesChanged("main", slots=(1,), runs=(1,), traces={"count": 0}))
         app = create_app(instance)
         app.state.request_metrics.count_limited("rate")
@@ -56,7 +79,7 @@ def test_panels_of_the_dashboard_do_not_overlap() -> None:
 
 
 _OF_THE_STORE = re.compile(
-    r"\bknickpoint_(?:regressions|events|files|alert|workers?|part|store|traces|commits)_?[a-z_]*"
+    r"\bknickpoint_(?:regressions|events|files|alert|workers?|part|store|traces|commits|deliver|bisections|gate|device)_?[a-z_]*"
 )
 
 

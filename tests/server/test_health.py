@@ -15,11 +15,14 @@ from tests.server.story import REPOSITORY
 from knickpoint.access.local_user import local_caller
 from knickpoint.instance import CONFIG_FILE, Instance, open_instance
 from knickpoint.instance.worker.heartbeat import Heartbeat
+from knickpoint.model.bisection import ProbeOutcome, ProbePurpose, ProbeResult, Target
 from knickpoint.model.errors import StoreError
+from knickpoint.model.notification import NotificationKind, PlannedDelivery, Purpose, Recipient
 from knickpoint.model.service_part import ServicePart
 from knickpoint.server import create_app
 from knickpoint.server.answers.health import read_health
 from knickpoint.server.visible_repositories import VisibleRepositories
+from knickpoint.store.bisections.records import BisectionRequest
 from knickpoint.store.events.payloads import FindingsDecided, TracesChanged
 
 
@@ -122,6 +125,28 @@ def test_metrics_count_the_workers_of_each_part_where_none_is_left_too(instance:
     instance.store.workers.report("one", started=1e9, parts=[ServicePart.INGEST])
     found = client.get("/api/v1/metrics").text
     assert [f"{each} 1.0" in found for each in parts] == [False, True]
+
+
+def test_metrics_count_messages_by_channel_searches_by_state_and_probes_by_device(instance: Instance) -> None:
+    store, now = instance.store, datetime.now(UTC)
+    planned = PlannedDelivery("a", NotificationKind.PROBLEM, Purpose.CHANGE, Recipient("team"), (), "t", now)
+    store.notifications.add([planned], now)
+    repository = store.commits.repository(REPOSITORY)
+    slots = tuple(store.commits.line(repository).slots[:3])
+    asked = store.bisections.ask(BisectionRequest(repository.id, "main", slots, "quick", "d", "ann", now))
+    store.bisections.claim("worker", now, 300.0)
+    journal = store.bisections.journal(asked.id, "worker")
+    journal.begin("probe-1", place=1, device="board-1", purpose=ProbePurpose.SEARCH, target=Target("11" * 20))
+    journal.record(ProbeResult("probe-1", Target("11" * 20), "board-1", ProbeOutcome.MEASURED, now, 12.5))
+    found = Client(create_app(instance)).get("/api/v1/metrics").text
+    for line in (
+        'knickpoint_deliveries{channel="team",state="waiting"} 1.0',
+        f'knickpoint_bisections{{repository="{REPOSITORY}",state="running"}} 1.0',
+        f'knickpoint_bisections{{repository="{REPOSITORY}",state="culprit"}} 0.0',
+        'knickpoint_device_probes{device="board-1"} 1.0',
+        'knickpoint_device_probes_lost{device="board-1"} 0.0',
+    ):
+        assert line in found
 
 
 def test_metrics_have_the_machine_of_the_process(instance: Instance) -> None:

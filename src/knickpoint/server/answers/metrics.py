@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final, get_args
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -19,8 +19,10 @@ from prometheus_client.registry import Collector
 
 from knickpoint.instance import Instance
 from knickpoint.instance.waiting_events import oldest_waiting_results, waiting_events
+from knickpoint.model.bisection import BisectionState
 from knickpoint.model.commit import Repository
 from knickpoint.model.service_part import WORKER_PARTS, ServicePart
+from knickpoint.server.answers.gates import list_gates
 from knickpoint.server.answers.health import State, list_alerts, list_workers
 from knickpoint.server.host_figures import host_gauges
 from knickpoint.server.visible_repositories import VisibleRepositories
@@ -29,6 +31,7 @@ from knickpoint.store.findings.selection import Selection
 
 __all__ = ["InstanceMetrics", "render_metrics"]
 
+_DEVICE_PERIOD: Final = timedelta(days=7)
 _WORK: Final = Selection(history=False)
 _HISTORY: Final = Selection(history=True)
 
@@ -83,6 +86,9 @@ class InstanceMetrics(Collector):
             yield from _event_gauges(self.instance)
             yield from _file_gauges(store)
             yield from _store_gauges(store)
+            yield from _delivery_gauges(store)
+        yield from _search_gauges(store, self.visible.all())
+        yield from _gate_gauges(self.instance, self.visible)
         yield from _alert_gauges(self.instance, self.visible)
         yield from _worker_gauges(self.instance, self.visible)
 
@@ -133,6 +139,61 @@ def _file_gauges(store: Store) -> Iterator[GaugeMetricFamily]:
 def _store_gauges(store: Store) -> Iterator[GaugeMetricFamily]:
     size = store.database.size()
     yield _gauge("store_bytes", "Size of the store.", [], [([], size)])
+
+
+def _delivery_gauges(store: Store) -> Iterator[GaugeMetricFamily]:
+    counts = store.notifications.counts()
+    channels = [([channel, state.value], count) for (channel, state), count in sorted(counts.items(), key=str)]
+    yield _gauge("deliveries", "Messages by channel and state.", ["channel", "state"], channels)
+    due = store.notifications.next_due()
+    yield _gauge(
+        "delivery_due_time",
+        "When the message that waits longest was due, or the next one is, seconds since 1970.",
+        [],
+        [([], due.timestamp())] if due else [],
+    )
+
+
+def _search_gauges(store: Store, repositories: Sequence[Repository]) -> Iterator[GaugeMetricFamily]:
+    """Yield the gauges of bisections, and of the devices that they and gates measured on."""
+    counts = store.bisections.counts(repositories)
+    yield _gauge(
+        "bisections",
+        "Bisections by state.",
+        ["repository", "state"],
+        [
+            ([each.name, state.value], counts.get((each.id, state), 0))
+            for each in repositories
+            for state in BisectionState
+        ],
+    )
+    used = store.bisections.device_use(repositories, datetime.now(UTC) - _DEVICE_PERIOD)
+    labels = ["device"]
+    made = [([use.name], use.probes) for use in used]
+    lost = [([use.name], use.lost) for use in used]
+    seen = [([use.name], use.last.timestamp()) for use in used]
+    yield _gauge("device_probes", "Probes of the device in the last 7 days.", labels, made)
+    yield _gauge("device_probes_lost", "Probes of the last 7 days during which the device was lost.", labels, lost)
+    yield _gauge("device_used_time", "When its last probe began or ended, seconds since 1970.", labels, seen)
+
+
+def _gate_gauges(instance: Instance, visible: VisibleRepositories) -> Iterator[GaugeMetricFamily]:
+    gates = list_gates(instance, visible)
+    yield _gauge(
+        "gate_up",
+        "1 where the gate keeps up and can run.",
+        ["gate"],
+        [([each.name], not each.problem) for each in gates],
+    )
+    yield _gauge(
+        "gate_commits_waiting", "New commits to choose from.", ["gate"], [([each.name], each.new) for each in gates]
+    )
+    yield _gauge(
+        "gate_probes",
+        "Measurements by state.",
+        ["gate", "state"],
+        [([each.name, state], count) for each in gates for state, count in each.states.items()],
+    )
 
 
 def _alert_gauges(instance: Instance, visible: VisibleRepositories) -> Iterator[GaugeMetricFamily]:

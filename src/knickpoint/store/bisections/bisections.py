@@ -103,6 +103,16 @@ class Bisections:
         with self._database.reading() as connection:
             return [stored_of(row) for row in connection.execute(query).mappings()]
 
+    def counts(self, repositories: Collection[Repository]) -> dict[tuple[int, BisectionState], int]:
+        """Return how many bisections each of ``repositories``, by id, has in each state."""
+        query = (
+            select(table.c.repository_id, table.c.state, func.count())
+            .where(table.c.repository_id.in_(sorted(each.id for each in repositories)))
+            .group_by(table.c.repository_id, table.c.state)
+        )
+        with self._database.reading() as connection:
+            return {(key, BisectionState(state)): count for key, state, count in connection.execute(query)}
+
     def of_regressions(self, regressions: Collection[int]) -> dict[int, StoredBisection]:
         """Return regression → its newest bisection."""
         query = select(table).where(self._database.among(table.c.regression_id, "wanted")).order_by(table.c.id)
