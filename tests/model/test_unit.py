@@ -271,3 +271,51 @@ def test_a_second_after_another_word_is_no_unit(name: str) -> None:
 )
 def test_the_name_of_a_metric_says_a_direction_beside_the_unit(metric: str, unit: str, better: Better) -> None:
     assert better_of(metric, unit) is better
+
+
+@pytest.mark.parametrize(
+    ("name", "unit"),
+    [
+        ("free_memory", "MB"),
+        ("memory/free", "MiB"),
+        ("AvailableMemory", "bytes"),
+        ("disk_space_left", "GB"),
+        ("bytes_saved", "B"),
+        ("battery_life", "h"),
+        ("uptime", "s"),
+        ("time_saved", "ms"),
+        ("budget remaining", "ms"),
+        ("headroom", "ms"),
+        ("free_heap", ""),
+        ("battery_left", "%"),
+    ],
+)
+def test_more_is_better_of_what_is_left_or_saved_whatever_its_unit(name: str, unit: str) -> None:
+    assert better_of(name, unit) is Better.HIGHER
+    assert better_of("", unit, name) is Better.HIGHER
+    assert better_of("latency", unit, name) is Better.LOWER
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "left_join",
+        "rotate_left",
+        "warm_up",
+        "warm_up_time",
+        "game_of_life",
+        "malloc_free",
+        "state_saved",
+        "time_to_free_memory",
+        "free_memory",
+        "free_list",
+        "spare_disk",
+        "setup",
+        "lookup",
+        "save_time",
+        "half_life",
+    ],
+)
+def test_the_time_of_an_operation_is_better_when_lower_whatever_its_name(name: str) -> None:
+    assert better_of(name, "ns") is Better.LOWER
+    assert better_of("", "ms/op", name) is Better.LOWER

@@ -99,7 +99,7 @@ def skia_better(params: Mapping[str, str], unit: str) -> Better:
     for suffix, better in _SUFFIXES.items():
         if written.endswith(suffix):
             return better
-    return better_of(params.get("metric", ""), unit)
+    return better_of(params.get("metric", ""), unit, params.get("benchmark", ""))
 
 
 def careful_table(root: Node, common: dict[str, str]) -> ResultTable:

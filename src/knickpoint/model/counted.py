@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import pairwise
 from typing import Final
 
 from knickpoint.model.better import Better
 
-__all__ = ["better_of_metric", "better_when_counted"]
+__all__ = ["better_of_metric", "better_when_counted", "is_left_over"]
 
 _BOUNDARY: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^0-9A-Za-z]+")
 _SINGULARS: Final = {"vertices": "vertex", "indices": "index", "series": "series"}
@@ -38,6 +39,15 @@ _LOWER_METRICS: Final = frozenset({"duration", "elapsed", "latency", "overhead",
 _HIGHER_METRICS: Final = frozenset({"bandwidth", "fps", "iops", "qps", "rps", "speedup", "throughput", "tps"})
 _USED_UP: Final = frozenset({"cycle", "instruction", "instr"})
 _PER_TIME: Final = frozenset({"s", "sec", "second"})
+
+_LEFT: Final = frozenset({"avail", "available", "free", "left", "remaining", "saved", "saving", "spare"})
+_LEFT_OF_TIME: Final = frozenset({"left", "remaining", "saved", "saving", "spare"})
+_AMOUNT_TEXT: Final = (
+    "battery budget byte capacity cpu disk energy heap mem memory power quota ram space storage swap time"
+)
+_AMOUNTS: Final = frozenset(_AMOUNT_TEXT.split())
+_AMOUNTS_OF_TIME: Final = frozenset({"battery", "budget", "time"})
+_LIFE: Final = frozenset({("battery", "life"), ("battery", "lifetime")})
 
 
 def _words_of(text: str) -> tuple[str, ...]:
@@ -80,3 +90,21 @@ def better_of_metric(name: str) -> Better:
     if len(words) > 2 and words[-2] == "per" and words[-1] in _PER_TIME:
         return better_when_counted(" ".join(words[:-2]))
     return Better.UNKNOWN
+
+
+@lru_cache(maxsize=4096)
+def is_left_over(name: str, *, of_time: bool) -> bool:
+    """Whether ``name`` is of what is left or saved, of which more is better: ``free_memory``, ``time_saved``, ``uptime``.
+
+    With a unit ``of_time``, fewer words count: freeing memory takes time, and so does a left join.
+    """
+    words = _words_of(name)
+    if not words or "to" in words or not _BAD.isdisjoint(words):
+        return False
+    if words[-1] in {"headroom", "uptime"}:
+        return True
+    states, amounts = (_LEFT_OF_TIME, _AMOUNTS_OF_TIME) if of_time else (_LEFT, _AMOUNTS)
+    return any(
+        (first in amounts and second in states) or (first in states and second in amounts) or (first, second) in _LIFE
+        for first, second in pairwise(words)
+    )

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 from knickpoint.model.better import Better
-from knickpoint.model.counted import better_of_metric, better_when_counted
+from knickpoint.model.counted import better_of_metric, better_when_counted, is_left_over
 from knickpoint.model.unit_names import (
     ALIASES,
     BYTES,
@@ -185,11 +185,14 @@ def _ratio(amount: str, denominator: str, whole: str) -> _Reading:
 
 
 @lru_cache(maxsize=4096)
-def better_of(metric: str, unit: str) -> Better:
-    """Return the better direction of ``metric`` in ``unit``.
+def better_of(metric: str, unit: str, benchmark: str = "") -> Better:
+    """Return the better direction of ``metric`` in ``unit``, or of ``benchmark`` where there is no metric.
 
-    A name that shows that lower is better (``gc.alloc.rate``) goes before the unit; the unit goes before other names.
+    A name that shows that lower is better (``gc.alloc.rate``), or that it is about what is left (``free_memory``), goes before
+    the unit; the unit goes before other names.
     """
+    if is_left_over(metric or benchmark, of_time=read_unit(unit).dimension == "time"):
+        return Better.HIGHER
     named = better_of_metric(metric)
     known = named if named is Better.LOWER else read_unit(unit).better
     return named if known is Better.UNKNOWN else known

@@ -146,7 +146,13 @@ class Rows:
         if not found:
             return
         metric = params.get("metric", "")
-        place = self._place(self.key(params), unit.strip() or unit_in_name(metric), _MEASURED, better, metric)
+        place = self._place(
+            self.key(params),
+            unit.strip() or unit_in_name(metric),
+            _MEASURED,
+            better,
+            (metric, params.get("benchmark", "")),
+        )
         self._samples[place].extend(found)
         if summary and place not in self._summaries:
             kept = {name: number for name, number in summary.items() if math.isfinite(number)}
@@ -175,7 +181,7 @@ class Rows:
         """Add a benchmark that was skipped."""
         self.fail(params, message, outcome=Outcome.SKIPPED)
 
-    def _place(self, key: str, unit: str, outcome: int, better: Better, metric: str = "") -> int:
+    def _place(self, key: str, unit: str, outcome: int, better: Better, names: tuple[str, str] = ("", "")) -> int:
         new = len(self._keys)
         place = self._places.setdefault((key, unit, outcome), new)
         if place == new:
@@ -189,7 +195,7 @@ class Rows:
             self._keys.append(key)
             self._samples.append([])
             self._unit_codes.append(self._units.setdefault(unit, len(self._units)))
-            known = better if better is not Better.UNKNOWN else better_of(metric, unit)
+            known = better if better is not Better.UNKNOWN else better_of(names[0], unit, names[1])
             self._betters.append(_BETTERS[id(known)])
             self._outcomes.append(outcome)
         else:
