@@ -145,6 +145,35 @@ def test_go_tells_runs_with_several_numbers_of_processors_apart() -> None:
     assert by(report, benchmark="BenchmarkScale", metric="time", procs="4").samples == (8.0,)
 
 
+_NAMES = {
+    "one core, shown by a name without a number": ("Read/size-1024 Read/size Add", "Read/size-1024 Read/size Add"),
+    "one core, shown by a function": ("Read/size-1024 Add", "Read/size-1024 Add"),
+    "one core, with parts alone": ("Read/size-64 Read/size-1024", "Read/size-64 Read/size-1024"),
+    "two cores": ("Read/size-1024-2 Read/size-2 Add-2", "Read/size-1024 Read/size Add"),
+    "parts alone on two cores": ("Read/size-64-2 Read/size-1024-2", "Read/size-64 Read/size-1024"),
+    "one part on eight cores": ("Read/small-8", "Read/small"),
+    "several numbers": (
+        "Add Add-2 Add-4 Read/n-2 Read/n-2-2 Read/n-2-4",
+        "Add Add@2 Add@4 Read/n-2 Read/n-2@2 Read/n-2@4",
+    ),
+    "several numbers, parts alone": ("R/a R/a-2 R/b R/b-2", "R/a R/a@2 R/b R/b@2"),
+    "several numbers or one core": ("R/a R/a-2", "R/a R/a-2"),
+    "no number is 1": ("Add-2 Add-8 R/n-4-2 R/n-4-8", "Add@2 Add@8 R/n-4@2 R/n-4@8"),
+}
+
+
+@pytest.mark.parametrize(("printed", "expected"), _NAMES.values(), ids=_NAMES)
+def test_all_names_of_a_package_decide_which_numbers_are_of_processors(printed: str, expected: str) -> None:
+    (run,) = go("".join(f"Benchmark{name} 1 20 ns/op\n" for name in printed.split())).runs
+    found = [(row.params["benchmark"].removeprefix("Benchmark"), row.params.get("procs", "1")) for row in run.results]
+    assert [f"{name}@{count}".removesuffix("@1") for name, count in found] == expected.split()
+
+
+def test_packages_decide_apart_which_numbers_are_of_processors() -> None:
+    (run,) = go("pkg: a\nBenchmarkR/n-4 1 20 ns/op\nBenchmarkA 1 20 ns/op\npkg: b\nBenchmarkR/n-4 1 20 ns/op\n").runs
+    assert [row.params["benchmark"] for row in run.results] == ["BenchmarkR/n-4", "BenchmarkA", "BenchmarkR/n"]
+
+
 def test_benchfmt_tells_commits_and_directions() -> None:
     report = made("benchfmt.txt")
     assert [run.revision[:4] for run in report.runs] == ["9a1f", "0b1f"]

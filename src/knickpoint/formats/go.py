@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -81,15 +81,16 @@ def read(file: FileContent) -> Parsed:
     outputs = list(_outputs(file))
     found = [line for text in outputs for line in _lines(text, units)]
     warnings = (*_check_end(file, found), *(() if units else itertools.chain.from_iterable(map(_ends, outputs))))
-    processors = _processors(found)
-    varying = _varying(found, processors)
+    names = _split_names(found)
+    varying = _varying(found, names)
+    several = {base for base, counts in _by_base(names).items() if len(counts) > 1}
     runs: dict[tuple[str, str], tuple[Rows, dict[str, str]]] = {}
     for line in found:
         config = line.config
         place = (_revision(config), config.get("branch", ""))
         rows, facts = runs.setdefault(place, (Rows(), {}))
         params = {key: config[key] for key in (*_SERIES_CONFIG, *varying) if config.get(key)}
-        params.update(_name_params(line.name, processors, facts))
+        params.update(_name_params(*_name_of(line, names), several, facts))
         facts.update({key: value for key, value in config.items() if key not in params})
         _add(rows, params, line, units)
     reports = tuple(
@@ -216,29 +217,77 @@ def _result(result: re.Match[str], number: int, config: dict[str, str]) -> _Line
     return _Line(result["name"], number, config, pairs)
 
 
-def _processors(lines: list[_Line]) -> dict[str, set[str]]:
-    """Return base name → numbers of processors that its lines end with, for names that all end so."""
+_Names = dict[tuple[str, str, str], tuple[str, str]]
+"""Revision, package and printed name → the name without its number of processors, and that number, "" where it is unknown."""
+
+
+def _split_names(lines: list[_Line]) -> _Names:
+    """Tell the numbers of processors at the ends of names from numbers that belong to the names, package by package.
+
+    Go writes the number where it is not 1. The name of a function has no hyphen, so that of a benchmark without parts (``/``)
+    shows which numbers the package ran with. Where all have parts, all of them end with the same number, or several
+    come with each number; else the names stay whole.
+    """
+    packages: dict[tuple[str, str], tuple[set[str], set[str], set[str]]] = {}
+    for line in lines:
+        place = _revision(line.config), line.config.get("pkg", "")
+        measured, failed, others = packages.setdefault(place, (set(), set(), set()))
+        (others if line.outcome and not line.whole else failed if line.outcome else measured).add(line.name)
+    found: _Names = {}
+    for place, (measured, failed, others) in packages.items():
+        names = measured | failed
+        counts = _counts(measured or failed)
+        split = {name: _split(name, names, counts) for name in names}
+        bases = {base for base, _ in split.values()}
+        split |= {name: _ending(name) if _ending(name)[0] in bases else (name, "") for name in others - names}
+        found |= {(*place, name): parts for name, parts in split.items()}
+    return found
+
+
+def _by_base(names: _Names) -> dict[str, set[str]]:
+    """Return name → numbers of processors of the benchmarks of that name in all packages."""
+    found: dict[str, set[str]] = {}
+    for base, count in names.values():
+        found.setdefault(base, set()).add(count)
+    return found
+
+
+def _ending(name: str) -> tuple[str, str]:
+    """Split ``name`` into what may be a name and what may be a number of processors, "1" where it ends with none."""
+    found = _PROCESSORS.match(name)
+    return (found["name"], found["count"]) if found else (name, "1")
+
+
+def _counts(names: Collection[str]) -> frozenset[str]:
+    """Return the numbers of processors that a package ran with, by the ``names`` it printed; {"1"} where nothing shows others."""
+    plain_names = frozenset(_ending(name)[1] for name in names if "/" not in name)
+    if plain_names:
+        return plain_names
     endings: dict[str, set[str]] = {}
-    for line in lines:
-        found = _PROCESSORS.match(line.name)
-        base, count = (found["name"], found["count"]) if found else (line.name, "")
-        if not line.outcome:
-            endings.setdefault(base, set()).add(count)
-    counts = set().union(*endings.values())
-    for line in lines:
-        found = _PROCESSORS.match(line.name) if line.whole else None
-        if found and found["count"] in counts:
-            endings.setdefault(found["name"], set()).add(found["count"])
-    return endings
+    for base, count in map(_ending, names):
+        endings.setdefault(base, set()).add(count)
+    every = frozenset().union(*endings.values())
+    several = len(endings) > 1 and all(counts == every for counts in endings.values())
+    return every if several or len(every) == 1 else frozenset({"1"})
 
 
-def _varying(lines: list[_Line], processors: dict[str, set[str]]) -> tuple[str, ...]:
+def _split(name: str, names: Collection[str], counts: frozenset[str]) -> tuple[str, str]:
+    """Split ``name``, printed by a package that ran with ``counts`` processors."""
+    base, count = _ending(name)
+    if base == name or count not in counts:
+        return name, ""
+    if "1" not in counts or "/" not in name or base in names:
+        return base, count
+    return name, ""
+
+
+def _varying(lines: list[_Line], names: _Names) -> tuple[str, ...]:
     """Return the keys of which one benchmark has several values at one commit: they distinguish series."""
     seen: dict[tuple[str, str, str], set[str]] = {}
     known = {*_SERIES_CONFIG, *_REVISION, *_TIME, "branch", "cpu"}
     keys = {key for line in lines for key in line.config} - known
     for line in lines:
-        base, _ = _split_processors(line.name, processors)
+        base, _ = _name_of(line, names)
         for key in keys:
             seen.setdefault((_revision(line.config), base, key), set()).add(line.config.get(key, ""))
     return tuple(sorted({key for (_, _, key), values in seen.items() if len(values) > 1}))
@@ -248,15 +297,12 @@ def _revision(config: dict[str, str]) -> str:
     return next((name for key in _REVISION if (name := commit_name(config.get(key, "")))), "")
 
 
-def _split_processors(name: str, processors: dict[str, set[str]]) -> tuple[str, str]:
-    found = _PROCESSORS.match(name)
-    if found and found["name"] in processors:
-        return found["name"], found["count"]
-    return name, ""
+def _name_of(line: _Line, names: _Names) -> tuple[str, str]:
+    """Return the name of the benchmark of ``line``, and its number of processors."""
+    return names[_revision(line.config), line.config.get("pkg", ""), line.name]
 
 
-def _name_params(name: str, processors: dict[str, set[str]], facts: dict[str, str]) -> dict[str, str]:
-    base, count = _split_processors(name, processors)
+def _name_params(base: str, count: str, several: Collection[str], facts: dict[str, str]) -> dict[str, str]:
     params: dict[str, str] = {}
     kept: list[str] = []
     for part in base.split("/"):
@@ -266,7 +312,7 @@ def _name_params(name: str, processors: dict[str, set[str]], facts: dict[str, st
         else:
             kept.append(part)
     params["benchmark"] = "/".join(kept)
-    if len(processors.get(base, ())) > 1:
+    if base in several:
         params["procs"] = count or "1"
     elif count:
         facts["GOMAXPROCS"] = count
