@@ -115,3 +115,29 @@ def test_a_rate_of_something_unknown_has_no_direction_in_histories_of_go() -> No
     }
     report = parsed({"lastUpdate": 1, "repoUrl": "", "entries": {"Go": [entry]}}, "data.json")
     assert [one.better for one in report.runs[0].results] == [Better.UNKNOWN, Better.LOWER]
+
+
+@pytest.mark.parametrize(
+    ("tool", "unit", "contradicts"),
+    [
+        ("customBiggerIsBetter", "ms/ggas", True),
+        ("customBiggerIsBetter", "MB/s", False),
+        ("customBiggerIsBetter", "score", False),
+        ("customSmallerIsBetter", "ops/s", True),
+        ("pytest", "iter/sec", False),
+    ],
+)
+def test_a_history_whose_tool_contradicts_its_unit_keeps_the_tools_direction_with_a_warning(
+    tool: str, unit: str, *, contradicts: bool
+) -> None:
+    commit = {"id": "a" * 40, "message": "x", "timestamp": "2026-01-01T00:00:00Z", "url": "", "author": {"name": "A"}}
+    benches = [{"name": "block", "value": 3, "unit": unit}, {"name": "other", "value": 4, "unit": unit}]
+    entry = {"commit": commit, "date": 1767225600000, "tool": tool, "benches": benches}
+    content = json.dumps({"lastUpdate": 1, "repoUrl": "", "entries": {"Chain": [entry]}})
+    report, problems = read_report(content.encode(), name="data.json")
+    assert report is not None
+    expected = Better.LOWER if "Smaller" in tool else Better.HIGHER
+    assert {result.better for result in report.runs[0].results} == {expected}
+    assert [f"benchmark 'block': the tool {tool} says" in problem.sentence for problem in problems] == (
+        [True] if contradicts else []
+    )

@@ -42,7 +42,8 @@ def test_a_history_brings_commits_with_author_time_and_subject() -> None:
     ("tool", "better"), [("customBiggerIsBetter", Better.HIGHER), ("customSmallerIsBetter", Better.LOWER)]
 )
 def test_the_tool_of_a_history_gives_the_direction(tool: str, better: Better) -> None:
-    report = read(PublishedHistory(tool=tool))
+    report, _ = read_report(PublishedHistory(tool=tool).text().encode(), name="data.js")
+    assert report is not None
     assert {result.better for run in report.runs for result in run.results} == {better}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from collections.abc import Iterator
 from datetime import datetime
 from functools import lru_cache
 from typing import Final
@@ -17,7 +18,7 @@ from knickpoint.formats.toolbox.table_columns import roles
 from knickpoint.formats.toolbox.timestamps import read_moment
 from knickpoint.model.commit import NO_TIME, Commit
 from knickpoint.model.errors import FormatError
-from knickpoint.model.report import Report, RunReport
+from knickpoint.model.report import Problem, Report, RunReport, Severity
 from knickpoint.model.revision import commit_name
 from knickpoint.model.unit import Better, read_unit
 
@@ -72,7 +73,7 @@ def read(file: FileContent) -> Parsed:
         for bench in root.elements():
             _add(rows, {}, bench, "")
         return Report(_NAME, (RunReport(rows.table()),)), ()
-    return _history(root), ()
+    return _history(root), tuple(_contradictions(root))
 
 
 def _history(root: Node) -> Report:
@@ -136,6 +137,24 @@ def _add(rows: Rows, params: dict[str, str], bench: Node, tool: str) -> None:
     named = {**params, "benchmark": name}
     with rows.failing(named):
         rows.add(named, (bench["value"].numeral(name),), unit, better, summary=summary, message=words)
+
+
+def _contradictions(root: Node) -> Iterator[Problem]:
+    """Yield a warning for each tool and unit that name opposite directions; the tool's counts."""
+    seen: dict[tuple[str, str], str] = {}
+    for _, entries in root["entries"].members():
+        for entry in entries.elements():
+            for bench in entry["benches"].elements():
+                seen.setdefault((entry.words("tool"), bench.words("unit")), bench.words("name"))
+    for (tool, unit), name in seen.items():
+        stated, usual = _TOOLS.get(tool, Better.UNKNOWN), read_unit(unit).better
+        if Better.UNKNOWN not in (stated, usual) and stated is not usual:
+            yield Problem(
+                f"the tool {tool} says {stated.value} is better, and of {unit} {usual.value} usually is",
+                where=f"benchmark {name!r}",
+                remedy="If the tool is wrong, state the direction in knickpoint.toml under [directions.NAME].",
+                severity=Severity.WARNING,
+            )
 
 
 @lru_cache(maxsize=1024)
