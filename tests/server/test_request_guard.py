@@ -50,6 +50,9 @@ def test_other_names_are_not(host: str) -> None:
         ({"origin": "http://evil.example"}, False),
         ({"origin": "null"}, False),
         ({"origin": "http://127.0.0.1:9999"}, False),
+        ({"origin": "https://127.0.0.1:8765"}, False),
+        ({"origin": "ftp://127.0.0.1:8765"}, False),
+        ({"origin": "https://127.0.0.1:8765", "sec-fetch-site": "same-origin"}, True),
         ({"sec-fetch-site": "cross-site"}, False),
     ],
 )
@@ -129,6 +132,24 @@ def test_a_body_without_an_end_is_refused_where_it_gets_too_large(reader: Client
 )
 def test_behind_a_proxy_the_public_address_is_the_own_origin(headers: dict[str, str], *, own: bool) -> None:
     assert is_own_origin(Headers({"host": "127.0.0.1:8765", **headers}), "https://perf.example/") is own
+
+
+@pytest.mark.parametrize(
+    ("origin", "own"),
+    [("https://perf.example", True), ("http://perf.example", False), ("https://perf.example:8443", False)],
+)
+@pytest.mark.parametrize("address", ["https://perf.example/", "https://perf.example/knick"])
+def test_a_page_under_the_public_name_without_https_is_another_site(origin: str, address: str, *, own: bool) -> None:
+    assert is_own_origin(Headers({"host": "perf.example", "origin": origin}), address) is own
+
+
+@pytest.mark.parametrize(("origin", "code"), [("http://perf.example", 403), ("https://perf.example", 401)])
+def test_the_scheme_of_a_page_is_that_which_a_known_proxy_forwards(instance: Instance, origin: str, code: int) -> None:
+    server = replace(instance.config.server, proxies=("127.0.0.1",))
+    app = create_app(replace(instance, config=replace(instance.config, server=server)), hosts=["perf.example"])
+    client = Client(app, "http://perf.example", peer="127.0.0.1")
+    headers = {"origin": origin, "x-forwarded-proto": "https"}
+    assert client.post("/api/v1/triage", json={}, headers=headers).status_code == code
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import ipaddress
 import math
 from collections.abc import Collection, Mapping
 from typing import Final
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlsplit
 
 from fastapi.responses import JSONResponse
 from starlette.datastructures import Headers, MutableHeaders
@@ -71,17 +71,23 @@ def is_known_host(host: str, known: Collection[str]) -> bool:
     return True
 
 
-def is_own_origin(headers: Headers, address: str = "") -> bool:
+def is_own_origin(headers: Headers, address: str = "", *, scheme: str = "http") -> bool:
     """Whether a request comes from a page of this server, or from no page.
 
-    ``address`` is the public address of the server: behind a proxy, the Host header may name the server itself.
+    Scheme, name and port have to agree. ``address`` is the public address of the server, and the only one under its name; behind
+    a proxy, the Host header may name the server itself. ``scheme`` is that of the request. Where a proxy that is not in the
+    configuration ends https, the scheme is unknown, and the browser says itself whether the page has the same origin.
     """
-    if headers.get("sec-fetch-site", "none") not in {"none", "same-origin"}:
+    site = headers.get("sec-fetch-site", "none")
+    if site not in {"none", "same-origin"}:
         return False
-    origin = headers.get("origin")
-    if origin is None or (address and origin == address.rstrip("/")):
+    origin, host = headers.get("origin"), headers.get("host", "")
+    public = urlsplit(address)
+    if origin is None or (address and origin == f"{public.scheme}://{public.netloc}"):
         return True
-    return origin.partition("://")[2] == headers.get("host", "")
+    if address and host == public.netloc:
+        return False
+    return origin == f"{scheme}://{host}" or (site == "same-origin" and origin == f"https://{host}")
 
 
 class RequestGuard:
@@ -166,7 +172,8 @@ class RequestGuard:
                 f"the name {name_of_host(host) or host[:_LONGEST_SHOWN]!r} is not one of this server's",
                 "Use its address, or add the name to names of [server] in knickpoint.toml.",
             )
-        if scope["method"] not in _SAFE_METHODS and not is_own_origin(headers, self._address):
+        own = scope["method"] in _SAFE_METHODS or is_own_origin(headers, self._address, scheme=scope["scheme"])
+        if not own:
             return _refused(
                 f"a page of {headers.get('origin', 'another site')!r} may not change anything here",
                 "Open the dashboard under the address that the server printed.",
