@@ -22,6 +22,7 @@ from knickpoint.model.errors import ConfigError
 from knickpoint.server import create_app
 from knickpoint.server.errors import OverloadedError, TooManyRequestsError
 from knickpoint.server.rate_limits import Backlog, RateLimit, Turns, address_key
+from knickpoint.server.request_limits import RequestLimits
 
 
 def limited(instance: Instance, **limits: Any) -> Instance:
@@ -230,10 +231,31 @@ def test_addresses_that_are_not_known_have_their_own_rates(instance: Instance) -
 
 
 def test_wrong_credentials_are_refused_more_briefly_where_there_are_too_many(instance: Instance) -> None:
-    client = Client(create_app(limited(instance, requests_per_minute=2)))
+    client = Client(create_app(limited(instance, sign_ins_per_minute=2)))
     wrong = {"authorization": "Bearer knick_wrong"}
     codes = [client.get("/api/v1/version", headers=wrong).status_code for _ in range(3)]
     assert codes == [401, 401, 429]
+
+
+def test_an_address_has_60_wrong_credentials_a_minute() -> None:
+    limits = RequestLimits(LimitSettings())
+    for _ in range(60):
+        limits.admit_unknown("192.0.2.1", sign_in=False)
+        limits.count_refused_credential("192.0.2.1")
+    with pytest.raises(TooManyRequestsError):
+        limits.admit_unknown("192.0.2.1", sign_in=False)
+
+
+def test_guesses_that_were_under_way_when_the_rate_was_used_up_are_owed() -> None:
+    clock = Clock()
+    limit = RateLimit(60, "requests with wrong credentials", clock)
+    for _ in range(100):
+        limit.count("a")
+    clock.now = 40.5
+    with pytest.raises(TooManyRequestsError):
+        limit.check("a")
+    clock.now = 41.0
+    limit.check("a")
 
 
 def test_visitors_without_a_credential_shut_out_no_one_else_at_their_address(instance: Instance) -> None:

@@ -82,8 +82,8 @@ class RateLimit:
         self.count(caller)
 
     def count(self, caller: str) -> None:
-        """Take one token from the bucket of ``caller`` if there is one."""
-        self._buckets[caller] = (max(0.0, self._left(caller) - 1.0), self._clock())
+        """Take one token from the bucket of ``caller``; what was under way when it got empty is owed, so that the rate holds."""
+        self._buckets[caller] = (self._left(caller) - 1.0, self._clock())
         self._buckets.move_to_end(caller)
         if len(self._buckets) > _MOST_KEYS:
             self._buckets.popitem(last=False)

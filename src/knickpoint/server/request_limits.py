@@ -38,7 +38,7 @@ class RequestLimits:
         self.settings = settings
         self._proxies = proxies
         self._requests = RateLimit(settings.requests_per_minute, "requests")
-        self._refused = RateLimit(settings.requests_per_minute, "requests with wrong credentials")
+        self._refused = RateLimit(settings.sign_ins_per_minute, "requests with wrong credentials")
         self._large_bodies = RateLimit(settings.large_bodies_per_minute, "large bodies")
         self._sign_ins = RateLimit(settings.sign_ins_per_minute, "attempts to sign in")
         self._costly = Turns(
