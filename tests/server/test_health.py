@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -18,7 +18,7 @@ from knickpoint.instance.worker.heartbeat import Heartbeat
 from knickpoint.model.bisection import ProbeOutcome, ProbePurpose, ProbeResult, Target
 from knickpoint.model.errors import StoreError
 from knickpoint.model.notification import NotificationKind, PlannedDelivery, Purpose, Recipient
-from knickpoint.model.service_part import ServicePart
+from knickpoint.model.service_part import ALL_PARTS, ServicePart
 from knickpoint.server import create_app
 from knickpoint.server.answers.health import read_health
 from knickpoint.server.visible_repositories import VisibleRepositories
@@ -116,6 +116,21 @@ def test_results_that_wait_without_a_worker_trouble_the_instance(instance: Insta
     assert "and no process runs them: knick serve --only worker does" in trouble
     instance.store.workers.report("one", started=1e9)
     assert read_health(instance, visible).troubles == []
+
+
+@pytest.mark.parametrize("parts", [ALL_PARTS, {ServicePart.WORKER}])
+def test_prometheus_finds_the_metrics_where_it_asks_by_default(
+    instance: Instance, parts: Collection[ServicePart]
+) -> None:
+    usual, api = (Client(create_app(instance, parts=parts)).get(path) for path in ("/metrics", "/api/v1/metrics"))
+    assert (usual.status_code, usual.headers["cache-control"]) == (200, "no-store")
+    names = [set(re.findall(r"^# TYPE (\S+)", answer.text, re.MULTILINE)) for answer in (usual, api)]
+    assert "knickpoint_store_bytes" in names[0] <= names[1]
+
+
+def test_the_usual_address_of_metrics_needs_the_same_permission(instance: Instance) -> None:
+    visitor = Client(create_app(instance, open_port=True), peer="203.0.113.7")
+    assert [visitor.get(path).status_code for path in ("/metrics", "/api/v1/metrics")] == [401, 401]
 
 
 def test_metrics_count_the_workers_of_each_part_where_none_is_left_too(instance: Instance) -> None:

@@ -85,15 +85,12 @@ def _routes(*, whole: bool) -> tuple[BaseRoute, ...]:
     share them, so that each of them does not prepare its own.
     """
     holder = FastAPI(openapi_url=None, generate_unique_id_function=_operation_id)
+    checks = [Depends(check_texts), Depends(check_parameters), Depends(limit_request, scope="function")]
     for router in routers() if whole else [state.router]:
         undeclared = routes_without_caller(router)
         assert not undeclared, f"these routes take no caller, see knickpoint.server.callers: {', '.join(undeclared)}"
-        holder.include_router(
-            router,
-            prefix=_PREFIX,
-            responses=ERRORS,
-            dependencies=[Depends(check_texts), Depends(check_parameters), Depends(limit_request, scope="function")],
-        )
+        holder.include_router(router, prefix=_PREFIX, responses=ERRORS, dependencies=checks)
+    holder.include_router(state.usual_addresses, dependencies=checks, include_in_schema=False)
     return tuple(holder.router.routes)
 
 

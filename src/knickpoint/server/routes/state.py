@@ -15,9 +15,12 @@ from knickpoint.server.schemas.health import HealthAnswer, ReadyAnswer, VersionA
 from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.version import __version__
 
-__all__ = ["router"]
+__all__ = ["router", "usual_addresses"]
 
 router = APIRouter(tags=["server"])
+usual_addresses = APIRouter()
+"""Routes under the addresses that other programs ask by default: Prometheus asks `/metrics`."""
+
 
 _PROMETHEUS_TEXT: Final = "text/plain; version=0.0.4"
 
@@ -43,6 +46,7 @@ def read_ready(caller: RequestCaller, request: Request, instance: PrimaryInstanc
     return ReadyAnswer(ready=True, parts=[part for part in ServicePart if part in request.app.state.parts])
 
 
+@usual_addresses.get("/metrics", response_class=PlainTextResponse)
 @router.get("/metrics", response_class=PlainTextResponse)
 def get_metrics(visible: Visible, request: Request, instance: RequestInstance) -> PlainTextResponse:
     """Return metrics of the instance, and of the requests and the work of this process, in the text format of Prometheus."""
