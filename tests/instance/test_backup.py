@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import os
 import shutil
 import sqlite3
 import stat
 import tarfile
 import tomllib
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -80,6 +82,47 @@ def member(name: str, content: bytes = b"", **changes: object) -> tuple[tarfile.
 
 def test_a_backup_is_for_the_user_who_made_it(saved: Path) -> None:
     assert stat.S_IMODE(saved.stat().st_mode) == 0o600
+
+
+def modes(directory: Path) -> dict[str, int]:
+    return {path.name: stat.S_IMODE(path.stat().st_mode) for path in (directory, *directory.iterdir())}
+
+
+@pytest.fixture
+def _open_umask() -> Iterator[None]:
+    """Let new files be readable by everyone, as they are by default."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("_open_umask")
+def test_a_new_instance_is_for_the_user_who_made_it(tmp_path: Path) -> None:
+    with create_instance(tmp_path / "lab") as instance, instance.store.transaction():
+        found = modes(tmp_path / "lab")
+    assert {"knickpoint.db-wal", "knickpoint.db-shm"} < found.keys()
+    assert found.pop("lab") == 0o700
+    assert set(found.values()) == {0o600}
+
+
+@pytest.mark.usefixtures("_open_umask")
+def test_a_restored_instance_is_for_the_user_who_restored_it(saved: Path, tmp_path: Path) -> None:
+    restore_instance(saved, tmp_path / "lab")
+    assert modes(tmp_path / "lab") == {"lab": 0o700, "knickpoint.db": 0o600, CONFIG_FILE: 0o600}
+
+
+@pytest.mark.usefixtures("_open_umask")
+def test_a_copy_of_a_store_is_for_the_user_who_made_it(tmp_path: Path) -> None:
+    with create_instance(tmp_path / "lab") as instance:
+        instance.store.backup(tmp_path / "copy.db")
+    assert stat.S_IMODE((tmp_path / "copy.db").stat().st_mode) == 0o600
+
+
+@pytest.mark.usefixtures("_open_umask")
+def test_a_directory_that_was_there_keeps_its_mode(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    create_instance(tmp_path).close()
+    assert modes(tmp_path) == {tmp_path.name: 0o755, "knickpoint.db": 0o600, CONFIG_FILE: 0o600}
 
 
 def test_a_backup_has_variables_where_the_configuration_has_secrets(tmp_path: Path) -> None:

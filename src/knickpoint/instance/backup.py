@@ -90,7 +90,7 @@ def restore_instance(
         )
     is_new = not directory.exists()
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=directory, prefix=".knick-restore-") as name:
             folder = Path(name)
             _unpack(path, folder)
@@ -126,7 +126,9 @@ def restore_files(
     if not outside:
         _check_inside(location, directory.absolute())
     restore(folder / STORE_COPY, location, who=local_caller().name, keep_tokens=keep_tokens).close()
-    (folder / CONFIG_FILE).rename(directory / CONFIG_FILE)
+    config = folder / CONFIG_FILE
+    config.chmod(0o600)
+    config.rename(directory / CONFIG_FILE)
     return unset
 
 

@@ -65,7 +65,7 @@ def pull_instance(branch: FileBranch, directory: Path, *, repositories: Mapping[
     if not tip:
         create_instance(directory, repositories=repositories).close()
         return ""
-    directory.mkdir(parents=True, exist_ok=True)
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=directory, prefix=".knick-pull-") as name:
         folder = Path(name)
         wanted = {each: folder / each for each in (CONFIG_FILE, STORE_COPY)}
@@ -113,7 +113,6 @@ def add_results(
                 made = _push(branch, tip, instance)
             if made:
                 room.rename(directory)
-                directory.chmod(0o755)
                 room.mkdir()  # what the end of the block removes
                 return AddedResults(imported, run, made, attempt)
     raise ServiceError(

@@ -201,6 +201,8 @@ def create_instance(
 ) -> Instance:
     """Create an instance in ``directory``, and the directory where it is missing; open the instance.
 
+    Only its owner may read the new directory, the settings and the store.
+
     Args:
         directory: where ``knickpoint.toml`` is written.
         name: name of the instance. Default: the name of its directory.
@@ -221,7 +223,8 @@ def create_instance(
     text = _template(name or target.name or "Knickpoint", store, repositories or {}, as_work=as_work)
     draft = target / f"{CONFIG_FILE}.new"
     try:
-        target.mkdir(parents=True, exist_ok=True)
+        target.mkdir(mode=0o700, parents=True, exist_ok=True)
+        draft.touch(mode=0o600)
         draft.write_text(text, encoding="utf-8")
     except OSError as error:
         raise ConfigError(

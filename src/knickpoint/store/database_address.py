@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +14,7 @@ from sqlalchemy.exc import ArgumentError
 from knickpoint.model.errors import StoreError
 from knickpoint.model.secrets import without_secrets
 
-__all__ = ["location_url", "replica_location", "servers_of", "shown"]
+__all__ = ["location_url", "make_private_file", "replica_location", "servers_of", "shown"]
 
 _SEVERAL_HOSTS: Final = re.compile(
     r"(?P<before>postgresql[^:/]*://(?:[^/?]*@)?)(?P<hosts>[^@/?]*,[^@/?]*)(?P<after>(?:[/?].*)?)", re.DOTALL
@@ -33,6 +35,12 @@ _REPLICA_LIMITS: Final = {
 """When a replica is given up: sooner than the primary, which answers in its place."""
 
 _HOST: Final = re.compile(r"(\[(?P<literal>[^\]]+)\]|(?P<name>[^:\[\]]+))(:(?P<port>\d+))?")
+
+
+def make_private_file(path: Path) -> None:
+    """Make an empty file that only its owner may read, for SQLite to write into; where that fails, SQLite says why."""
+    with suppress(OSError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 
 def location_url(location: str | Path) -> URL:

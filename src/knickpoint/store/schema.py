@@ -14,6 +14,7 @@ from sqlalchemy import Connection, inspect, select, text
 
 from knickpoint.model.errors import StoreError
 from knickpoint.store.database import Database
+from knickpoint.store.database_address import make_private_file
 from knickpoint.store.tables import metadata
 from knickpoint.store.tables.support import schema_support
 
@@ -61,6 +62,8 @@ def create(database: Database) -> None:
 
 def create_missing(database: Database) -> bool:
     """Make the tables where there is no store yet; False where there is one."""
+    if database.embedded:
+        make_private_file(Path(database.url.database or ""))
     with database.reading() as connection:
         revision = current_revision(connection)
     if revision:
