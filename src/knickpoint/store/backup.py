@@ -20,6 +20,7 @@ from knickpoint.model.errors import StoreError
 from knickpoint.store import schema
 from knickpoint.store.database import Database
 from knickpoint.store.database_address import make_private_file
+from knickpoint.store.database_engine import address_for_reading
 from knickpoint.store.tables import metadata
 from knickpoint.store.tables.support import data_change, schema_support
 
@@ -156,7 +157,10 @@ def _check_active_parts(connection: sqlite3.Connection, path: Path) -> None:
 def _copy_pages(source: Path, target: Path) -> None:
     """Copy an SQLite file page by page from one snapshot; it holds a lock of a reader, so writers go on."""
     make_private_file(target)
-    with closing(sqlite3.connect(f"file:{source}?mode=ro", uri=True)) as old, closing(sqlite3.connect(target)) as new:
+    with (
+        closing(sqlite3.connect(address_for_reading(source), uri=True)) as old,
+        closing(sqlite3.connect(target)) as new,
+    ):
         old.backup(new, pages=-1)
         new.execute("PRAGMA journal_mode = DELETE")
 

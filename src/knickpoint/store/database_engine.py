@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote
 
-from sqlalchemy import Engine, create_engine, event
+from sqlalchemy import Engine, NullPool, QueuePool, create_engine, event
 from sqlalchemy.engine import URL
 
 from knickpoint.model.errors import StoreError
 
-__all__ = ["BUSY_SECONDS", "BUSY_TIMEOUT", "engine_of"]
+__all__ = ["BUSY_SECONDS", "BUSY_TIMEOUT", "address_for_reading", "engine_of"]
 
 BUSY_SECONDS: Final = 60
 """How long a writer waits for another one."""
@@ -57,9 +60,33 @@ def engine_of(url: URL, where: str) -> Engine:
     """
     if url.get_backend_name() != "sqlite":
         return _postgres_engine(url, where)
-    engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS}, hide_parameters=True)
+    file = Path(url.database or "").absolute()
+    # What only reads looks at the file anew for each connection: someone else may have begun to write.
+    pool = NullPool if _is_read_only(file) else QueuePool
+    engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS}, hide_parameters=True, poolclass=pool)
     event.listen(engine, "connect", _prepare_sqlite)
+
+    def connect(_dialect: object, _record: object, arguments: list[str], options: dict[str, object]) -> None:
+        if _is_read_only(file):
+            arguments[0], options["uri"] = address_for_reading(file), True
+
+    event.listen(engine, "do_connect", connect)
     return engine
+
+
+def _is_read_only(file: Path) -> bool:
+    """Whether there is a file, and it or its directory, where SQLite keeps its log, cannot be written."""
+    return file.is_file() and not (os.access(file, os.W_OK) and os.access(file.parent, os.W_OK))
+
+
+def address_for_reading(file: Path) -> str:
+    """Address under which SQLite only reads a file.
+
+    Where it cannot write a log beside it, and no writer has left one, the file is read as one that does not change.
+    """
+    log = file.with_name(f"{file.name}-wal")
+    quiet = _is_read_only(file) and not (log.exists() and log.stat().st_size)
+    return f"file:{quote(str(file))}?mode=ro{'&immutable=1' if quiet else ''}"
 
 
 def _prepare_sqlite(connection: Any, _record: object) -> None:
