@@ -99,6 +99,12 @@ def test_more_units_than_a_table_holds_are_refused() -> None:
         rows.add({"benchmark": "a"}, (1.0,), "one more")
 
 
+def test_a_unit_that_is_longer_than_any_unit_is_refused() -> None:
+    with pytest.raises(FormatError, match="a unit has 201 characters, more than 200"):
+        Rows().add({"benchmark": "a"}, (1.0,), "/" * 201)
+    Rows().add({"benchmark": "a"}, (1.0,), "/" * 200)
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knickpoint.model.unit import Better, better_of, convert, read_unit
+from knickpoint.model.unit import Better, Unit, better_of, convert, read_unit
 from knickpoint.model.unit_in_name import unit_in_name
 
 
@@ -72,6 +72,13 @@ def test_any_text_is_a_unit(text: str) -> None:
     unit = read_unit(text)
     assert unit.text == text.strip()
     assert unit.factor > 0
+
+
+@pytest.mark.parametrize(
+    "text", ["/" * 2000, "/" * 150, "ns" + "/op" * 60, "ns" + " per op" * 25, " " * 2000 + "x" * 2000]
+)
+def test_a_text_of_any_length_and_of_many_ratios_is_a_unit_of_its_own(text: str) -> None:
+    assert read_unit(text) == Unit(text.strip(), f"?{text.strip()}", 1.0, Better.UNKNOWN)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from knickpoint.model.unit_names import (
     TIME,
 )
 
-__all__ = ["Better", "Unit", "better_of", "conversion", "convert", "read_unit"]
+__all__ = ["MAXIMUM_UNIT_LENGTH", "Better", "Unit", "better_of", "conversion", "convert", "read_unit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,10 @@ _RESOURCES: Final = frozenset({"cycle", "cycles", "clk", "clock", "core", "J", "
 """Resources: work per resource is better when higher."""
 _WORK: Final = frozenset({"instructions", "instr", "bytes"})
 """Better when lower, except per resource: more instructions per cycle are better."""
+MAXIMUM_UNIT_LENGTH: Final = 200
+"""Characters of the longest unit; a longer text is nearly always data, not a unit."""
+_MOST_RATIOS: Final = 8
+"""Signs for "per" in a unit that is read; each is a level of recursion."""
 _ROUNDING: Final = 1e-12
 """Relative rounding error of the ratio of two factors."""
 
@@ -70,9 +74,11 @@ def read_unit(text: str) -> Unit:
     ``ns/iter`` and ``ms/op`` are times. Times, sizes, energies, used resources (``allocs/op``, ``instructions``) and
     failures (``errors``) are better when lower, and so is any of them per anything else (``ms/req``). The direction
     of a rate is that of the thing it counts: ``MB/s`` and ``docs/sec`` are better when higher, ``errors/s`` when
-    lower. All other units have an unknown direction.
+    lower. All other units have an unknown direction, and so have texts that are too long for a unit.
     """
     whole = text.strip()
+    if len(whole) > MAXIMUM_UNIT_LENGTH:
+        return Unit(whole, f"?{whole}", 1.0, Better.UNKNOWN)
     dimension, factor, better = _read(whole)
     return Unit(whole, dimension, factor, better)
 
@@ -84,6 +90,8 @@ _Reading = tuple[str, float, Better]
 def _read(whole: str) -> _Reading:
     """Return dimension, factor and direction of a unit."""
     plain = _PER.sub("/", _rate_of(whole))
+    if plain.count("/") > _MOST_RATIOS:
+        return f"?{whole}", 1.0, Better.UNKNOWN
     amount, slash, denominator = plain.rpartition("/")
     if slash and denominator in OPERATIONS:
         plain = amount

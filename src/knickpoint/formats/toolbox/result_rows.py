@@ -16,7 +16,7 @@ from knickpoint.formats.toolbox.numbers import NoNumberError
 from knickpoint.model.errors import FormatError, ParamsError
 from knickpoint.model.params import MAXIMUM_KEY_BYTES, encode_key
 from knickpoint.model.report import Outcome, ResultTable
-from knickpoint.model.unit import Better, better_of
+from knickpoint.model.unit import MAXIMUM_UNIT_LENGTH, Better, better_of
 from knickpoint.model.unit_in_name import unit_in_name
 
 __all__ = ["Rows", "tidy"]
@@ -189,6 +189,12 @@ class Rows:
                 raise FormatError(
                     f"the results have more than {_MOST_UNITS} units, {unit[:40]!r} among them",
                     remedy="Give numbers as values, and the same unit to what can be compared.",
+                )
+            if len(unit) > MAXIMUM_UNIT_LENGTH:
+                raise FormatError(
+                    f"a unit has {len(unit):,} characters, more than {MAXIMUM_UNIT_LENGTH}: {unit[:40]!r}…",
+                    where=f"benchmark {key!r}"[:200],
+                    remedy="Write the unit alone, such as ns or MB/s; put remarks into a column message.",
                 )
             # One of another unit or outcome would be the same trace, too: units are converted.
             self._check_same(key, self._given.setdefault(key, key))
