@@ -15,6 +15,7 @@ from knickpoint.ingest.import_summary import FileSummary, ImportState, ImportSum
 from knickpoint.ingest.pipeline import ImportPipeline
 from knickpoint.ingest.settings import Destination, SourceSettings
 from knickpoint.ingest.sns_subscription import confirm_subscription
+from knickpoint.ingest.stages.outcome import defects_refuse
 from knickpoint.model.errors import HistoryError, InputError, ServiceError
 from knickpoint.model.report import Problem
 
@@ -77,7 +78,8 @@ def _import(pipeline: ImportPipeline, settings: SourceSettings, name: str) -> Fi
     """Import one file of a source; None where it is gone again, or where no format claims it."""
     source = open_file_source(settings, pipeline.destination.directory)
     try:
-        file = retrieve_file(source, name, settings, megabytes=pipeline.destination.ingest.largest_megabytes)
+        with defects_refuse(source.address(name)):
+            file = retrieve_file(source, name, settings, megabytes=pipeline.destination.ingest.largest_megabytes)
     except InputError as error:
         return unreadable_file(source.address(name), error)
     return pipeline.import_file(file) if file is not None else None

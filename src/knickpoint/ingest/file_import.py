@@ -30,6 +30,7 @@ from knickpoint.ingest.memory import within_memory
 from knickpoint.ingest.pipeline import ImportPipeline
 from knickpoint.ingest.results_file import ResultsFile
 from knickpoint.ingest.settings import CommitOrder, Destination
+from knickpoint.ingest.stages.outcome import defects_refuse
 from knickpoint.model.errors import InputError
 from knickpoint.model.revision import is_placeholder
 
@@ -131,13 +132,14 @@ def import_files(
         place = os.path.abspath(path)  # noqa: PTH100 - links stay
         source = path_text(place)
         try:
-            written = written_at(path)
-            data = within_memory(lambda path=path: read_file(path, limit), path_text(path))  # type: ignore[misc]
-            context = FileContext.of(options.over(sidecar_of(path)), ci, mapping)
+            with defects_refuse(path_text(path)):
+                written = written_at(path)
+                data = within_memory(lambda path=path: read_file(path, limit), path_text(path))  # type: ignore[misc]
+                context = FileContext.of(options.over(sidecar_of(path)), ci, mapping)
+                companions = companions_of(place, read_neighbour)
         except InputError as error:
             summaries.append(unreadable_file(path_text(path), error))
             continue
-        companions = companions_of(place, read_neighbour)
         summary = pipeline.import_file(
             ResultsFile(source, data, context, companions, found=found, written=written, references=True)
         )

@@ -133,8 +133,7 @@ class FileSummary:
 
 def unreadable_file(source: str, error: KnickpointError) -> FileSummary:
     """Return the summary of a file that cannot be read, because of ``error``."""
-    problem = Problem(error.message, error.where, error.remedy)
-    return FileSummary(source, ImportState.UNREADABLE, problems=(problem,))
+    return FileSummary(source, ImportState.UNREADABLE, problems=(Problem.of(error),))
 
 
 def _problem(problem: Problem, source: str) -> str:

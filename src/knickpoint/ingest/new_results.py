@@ -18,6 +18,7 @@ from knickpoint.ingest.local_files import path_text, read_file, read_format_opti
 from knickpoint.ingest.naming_rules import NamingRules
 from knickpoint.ingest.results_file import ResultsFile
 from knickpoint.ingest.settings import Destination, IngestSettings
+from knickpoint.ingest.stages.outcome import defects_refuse
 from knickpoint.ingest.stages.read import ReadResults, read_results
 from knickpoint.model.errors import FormatError, InputError
 from knickpoint.model.plain_text import plain_line
@@ -182,7 +183,8 @@ def _read_local(path: Path, context: FileContext, settings: IngestSettings) -> R
 
 def _read(file: ResultsFile, settings: IngestSettings) -> ReadResults:
     """Return what ``file`` states; the first error in it is raised as ``FormatError``."""
-    read = read_results(file, settings)
+    with defects_refuse(file.source):
+        read = read_results(file, settings)
     assert read is not None  # only a file that was found in a folder may be unclaimed
     if read.errors:
         error = read.errors[0]
@@ -195,9 +197,10 @@ def _renamed_runs(read: ReadResults, settings: IngestSettings) -> list[RunReport
     context = read.file.context
     rules = NamingRules(context.stated.params, settings.drop_params, settings.refuse_params, settings.renames)
     renamed = []
-    for completed in context.complete(read.report):
-        table, _ = rules.apply(completed.run.results, where=read.file.source)
-        renamed.append(replace(completed.run, results=table))
+    with defects_refuse(read.file.source):
+        for completed in context.complete(read.report):
+            table, _ = rules.apply(completed.run.results, where=read.file.source)
+            renamed.append(replace(completed.run, results=table))
     # Where the file says which commits are older, their runs come first: they are a history, whatever the order of its rows.
     places = {commit.hash: place for place, commit in enumerate(read.report.commits)}
     if all(run.revision in places for run in renamed):

@@ -16,12 +16,12 @@ from knickpoint.ingest.import_summary import FileSummary, unreadable_file
 from knickpoint.ingest.memory import within_memory
 from knickpoint.ingest.results_file import ResultsFile
 from knickpoint.ingest.settings import CommitOrder, Destination
-from knickpoint.ingest.stages.outcome import find_unchanged, refuse_file
+from knickpoint.ingest.stages.outcome import defects_refuse, find_unchanged, refuse_file
 from knickpoint.ingest.stages.read import ReadResults, read_results
 from knickpoint.ingest.stages.resolve import name_runs, resolve_commit_name, resolve_runs
 from knickpoint.ingest.stages.write import write_runs
 from knickpoint.model.commit import Repository
-from knickpoint.model.errors import FormatError, HistoryError, InputError
+from knickpoint.model.errors import DefectError, FormatError, HistoryError, InputError
 from knickpoint.model.report import Problem
 from knickpoint.watch.triage.history_boundary import drop_boundary
 
@@ -58,6 +58,8 @@ class ImportPipeline:
     def import_file(self, file: ResultsFile) -> FileSummary | None:
         """Store a file, keep it until its commits are known, or put it into quarantine; stored points are never lost.
 
+        An unforeseen exception refuses the file as well, and is marked as a defect.
+
         Returns:
             What became of the file. None where it was found in a folder or bucket and no format claims it.
 
@@ -66,13 +68,13 @@ class ImportPipeline:
             HistoryError: a repository cannot be opened or brought up to date.
         """
         try:
-            return within_memory(lambda: self._import_file(file), file.source)
-        except FormatError as error:
-            too_large = error
-        problem = Problem(too_large.message, too_large.where, too_large.remedy)
+            with defects_refuse(file.source):
+                return within_memory(lambda: self._import_file(file), file.source)
+        except (DefectError, FormatError) as error:
+            reason = error
         with suppress(MemoryError):
-            return refuse_file(self.destination, file, [problem], dry_run=self.dry_run)
-        return unreadable_file(file.source, too_large)  # not even its bytes can be kept
+            return refuse_file(self.destination, file, [Problem.of(reason)], dry_run=self.dry_run)
+        return unreadable_file(file.source, reason)  # not even its bytes can be kept
 
     def _import_file(self, file: ResultsFile) -> FileSummary | None:
         """Pass a file through the stages."""
@@ -101,8 +103,7 @@ class ImportPipeline:
                 summary = write_runs(self.destination, resolved)
                 return replace(summary, notes=(*summary.notes, *self._remark_on_new(name)))
         except InputError as error:
-            problem = Problem(error.message, error.where, error.remedy)
-            return refuse_file(self.destination, file, [problem], dry_run=self.dry_run)
+            return refuse_file(self.destination, file, [Problem.of(error)], dry_run=self.dry_run)
 
     def _emptiness(self, read: ReadResults) -> tuple[Problem, ...]:
         """Return why a named file without results is refused; folders may hold other files."""

@@ -117,8 +117,7 @@ def _retry_bucket_event(destination: Destination, entry: Quarantined) -> Sequenc
     try:
         summaries = import_bucket_event(destination, body).files
     except InputError as error:
-        problem = Problem(error.message, error.where, error.remedy)
-        return [quarantine_bucket_event(destination, body, entry.source, problem)]
+        return [quarantine_bucket_event(destination, body, entry.source, Problem.of(error))]
     if all(summary.state is not ImportState.UNREADABLE for summary in summaries):
         destination.store.ledger.discharge(entry.id)
     return summaries

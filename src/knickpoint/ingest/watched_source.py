@@ -12,6 +12,7 @@ from knickpoint.ingest.file_sources.retrieval import open_file_source, retrieve_
 from knickpoint.ingest.import_summary import FileSummary, ImportState, ImportSummary, unreadable_file
 from knickpoint.ingest.pipeline import ImportPipeline
 from knickpoint.ingest.settings import Destination, SourceSettings
+from knickpoint.ingest.stages.outcome import defects_refuse
 from knickpoint.model.errors import HistoryError, InputError, ServiceError
 
 __all__ = ["WatchedSource"]
@@ -97,7 +98,8 @@ def _import(
     """
     megabytes = pipeline.destination.ingest.largest_megabytes
     try:
-        file = retrieve_file(source, name, settings, megabytes=megabytes, names=names)
+        with defects_refuse(source.address(name)):
+            file = retrieve_file(source, name, settings, megabytes=megabytes, names=names)
         return pipeline.import_file(file) if file is not None else None
     except (InputError, ServiceError, HistoryError) as error:
         return unreadable_file(source.address(name), error)

@@ -8,6 +8,7 @@
     │   ├── ParamsError       params or a trace key break the rules of keys
     │   ├── QueryError        a query or a formula cannot be read
     │   ├── FormatError       no format, or more than one, can read a results file
+    │   ├── DefectError       Knickpoint itself failed on a file, which may be in order
     │   └── SeriesError       a detection method cannot judge the numbers
     ├── HistoryError          the commits: no repository, an unknown commit, two orders
     ├── StoreError            the store cannot be read or written
@@ -33,6 +34,7 @@ __all__ = [
     "BusyError",
     "ConfigError",
     "DeadlineError",
+    "DefectError",
     "ForbiddenError",
     "FormatError",
     "HistoryError",
@@ -84,6 +86,10 @@ class QueryError(InputError):
 
 class FormatError(InputError):
     """No format, or more than one, can read a results file."""
+
+
+class DefectError(InputError):
+    """Knickpoint itself failed on a file, which may be in order."""
 
 
 class SeriesError(InputError):

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.model.commit import Commit
+from knickpoint.model.errors import DefectError, KnickpointError
 from knickpoint.model.params import decode_key, encode_key
 from knickpoint.model.unit import Better
 
@@ -26,8 +27,12 @@ class Outcome(Enum):
 
 
 class Severity(Enum):
-    """The weight of a problem: with an error the whole file is refused, with a warning it is imported."""
+    """The weight of a problem: with an error the whole file is refused, with a warning it is imported.
 
+    A defect is an error of Knickpoint, and not of the file.
+    """
+
+    DEFECT = "defect"
     ERROR = "error"
     WARNING = "warning"
 
@@ -40,6 +45,12 @@ class Problem:
     where: str = ""
     remedy: str = ""
     severity: Severity = Severity.ERROR
+
+    @classmethod
+    def of(cls, error: KnickpointError) -> Problem:
+        """Return the problem that refuses a file because of ``error``."""
+        severity = Severity.DEFECT if isinstance(error, DefectError) else Severity.ERROR
+        return cls(error.message, error.where, error.remedy, severity)
 
     @property
     def sentence(self) -> str:

@@ -86,6 +86,7 @@ def _directions(instance: Instance) -> Iterator[Row]:
 
 def _held_files(instance: Instance) -> Iterator[Row]:
     from knickpoint.ingest import ingest_status
+    from knickpoint.model.report import Severity
 
     status = ingest_status(instance, recent=0)
     if status.waiting:
@@ -96,6 +97,13 @@ def _held_files(instance: Instance) -> Iterator[Row]:
         )
     if status.refused:
         yield _row("ingest", f"{counted(len(status.refused), 'file')} refused", "See knick ingest quarantine.")
+    defects = sum(any(each.severity is Severity.DEFECT for each in file.problems) for file in status.refused)
+    if defects:
+        yield _row(
+            "ingest",
+            f"{counted(defects, 'file')} refused because of a defect of Knickpoint",
+            "Report what knick ingest quarantine says of it; after an update, knick ingest retry.",
+        )
     if not (status.waiting or status.refused):
         yield _row("ingest", "nothing waits, nothing was refused")
 

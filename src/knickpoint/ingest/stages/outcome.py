@@ -1,18 +1,48 @@
-"""End an import early: the content of a file is stored already, or the file is refused."""
+"""End an import early: the content of a file is stored already, or the file is refused, as after a defect of Knickpoint."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
 
+from knickpoint.formats.toolbox.storable_text import keepable_text
 from knickpoint.ingest.held_files import quarantine_file
 from knickpoint.ingest.identity import file_digests
 from knickpoint.ingest.import_summary import FileSummary, ImportState
 from knickpoint.ingest.results_file import ResultsFile
 from knickpoint.ingest.settings import Destination
+from knickpoint.model.errors import DefectError, KnickpointError
 from knickpoint.model.report import Problem
 from knickpoint.store import FileState
 
-__all__ = ["find_unchanged", "refuse_file"]
+__all__ = ["defects_refuse", "find_unchanged", "refuse_file"]
+
+_LONGEST_REASON: Final = 200
+"""Characters that are shown of what an unforeseen exception says."""
+
+
+@contextmanager
+def defects_refuse(source: str) -> Iterator[None]:
+    """Let an unforeseen exception in the body refuse the file ``source``, so that it does not keep out its neighbours.
+
+    Raises:
+        DefectError: there was such an exception, anything but a ``KnickpointError`` and a lack of memory.
+    """
+    try:
+        yield
+    except (KnickpointError, MemoryError):
+        raise
+    except Exception as error:
+        place = traceback.extract_tb(error.__traceback__, limit=-1)[0]
+        reason = keepable_text(f"{type(error).__name__}: {error}"[:_LONGEST_REASON])
+        raise DefectError(
+            f"Knickpoint failed on it, which is a defect of Knickpoint ({reason}, in {Path(place.filename).name}, line {place.lineno})",
+            where=source,
+            remedy="Report it with the file; after an update, try again with knick ingest retry.",
+        ) from error
 
 
 def find_unchanged(destination: Destination, file: ResultsFile) -> FileSummary | None:

@@ -46,8 +46,8 @@ def read_results(file: ResultsFile, settings: IngestSettings) -> ReadResults | N
     if parsed is None:
         return None
     report, problems = parsed
-    errors = tuple(problem for problem in problems if problem.severity is Severity.ERROR)
-    warnings = tuple(problem for problem in problems if problem.severity is not Severity.ERROR)
+    errors = tuple(problem for problem in problems if problem.severity is not Severity.WARNING)
+    warnings = tuple(problem for problem in problems if problem.severity is Severity.WARNING)
     return ReadResults(file, report, errors, warnings)
 
 

@@ -104,8 +104,7 @@ class Receiver:
         try:
             urls = bucket_event_urls(body)
         except InputError as error:
-            problem = Problem(error.message, error.where, error.remedy)
-            return self._quarantine(body, f"nats:{subject}", problem)
+            return self._quarantine(body, f"nats:{subject}", Problem.of(error))
         files = [self._import_file(url, deliveries) for url in urls]
         lines = tuple(line for file in files for line in file.lines)
         replies = {file.reply for file in files}
