@@ -48,6 +48,8 @@ _SUMMARY: Final = {
     "stats_repeat": "repeat",
     "stats_number": "number",
 }
+_MOST_COMBINATIONS: Final = 100_000
+"""Combinations of one benchmark; a few short lists stand for any number of them."""
 _NAMES_UNKNOWN: Final = "param{}"
 _UNITS: Final = {"seconds": "s", "unit": ""}
 """What asv writes → the unit; `unit` is what it writes of a tracker that states none."""
@@ -176,6 +178,9 @@ def _combinations(given: Node | None, described: Node | None) -> list[dict[str, 
     )
     declared = described.maybe("param_names") if described is not None else None
     names = [name.word() for name in declared.elements()] if declared is not None else []
+    count = math.prod(map(len, lists))
+    if given is not None and count > _MOST_COMBINATIONS:
+        raise given.refuse(f"the lists have more than {_MOST_COMBINATIONS:,} combinations of params")
     names += [_NAMES_UNKNOWN.format(number) for number in range(len(names) + 1, len(lists) + 1)]
     return [
         {name: value.strip("'\"") or value for name, value in zip(names, values, strict=False)}

@@ -18,7 +18,7 @@ from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.formats.toolbox.terminal_output import plain
 from knickpoint.formats.toolbox.timestamps import read_moment
 from knickpoint.model.errors import FormatError
-from knickpoint.model.report import Problem, Report, RunReport
+from knickpoint.model.report import Problem, Report, RunReport, Severity
 from knickpoint.model.revision import commit_name
 from knickpoint.model.unit import Better
 
@@ -39,6 +39,8 @@ _HEADER: Final = {"goos", "goarch", "pkg", "cpu"}
 """What ``go test`` writes above results; benchfmt files of other tools, which have no end, have more or less."""
 _METRICS: Final = {"ns/op": "time", "sec/op": "time", "B/op": "memory", "allocs/op": "allocs", "MB/s": "throughput"}
 _LOWER: Final = ("ns/op", "sec/op", "B/op", "allocs/op")
+_MOST_SETTINGS: Final = 100
+"""Settings in force at a result; it keeps all of them."""
 _SERIES_CONFIG: Final = ("goos", "goarch", "pkg")
 _REVISION: Final = ("commit", "revision", "git-commit")
 _TIME: Final = ("date", "time", "timestamp", "commit-time", "upload-time")
@@ -79,8 +81,13 @@ def read(file: FileContent) -> Parsed:
     """
     units: dict[str, Better] = {}
     outputs = list(_outputs(file))
-    found = [line for text in outputs for line in _lines(text, units)]
-    warnings = (*_check_end(file, found), *(() if units else itertools.chain.from_iterable(map(_ends, outputs))))
+    excess: list[int] = []
+    found = [line for text in outputs for line in _lines(text, units, excess)]
+    warnings = (
+        *_check_end(file, found),
+        *(() if units else itertools.chain.from_iterable(map(_ends, outputs))),
+        *map(_too_many_settings, excess[:1]),
+    )
     names = _split_names(found)
     varying = _varying(found, names)
     several = {base for base, counts in _by_base(names).items() if len(counts) > 1}
@@ -164,17 +171,19 @@ def _outputs(file: FileContent) -> Iterator[list[tuple[int, str]]]:
     if not _EVENT.match(file.text.lstrip()):
         yield list(enumerate(map(plain, file.lines), 1))
         return
-    streams: dict[str, list[tuple[int, str]]] = {}
+    pieces: dict[str, list[tuple[int, list[str]]]] = {}
     for number, line in enumerate(file.lines, 1):
         if not line.startswith("{"):
             continue
         event = Node(file.parse_json(line, first_line=number))
         if event.words("Action") == "output" and "Output" in event:
-            stream = streams.setdefault(event.words("Package"), [(number, "")])
+            lines = pieces.setdefault(event.words("Package"), [(number, [])])
             first, *more = event["Output"].text().split("\n")
-            stream[-1] = (stream[-1][0] if stream[-1][1] else number, stream[-1][1] + first)
-            stream.extend((number, part) for part in more)
-    for stream in streams.values():
+            if not lines[-1][1]:
+                lines[-1] = (number, [])
+            lines[-1][1].extend([first] if first else [])
+            lines.extend((number, [part] if part else []) for part in more)
+    for stream in ([(number, "".join(parts)) for number, parts in lines] for lines in pieces.values()):
         if _RESULT.match(stream[-1][1]):
             raise FormatError(
                 f"the output ends within the line {stream[-1][1]!r}",
@@ -184,7 +193,17 @@ def _outputs(file: FileContent) -> Iterator[list[tuple[int, str]]]:
         yield [(number, plain(text)) for number, text in stream]
 
 
-def _lines(text: list[tuple[int, str]], units: dict[str, Better]) -> Iterator[_Line]:
+def _too_many_settings(number: int) -> Problem:
+    return Problem(
+        f"there are more than {_MOST_SETTINGS} lines KEY: VALUE with different keys; further ones are not read",
+        where=f"line {number}",
+        remedy="If they are the output of a program, keep it out of the file.",
+        severity=Severity.WARNING,
+    )
+
+
+def _lines(text: list[tuple[int, str]], units: dict[str, Better], excess: list[int]) -> Iterator[_Line]:
+    """Yield the results, add declared units to ``units``, and to ``excess`` the lines of settings that are too many."""
     config: dict[str, str] = {}
     for number, line in text:
         result = _RESULT.match(line)
@@ -200,7 +219,9 @@ def _lines(text: list[tuple[int, str]], units: dict[str, Better]) -> Iterator[_L
             units[unit["unit"]] = {"higher": Better.HIGHER, "lower": Better.LOWER}.get(
                 pairs.get("better", ""), units.get(unit["unit"], Better.UNKNOWN)
             )
-        elif setting := _CONFIG.match(line):
+        elif (setting := _CONFIG.match(line)) and setting["key"] not in config and len(config) >= _MOST_SETTINGS:
+            excess.append(number)
+        elif setting:
             config = {key: value for key, value in config.items() if key != setting["key"]}
             if value := (setting["value"] or "").strip():
                 config[setting["key"]] = value
@@ -288,8 +309,9 @@ def _varying(lines: list[_Line], names: _Names) -> tuple[str, ...]:
     keys = {key for line in lines for key in line.config} - known
     for line in lines:
         base, _ = _name_of(line, names)
+        revision = _revision(line.config)
         for key in keys:
-            seen.setdefault((_revision(line.config), base, key), set()).add(line.config.get(key, ""))
+            seen.setdefault((revision, base, key), set()).add(line.config.get(key, ""))
     return tuple(sorted({key for (_, _, key), values in seen.items() if len(values) > 1}))
 
 

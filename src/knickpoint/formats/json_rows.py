@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from knickpoint.formats.format import Parsed
@@ -10,11 +10,14 @@ from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.json_node import Node
 from knickpoint.formats.toolbox.table_cells import Cell
 from knickpoint.formats.toolbox.table_columns import read_table, roles
+from knickpoint.model.errors import FormatError
 
 __all__ = ["fits", "read", "unread_rows"]
 
 _NAME: Final = "json"
-
+_MOST_CELLS: Final = 1_000_000
+_SPARSEST: Final = 50
+"""Cells for each member of a large table: rows that share few members would make a table far larger than the file."""
 _CODESPEED: Final = frozenset({"commitid", "benchmark", "result_value"})
 """Members of a result that is sent to Codespeed."""
 
@@ -77,7 +80,13 @@ def read(file: FileContent) -> Parsed:
     """Read the runs that the rows make; a member that is a list holds samples, null is missing."""
     root = Node(file.json)
     rows = list(root.elements()) if isinstance(root.value, list) else [root]
-    header = _header([dict(row.members()) for row in rows])
+    members = [dict(row.members()) for row in rows]
+    header = _header(members)
+    if len(rows) * len(header) > max(_MOST_CELLS, _SPARSEST * sum(map(len, members))):
+        raise FormatError(
+            f"the {len(rows):,} rows have {len(header):,} different members, and few of them in common",
+            remedy="Write a measurement a row: a member for the name and a member value.",
+        )
     return read_table(_NAME, header, ((row.path or "the document", _cells(row, header)) for row in rows)), ()
 
 
@@ -87,7 +96,7 @@ def _is_plain(value: object) -> bool:
     return value is None or isinstance(value, str | int | float)
 
 
-def _header(rows: Sequence[dict[str, object]]) -> list[str]:
+def _header(rows: Sequence[Mapping[str, object]]) -> list[str]:
     """Return the names of all members, in the order in which they first come."""
     return list(dict.fromkeys(name for row in rows for name in row))
 

@@ -55,7 +55,7 @@ def check_told_apart(header: Sequence[str], wide: Collection[int], rows: Sequenc
         FormatError: there are such rows; the message names them and the column.
     """
     doubtful = [index for index in wide if not _unit(header[index]) and header[index].partition(":")[0] not in _OTHER]
-    _check_numbers(header, doubtful, _naming(header, wide), rows)
+    _check_numbers(header, doubtful, _naming(header, {*wide}), rows)
 
 
 def _check_numbers(

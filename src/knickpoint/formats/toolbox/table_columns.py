@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -81,7 +82,7 @@ _COUNTED: Final = frozenset({"error", "runs", "iterations", "rounds", "repetitio
 """Names of columns that a wide table has beside what is measured. In a long table such a column may be a param."""
 _ROW_NUMBERS: Final = re.compile(r"unnamed: ?\d+|__index_level_\d+__", re.IGNORECASE)
 """What pandas calls the numbers of rows that a table was written with."""
-_BRACKETED: Final = re.compile(r"(?P<name>.*\S)\s*[(\[](?P<unit>[^()\[\]]+)[)\]]")
+_IN_BRACKETS: Final = re.compile(r"[(\[]([^()\[\]]+)[)\]]\Z")
 _BETTERS: Final = {
     "lower": Better.LOWER,
     "less": Better.LOWER,
@@ -103,6 +104,10 @@ _BETTERS: Final = {
 }
 RowCheck = Callable[[Sequence[str], Collection[int], Sequence[tuple[str, Sequence[Cell]]]], None]
 """Refuse header, columns of values, and rows of a wide table with a ``FormatError``."""
+_MOST_COLUMNS: Final = 1 << 14
+"""As many as a spreadsheet has."""
+_MOST_PARAMS: Final = 100
+"""Params of a row: each value of a wide row has all of them in its key."""
 _LONGEST_NAME: Final = 200
 """Characters of a column's name in which a unit is looked for, to say what is wrong with its cells."""
 
@@ -181,6 +186,12 @@ class _Table:
             run.time = moment
         self._describe(row, run, revision, moment, where)
         params = {name: text for index, name in self.params if (text := cell_text(row[index]))}
+        if len(params) > _MOST_PARAMS:
+            raise FormatError(
+                f"the row has {len(params):,} params, more than {_MOST_PARAMS}",
+                where=where,
+                remedy="Call columns of facts about the run env:NAME, and leave out what names no benchmark.",
+            )
         benchmark = self.text(row, "benchmark")
         if benchmark:
             params["benchmark"] = benchmark
@@ -346,9 +357,7 @@ def read_table(
     Raises:
         FormatError: a cell is not what its column needs, or no column holds values.
     """
-    repeated = next((column for column in header if column and list(header).count(column) > 1), None)
-    if repeated is not None:
-        raise FormatError(f"two columns are called {repeated!r}", remedy="Give each column a different name.")
+    _check_header(header)
     if is_export(header):
         return read_export(name, header, rows, number)
     found = roles(header)
@@ -371,6 +380,18 @@ def read_table(
     for where, row in kept:
         table.add(row, where)
     return table.report(name)
+
+
+def _check_header(header: Sequence[str]) -> None:
+    """Refuse a header with more columns than results have, or with a name that comes twice."""
+    if len(header) > _MOST_COLUMNS:
+        raise FormatError(
+            f"the table has {len(header):,} columns, more than {_MOST_COLUMNS:,}",
+            remedy="Split it, or write a measurement a row: a column for the name and a column value.",
+        )
+    repeated = next((column for column, count in Counter(header).items() if column and count > 1), None)
+    if repeated is not None:
+        raise FormatError(f"two columns are called {repeated!r}", remedy="Give each column a different name.")
 
 
 def _check_notation(header: Sequence[str], found: dict[str, int], rows: Sequence[tuple[str, Sequence[Cell]]]) -> None:
@@ -450,7 +471,6 @@ def name_and_unit(column: str) -> tuple[str, str]:
     """Return a wide column's metric and the unit that stands in brackets; the name itself may hold one, too."""
     prefix, colon, rest = column.partition(":")
     name = rest.strip() if colon and prefix.lower() == "metric" else column
-    found = _BRACKETED.fullmatch(name)
-    if found:
-        return found["name"], found["unit"].strip()
-    return name, ""
+    found = _IN_BRACKETS.search(name)
+    before = name[: found.start()].rstrip() if found else ""
+    return (before, found[1].strip()) if found and before else (name, "")
