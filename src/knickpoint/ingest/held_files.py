@@ -136,11 +136,15 @@ def release_former(store: Store, repository: Repository, former: FileEntry | Non
                 store.ledger.discharge(refused.id)
 
 
-def _is_of(unknown: Iterable[str], revisions: Iterable[str]) -> bool:
-    """Return whether one of ``unknown`` is one of ``revisions``, or an abbreviation of it."""
-    return any(
-        known.startswith(waited) or waited.startswith(known) for waited in unknown for known in revisions if known
-    )
+def _is_of(unknown: Collection[str], revisions: Collection[str]) -> bool:
+    """Return whether one of ``unknown`` is one of ``revisions``, or one abbreviates the other."""
+    return _abbreviates(unknown, revisions) or _abbreviates(revisions, unknown)
+
+
+def _abbreviates(short: Collection[str], names: Iterable[str]) -> bool:
+    """Return whether one of ``names`` begins with one of ``short``; names of commits have few different lengths."""
+    known, lengths = set(short), {len(name) for name in short if name}
+    return any(name[:length] in known for name in names for length in lengths)
 
 
 def quarantine_file(

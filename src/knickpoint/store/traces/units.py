@@ -33,12 +33,16 @@ class Units:
     def __init__(self, database: Database) -> None:
         self._by_text: dict[str, StoredUnit] = {}
         self._by_id: dict[int, StoredUnit] = {}
+        self._dimensions: dict[str, set[int]] = {}
+        self._newest = 0
         database.on_rollback(self.forget)
 
     def forget(self) -> None:
         """Drop what this process remembers."""
         self._by_text = {}
         self._by_id = {}
+        self._dimensions = {}
+        self._newest = 0
 
     def of_texts(self, connection: Connection, texts: Sequence[str]) -> list[StoredUnit]:
         """Return the units written as ``texts``; make those that do not exist."""
@@ -48,12 +52,11 @@ class Units:
             if text in self._by_text:
                 continue
             unit = read_unit(text)
-            same = [known for known in self._by_id.values() if known.unit.dimension == unit.dimension]
-            number = max(self._by_id, default=0) + 1
-            stored = StoredUnit(number, same[0].dimension if same else number, unit)
+            number = self._newest + 1
+            stored = StoredUnit(number, min(self._dimensions.get(unit.dimension, (number,))), unit)
             values = {"id": number, "text": text, "dimension": stored.dimension}
             connection.execute(table.insert().values(values))
-            self._by_text[text] = self._by_id[number] = stored
+            self._remember(text, stored)
         return [self._by_text[text] for text in texts]
 
     def of_id(self, connection: Connection, number: int) -> StoredUnit:
@@ -71,9 +74,13 @@ class Units:
         stand for one dimension. ``dimension`` is that of a unit which :meth:`of_texts` returned.
         """
         physical = self._by_id[dimension].unit.dimension
-        return sorted({known.dimension for known in self._by_id.values() if known.unit.dimension == physical})
+        return sorted(self._dimensions[physical])
 
     def _load(self, connection: Connection) -> None:
         for row in connection.execute(select(table).order_by(table.c.id)):
-            stored = StoredUnit(row.id, row.dimension, read_unit(row.text))
-            self._by_text[row.text] = self._by_id[row.id] = stored
+            self._remember(row.text, StoredUnit(row.id, row.dimension, read_unit(row.text)))
+
+    def _remember(self, text: str, stored: StoredUnit) -> None:
+        self._by_text[text] = self._by_id[stored.id] = stored
+        self._dimensions.setdefault(stored.unit.dimension, set()).add(stored.dimension)
+        self._newest = max(self._newest, stored.id)
