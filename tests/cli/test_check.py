@@ -7,17 +7,21 @@ import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
 from tests.cli.conftest import Knick
+from tests.examples import in_the_long_run
 from tests.repositories import GitRepository
 
 from knickpoint.ingest import import_files
 from knickpoint.ingest.context.ci import _SERVICES
 from knickpoint.instance import create_instance, open_instance
+from knickpoint.model.step import Verdict
 from knickpoint.server import dashboard
 
 _NAMES = tuple(f"b{number}" for number in range(10))
@@ -215,6 +219,93 @@ def test_reports_are_written_where_they_are_asked_for(
     assert json.loads(Path("a.json").read_text(encoding="utf-8")) == rows(knick, new)
     assert ET.parse("a.xml").getroot().get("failures") == "1"
     assert json.loads(Path("a.sarif").read_text(encoding="utf-8"))["runs"][0]["results"][0]["level"] == "error"
+
+
+_ENDS = {"worse": Verdict.REGRESSED, "better": Verdict.IMPROVED, "noisy": Verdict.UNSTABLE, "same": Verdict.UNCHANGED}
+_NOISE = (100, 900, 300, 1_500, 200, 1_100, 60, 700)
+
+
+@pytest.fixture(scope="module")
+def four_verdicts(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """Make a repository whose patch has a benchmark with each verdict, and one that a commit accepts."""
+    repository = GitRepository.make(tmp_path_factory.mktemp("verdicts") / "project")
+    project = Project(repository, "", "")
+    main = repository.commits(24)
+    steady = [*(name for name in _ENDS if name != "noisy"), "accepted", *(f"b{number}" for number in range(3))]
+    paths = [
+        project.write(
+            f"{place}.csv",
+            commit,
+            {name: 400 + 0.5 * ((place * 7 + len(name) * 3) % 5) for name in steady} | {"noisy": _NOISE[place % 8]},
+        )
+        for place, commit in enumerate(main)
+    ]
+    with create_instance(repository.directory / ".knickpoint", repositories={"project": ".."}) as opened:
+        import_files(opened, paths)
+    repository.git("switch", "--quiet", "--create", "patch", main[-1])
+    patch = repository.commit("Change it\n\nKnickpoint-Accept: accepted, worth it")
+    new = dict.fromkeys(steady, 401.0) | {"worse": 600.0, "better": 200.0, "noisy": 800.0, "accepted": 500.0}
+    project.write("new.csv", patch, new)
+    return Project(repository, main[-1], patch)
+
+
+_CHOICES = [
+    chosen
+    for count in range(6)
+    for chosen in combinations(("regressed", "improved", "unchanged", "unstable", "none"), count)
+]
+
+
+@pytest.mark.parametrize("chosen", [*_CHOICES[:6], *in_the_long_run(*_CHOICES[6:])], ids=" ".join)
+def test_headline_exit_code_and_every_report_come_from_the_same_verdicts(
+    knick: Knick, four_verdicts: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, chosen: tuple[str, ...]
+) -> None:
+    room = tmp_path
+    monkeypatch.chdir(four_verdicts.repository.directory)
+    monkeypatch.setenv("KNICKPOINT_INSTANCE", ".knickpoint")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(room / "summary"))
+    counting = {Verdict(name) for name in chosen if name != "none"}
+    counting |= set() if "none" in chosen else {Verdict.REGRESSED}
+    expected = {name for name, verdict in _ENDS.items() if verdict in counting}
+    files = {form: room / form for form in ("markdown", "html", "json", "junit", "sarif")}
+    ran = knick(
+        "check", "new.csv",
+        *(part for name in chosen for part in ("--fail-on", name)),
+        *(part for form, file in files.items() for part in ("--report", f"{form}={file}")),
+        "--report", "annotations", "--report", "summary",
+    )  # fmt: skip
+    texts = {form: file.read_text(encoding="utf-8") for form, file in files.items()}
+    headline = ran.output.splitlines()[0]
+    named = {name for name in _ENDS if any(f",benchmark={name}," in line for line in ran.output.splitlines())}
+
+    # The exit code, the headline and the worst row.
+    assert ran.code == (1 if expected else 0)
+    assert headline.startswith("Do not merge: " if expected else "May be merged")
+    assert "1 regressed" in headline
+    assert ("--fail-on" in headline) is (Verdict.REGRESSED not in counting)
+    assert "\nWorst: worse, " in ran.output
+    assert expected | {"worse", "better", "noisy"} <= named
+
+    # Each report has the same headline, and fails the same rows.
+    document = ET.fromstring(texts["junit"])
+    junit = {case.get("name") for case in document.iter("testcase") if case.find("failure") is not None}
+    assert junit & set(_ENDS) == expected
+    results = json.loads(texts["sarif"])["runs"][0]["results"]
+    levels = {result["locations"][0]["logicalLocations"][0]["name"]: result["level"] for result in results}
+    assert {name for name, level in levels.items() if level == "error"} & set(_ENDS) == expected
+    assert levels["worse"] == ("error" if "worse" in expected else "warning")
+    listed = json.loads(texts["json"])
+    assert {row["trace"].split(",")[1].partition("=")[2] for row in listed if row["fails"]} & set(_ENDS) == expected
+    errors = {
+        line.split("title=")[1].split()[0] for line in ran.output.splitlines() if line.startswith("::error title")
+    }
+    assert errors & set(_ENDS) == expected
+    assert "::error title=worse regressed" in ran.output or "::warning title=worse regressed" in ran.output
+    open_part = texts["markdown"].partition("<details>")[0]
+    assert {name for name in _ENDS if f"<code>{name}</code>" in open_part.partition("|-|")[2]} == expected | {"worse"}
+    for form in ("markdown", "html", "junit"):
+        assert escape(headline) in texts[form]
+    assert (room / "summary").read_text(encoding="utf-8") == texts["markdown"]
 
 
 def test_a_row_links_to_the_page_of_its_trace(knick: Knick, project: Project) -> None:

@@ -33,9 +33,10 @@ def _compare(knick: Knick, *options: str, most: int = 4) -> Ran:
 
 def test_a_slower_commit_is_regressed(knick: Knick, repository: GitRepository) -> None:
     base, head = project(repository, [10.0, 11.0])
-    ran = _compare(knick, "--format", "json")
+    ran = _compare(knick, "--format", "json", "--fail-on", "unstable")
     rows = json.loads(ran.output)
     assert ran.code == 1
+    assert [row["fails"] for row in rows] == [True, True]
     assert [(row["verdict"], row["trace"]) for row in rows] == [
         ("regressed", ",benchmark=render,"),
         ("regressed", ",benchmark=load,"),

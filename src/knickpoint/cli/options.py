@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NO_RESULTS",
+    "fail_on_option",
     "instance_option",
     "open_chosen_instance",
     "read_pairs",
@@ -23,6 +24,8 @@ __all__ = [
 ]
 
 _BRING_IN: Final = "Import results: knick import PATH. knick demo shows everything on an example."
+
+_NO_VERDICT: Final = "none"
 
 NO_RESULTS: Final = f"The instance has no results yet. {_BRING_IN}"
 
@@ -35,6 +38,23 @@ def instance_option(command: Callable[..., Any]) -> Callable[..., Any]:
         default=None,
         metavar="DIR",
         help="The directory of the instance. Default: KNICKPOINT_INSTANCE, else the nearest knickpoint.toml upwards.",
+    )(command)
+
+
+def fail_on_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--fail-on VERDICT`` to a command, as the argument ``fail_on``: the verdicts that fail the check."""
+    from knickpoint.model.step import Verdict
+
+    def failing(_context: click.Context, _parameter: click.Parameter, names: Sequence[str]) -> frozenset[Verdict]:
+        usual = frozenset[Verdict]() if _NO_VERDICT in names else frozenset({Verdict.REGRESSED})
+        return usual | {Verdict(name) for name in names if name != _NO_VERDICT}
+
+    return click.option(
+        "--fail-on",
+        multiple=True,
+        type=click.Choice([*(each.value for each in Verdict if each is not Verdict.NO_DATA), _NO_VERDICT]),
+        callback=failing,
+        help="A verdict that ends with exit code 1 beside regressed, which none leaves out; repeatable.",
     )(command)
 
 

@@ -5,7 +5,7 @@ writes a report in one form. All of them turn a report into text: they read no s
 """
 
 from knickpoint.reports.annotations import workflow_commands
-from knickpoint.reports.gate_report import Acceptance, GateReport, GateRow, RowKind
+from knickpoint.reports.gate_report import Acceptance, GateReport, GateRow, RowKind, Standing
 from knickpoint.reports.html import html_page
 from knickpoint.reports.junit import junit
 from knickpoint.reports.markdown import markdown_comment
@@ -16,6 +16,7 @@ __all__ = [
     "GateReport",
     "GateRow",
     "RowKind",
+    "Standing",
     "html_page",
     "junit",
     "markdown_comment",

@@ -1,4 +1,4 @@
-"""Write a report as workflow commands of GitHub Actions: an annotation for each row that fails, and one for the answer."""
+"""Write a report as workflow commands of GitHub Actions: an annotation for each row that is worse, and one for the answer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final
 
 from knickpoint.model.plain_text import counted
 from knickpoint.reports.answer import change, headline, levels, reason, title
-from knickpoint.reports.gate_report import GateReport, RowKind
+from knickpoint.reports.gate_report import GateReport, GateRow, RowKind, Standing
 
 __all__ = ["workflow_commands"]
 
@@ -16,21 +16,24 @@ MOST: Final = 9
 
 def workflow_commands(report: GateReport) -> str:
     """Return one workflow command a line."""
-    level = "error" if report.failures else "notice" if report.judged else "warning"
+    passes = report.judged and not report.tolerated
+    level = "error" if report.failures else "notice" if passes else "warning"
     lines = [_command(level, "knick check", headline(report))]
-    for row in report.failures[:MOST]:
-        text = "; ".join(part for part in (levels(row), change(row), reason(row)) if part)
-        lines.append(_command("error", f"{title(row)} {row.kind.value}", text))
+    lines += [_about("error", row) for row in report.failures[:MOST]]
     if len(report.failures) > MOST:
         lines.append(
             _command("notice", "knick check", f"{counted(len(report.failures) - MOST, 'more row')} in the report")
         )
-    lines += [
-        _command("warning", f"{title(row)} is unstable", reason(row))
-        for row in report.deciding
-        if row.kind is RowKind.UNSTABLE
-    ][:MOST]
+    unstable = (
+        row for row in report.deciding if report.standing(row) is Standing.PASSES and row.kind is RowKind.UNSTABLE
+    )
+    lines += [_about("warning", row) for row in (*report.tolerated, *unstable)][:MOST]
     return "\n".join(lines) + "\n"
+
+
+def _about(level: str, row: GateRow) -> str:
+    text = "; ".join(part for part in (levels(row), change(row), reason(row)) if part)
+    return _command(level, f"{title(row)} {row.kind.value}", text)
 
 
 def _command(level: str, heading: str, text: str) -> str:

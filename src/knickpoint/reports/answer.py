@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 
 from knickpoint.model.judgement import HOPELESS
 from knickpoint.model.plain_text import counted, plain_line
 from knickpoint.model.quantity_text import crosses_zero, levels_text, number_text, percent_text, value_text
+from knickpoint.model.step import Verdict
 from knickpoint.reports.gate_report import GateReport, GateRow, RowKind
 
 __all__ = ["LONGEST_REASON", "answer", "change", "counts", "found_from", "headline", "levels", "reason", "title"]
@@ -40,8 +42,7 @@ def answer(report: GateReport, name: Callable[[str], str] = str) -> list[str]:
     ``name`` writes what comes from outside, such as names and reasons, as the form of the report needs it.
     """
     lines = [headline(report), name(report.base), counts(report)]
-    worst = next((row for row in (*report.failures, *report.accepted) if not math.isnan(row.relative)), None)
-    if worst is not None:
+    if (worst := report.worst) is not None:
         lines.append(f"Worst: {name(title(worst))}, {levels(worst)}, {change(worst)}.")
     if report.accepted:
         row = report.accepted[0]
@@ -59,25 +60,38 @@ def answer(report: GateReport, name: Callable[[str], str] = str) -> list[str]:
 
 
 def headline(report: GateReport) -> str:
-    """Return the verdict in one sentence; one that passes says how many benchmarks could not be judged."""
+    """Return the verdict in one sentence; one that passes says what is worse all the same, and what could not be judged."""
     total = counted(len(report.deciding), "benchmark")
-    unclear = report.counts[RowKind.UNSTABLE] + report.counts[RowKind.NO_DATA]
-    open_ones = f"; {unclear:,} could not be judged" if unclear else ""
     if report.failures:
-        kinds = [kind for kind in RowKind if any(row.kind is kind for row in report.failures)]
-        parts = [f"{sum(row.kind is kind for row in report.failures):,} {kind.value}" for kind in kinds]
-        return f"Do not merge: {' and '.join(parts)}, of {total}."
+        rest = f"; {_kinds(report.tolerated)}, which --fail-on leaves out" if report.tolerated else ""
+        return f"Do not merge: {_kinds(report.failures)}, of {total}{rest}."
     if not report.has_history:
         return f"No verdict: the history is empty, so there is nothing to compare {total} with."
     if not report.judged:
         return f"No verdict: there are too few data to judge {total}."
+    return f"May be merged{_passing(report, total)}."
+
+
+def _passing(report: GateReport, total: str) -> str:
+    """Return what the headline of a check that passes says of its benchmarks, of which there are ``total``."""
+    few = report.counts[RowKind.NO_DATA]
+    unclear = report.counts[RowKind.UNSTABLE] + few
+    open_ones = f"; {unclear:,} could not be judged" if unclear else ""
+    if report.tolerated:
+        return f" although {_kinds(report.tolerated)}, of {total}: --fail-on leaves regressions out{open_ones}"
     if report.accepted:
-        return f"May be merged: {counted(len(report.accepted), 'regression')} accepted, of {total}{open_ones}."
+        noun = "regression" if all(row.verdict is Verdict.REGRESSED for row in report.accepted) else "benchmark"
+        return f": {counted(len(report.accepted), noun)} accepted, of {total}{open_ones}"
     if unclear == len(report.deciding):
-        few = report.counts[RowKind.NO_DATA]
         hidden, rest = counted(unclear - few, "benchmark"), f", and of {few:,} there are too few data" if few else ""
-        return f"May be merged, but nothing was seen: the noise hides any change of {hidden}{rest}."
-    return f"May be merged: nothing regressed, of {total}{open_ones}."
+        return f", but nothing was seen: the noise hides any change of {hidden}{rest}"
+    return f": nothing regressed, of {total}{open_ones}"
+
+
+def _kinds(rows: Sequence[GateRow]) -> str:
+    """Return how many rows there are of each kind, the worst first: ``1 vanished and 2 regressed``."""
+    found = Counter(row.kind for row in rows)
+    return " and ".join(f"{found[kind]:,} {kind.value}" for kind in RowKind if found[kind])
 
 
 def counts(report: GateReport) -> str:

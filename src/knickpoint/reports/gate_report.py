@@ -11,7 +11,7 @@ from functools import cached_property
 
 from knickpoint.model.step import Verdict
 
-__all__ = ["Acceptance", "GateReport", "GateRow", "RowKind"]
+__all__ = ["Acceptance", "GateReport", "GateRow", "RowKind", "Standing"]
 
 
 class RowKind(Enum):
@@ -24,6 +24,15 @@ class RowKind(Enum):
     NO_DATA = "no data"
     IMPROVED = "improved"
     UNCHANGED = "unchanged"
+
+
+class Standing(Enum):
+    """What a check makes of a row: ``TOLERATED`` is a regression where ``--fail-on`` leaves regressions out."""
+
+    FAILS = "fails"
+    TOLERATED = "tolerated"
+    ACCEPTED = "accepted"
+    PASSES = "passes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +87,8 @@ class GateRow:
 class GateReport:
     """The verdict on new results: may they be merged?
 
-    ``base`` is a sentence about what they are compared with. ``fail_on`` are the verdicts that fail the check.
+    ``base`` is a sentence about what they are compared with. ``fail_on`` are the verdicts that fail the check. Exit code,
+    headline and every form of report go by :meth:`standing`.
     ``false_positives`` is the share of unchanged pull requests that fail, set from ``replayed`` past commits. Without ``complete``, measurements that
     were to come are missing, and nothing can be said to have not regressed. Without ``has_history``, nothing of the repository
     is stored yet, so that nothing was compared.
@@ -108,15 +118,44 @@ class GateReport:
         """The statistics beside the main values, the worst first."""
         return tuple(row for row in self.worst_first if not row.decides and not row.canary)
 
+    def standing(self, row: GateRow) -> Standing:
+        """Return what the check makes of ``row``."""
+        if not row.decides or row.canary or row.verdict not in self.fail_on | {Verdict.REGRESSED}:
+            return Standing.PASSES
+        if row.accepted is not None:
+            return Standing.ACCEPTED
+        return Standing.FAILS if row.verdict in self.fail_on else Standing.TOLERATED
+
     @cached_property
     def failures(self) -> tuple[GateRow, ...]:
         """The rows for which the check fails, the worst first."""
-        return tuple(row for row in self.deciding if row.verdict in self.fail_on and row.accepted is None)
+        return self._standing(Standing.FAILS)
+
+    @cached_property
+    def tolerated(self) -> tuple[GateRow, ...]:
+        """The regressions that do not fail the check, because ``fail_on`` leaves them out, the worst first."""
+        return self._standing(Standing.TOLERATED)
 
     @cached_property
     def accepted(self) -> tuple[GateRow, ...]:
-        """The rows that would fail the check, if a commit did not accept them."""
-        return tuple(row for row in self.deciding if row.verdict in self.fail_on and row.accepted is not None)
+        """The rows that would be failures or tolerated if no commit accepted them, the worst first."""
+        return self._standing(Standing.ACCEPTED)
+
+    def _standing(self, wanted: Standing) -> tuple[GateRow, ...]:
+        return tuple(row for row in self.deciding if self.standing(row) is wanted)
+
+    @cached_property
+    def listed(self) -> tuple[GateRow, ...]:
+        """The deciding rows that a report lists: those that fail, and all that are not unchanged."""
+        return tuple(
+            row for row in self.deciding if row.kind is not RowKind.UNCHANGED or self.standing(row) is Standing.FAILS
+        )
+
+    @property
+    def worst(self) -> GateRow | None:
+        """The worst regression with a size, of those that are not accepted first; None without one."""
+        worse = (row for row in self.deciding if row.verdict is Verdict.REGRESSED and not math.isnan(row.relative))
+        return min(worse, key=lambda row: row.accepted is not None, default=None)
 
     @cached_property
     def counts(self) -> Mapping[RowKind, int]:

@@ -7,7 +7,7 @@ from html import escape
 from typing import Final
 
 from knickpoint.reports.answer import answer, change, found_from, headline, levels, reason, title
-from knickpoint.reports.gate_report import GateReport, GateRow, RowKind
+from knickpoint.reports.gate_report import GateReport, GateRow
 
 __all__ = ["html_page"]
 
@@ -25,13 +25,12 @@ svg { max-width: 100%; height: auto; } summary { cursor: pointer; margin: 1rem 0
 def html_page(report: GateReport, pictures: Mapping[str, str] | None = None) -> str:
     """Return the page; ``pictures`` has the plots of traces as SVG elements, by trace key."""
     first, *rest = (escape(line) for line in answer(report))
-    shown = [row for row in report.deciding if row.kind is not RowKind.UNCHANGED]
-    unchanged = [row for row in report.deciding if row.kind is RowKind.UNCHANGED]
+    unchanged = [row for row in report.deciding if row not in report.listed]
     drawn = [pictures[row.key] for row in report.worst_first if pictures and row.key in pictures]
     parts = [
         f"<h1>{first}</h1>",
         f"<p>{'<br>'.join(rest)}</p>",
-        _table(shown),
+        _table(report.listed),
         *(f"<figure>{picture}</figure>" for picture in drawn),
         _details("Unchanged", unchanged),
         _details("Other statistics, which decide nothing", report.beside),

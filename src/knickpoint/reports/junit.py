@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from knickpoint.model.plain_text import plain_line
 from knickpoint.model.step import Verdict
 from knickpoint.reports.answer import change, found_from, headline, levels, reason
-from knickpoint.reports.gate_report import GateReport, GateRow
+from knickpoint.reports.gate_report import GateReport, GateRow, Standing
 
 __all__ = ["junit"]
 
@@ -15,7 +15,7 @@ _LONGEST = 1_000
 
 
 def junit(report: GateReport) -> str:
-    """Return the XML: regressed is a failure, no data is skipped, everything else passes.
+    """Return the XML: what fails the check is a failure, no data is skipped, everything else passes.
 
     It has the elements and attributes of the schema of Jenkins (xUnit plugin, ``junit-10.xsd``), which refuses others.
     """
@@ -25,7 +25,6 @@ def junit(report: GateReport) -> str:
     name = plain_line(report.repository, _LONGEST) or "benchmarks"
     skipped = str(sum(_is_skipped(row) for row in rows))
     suite = SubElement(root, "testsuite", {"name": name, **counts, "skipped": skipped, "time": "0"})
-    failing = {id(row) for row in report.failures}
     for row in rows:
         case = SubElement(
             suite,
@@ -33,12 +32,12 @@ def junit(report: GateReport) -> str:
             {"name": plain_line(f"{row.name} {row.params}".strip(), _LONGEST), "classname": "benchmarks", "time": "0"},
         )
         numbers = "; ".join(text for text in (levels(row), change(row), reason(row)) if text)
-        if id(row) in failing:
+        if report.standing(row) is Standing.FAILS:
             SubElement(case, "failure", {"type": row.kind.value, "message": numbers}).text = _detail(row)
         elif _is_skipped(row):
             SubElement(case, "skipped", {"message": reason(row)})
-        elif numbers:
-            SubElement(case, "system-out").text = numbers
+        else:
+            SubElement(case, "system-out").text = f"{row.kind.value}: {numbers}"
     SubElement(suite, "system-out").text = headline(report)
     indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(root, encoding="unicode")}\n'

@@ -14,7 +14,7 @@ from typing import Final
 from knickpoint.model.plain_text import counted, plain_line
 from knickpoint.reports.answer import answer, change, found_from, levels, reason, title
 from knickpoint.reports.chart import mermaid_chart
-from knickpoint.reports.gate_report import GateReport, GateRow, RowKind
+from knickpoint.reports.gate_report import GateReport, GateRow, RowKind, Standing
 
 __all__ = ["markdown_comment", "marker"]
 
@@ -40,7 +40,7 @@ def marker(repository: str) -> str:
 
 
 def markdown_comment(report: GateReport, histories: Mapping[str, Sequence[float]] | None = None) -> str:
-    """Return the comment: the answer, the rows that fail, then everything else in collapsed parts.
+    """Return the comment: the answer, the rows that are worse or fail, then everything else in collapsed parts.
 
     ``histories`` are the values before the new ones by trace key, oldest first; they are drawn where a row has no picture.
     The comment is short enough for GitHub: where names and reasons are long, fewer rows are shown, and the rest is counted.
@@ -53,12 +53,11 @@ def markdown_comment(report: GateReport, histories: Mapping[str, Sequence[float]
 def _comment(report: GateReport, histories: Mapping[str, Sequence[float]], most: int) -> str:
     first, *rest = answer(report, _code)
     lines = [marker(report.repository), f"### {_sign(report)} {first}", "", *(f"{line}  " for line in rest), ""]
-    shown = [row for row in report.deciding if row.kind is not RowKind.UNCHANGED]
-    failing = [row for row in shown if row in report.failures]
-    if failing:
-        lines += [*_table(failing, most), ""]
-    lines += _plots(failing, histories)
-    others = [row for row in shown if row not in report.failures]
+    worse = (*report.failures, *report.tolerated)
+    if worse:
+        lines += [*_table(worse, most), ""]
+    lines += _plots(worse, histories)
+    others = [row for row in report.listed if report.standing(row) in {Standing.ACCEPTED, Standing.PASSES}]
     if others:
         lines += _details("Accepted, improved, unstable, without data", others, most)
     if report.beside:
@@ -71,7 +70,9 @@ def _comment(report: GateReport, histories: Mapping[str, Sequence[float]], most:
 
 
 def _sign(report: GateReport) -> str:
-    return "❌" if report.failures else "✅" if report.judged else "⚪"
+    if report.failures:
+        return "❌"
+    return "⚪" if not report.judged else "🟡" if report.tolerated else "✅"
 
 
 def _table(rows: Sequence[GateRow], most: int) -> list[str]:

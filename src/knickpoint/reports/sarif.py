@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from knickpoint.model.plain_text import plain_line
 from knickpoint.reports.answer import change, levels, reason, title
-from knickpoint.reports.gate_report import GateReport, GateRow, RowKind
+from knickpoint.reports.gate_report import GateReport, GateRow, RowKind, Standing
 
 __all__ = ["sarif"]
 
@@ -23,38 +23,44 @@ _RULES: Final = {
     RowKind.UNSTABLE: "The noise of a benchmark hides changes.",
     RowKind.NO_DATA: "A benchmark has too few data to be judged.",
     RowKind.IMPROVED: "A benchmark is better than its history, beyond what unchanged commits do.",
+    RowKind.UNCHANGED: "A benchmark is within what unchanged commits do.",
+}
+_LEVELS: Final = {
+    Standing.FAILS: "error",
+    Standing.TOLERATED: "warning",
+    Standing.ACCEPTED: "note",
+    Standing.PASSES: "note",
 }
 
 
 def sarif(report: GateReport, *, file: str = "", version: str = "0") -> str:
-    """Return the log: an error for each row that fails the check, a note for each other change.
+    """Return the log: an error for each row that fails the check, a warning for other regressions, a note for other changes.
 
     ``file`` is the path in the repository at which results are shown, because a benchmark has no line of code that is known
     here.
     """
     rules = list(_RULES)
-    shown = [row for row in report.deciding if row.kind in {*_failing_kinds(report), RowKind.IMPROVED}]
+    shown = [
+        (row, _LEVELS[standing])
+        for row in report.deciding
+        if (standing := report.standing(row)) is not Standing.PASSES or row.kind is RowKind.IMPROVED
+    ]
     driver = {
         "name": "Knickpoint",
         "version": version,
         "informationUri": _HOME,
         "rules": [{"id": _id(kind), "shortDescription": {"text": text}} for kind, text in _RULES.items()],
     }
-    results = [_result(row, rules.index(row.kind), file, fails=row in report.failures) for row in shown]
+    results = [_result(row, rules.index(row.kind), file, level) for row, level in shown]
     log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
     return json.dumps(log, indent=2, ensure_ascii=False) + "\n"
-
-
-def _failing_kinds(report: GateReport) -> set[RowKind]:
-    """Return the kinds of the rows that fail the check or were accepted."""
-    return {row.kind for row in (*report.failures, *report.accepted)}
 
 
 def _id(kind: RowKind) -> str:
     return f"benchmark-{kind.value.replace(' ', '-')}"
 
 
-def _result(row: GateRow, rule: int, file: str, *, fails: bool) -> dict[str, Any]:
+def _result(row: GateRow, rule: int, file: str, level: str) -> dict[str, Any]:
     text = "; ".join(part for part in (levels(row), change(row), reason(row)) if part)
     place: dict[str, Any] = {
         "logicalLocations": [{"name": plain_line(row.name, 1_000), "fullyQualifiedName": plain_line(row.key, 5_000)}]
@@ -67,7 +73,7 @@ def _result(row: GateRow, rule: int, file: str, *, fails: bool) -> dict[str, Any
     result: dict[str, Any] = {
         "ruleId": _id(row.kind),
         "ruleIndex": rule,
-        "level": "error" if fails else "note",
+        "level": level,
         "message": {"text": f"{title(row)}: {text}"},
         "locations": [place],
         "partialFingerprints": {"trace/v1": hashlib.sha256(row.key.encode()).hexdigest()[:32]},

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from knickpoint.cli.commands.check.gate_rows import COLUMNS, standing_fields
 from knickpoint.cli.commands.check.report_files import read_targets, write_reports
 from knickpoint.cli.commands.check.text import text_report
-from knickpoint.cli.exit_codes import NO_DATA
-from knickpoint.cli.options import instance_option, read_pairs, refuse_empty, share_of_change
-from knickpoint.cli.output import Column, OutputFormat, Row, echo_rendered, format_option, render, show
+from knickpoint.cli.exit_codes import verdict_code
+from knickpoint.cli.options import fail_on_option, instance_option, read_pairs, refuse_empty, share_of_change
+from knickpoint.cli.output import OutputFormat, Row, echo_rendered, format_option, render, show
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Verdict
 
@@ -23,24 +24,12 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-_REGRESSED: Final = 1
 _CHANGED: Final = frozenset({Verdict.REGRESSED, Verdict.IMPROVED})
-
-_COLUMNS = tuple(
-    Column(name)
-    for name in (
-        "verdict", "trace", "relative_size", "detectable_relative", "samples", "reason", "unit", "level", "centre", "low",
-        "high", "detectable", "p_value", "conditional", "margin", "decides", "accepted", "false_positives",
-    )
-)  # fmt: skip
-_BASE = tuple(Column(name) for name in ("base", "base_time", "base_subject", "base_reason", "base_commits"))
-_HEAD = (Column("head"),)
 
 
 def _rows(report: CheckReport, gate: GateReport, fields: Row) -> list[Row]:
     names = ("relative_size", "detectable_relative", "samples", "reason", "level", "centre", "low", "high")
     more = ("detectable", "p_value", "conditional")
-    accepted = {row.key: row.accepted.reason for row in gate.rows if row.accepted is not None}
     return [
         {
             "verdict": trace.judgement.verdict.value,
@@ -48,20 +37,12 @@ def _rows(report: CheckReport, gate: GateReport, fields: Row) -> list[Row]:
             "unit": trace.unit,
             **{name: getattr(trace.judgement, name) for name in (*names, *more)},
             "margin": trace.margin,
-            "decides": trace.decides,
-            "accepted": accepted.get(trace.key),
+            **standing_fields(gate, row),
             "false_positives": report.false_positives,
             **fields,
         }
-        for trace in report.traces
+        for trace, row in zip(report.traces, gate.rows, strict=True)
     ]
-
-
-def _exit_code(gate: GateReport) -> int:
-    """Return the exit code; canaries do not count, because no commit is the reason when they move."""
-    if gate.failures:
-        return _REGRESSED
-    return 0 if gate.judged else NO_DATA
 
 
 def _canary_warning(canary: CheckedTrace) -> str:
@@ -151,14 +132,7 @@ def _warn(report: CheckReport, canaries: Collection[str], warnings: Sequence[str
     help="What of the samples of a run is compared: median, min, max, or a percentile such as p99. Default: that of"
     " [check], or the median.",
 )
-@click.option(
-    "--fail-on",
-    multiple=True,
-    type=click.Choice([verdict.value for verdict in Verdict if verdict is not Verdict.NO_DATA]),
-    default=(Verdict.REGRESSED.value,),
-    show_default=True,
-    help="Verdicts that end with exit code 1; repeatable.",
-)
+@fail_on_option
 @click.option("--partial", is_flag=True, help="The results are only a part: do not report benchmarks that they lack.")
 @click.option("--all", "everything", is_flag=True, help="List what is unchanged, too.")
 @click.option(
@@ -186,7 +160,7 @@ def command(
     minimum_effect: float | None,
     false_positives: float | None,
     summary: str | None,
-    fail_on: tuple[str, ...],
+    fail_on: frozenset[Verdict],
     partial: bool,
     everything: bool,
     reports: tuple[str, ...],
@@ -223,7 +197,7 @@ def command(
         minimum_effect=minimum_effect,
         false_positives=false_positives,
         partial=partial,
-        fail_on=[Verdict(name) for name in fail_on],
+        fail_on=fail_on,
         draws=any(target.draws for target in targets),
     )
     _refuse_other_sides(results, against, stored, values)
@@ -237,7 +211,7 @@ def command(
     else:
         judged = judge_by_history(instance, base, line, options)
     rows = _rows(judged.report, judged.gate, judged.base_fields)
-    columns = _COLUMNS + _BASE + (_HEAD if stored else ())
+    columns = COLUMNS if stored else COLUMNS[:-1]
     if output is OutputFormat.TEXT:
         echo_rendered(text_report(judged.gate, everything=everything))
     else:
@@ -251,7 +225,7 @@ def command(
         to_errors=output is not OutputFormat.TEXT,
     )
     _warn(judged.report, judged.canaries, judged.warnings)
-    raise click.exceptions.Exit(_exit_code(judged.gate))
+    raise click.exceptions.Exit(verdict_code(judged.gate))
 
 
 def _refuse_other_sides(results: Sequence[str], against: Sequence[str], stored: str, values: int | None) -> None:

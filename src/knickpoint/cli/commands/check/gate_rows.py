@@ -7,20 +7,39 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from knickpoint.cli.output import Column, Row
 from knickpoint.model.params import decode_key
 from knickpoint.model.plain_text import counted
 from knickpoint.model.quantity_text import trace_name
 from knickpoint.model.query import parse_query
 from knickpoint.model.step import Verdict
 from knickpoint.model.summary import MEDIAN, Summary
-from knickpoint.reports import Acceptance, GateReport, GateRow, RowKind
+from knickpoint.reports import Acceptance, GateReport, GateRow, RowKind, Standing
 
 if TYPE_CHECKING:
     from knickpoint.ingest.comparison_base import Base
     from knickpoint.instance import CanarySettings
     from knickpoint.watch.results_check import CheckedTrace, CheckReport
 
-__all__ = ["NO_HISTORY", "base_sentence", "canary_keys", "files_sentence", "gate_report"]
+__all__ = [
+    "COLUMNS",
+    "NO_HISTORY",
+    "base_sentence",
+    "canary_keys",
+    "files_sentence",
+    "gate_report",
+    "standing_fields",
+]
+
+COLUMNS = tuple(
+    Column(name)
+    for name in (
+        "verdict", "trace", "relative_size", "detectable_relative", "samples", "reason", "unit", "level", "centre", "low",
+        "high", "detectable", "p_value", "conditional", "margin", "decides", "accepted", "fails", "false_positives", "base",
+        "base_time", "base_subject", "base_reason", "base_commits", "head",
+    )
+)  # fmt: skip
+"""The columns of rows for programs; the last one is for two commits."""
 
 NO_HISTORY = "there is no history yet"
 
@@ -114,6 +133,15 @@ def gate_report(
         frozenset(fail_on),
         has_history=has_history,
     )
+
+
+def standing_fields(report: GateReport, row: GateRow) -> Row:
+    """Return the columns that say what the check makes of a row."""
+    return {
+        "decides": row.decides and not row.canary,
+        "accepted": row.accepted.reason if row.accepted else None,
+        "fails": report.standing(row) is Standing.FAILS,
+    }
 
 
 def _row(

@@ -53,7 +53,7 @@ class CheckOptions:
     minimum_effect: float | None
     false_positives: float | None
     partial: bool
-    fail_on: Sequence[Verdict]
+    fail_on: Collection[Verdict]
     draws: bool
 
     def rules(self, settings: CheckSettings) -> CheckRules:

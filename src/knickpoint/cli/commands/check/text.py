@@ -24,17 +24,21 @@ _COLUMNS = (
 def text_report(report: GateReport, *, everything: bool) -> str:
     """Return the text; ``everything`` lists what is unchanged, too."""
     parts = ["\n".join(without_control(line) for line in answer(report)) + "\n"]
-    parts += _table("", report.deciding, everything=everything)
-    parts += _table("Other statistics, which decide nothing:", report.beside, everything=everything)
-    parts += _table("Canaries:", [row for row in report.worst_first if row.canary], everything=everything)
+    canaries = [row for row in report.worst_first if row.canary]
+    parts += _table("", report.deciding if everything else report.listed)
+    parts += _table("Other statistics, which decide nothing:", report.beside if everything else _changed(report.beside))
+    parts += _table("Canaries:", canaries if everything else _changed(canaries))
     return "\n".join(parts)
 
 
-def _table(heading: str, rows: Sequence[GateRow], *, everything: bool) -> list[str]:
-    shown = [row for row in rows if everything or row.kind is not RowKind.UNCHANGED]
-    if not shown:
+def _changed(rows: Sequence[GateRow]) -> list[GateRow]:
+    return [row for row in rows if row.kind is not RowKind.UNCHANGED]
+
+
+def _table(heading: str, rows: Sequence[GateRow]) -> list[str]:
+    if not rows:
         return []
-    table = render(_COLUMNS, [_cells(row) for row in shown], OutputFormat.TEXT, coloured=True)
+    table = render(_COLUMNS, [_cells(row) for row in rows], OutputFormat.TEXT, coloured=True)
     return [f"{heading}\n{table}" if heading else table]
 
 

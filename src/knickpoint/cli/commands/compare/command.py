@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
 from knickpoint.cli.commands.bisect.options import SearchOptions, default_workspace, measuring_options
 from knickpoint.cli.commands.bisect.signals import interrupted_by_end
-from knickpoint.cli.exit_codes import INTERRUPTED, NO_DATA
-from knickpoint.cli.options import instance_option, share_of_change
+from knickpoint.cli.exit_codes import INTERRUPTED, verdict_code
+from knickpoint.cli.options import fail_on_option, instance_option, share_of_change
 from knickpoint.cli.output import OutputFormat, Row, echo_rendered, format_option, render, show
 from knickpoint.cli.verbosity import announcer
 from knickpoint.model.errors import InputError
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from knickpoint.reports import GateReport
 
 __all__ = ["command"]
-
-_REGRESSED: Final = 1
 
 
 @click.command("compare")
@@ -65,14 +63,7 @@ _REGRESSED: Final = 1
     "--minutes", type=click.FloatRange(0), default=0.0, metavar="N", help="How long to measure. Default: no limit."
 )
 @click.option("--seed", type=int, default=0, metavar="N", help="Seed of the order in which the sides take turns.")
-@click.option(
-    "--fail-on",
-    multiple=True,
-    type=click.Choice([verdict.value for verdict in Verdict if verdict is not Verdict.NO_DATA]),
-    default=(Verdict.REGRESSED.value,),
-    show_default=True,
-    help="Verdicts that end with exit code 1; repeatable.",
-)
+@fail_on_option
 @click.option(
     "--report",
     "reports",
@@ -96,7 +87,7 @@ def command(
     most_rounds: int,
     minutes: float,
     seed: int,
-    fail_on: tuple[str, ...],
+    fail_on: frozenset[Verdict],
     reports: tuple[str, ...],
     everything: bool,
     instance: str | None,
@@ -128,13 +119,12 @@ def command(
     request, space = _request(base, head, options, config)
     comparison, commits = _prepare(replace(request, rules=rules, minutes=minutes), options, space)
     end, interrupted = _run(comparison)
-    verdicts = [Verdict(name) for name in fail_on]
-    gate = _judged(end, request, commits=commits, rules=rules, config=config, fail_on=verdicts)
+    gate = _judged(end, request, commits=commits, rules=rules, config=config, fail_on=fail_on)
     _report(gate, comparison_rows(end, *commits, rules, gate), output=output, targets=targets, everything=everything)
     _warn(end, gate)
     if interrupted:
         raise click.exceptions.Exit(INTERRUPTED)
-    raise click.exceptions.Exit(_REGRESSED if gate.failures else 0 if gate.judged else NO_DATA)
+    raise click.exceptions.Exit(verdict_code(gate))
 
 
 def _configuration(instance: str | None, options: SearchOptions) -> Config | None:
@@ -249,9 +239,9 @@ def _report(
     gate: GateReport, rows: Sequence[Row], *, output: OutputFormat, targets: Sequence[ReportTarget], everything: bool
 ) -> None:
     """Print what was found, and write the reports."""
+    from knickpoint.cli.commands.check.gate_rows import COLUMNS
     from knickpoint.cli.commands.check.report_files import write_reports
     from knickpoint.cli.commands.check.text import text_report
-    from knickpoint.cli.commands.compare.rows import COLUMNS
 
     if output is not OutputFormat.TEXT:
         show(COLUMNS, rows, output)

@@ -7,7 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from knickpoint.bisect.comparison import ComparedBenchmark, ComparisonEnd, ComparisonRules
-from knickpoint.cli.output import Column, Row
+from knickpoint.cli.commands.check.gate_rows import standing_fields
+from knickpoint.cli.output import Row
 from knickpoint.model.commit import Commit
 from knickpoint.model.params import decode_key
 from knickpoint.model.plain_text import counted, plain_line
@@ -15,17 +16,7 @@ from knickpoint.model.quantity_text import percent_text, trace_name
 from knickpoint.model.step import Verdict
 from knickpoint.reports import Acceptance, GateReport, GateRow, RowKind
 
-__all__ = ["COLUMNS", "comparison_report", "comparison_rows"]
-
-COLUMNS = tuple(
-    Column(name)
-    for name in (
-        "verdict", "trace", "relative_size", "detectable_relative", "samples", "reason", "unit", "level", "centre", "low",
-        "high", "detectable", "p_value", "conditional", "margin", "decides", "accepted", "false_positives", "base",
-        "base_time", "base_subject", "base_reason", "base_commits", "head",
-    )
-)  # fmt: skip
-"""The columns of ``knick check``, and the head."""
+__all__ = ["comparison_report", "comparison_rows"]
 
 _LONGEST_SUBJECT = 80
 _KINDS = {
@@ -41,8 +32,6 @@ def comparison_rows(
     end: ComparisonEnd, base: Commit, head: Commit, rules: ComparisonRules, gate: GateReport
 ) -> list[Row]:
     """Return one row a benchmark; ``low`` and ``high`` are the 95 % interval of the level of the head."""
-    accepted = {row.key: row.accepted.reason for row in gate.rows if row.accepted is not None}
-    canaries = {row.key for row in gate.rows if row.canary}
     return [
         {
             "verdict": each.verdict.value,
@@ -60,8 +49,7 @@ def comparison_rows(
             "p_value": each.p_value,
             "conditional": False,
             "margin": _margin(each) * abs(each.before),
-            "decides": each.key not in canaries,
-            "accepted": accepted.get(each.key),
+            **standing_fields(gate, row),
             "false_positives": rules.false_positives,
             "base": base.hash,
             "base_time": base.time.isoformat() if base.has_time else None,
@@ -70,7 +58,7 @@ def comparison_rows(
             "base_commits": 1,
             "head": head.hash,
         }
-        for each in end.benchmarks
+        for each, row in zip(end.benchmarks, gate.rows, strict=True)
     ]
 
 
