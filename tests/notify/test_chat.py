@@ -45,6 +45,34 @@ def test_a_service_that_takes_attachments_gets_the_picture(receiver: Receiver, c
     assert (attached["filename"], base64.b64decode(attached["base64"])) == ("change-7.png", b"PNG")
 
 
+_MARKDOWN = "**clean\\_text\\_ is slower.** 19.95 ms, see [the page](https://x.example/1)"
+
+
+@pytest.mark.parametrize(
+    ("service", "field", "shown"),
+    [
+        ("mmost://127.0.0.1:{port}/abcd0123", "text", _MARKDOWN),
+        ("gotify://127.0.0.1:{port}/abcd0123?format=markdown", "message", _MARKDOWN),
+        (
+            "ntfy://127.0.0.1:{port}/room",
+            "message",
+            "clean_text_ is slower. 19.95 ms, see the page (https://x.example/1)",
+        ),
+        (
+            "json://127.0.0.1:{port}/room?format=html",
+            "message",
+            '<p><strong>clean_text_ is slower.</strong> 19.95 ms, see <a href="https://x.example/1">the page</a></p>',
+        ),
+    ],
+)
+def test_each_service_gets_the_markup_that_it_shows(
+    receiver: Receiver, context: ChannelContext, service: str, field: str, shown: str
+) -> None:
+    channel = channel_to(service.format(port=receiver.port), context)
+    channel.send(replace(MESSAGE, text=_MARKDOWN))
+    assert shown in json.loads(receiver.requests[0].body)[field]
+
+
 @pytest.mark.parametrize(
     "reply", [Reply(404), Reply(500), Reply(429), Reply(200, body=b"x", half=True)], ids=["404", "500", "429", "half"]
 )

@@ -27,7 +27,7 @@ from knickpoint.notify.exchange import Exchange
 from knickpoint.notify.settings import ChannelKind, ChannelSettings
 from knickpoint.notify.trackers.github import github_channel
 from knickpoint.notify.trackers.gitlab import gitlab_channel
-from knickpoint.notify.trackers.jira import jira_channel, wiki_text
+from knickpoint.notify.trackers.jira import jira_channel
 from knickpoint.notify.trackers.rest import Rest
 from knickpoint.notify.trackers.ticket_text import LABEL, fixing_revision, read_block
 from knickpoint.notify.trackers.tracker_channel import TrackerChannel
@@ -316,11 +316,6 @@ def test_the_fixing_revision_of_a_text(text: str, found: str) -> None:
 @given(st.text())
 def test_any_text_is_read_as_a_block_or_as_none(text: str) -> None:
     read_block(f"<!-- knickpoint\n{{{text}}}\n-->")
-
-
-def test_markdown_becomes_the_notation_of_jira() -> None:
-    markdown = "## What\n**sort** is [slower](https://x.example/1), see `a**b**`.\n- one"
-    assert wiki_text(markdown) == "h2. What\n*sort* is [slower|https://x.example/1], see {{a**b**}}.\n* one"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -95,6 +96,15 @@ def test_a_mail_has_plain_text_and_html_and_a_chat_has_markdown() -> None:
     assert chat.html == ""
     assert chat.text.startswith("**parse/names")
     assert "**" not in mail.text
+
+
+@pytest.mark.parametrize("kind", [ChannelKind.CHAT, ChannelKind.GITHUB, ChannelKind.GITLAB, ChannelKind.JIRA])
+def test_a_number_with_a_point_has_no_backslash_in_chats_and_tickets(kind: ChannelKind) -> None:
+    change = example_change()
+    lead = replace(change.lead, levels="19.95 ms → 25.1 ms")
+    text = _templates(kind).render(replace(_facts(), changes=(replace(change, lead=lead),))).text
+    assert "**How much:** 19.95 ms → 25.1 ms" in text
+    assert re.search(r"\\[\d+]", text) is None
 
 
 def _hostile(name: str) -> NotificationFacts:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from knickpoint.model.errors import ConfigError
 from knickpoint.model.notification import Message, Sent
 from knickpoint.notify.channel import ChannelContext, DeliveryError
+from knickpoint.notify.markup import plain_text
 from knickpoint.notify.settings import ChannelSettings
 
 if TYPE_CHECKING:
@@ -22,25 +23,29 @@ if TYPE_CHECKING:
 __all__ = ["ChatChannel", "chat_channel"]
 
 _SECONDS: Final = 60.0
+_MARKDOWN_AS_TEXT: Final = frozenset({"discord", "guilded", "mattermost", "nextcloud talk", "zulip"})
+"""Services that Apprise sends text to, and that show Markdown in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChatChannel:
     """Hands messages to Apprise, one service a channel.
 
-    ``service`` is its name, without its address; ``pictures`` says that it takes attachments.
+    ``service`` is its name, without its address; ``pictures`` says that it takes attachments, and ``plain`` that it shows a text
+    as it comes, without any markup.
     """
 
     name: str
     service: str
     apprise: Apprise = field(repr=False)
-
     pictures: bool = False
+    plain: bool = False
 
     def send(self, message: Message) -> Sent:
-        """Send the subject as the title and the text, which is Markdown; see :meth:`knickpoint.notify.channel.Channel.send`.
+        """Send the subject as the title and the text; see :meth:`knickpoint.notify.channel.Channel.send`.
 
-        Services that take attachments get the pictures, too.
+        The text is Markdown, which Apprise turns into what the service shows. Services that take attachments get the pictures,
+        too.
         """
         from apprise import AppriseAttachment, NotifyFormat
         from apprise.attachment.memory import AttachMemory
@@ -51,8 +56,8 @@ class ChatChannel:
         ]
         result = self.apprise.notify(
             title=message.subject,
-            body=message.text,
-            body_format=NotifyFormat.MARKDOWN,
+            body=plain_text(message.text) if self.plain else message.text,
+            body_format=NotifyFormat.TEXT if self.plain else NotifyFormat.MARKDOWN,
             attach=AppriseAttachment(pictures) if pictures else None,
         )
         if not result:
@@ -76,7 +81,7 @@ def chat_channel(settings: ChannelSettings, context: ChannelContext) -> ChatChan
     """
     where = f"[channels.{settings.name}]"
     try:
-        from apprise import Apprise, AppriseAsset
+        from apprise import Apprise, AppriseAsset, NotifyFormat
     except ImportError as error:
         raise ConfigError(
             "chats need Apprise", where=where, remedy="Install it with pip install 'knickpoint[server]'."
@@ -100,4 +105,7 @@ def chat_channel(settings: ChannelSettings, context: ChannelContext) -> ChatChan
         )
     apprise = Apprise(asset=asset)
     apprise.add(service)
-    return ChatChannel(settings.name, str(service.service_name), apprise, bool(service.attachment_support))
+    name, formats = str(service.service_name), service.notify_format
+    only_text = formats in (NotifyFormat.TEXT, (NotifyFormat.TEXT,))
+    plain = only_text and name.lower() not in _MARKDOWN_AS_TEXT
+    return ChatChannel(settings.name, name, apprise, bool(service.attachment_support), plain)

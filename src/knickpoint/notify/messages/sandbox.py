@@ -7,7 +7,6 @@ Loops are nested three deep at most, the facts in them have bounded lengths, and
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from knickpoint.model.errors import ConfigError
 from knickpoint.model.plain_text import counted
+from knickpoint.notify.markup import code_span, escape_markdown, link_target
 from knickpoint.notify.messages.filters import first_suspect, hours_text, signed_percent, times_text
 
 if TYPE_CHECKING:
@@ -48,9 +48,6 @@ _OWN_FILTERS: Final[Mapping[str, Callable[..., object]]] = {
     "times": times_text,
 }
 _TESTS: Final = ("none", "defined", "in", "equalto", "eq", "ne", "gt", "ge", "lt", "le", "odd", "even")
-_MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]<>()|~!])|^([-+#=]|\d+[.)])|&(?=#?\w+;)", re.MULTILINE)
-_MENTION: Final = re.compile(r"([@#])(?=\w)|(?<=://)")
-_BREAK: Final = "\N{ZERO WIDTH SPACE}"
 
 
 class _Marked(str):
@@ -59,25 +56,16 @@ class _Marked(str):
     __slots__ = ()
 
 
-def _escape_markdown(value: object) -> object:
-    """Return ``value`` so that Markdown shows it as it is, with no mention, reference, image or link of its own."""
-    if isinstance(value, _Marked) or not isinstance(value, str):
-        return value
-    escaped = _MARKDOWN.sub(lambda found: f"\\{found[0]}", value)
-    return _Marked(_MENTION.sub(lambda found: f"{found[0]}{_BREAK}", escaped))
+def _escaped(value: object) -> object:
+    """Return ``value`` as Markdown."""
+    return _Marked(escape_markdown(value)) if isinstance(value, str) and not isinstance(value, _Marked) else value
 
 
-def _code(value: str) -> str:
-    """Return ``value`` as a code span of Markdown."""
-    longest = max((len(run) for run in re.findall("`+", value)), default=0)
-    fence = "`" * (longest + 1)
-    padding = " " if value.startswith("`") or value.endswith("`") else ""
-    return _Marked(f"{fence}{padding}{value}{padding}{fence}")
-
-
-def _address(value: str) -> str:
-    """Return an address as the target of a link in Markdown: ``[text]({{ address|address }})``."""
-    return _Marked(re.sub(r"[\s<>()\\\[\]`]", lambda found: f"%{ord(found[0]):02X}", value))
+_MARKING: Final[Mapping[str, Callable[[str], str]]] = {
+    "code": lambda value: _Marked(code_span(value)),
+    "address": lambda value: _Marked(link_target(value)),
+}
+"""Filters of Markdown: a code span, and the target of a link as in ``[text]({{ address|address }})``."""
 
 
 class TemplateSet:
@@ -142,7 +130,7 @@ class TemplateSet:
             loader=jinja2.DictLoader({name: text for name, text in self._sources.items() if _ending(name) == ending}),
             autoescape=ending == "html",
             undefined=jinja2.StrictUndefined,
-            finalize=_escape_markdown if ending == "md" else None,
+            finalize=_escaped if ending == "md" else None,
             trim_blocks=True,
             lstrip_blocks=True,
             keep_trailing_newline=True,
@@ -150,9 +138,7 @@ class TemplateSet:
         )
         environment.globals.clear()
         kept: dict[str, Callable[..., Any]] = {name: environment.filters[name] for name in _FILTERS}
-        environment.filters = (
-            kept | dict(_OWN_FILTERS) | ({"code": _code, "address": _address} if ending == "md" else {})
-        )
+        environment.filters = kept | dict(_OWN_FILTERS) | (dict(_MARKING) if ending == "md" else {})
         environment.tests = {name: environment.tests[name] for name in _TESTS}
         return environment
 

@@ -19,6 +19,7 @@ from knickpoint.model.errors import ConfigError
 from knickpoint.model.ticket import TrackerTicket
 from knickpoint.notify.channel import ChannelContext
 from knickpoint.notify.exchange import Exchange
+from knickpoint.notify.markup import wiki_text
 from knickpoint.notify.settings import ChannelSettings
 from knickpoint.notify.trackers.rest import MOST_PAGES, Rest, text_of, time_of
 from knickpoint.notify.trackers.ticket_text import (
@@ -35,7 +36,7 @@ from knickpoint.notify.trackers.tracker import ChangedIssues, Issue
 from knickpoint.notify.trackers.tracker_channel import TrackerChannel, open_tracker_channel
 from knickpoint.store.findings.tracker_tickets import TrackerCursor
 
-__all__ = ["Jira", "jira_channel", "wiki_text"]
+__all__ = ["Jira", "jira_channel"]
 
 _API: Final = "/rest/api/2"
 _PAGE: Final = 100
@@ -175,28 +176,6 @@ def _list(found: Any, name: str) -> list[Any]:
 def _total(found: Any) -> int:
     total = found.get("total") if isinstance(found, dict) else None
     return total if isinstance(total, int) else 0
-
-
-_CODE: Final = re.compile(r"(`[^`\n]+`)")
-_WORDS: Final = (
-    (re.compile(r"^(#{1,6}) +", re.MULTILINE), lambda found: f"h{len(found[1])}. "),
-    (re.compile(r"\*\*([^*\n]+)\*\*"), lambda found: f"*{found[1]}*"),
-    (re.compile(r"\[([^\]\n]+)\]\(([^()\s]+)\)"), lambda found: f"[{found[1]}|{found[2]}]"),
-    (re.compile(r"^- ", re.MULTILINE), lambda _found: "* "),
-    (re.compile(r"\\([\\`*_{}\[\]()#+.!|<>-])"), lambda found: f"\\{found[1]}" if found[1] in "*_{}[]|" else found[1]),
-)
-
-
-def wiki_text(markdown: str) -> str:
-    """Return Markdown, as messages use it, in the notation of Jira: headings, bold, links, lists and code."""
-    parts = _CODE.split(markdown)
-    for number, part in enumerate(parts):
-        if number % 2:
-            parts[number] = f"{{{{{part[1:-1]}}}}}"
-        else:
-            for pattern, change in _WORDS:
-                parts[number] = pattern.sub(change, parts[number])
-    return "".join(parts)
 
 
 def jira_channel(settings: ChannelSettings, context: ChannelContext) -> TrackerChannel:

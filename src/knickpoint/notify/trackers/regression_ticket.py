@@ -11,6 +11,7 @@ from knickpoint.model.plain_text import counted, plain_line
 from knickpoint.model.quantity_text import figure_text
 from knickpoint.model.regression import ChangePoint, Regression
 from knickpoint.model.ticket import TicketFields
+from knickpoint.notify.markup import code_span, escape_markdown, link_target
 from knickpoint.notify.trackers.ticket_text import TicketDraft, title_line
 from knickpoint.notify.trackers.tracker_channel import TrackerChannel, covered_traces
 from knickpoint.store import Store
@@ -55,16 +56,16 @@ def _fields(store: Store, repository: Repository, regression: Regression, addres
 
 
 def _section(regression: Regression, change: TicketFields) -> str:
-    heading = f"## R{regression.id} in {_code(change.repository)}"
+    heading = f"## R{regression.id} in {code_span(change.repository)}"
     rows = [
-        f"- {_code(_named(point))}: {_amount(point)}, "
-        f"{figure_text(point.numbers.before_level, '.4g')} → {figure_text(point.numbers.after_level, '.4g')} {point.unit}".rstrip()
+        f"- {code_span(_named(point))}: {_amount(point)}, "
+        f"{figure_text(point.numbers.before_level, '.4g')} → {figure_text(point.numbers.after_level, '.4g')} {escape_markdown(point.unit)}".rstrip()
         for point in regression.members[:_MOST_TRACES]
     ]
     left = len(regression.members) - _MOST_TRACES
     rows += [f"- and {counted(left, 'further trace')}"] if left > 0 else []
-    rows += [f"\nFirst failing revision: {_code(change.failing)}"]
-    rows += [f"\n[Open in the dashboard]({change.link})"] if change.link else []
+    rows += [f"\nFirst failing revision: {code_span(change.failing)}"]
+    rows += [f"\n[Open in the dashboard]({link_target(change.link)})"] if change.link else []
     return "\n".join([heading, "", *rows])
 
 
@@ -74,9 +75,3 @@ def _named(point: ChangePoint) -> str:
 
 def _amount(point: ChangePoint) -> str:
     return figure_text(point.numbers.relative_size, "+.1%")
-
-
-def _code(text: str) -> str:
-    """Return ``text`` as code, in which no character means anything but itself."""
-    shown = plain_line(text, 300).replace("`", "'")
-    return f"`{shown}`"
