@@ -308,6 +308,26 @@ def test_headline_exit_code_and_every_report_come_from_the_same_verdicts(
     assert (room / "summary").read_text(encoding="utf-8") == texts["markdown"]
 
 
+def test_a_sarif_log_places_results_in_the_repository_wherever_the_files_are(
+    knick: Knick, project: Project, tmp_path: Path
+) -> None:
+    new = project.write("new.csv", project.patch, {**values(400.0), "b3": 480.0}).absolute()
+    against = [part for number in range(8) for part in ("--against", Path(f"{number}.csv").absolute())]
+    outside = tmp_path / "elsewhere"
+    shutil.copytree(".knickpoint", outside)
+    sides: list[tuple[str, Sequence[str | Path]]] = [
+        (".knickpoint/knickpoint.toml", [new]),
+        (".knickpoint/knickpoint.toml", ["new.csv"]),
+        (".knickpoint/knickpoint.toml", ["--stored", "newest", "--base", project.base]),
+        ("knickpoint.toml", [new, *against, "--instance", outside]),
+    ]
+    for expected, arguments in sides:
+        assert knick("check", *arguments, "--fail-on", "improved", "--report", "sarif=a.sarif").code == 1
+        (run,) = json.loads(Path("a.sarif").read_text(encoding="utf-8"))["runs"]
+        places = [place["physicalLocation"] for result in run["results"] for place in result["locations"]]
+        assert {place["artifactLocation"]["uri"] for place in places} == {expected}
+
+
 def test_a_row_links_to_the_page_of_its_trace(knick: Knick, project: Project) -> None:
     with Path(".knickpoint/knickpoint.toml").open("a", encoding="utf-8") as file:
         file.write('\n[server]\naddress = "https://perf.example.org"\n')

@@ -253,6 +253,43 @@ def test_sarif_names_a_file_by_a_valid_uri(file: str) -> None:
     assert unquote(uri) == file
 
 
+def _placed(name: str, file: str = "conf/knickpoint.toml") -> str:
+    """Return the file at which a regression of the benchmark ``name`` is shown."""
+    (run,) = json.loads(sarif(report(row(name, Verdict.REGRESSED, relative=0.1)), file=file))["runs"]
+    return str(run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"])
+
+
+def test_a_test_is_shown_at_its_file_and_everything_else_at_the_configuration() -> None:
+    assert _placed("tests/test_speed.py::TestSort::test_sort[10]") == "tests/test_speed.py"
+    assert _placed("test_speed.py::test_sort") == "test_speed.py"
+    for name in (
+        "parse",
+        "core::fmt::write",
+        "../x.py::test",
+        "/etc/x.py::test",
+        "./x.py::y",
+        "a/../../x.py::y",
+        "x y.py::z",
+    ):
+        assert _placed(name) == "conf/knickpoint.toml"
+
+
+def test_sarif_has_everything_that_code_scanning_requires() -> None:
+    (run,) = json.loads(sarif(replace(full(), fail_on=frozenset(Verdict))))["runs"]
+    rules = run["tool"]["driver"]["rules"]
+    for rule in rules:
+        assert all(rule[name]["text"] for name in ("shortDescription", "fullDescription", "help"))
+    assert len(run["results"]) == len(full().deciding)
+    for result in run["results"]:
+        assert result["message"]["text"]
+        assert result["ruleId"] == rules[result["ruleIndex"]]["id"]
+        assert len(result["locations"]) == 1
+        physical = result["locations"][0]["physicalLocation"]
+        assert physical["artifactLocation"]["uri"]
+        assert physical["region"]["startLine"] >= 1
+        assert result["partialFingerprints"]
+
+
 def test_an_accepted_regression_is_suppressed_in_sarif() -> None:
     accepted = replace(row("b", Verdict.REGRESSED, relative=0.1), accepted=Acceptance("b", "needed", "f" * 40, "Ada"))
     (result,) = json.loads(sarif(report(accepted)))["runs"][0]["results"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from pathlib import PurePath
 from typing import Any, Final
 from urllib.parse import quote
@@ -33,11 +34,18 @@ _LEVELS: Final = {
 }
 
 
-def sarif(report: GateReport, *, file: str = "", version: str = "0") -> str:
+_HELP: Final = (
+    "Measure again to confirm it, or accept it by a line in a commit message: Knickpoint-Accept: BENCHMARK, REASON"
+)
+_TEST_FILE: Final = re.compile(r"(?P<file>(?!\.{0,2}/)[^\s:\\]+\.\w+)::")
+"""The file that the id of a test begins with, as in ``tests/test_speed.py::test_sort``; a path below the repository."""
+
+
+def sarif(report: GateReport, *, file: str = "knickpoint.toml", version: str = "0") -> str:
     """Return the log: an error for each row that fails the check, a warning for other regressions, a note for other changes.
 
-    ``file`` is the path in the repository at which results are shown, because a benchmark has no line of code that is known
-    here.
+    Code scanning refuses a log in which a result has no file of the repository. That is the one which the id of a test begins
+    with, else ``file``, the configuration.
     """
     rules = list(_RULES)
     shown = [
@@ -49,7 +57,15 @@ def sarif(report: GateReport, *, file: str = "", version: str = "0") -> str:
         "name": "Knickpoint",
         "version": version,
         "informationUri": _HOME,
-        "rules": [{"id": _id(kind), "shortDescription": {"text": text}} for kind, text in _RULES.items()],
+        "rules": [
+            {
+                "id": _id(kind),
+                "shortDescription": {"text": text},
+                "fullDescription": {"text": text},
+                "help": {"text": _HELP},
+            }
+            for kind, text in _RULES.items()
+        ],
     }
     results = [_result(row, rules.index(row.kind), file, level) for row, level in shown]
     log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
@@ -62,14 +78,13 @@ def _id(kind: RowKind) -> str:
 
 def _result(row: GateRow, rule: int, file: str, level: str) -> dict[str, Any]:
     text = "; ".join(part for part in (levels(row), change(row), reason(row)) if part)
-    place: dict[str, Any] = {
-        "logicalLocations": [{"name": plain_line(row.name, 1_000), "fullyQualifiedName": plain_line(row.key, 5_000)}]
-    }
-    if file:
-        place["physicalLocation"] = {
-            "artifactLocation": {"uri": quote(PurePath(file).as_posix())},
+    place = {
+        "physicalLocation": {
+            "artifactLocation": {"uri": quote(_test_file(row) or PurePath(file).as_posix())},
             "region": {"startLine": 1},
-        }
+        },
+        "logicalLocations": [{"name": plain_line(row.name, 1_000), "fullyQualifiedName": plain_line(row.key, 5_000)}],
+    }
     result: dict[str, Any] = {
         "ruleId": _id(row.kind),
         "ruleIndex": rule,
@@ -81,3 +96,9 @@ def _result(row: GateRow, rule: int, file: str, level: str) -> dict[str, Any]:
     if row.accepted is not None:
         result["suppressions"] = [{"kind": "external", "justification": reason(row)}]
     return result
+
+
+def _test_file(row: GateRow) -> str:
+    """Return the file that the name of the benchmark begins with, "" for none."""
+    found = _TEST_FILE.match(row.name)
+    return found["file"] if found and ".." not in PurePath(found["file"]).parts else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -221,7 +220,7 @@ def command(
         judged.gate,
         rows=render(columns, rows, OutputFormat.JSON),
         plots=judged.plots,
-        results="" if stored or Path(results[0]).is_absolute() else results[0],
+        instance=instance,
         to_errors=output is not OutputFormat.TEXT,
     )
     _warn(judged.report, judged.canaries, judged.warnings)

@@ -10,7 +10,7 @@ from typing import Final
 
 import click
 
-from knickpoint.model.errors import InputError
+from knickpoint.model.errors import ConfigError, InputError
 from knickpoint.reports import GateReport, html_page, junit, markdown_comment, sarif, workflow_commands
 from knickpoint.version import __version__
 
@@ -87,10 +87,10 @@ def write_reports(
     *,
     rows: str,
     plots: ReportPlots = NO_PLOTS,
-    results: str,
+    instance: str | None,
     to_errors: bool,
 ) -> None:
-    """Write the reports; ``rows`` are the rows as JSON, ``results`` the first file.
+    """Write the reports; ``rows`` are the rows as JSON, ``instance`` is the directory that the command names.
 
     Annotations go to standard output, or with ``to_errors`` to standard error: GitHub reads both.
 
@@ -103,7 +103,7 @@ def write_reports(
         "html": lambda: html_page(report, plots.pictures),
         "json": lambda: rows,
         "junit": lambda: junit(report),
-        "sarif": lambda: sarif(report, file=results, version=__version__),
+        "sarif": lambda: sarif(report, file=_configuration_file(instance), version=__version__),
     }
     for target in targets:
         if target.file is None:
@@ -117,3 +117,16 @@ def write_reports(
             raise InputError(
                 f"cannot be written: {error.strerror}", where=str(target.file), remedy="Choose another place."
             ) from error
+
+
+def _configuration_file(instance: str | None) -> str:
+    """Return the path of the configuration in the repository of the working directory; its name where it is not in there."""
+    from knickpoint.history import find_work_tree
+    from knickpoint.instance import CONFIG_FILE, find_instance
+
+    try:
+        path = (Path(instance) if instance is not None else find_instance()).resolve() / CONFIG_FILE
+    except ConfigError:
+        return CONFIG_FILE
+    top = (find_work_tree(Path.cwd()) or Path.cwd()).resolve()
+    return path.relative_to(top).as_posix() if path.is_relative_to(top) else CONFIG_FILE

@@ -12,17 +12,16 @@ from knickpoint.cli.commands.bisect.options import SearchOptions, default_worksp
 from knickpoint.cli.commands.bisect.signals import interrupted_by_end
 from knickpoint.cli.exit_codes import INTERRUPTED, verdict_code
 from knickpoint.cli.options import fail_on_option, instance_option, share_of_change
-from knickpoint.cli.output import OutputFormat, Row, echo_rendered, format_option, render, show
+from knickpoint.cli.output import OutputFormat, echo_rendered, format_option, render, show
 from knickpoint.cli.verbosity import announcer
 from knickpoint.model.errors import InputError
 from knickpoint.model.plain_text import counted
 from knickpoint.model.step import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection
 
     from knickpoint.bisect.comparison import Comparison, ComparisonEnd, ComparisonRequest, ComparisonRules
-    from knickpoint.cli.commands.check.report_files import ReportTarget
     from knickpoint.instance import Config
     from knickpoint.model.commit import Commit
     from knickpoint.reports import GateReport
@@ -103,7 +102,9 @@ def command(
     measured, and 3 when there are no data to judge by, as when a side ends with exit code 125.
     """
     from knickpoint.bisect.comparison import ComparisonRules
-    from knickpoint.cli.commands.check.report_files import read_targets
+    from knickpoint.cli.commands.check.gate_rows import COLUMNS
+    from knickpoint.cli.commands.check.report_files import read_targets, write_reports
+    from knickpoint.cli.commands.check.text import text_report
     from knickpoint.cli.commands.compare.rows import comparison_rows
 
     targets = read_targets(reports)
@@ -120,7 +121,13 @@ def command(
     comparison, commits = _prepare(replace(request, rules=rules, minutes=minutes), options, space)
     end, interrupted = _run(comparison)
     gate = _judged(end, request, commits=commits, rules=rules, config=config, fail_on=fail_on)
-    _report(gate, comparison_rows(end, *commits, rules, gate), output=output, targets=targets, everything=everything)
+    rows = comparison_rows(end, *commits, rules, gate)
+    if output is not OutputFormat.TEXT:
+        show(COLUMNS, rows, output)
+    elif gate.rows:
+        echo_rendered(text_report(gate, everything=everything))
+    written = render(COLUMNS, rows, OutputFormat.JSON)
+    write_reports(targets, gate, rows=written, instance=instance, to_errors=output is not OutputFormat.TEXT)
     _warn(end, gate)
     if interrupted:
         raise click.exceptions.Exit(INTERRUPTED)
@@ -233,22 +240,6 @@ def _judged(
     names = list(config.repositories) if config else []
     canaries = canary_keys(config.canaries.values() if config else (), names[0] if len(names) == 1 else "", keys)
     return comparison_report(end, *commits, rules, fail_on, canaries=canaries, accepted=accepted)
-
-
-def _report(
-    gate: GateReport, rows: Sequence[Row], *, output: OutputFormat, targets: Sequence[ReportTarget], everything: bool
-) -> None:
-    """Print what was found, and write the reports."""
-    from knickpoint.cli.commands.check.gate_rows import COLUMNS
-    from knickpoint.cli.commands.check.report_files import write_reports
-    from knickpoint.cli.commands.check.text import text_report
-
-    if output is not OutputFormat.TEXT:
-        show(COLUMNS, rows, output)
-    elif gate.rows:
-        echo_rendered(text_report(gate, everything=everything))
-    written = render(COLUMNS, rows, OutputFormat.JSON)
-    write_reports(targets, gate, rows=written, results="", to_errors=output is not OutputFormat.TEXT)
 
 
 def _warn(end: ComparisonEnd, gate: GateReport) -> None:
