@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -163,7 +164,24 @@ def test_noise_that_hides_everything_is_not_stated_as_a_size() -> None:
     histories, samples = suite(1, commits=14)
     histories[7, 3] *= 50
     found = judge_family(histories[7:8], [samples[7]], better=Better.LOWER).judgements[0]
-    assert (found.verdict, found.reason) == (Verdict.UNSTABLE, "the noise of the history is too large to find a change")
+    assert (found.verdict, found.reason) == (Verdict.UNSTABLE, "the noise is too large to find a change")
+
+
+@pytest.mark.parametrize("better", [Better.LOWER, Better.HIGHER, Better.UNKNOWN])
+def test_the_reason_of_an_unstable_verdict_does_not_contradict_its_numbers(better: Better) -> None:
+    reasons = set()
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        histories = np.exp(rng.normal(0, rng.choice([0.05, 0.15, 0.25]), (6, 20)))
+        samples = [np.exp(rng.normal(rng.choice([0.0, 0.5, -0.7]), 0.4, rng.choice([1, 2, 3, 5]))) for _ in histories]
+        for found in judge_family(histories, samples, better=better).judgements:
+            stated = re.search(r"only (?:changes|improvements) from ([\d.e+]+) % on are found", found.reason)
+            if stated:
+                assert abs(found.relative_size) * 100 < float(stated[1]) * 1.005
+            if found.verdict is Verdict.UNSTABLE and abs(found.relative_size) >= found.detectable_relative:
+                assert re.search("improvements|agree on|moved|no further", found.reason)
+                reasons.add(re.sub(r"[\d.]+", "#", found.reason.partition(";")[0]))
+    assert {each for each in reasons if "agree" in each}
 
 
 def test_a_base_that_moved_already_is_not_blamed_on_the_new_values() -> None:

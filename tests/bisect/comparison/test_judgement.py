@@ -19,7 +19,7 @@ KEY = ",benchmark=render,"
 def _play(factor: float, noise: float, *, better: Better = Better.LOWER, **rules: float) -> RoundsJudge:
     """Measure a benchmark of 10 ms in turns until it is decided, on a machine that gets slower all the time."""
     judge = RoundsJudge(ComparisonRules(**rules))  # type: ignore[arg-type]
-    rng = np.random.default_rng(5)
+    rng = np.random.default_rng(judge.rules.seed or 5)
 
     def values() -> tuple[Mapping[str, MeasuredValue], Mapping[str, MeasuredValue]]:
         drift = 10.0 * 1.1**judge.rounds
@@ -57,6 +57,13 @@ def test_no_change_ends_early_and_says_what_it_would_have_found() -> None:
     assert judge.rounds < 20
     assert found.detectable <= 0.05
     assert found.reason.startswith("a change of ")
+
+
+def test_the_reason_of_a_change_that_the_rounds_do_not_agree_on_names_no_smaller_one() -> None:
+    found = _only(_play(1.5, 0.3, most_rounds=8, seed=10))
+    assert found.verdict is Verdict.UNCHANGED
+    assert abs(found.relative) > found.detectable
+    assert found.reason == "the rounds do not agree on a change"
 
 
 def test_a_benchmark_that_is_all_noise_is_unstable() -> None:

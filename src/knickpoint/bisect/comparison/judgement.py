@@ -172,12 +172,16 @@ class RoundsJudge:
         find = max(self.rules.find, self.rules.minimum_effect)
         # A change of that size must not be left in the wide interval: else it would only have been missed so far.
         seen = detectable <= find and abs(_relative(values, effect.widest)) < find
-        if detectable > self.rules.largest_effect:
-            if math.isfinite(detectable):
-                reason = f"the noise is so large that only changes from {percent_text(detectable)} on are found"
-                return Verdict.UNSTABLE, reason, False
+        if detectable > self.rules.largest_effect and not math.isfinite(detectable):
             return Verdict.NO_DATA, _too_few(self.rules), False
-        return Verdict.UNCHANGED, f"a change of {percent_text(detectable)} would have been found", seen
+        unstable = detectable > self.rules.largest_effect
+        if abs(size) >= detectable:
+            reason = "the rounds do not agree on a change"
+        elif unstable:
+            reason = f"the noise is so large that only changes from {percent_text(detectable)} on are found"
+        else:
+            reason = f"a change of {percent_text(detectable)} would have been found"
+        return (Verdict.UNSTABLE, reason, False) if unstable else (Verdict.UNCHANGED, reason, seen)
 
     def _changed_exactly(self, values: PairedValues, effect: Effect) -> tuple[Verdict, str, bool]:
         if abs(_relative(values, effect.size)) < self.rules.minimum_effect:

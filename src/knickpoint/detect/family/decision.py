@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from knickpoint.detect.family.levels import ESTABLISHED, find_levels
-from knickpoint.detect.family.limits import POWER_SCORES, UPWARDS, Limits, t_quantile
+from knickpoint.detect.family.limits import POWER_SCORES, UPWARDS, Limit, Limits, t_quantile
 from knickpoint.detect.family.serial import normal_score
 from knickpoint.detect.family.short_history import FEWEST, judge_enormous, judge_short, relative_size
 from knickpoint.detect.measured_series import check_frame, check_series, safe_unit
@@ -135,10 +135,10 @@ def _judge(family: Limits, place: int, minimum_effect: float, largest_effect: fl
     limit = worse if for_worse else better
     least = minimum_effect * abs(centre)
     scatter, error = _own_scatter(samples, float(family.scales.variance[place])), worse.error
-    power = (
-        t_quantile(POWER_SCORES[worse.depth], freedom) * scatter / (math.sqrt(samples.size) if worse.depth == 1 else 1)
-    )
-    detectable = max(worse.detectable, worse.reach + power) + max(least - worse.reach, 0.0)
+    found_from = [
+        _found_from(side, scatter, samples.size, freedom) + max(least - side.reach, 0.0) for side in (worse, limit)
+    ]
+    detectable = found_from[0]
     # A change lies beyond the bar, and is large enough to matter.
     agreed = limit.agreed((samples - centre) * math.copysign(1.0, size), scattered=scatter > 0)
     together = limit.depth > 1 or scatter > 0
@@ -152,7 +152,9 @@ def _judge(family: Limits, place: int, minimum_effect: float, largest_effect: fl
     )  # fmt: skip
     changed = beyond and matters
     doubt = _doubt(family, place, level, limit.reach, for_worse=for_worse) if changed else ""
-    verdict, reason = _decide(checks, direction, changed=changed, for_worse=for_worse, doubt=doubt)
+    shares = (relative_size(each, centre) for each in (abs(size), *found_from, max(agreed, 0.0), limit.reach))
+    hidden = "" if changed or checks[2].passed else _hidden(*shares)
+    verdict, reason = _decide(checks, direction, changed=changed, for_worse=for_worse, doubt=doubt or hidden)
     score = float(normal_score(np.array([agreed / limit.unit]), freedom)[0]) if limit.unit > 0 else math.inf
     up, down = (worse, better) if math.isnan(sign) or sign > 0 else (better, worse)
     conditional = verdict in {Verdict.REGRESSED, Verdict.IMPROVED} and samples.size == 1
@@ -178,6 +180,26 @@ def _judge(family: Limits, place: int, minimum_effect: float, largest_effect: fl
         own = _OF_A_MEDIAN * scatter / math.sqrt(samples.size)
         margin = math.hypot(margin, t_quantile(_INTERVAL_SCORE, samples.size - 1) * own)
     return found, margin
+
+
+def _found_from(limit: Limit, scatter: float, samples: int, freedom: float) -> float:
+    """Return the change beyond ``limit`` that is found in four cases of five; ``scatter`` is that of the samples, 0 for usual."""
+    power = t_quantile(POWER_SCORES[limit.depth], freedom) * scatter / (math.sqrt(samples) if limit.depth == 1 else 1)
+    return max(limit.detectable, limit.reach + power)
+
+
+def _hidden(size: float, found_from: float, found_this_way: float, agreed: float, reach: float) -> str:
+    """Return why a change of ``size`` is none, where ``found_from`` is too much; all are shares of the level.
+
+    A change that is larger is one for the better, found from ``found_this_way`` on, or the samples ``agreed`` on less.
+    """
+    if size < found_from or not math.isfinite(found_from):
+        if not found_from < HOPELESS:
+            return "the noise is too large to find a change"
+        return f"the noise is so large that only changes from {_percent(found_from)} on are found"
+    if size < found_this_way:
+        return f"the noise is so large that only improvements from {_percent(found_this_way)} on are found"
+    return f"the new values agree on a change of {_percent(agreed)} only, and more than {_percent(reach)} would count"
 
 
 def _own_scatter(samples: Array, variance: float) -> float:
@@ -240,7 +262,7 @@ def _inherited(family: Limits, place: int, level: float, reach: float) -> bool:
 def _decide(
     checks: tuple[Check, ...], direction: Better, *, changed: bool, for_worse: bool, doubt: str
 ) -> tuple[Verdict, str]:
-    """Return verdict and reason; ``doubt`` is why a change may not be that of the new commit."""
+    """Return verdict and reason; ``doubt`` is why a change is none, or may not be that of the new commit."""
     if doubt:
         return Verdict.UNSTABLE, doubt
     if changed:
@@ -248,13 +270,6 @@ def _decide(
         if direction is Better.UNKNOWN:
             text += "; the better direction is unknown, so a change counts as a regression"
         return (Verdict.REGRESSED if for_worse else Verdict.IMPROVED), text
-    if not checks[2].passed:
-        if not checks[2].value < HOPELESS:
-            return Verdict.UNSTABLE, "the noise of the history is too large to find a change"
-        return (
-            Verdict.UNSTABLE,
-            f"the noise is so large that only changes from {_percent(checks[2].value)} on are found",
-        )
     failed = next((check for check in checks if not check.passed), checks[0])
     return Verdict.UNCHANGED, f"the {failed.name} is {failed.value:.4g}, not {failed.relation} {failed.bound:.4g}"
 
