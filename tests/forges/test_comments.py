@@ -12,6 +12,7 @@ from tests.forges.forge_server import ForgeServer, GitHubServer, GitLabServer, s
 from knickpoint.forges import ForgeJob, ForgeKind, Posted, open_thread, post_comment, read_job
 from knickpoint.model.errors import InputError
 from knickpoint.notify.channel import DeliveryError
+from knickpoint.reports.markdown import marker
 
 _MARK = "<!-- knickpoint check ada/textmill -->"
 _HEAD = "a" * 40
@@ -73,6 +74,17 @@ def test_two_jobs_that_add_a_comment_at_the_same_time_leave_one(forge: ForgeServ
     forge.before_create = other
     _post(forge)
     assert _texts(forge) == [f"{_MARK}\nAll is well.\n"]
+
+
+def test_jobs_of_different_names_have_comments_of_their_own(forge: ForgeServer) -> None:
+    thread = open_thread(_job(forge), "the-token")
+    assert thread is not None
+    names = ("linux", "mac os", "mac_os", "", "-->", "mac%20os")
+    for text in ("Do not merge", "May be merged"):
+        for name in names:
+            post_comment(thread, f"{marker('ada/textmill', name)}\n{name}: {text}\n", commit=_HEAD)
+    assert [body.splitlines()[1] for body in _texts(forge)] == [f"{name}: May be merged" for name in names]
+    assert _texts(forge)[3].splitlines()[0] == _MARK
 
 
 def test_a_comment_whose_answer_is_lost_is_there_once(forge: ForgeServer) -> None:

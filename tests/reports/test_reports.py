@@ -135,6 +135,22 @@ def test_a_comment_has_its_marker_first_and_what_fails_before_the_rest() -> None
     assert "<code>a</code>" not in text
 
 
+def test_the_name_of_a_job_is_in_every_form() -> None:
+    named = replace(full(), name="mac <os>")
+    assert markdown_comment(named).splitlines()[:2] == [
+        "<!-- knickpoint check mylib mac%20%3Cos%3E -->",
+        "### ❌ <code>mac &#60;os&#62;</code>: Do not merge: 1 vanished and 2 regressed, of 7 benchmarks.",
+    ]
+    assert "<h1>mac &lt;os&gt;: Do not merge" in html_page(named)
+    assert workflow_commands(named).startswith("::error title=knick check::mac <os>: Do not merge")
+    suite = ET.fromstring(junit(named)).find("testsuite")
+    assert suite is not None
+    assert suite.get("name") == "mylib mac <os>"
+    (run,) = json.loads(sarif(named))["runs"]
+    assert run["automationDetails"] == {"id": "knickpoint/mac <os>/"}
+    assert "automationDetails" not in json.loads(sarif(full()))["runs"][0]
+
+
 def test_a_comment_is_cut_before_the_service_cuts_it() -> None:
     rows = [row(f"benchmark {number} " + "x" * 80, Verdict.REGRESSED, relative=0.1) for number in range(500)]
     text = markdown_comment(report(*rows))

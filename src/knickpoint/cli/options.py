@@ -16,6 +16,7 @@ __all__ = [
     "NO_RESULTS",
     "fail_on_option",
     "instance_option",
+    "job_name_option",
     "open_chosen_instance",
     "read_pairs",
     "refuse_empty",
@@ -55,6 +56,16 @@ def fail_on_option(command: Callable[..., Any]) -> Callable[..., Any]:
         type=click.Choice([*(each.value for each in Verdict if each is not Verdict.NO_DATA), _NO_VERDICT]),
         callback=failing,
         help="A verdict that ends with exit code 1 beside regressed, which none leaves out; repeatable.",
+    )(command)
+
+
+def job_name_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--name NAME`` to a command, as the argument ``name``: the name of a job in its reports."""
+    return click.option(
+        "--name",
+        default="",
+        metavar="NAME",
+        help="The name of this job, where several check one commit: each name has a comment of its own. Default: none.",
     )(command)
 
 

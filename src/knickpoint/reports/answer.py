@@ -41,7 +41,7 @@ def answer(report: GateReport, name: Callable[[str], str] = str) -> list[str]:
 
     ``name`` writes what comes from outside, such as names and reasons, as the form of the report needs it.
     """
-    lines = [headline(report), name(report.base), counts(report)]
+    lines = [headline(report, name), name(report.base), counts(report)]
     if (worst := report.worst) is not None:
         lines.append(f"Worst: {name(title(worst))}, {levels(worst)}, {change(worst)}.")
     if report.accepted:
@@ -59,8 +59,15 @@ def answer(report: GateReport, name: Callable[[str], str] = str) -> list[str]:
     return [*lines, seen] if seen else lines
 
 
-def headline(report: GateReport) -> str:
-    """Return the verdict in one sentence; one that passes says what is worse all the same, and what could not be judged."""
+def headline(report: GateReport, name: Callable[[str], str] = str) -> str:
+    """Return the verdict in one sentence, after the name of the job if it has one; ``name`` writes that.
+
+    A verdict that passes says what is worse all the same, and what could not be judged.
+    """
+    return f"{name(plain_line(report.name, _LONGEST_NAME))}: {_verdict(report)}" if report.name else _verdict(report)
+
+
+def _verdict(report: GateReport) -> str:
     total = counted(len(report.deciding), "benchmark")
     if report.failures:
         rest = f"; {_kinds(report.tolerated)}, which --fail-on leaves out" if report.tolerated else ""

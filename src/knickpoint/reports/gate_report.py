@@ -91,7 +91,8 @@ class GateReport:
     headline and every form of report go by :meth:`standing`.
     ``false_positives`` is the share of unchanged pull requests that fail, set from ``replayed`` past commits. Without ``complete``, measurements that
     were to come are missing, and nothing can be said to have not regressed. Without ``has_history``, nothing of the repository
-    is stored yet, so that nothing was compared.
+    is stored yet, so that nothing was compared. ``name`` tells the report from those of other jobs of the same commit, such as the
+    jobs of a matrix of machines.
     """
 
     repository: str
@@ -102,6 +103,7 @@ class GateReport:
     fail_on: frozenset[Verdict] = frozenset({Verdict.REGRESSED})
     complete: bool = True
     has_history: bool = True
+    name: str = ""
 
     @cached_property
     def worst_first(self) -> tuple[GateRow, ...]:

@@ -22,7 +22,7 @@ def junit(report: GateReport) -> str:
     rows = report.deciding
     counts = {"tests": str(len(rows)), "failures": str(len(report.failures)), "errors": "0"}
     root = Element("testsuites", {"name": "knick check", **counts})
-    name = plain_line(report.repository, _LONGEST) or "benchmarks"
+    name = plain_line(f"{report.repository} {report.name}".strip(), _LONGEST) or "benchmarks"
     skipped = str(sum(_is_skipped(row) for row in rows))
     suite = SubElement(root, "testsuite", {"name": name, **counts, "skipped": skipped, "time": "0"})
     for row in rows:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from typing import Final
+from urllib.parse import quote
 
 from knickpoint.model.plain_text import counted, plain_line
 from knickpoint.reports.answer import answer, change, found_from, levels, reason, title
@@ -34,9 +35,10 @@ _SIGNS: Final = {
 }  # fmt: skip
 
 
-def marker(repository: str) -> str:
-    """Return the hidden first line by which the comment of ``repository`` is found again."""
-    return f"<!-- knickpoint check {re.sub('[^A-Za-z0-9._/]', '_', repository)} -->"
+def marker(repository: str, name: str = "") -> str:
+    """Return the hidden first line by which the comment of ``repository`` is found again; jobs of other names have their own."""
+    job = f" {quote(name, safe='')}" if name else ""
+    return f"<!-- knickpoint check {re.sub('[^A-Za-z0-9._/]', '_', repository)}{job} -->"
 
 
 def markdown_comment(report: GateReport, histories: Mapping[str, Sequence[float]] | None = None) -> str:
@@ -52,7 +54,13 @@ def markdown_comment(report: GateReport, histories: Mapping[str, Sequence[float]
 
 def _comment(report: GateReport, histories: Mapping[str, Sequence[float]], most: int) -> str:
     first, *rest = answer(report, _code)
-    lines = [marker(report.repository), f"### {_sign(report)} {first}", "", *(f"{line}  " for line in rest), ""]
+    lines = [
+        marker(report.repository, report.name),
+        f"### {_sign(report)} {first}",
+        "",
+        *(f"{line}  " for line in rest),
+        "",
+    ]
     worse = (*report.failures, *report.tolerated)
     if worse:
         lines += [*_table(worse, most), ""]

@@ -68,7 +68,11 @@ def sarif(report: GateReport, *, file: str = "knickpoint.toml", version: str = "
         ],
     }
     results = [_result(row, rules.index(row.kind), file, level) for row, level in shown]
-    log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
+    run: dict[str, Any] = {"tool": {"driver": driver}, "results": results}
+    if report.name:
+        # The category: code scanning replaces the results of an earlier log with the same one.
+        run["automationDetails"] = {"id": f"knickpoint/{plain_line(report.name, 1_000)}/"}
+    log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(log, indent=2, ensure_ascii=False) + "\n"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -10,7 +11,14 @@ from knickpoint.cli.commands.check.gate_rows import COLUMNS, standing_fields
 from knickpoint.cli.commands.check.report_files import read_targets, write_reports
 from knickpoint.cli.commands.check.text import text_report
 from knickpoint.cli.exit_codes import verdict_code
-from knickpoint.cli.options import fail_on_option, instance_option, read_pairs, refuse_empty, share_of_change
+from knickpoint.cli.options import (
+    fail_on_option,
+    instance_option,
+    job_name_option,
+    read_pairs,
+    refuse_empty,
+    share_of_change,
+)
 from knickpoint.cli.output import OutputFormat, Row, echo_rendered, format_option, render, show
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Verdict
@@ -132,6 +140,7 @@ def _warn(report: CheckReport, canaries: Collection[str], warnings: Sequence[str
     " [check], or the median.",
 )
 @fail_on_option
+@job_name_option
 @click.option("--partial", is_flag=True, help="The results are only a part: do not report benchmarks that they lack.")
 @click.option("--all", "everything", is_flag=True, help="List what is unchanged, too.")
 @click.option(
@@ -160,6 +169,7 @@ def command(
     false_positives: float | None,
     summary: str | None,
     fail_on: frozenset[Verdict],
+    name: str,
     partial: bool,
     everything: bool,
     reports: tuple[str, ...],
@@ -209,22 +219,23 @@ def command(
         judged = judge_by_files(instance, against, options)
     else:
         judged = judge_by_history(instance, base, line, options)
-    rows = _rows(judged.report, judged.gate, judged.base_fields)
+    gate = replace(judged.gate, name=name)
+    rows = _rows(judged.report, gate, judged.base_fields)
     columns = COLUMNS if stored else COLUMNS[:-1]
     if output is OutputFormat.TEXT:
-        echo_rendered(text_report(judged.gate, everything=everything))
+        echo_rendered(text_report(gate, everything=everything))
     else:
         show(columns, rows, output)
     write_reports(
         targets,
-        judged.gate,
+        gate,
         rows=render(columns, rows, OutputFormat.JSON),
         plots=judged.plots,
         instance=instance,
         to_errors=output is not OutputFormat.TEXT,
     )
     _warn(judged.report, judged.canaries, judged.warnings)
-    raise click.exceptions.Exit(verdict_code(judged.gate))
+    raise click.exceptions.Exit(verdict_code(gate))
 
 
 def _refuse_other_sides(results: Sequence[str], against: Sequence[str], stored: str, values: int | None) -> None:

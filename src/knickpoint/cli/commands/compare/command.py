@@ -11,7 +11,7 @@ import click
 from knickpoint.cli.commands.bisect.options import SearchOptions, default_workspace, measuring_options
 from knickpoint.cli.commands.bisect.signals import interrupted_by_end
 from knickpoint.cli.exit_codes import INTERRUPTED, verdict_code
-from knickpoint.cli.options import fail_on_option, instance_option, share_of_change
+from knickpoint.cli.options import fail_on_option, instance_option, job_name_option, share_of_change
 from knickpoint.cli.output import OutputFormat, echo_rendered, format_option, render, show
 from knickpoint.cli.verbosity import announcer
 from knickpoint.model.errors import InputError
@@ -63,6 +63,7 @@ __all__ = ["command"]
 )
 @click.option("--seed", type=int, default=0, metavar="N", help="Seed of the order in which the sides take turns.")
 @fail_on_option
+@job_name_option
 @click.option(
     "--report",
     "reports",
@@ -87,6 +88,7 @@ def command(
     minutes: float,
     seed: int,
     fail_on: frozenset[Verdict],
+    name: str,
     reports: tuple[str, ...],
     everything: bool,
     instance: str | None,
@@ -120,7 +122,7 @@ def command(
     request, space = _request(base, head, options, config)
     comparison, commits = _prepare(replace(request, rules=rules, minutes=minutes), options, space)
     end, interrupted = _run(comparison)
-    gate = _judged(end, request, commits=commits, rules=rules, config=config, fail_on=fail_on)
+    gate = replace(_judged(end, request, commits=commits, rules=rules, config=config, fail_on=fail_on), name=name)
     rows = comparison_rows(end, *commits, rules, gate)
     if output is not OutputFormat.TEXT:
         show(COLUMNS, rows, output)
