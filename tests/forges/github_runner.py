@@ -1,7 +1,7 @@
 """Run the steps of GitHub Actions as they are written: expressions, scripts in bash, files for outputs and paths.
 
-Of the expressions, it knows what ``action.yml`` and the guide use: names, texts, ``==``, ``!=``, ``!``, ``&&``, ``||``, parentheses
-and ``contains``. What it does not know is an error, and no empty text.
+Of the expressions, it knows what ``action.yml`` and the guide use: names, texts, ``==``, ``!=``, ``!``, ``&&``, ``||``, parentheses,
+``contains``, and ``join`` of all values of an object (``matrix.*``). What it does not know is an error, and no empty text.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-_TOKEN = re.compile(r"\s*(?:(?P<text>'(?:[^']|'')*')|(?P<name>[\w.-]+)|(?P<sign>==|!=|&&|\|\||[!(),]))")
+_TOKEN = re.compile(r"\s*(?:(?P<text>'(?:[^']|'')*')|(?P<name>[\w.*-]+)|(?P<sign>==|!=|&&|\|\||[!(),]))")
 _EXPRESSION = re.compile(r"\$\{\{(.*?)\}\}", re.DOTALL)
 
 
@@ -51,17 +51,20 @@ class _Parser:
             return not self.value()
         if token == "(":
             return self._closed(self.either())
-        if token == "contains":
+        if token in {"contains", "join"}:
             assert self._next("(")
             whole = self.either()
             assert self._next(",")
-            return self._closed(self.either() in whole)
+            other = self._closed(self.either())
+            return other in whole if token == "contains" else other.join(map(str, whole))
         return token[1:-1] if token.startswith("'") else self._named(token)
 
     def _named(self, name: str) -> Any:
         first, *rest = name.split(".")
         found: Any = self.context[first]
         for part in rest:
+            if part == "*":
+                return list(found.values()) if isinstance(found, Mapping) else []
             found = found.get(part) if isinstance(found, Mapping) else None
         return "" if found is None else found
 
@@ -167,6 +170,7 @@ class Runner:
         assert set(given) <= set(action["inputs"])
         required = {name for name, each in action["inputs"].items() if each.get("required")}
         assert required <= set(given)
+        context = {"matrix": None, **context}
         inputs = {name: fill(str(each.get("default", "")), context) for name, each in action["inputs"].items()}
         inside = {**context, "inputs": {**inputs, **given}}
         self.variables["GITHUB_ACTION_PATH"] = str(file.parent)

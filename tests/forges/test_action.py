@@ -18,6 +18,9 @@ from tests.forges.forge_server import ForgeServer, GitHubServer, GitLabServer, s
 from tests.forges.github_runner import Ran, Runner
 from tests.repositories import GitRepository
 
+from knickpoint.instance import open_instance
+from knickpoint.model.query import Query
+
 _TOP = Path(__file__).parent.parent.parent
 _ACTION = _TOP / "action.yml"
 _COMPONENT = _TOP / "templates" / "check.yml"
@@ -78,7 +81,15 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return project
 
 
-def _job(workspace: Path, given: dict[str, str], event_name: str, event: dict[str, Any], api: str) -> Ran:
+def _job(
+    workspace: Path,
+    given: dict[str, str],
+    event_name: str,
+    event: dict[str, Any],
+    api: str,
+    *,
+    matrix: dict[str, str] | None = None,
+) -> Ran:
     """Run the action in a job of GitHub; the program is there already."""
     room = workspace.parent / f"{workspace.name}-runner"
     room.mkdir(exist_ok=True)
@@ -102,7 +113,7 @@ def _job(workspace: Path, given: dict[str, str], event_name: str, event: dict[st
         "actor": "eve",
         "token": "the-token",
     }
-    return runner.run_action(_ACTION, given, {"github": github}, {})
+    return runner.run_action(_ACTION, given, {"github": github, "matrix": matrix}, {})
 
 
 def _pull_request(commit: str, repository: str = "ada/textmill") -> dict[str, Any]:
@@ -127,6 +138,61 @@ def test_a_slower_pull_request_fails_and_says_so_in_a_comment(
     assert "::error title=" in ran.printed
     assert "Do not merge: 4 regressed" in github.notes[0].body
     assert (tmp_path / "pull-runner" / "summary.md").read_text(encoding="utf-8") == github.notes[0].body
+
+
+@pytest.mark.long
+def test_the_params_of_the_action_reach_the_history_and_the_check(
+    project: Project, github: ForgeServer, tmp_path: Path
+) -> None:
+    push = project.checkout(tmp_path / "push", project.main[-1])
+    for commit in project.main:
+        _results(push / f"{commit}.csv", commit, 10.0)
+    files = "\n".join(f"{commit}.csv" for commit in project.main)
+    more = {"params": "machine=mac mini\n\n  arch=arm64  \n", "branch": "history-of-machines", "directory": "one"}
+    ran = _job(push, {"results": files, **more}, "push", {}, github.url)
+    assert ran.passed, ran.printed
+    pull = project.checkout(tmp_path / "pull", project.patch)
+    _results(pull / "new.csv", project.patch, 20.0)
+    event = _pull_request(project.patch)
+    slower = _job(pull, {"results": "new.csv", **more}, "pull_request", event, github.url)
+    other = _job(
+        pull,
+        {"results": "new.csv", **more, "directory": "two", "params": "machine=linux"},
+        "pull_request",
+        event,
+        github.url,
+    )
+    assert (slower.passed, other.passed) == (False, True)
+    assert "too few data" in other.printed
+    assert "Do not merge: 4 regressed" in slower.printed
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("server", [GitHubServer, GitLabServer], ids=["github", "gitlab"])
+@pytest.mark.parametrize("first", ["linux", "mac"])
+def test_a_job_never_hides_what_another_job_said(
+    project: Project, tmp_path: Path, first: str, server: type[ForgeServer]
+) -> None:
+    with serving(server(head=project.patch)) as forge:
+        for name in (first, "mac" if first == "linux" else "linux", first):
+            workspace = tmp_path / name
+            if not workspace.exists():
+                project.checkout(workspace, project.patch)
+            _results(workspace / "new.csv", project.patch, 20.0 if name == "mac" else 10.0)
+            if server is GitHubServer:
+                given = {"results": "new.csv", "directory": f"{name}-instance"}
+                matrix = {"os": name, "python": "3.13"}
+                _job(workspace, given, "pull_request", _pull_request(project.patch), forge.url, matrix=matrix)
+            else:
+                _pipeline_of_merge_request(
+                    workspace, {"results": "new.csv", "job": "measure", "name": name}, project, forge
+                )
+    headings = sorted(note.body.splitlines()[1] for note in forge.notes)
+    more = " 3&#46;13" if server is GitHubServer else ""
+    assert headings == [
+        f"### ✅ <code>linux{more}</code>: May be merged: nothing regressed, of 4 benchmarks.",
+        f"### ❌ <code>mac{more}</code>: Do not merge: 4 regressed, of 4 benchmarks.",
+    ]
 
 
 @pytest.mark.long
@@ -194,20 +260,26 @@ def _pipeline(workspace: Path, inputs: dict[str, str], **variables: str) -> tupl
     return done.returncode, done.stdout
 
 
+def _pipeline_of_merge_request(
+    workspace: Path, inputs: dict[str, str], project: Project, gitlab: ForgeServer
+) -> tuple[int, str]:
+    return _pipeline(
+        workspace,
+        inputs,
+        CI_MERGE_REQUEST_IID="12",
+        CI_MERGE_REQUEST_PROJECT_ID="7",
+        CI_COMMIT_SHA=project.patch,
+        CI_API_V4_URL=f"{gitlab.url}/api/v4",
+        KNICKPOINT_FORGE_TOKEN="the-token",
+    )
+
+
 @pytest.mark.long
 def test_the_component_of_gitlab_judges_a_merge_request_and_updates_its_note(project: Project, tmp_path: Path) -> None:
     workspace = project.checkout(tmp_path / "merge-request", project.patch)
     _results(workspace / "new.csv", project.patch, 20.0)
     with serving(GitLabServer(head=project.patch)) as gitlab:
-        code, printed = _pipeline(
-            workspace,
-            {"results": "new.csv", "job": "measure"},
-            CI_MERGE_REQUEST_IID="12",
-            CI_MERGE_REQUEST_PROJECT_ID="7",
-            CI_COMMIT_SHA=project.patch,
-            CI_API_V4_URL=f"{gitlab.url}/api/v4",
-            KNICKPOINT_FORGE_TOKEN="the-token",
-        )
+        code, printed = _pipeline_of_merge_request(workspace, {"results": "new.csv", "job": "measure"}, project, gitlab)
     assert code == 1, printed
     assert ["Do not merge: 4 regressed" in note.body for note in gitlab.notes] == [True]
     assert 'failures="4"' in (workspace / "knickpoint.xml").read_text(encoding="utf-8")
@@ -217,9 +289,16 @@ def test_the_component_of_gitlab_judges_a_merge_request_and_updates_its_note(pro
 def test_the_component_of_gitlab_adds_the_results_of_main(project: Project, tmp_path: Path) -> None:
     workspace = project.checkout(tmp_path / "main", project.main[-1])
     _results(workspace / "new.csv", project.main[-1], 10.0)
-    inputs = {"results": "new.csv", "job": "measure", "branch": "other-history"}
+    inputs = {"results": "new.csv", "job": "measure", "branch": "other-history", "params": "machine=mac arch=arm64"}
     code, printed = _pipeline(workspace, inputs, CI_COMMIT_SHA=project.main[-1], CI_COMMIT_BRANCH="main")
     assert (code, "Pushed to other-history" in printed) == (0, True), printed
+    with open_instance(workspace / ".knickpoint") as instance:
+        (repository,) = instance.store.commits.repositories()
+        keys = [
+            trace.key for trace in instance.store.traces.get(instance.store.traces.select(repository, Query()).tolist())
+        ]
+    assert all(",arch=arm64," in key and ",machine=mac," in key for key in keys)
+    assert len(keys) == len(_NAMES)
 
 
 @pytest.mark.long
