@@ -7,13 +7,18 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+import numpy as np
+
 from knickpoint.ingest.held_files import hold_until_known, release_former
 from knickpoint.ingest.import_summary import FileSummary, ImportState
 from knickpoint.ingest.settings import Destination
 from knickpoint.ingest.stages.resolve import ResolvedRun, ResolvedRuns
 from knickpoint.ingest.unmeasured import count_empty, count_outcomes, failure_warning
 from knickpoint.model.params import decode_key
+from knickpoint.model.plain_text import counted
+from knickpoint.model.report import Problem, Severity
 from knickpoint.store import FileState, Receipt, RunKind, RunWrite, Store
+from knickpoint.store.points.environments import machine_difference
 
 __all__ = ["write_runs"]
 
@@ -75,6 +80,7 @@ def _summary(store: Store, resolved: ResolvedRuns, receipts: Sequence[Receipt]) 
     new_traces = [trace for receipt in receipts for trace in receipt.new_traces.tolist()]
     failed, skipped = count_outcomes(resolved.reports)
     failures = (failure_warning(resolved.reports, failed, source),) if failed else ()
+    other_machine = tuple(_machine_warning(store, resolved, receipts))
     state = ImportState.IMPORTED if written else ImportState.UNCHANGED
     return FileSummary(
         source,
@@ -94,10 +100,32 @@ def _summary(store: Store, resolved: ResolvedRuns, receipts: Sequence[Receipt]) 
         skipped=skipped,
         unknown=resolved.unknown,
         changes=tuple(_changed_values(store, resolved.runs, receipts)),
-        problems=(*resolved.warnings, *failures),
+        problems=(*resolved.warnings, *failures, *other_machine),
         notes=resolved.notes,
         head=resolved.head,
     )
+
+
+def _machine_warning(store: Store, resolved: ResolvedRuns, receipts: Sequence[Receipt]) -> Iterator[Problem]:
+    """Yield a warning if the last run of a file comes from another machine than its traces did so far."""
+    arrived = [pair for pair in zip(resolved.runs, receipts, strict=True) if pair[1].kind is not RunKind.SAME]
+    if not arrived:
+        return
+    run, receipt = arrived[-1]
+    known = np.setdiff1d(receipt.trace_ids, receipt.new_traces)
+    if not known.size:
+        return
+    written = {each.run_id for each in receipts}
+    facts = run.report.environment
+    found = machine_difference(store.runs, resolved.repository, facts, int(known[0]), written)
+    if found:
+        changes = ", ".join(f"{name} {before} → {now}" for name, (before, now) in found.items())
+        yield Problem(
+            f"{counted(known.size, 'trace comes', 'traces come')} from another machine than before: {changes}",
+            where=resolved.read.file.source,
+            remedy="If both go on, tell them apart by a param, as in --param machine=NAME.",
+            severity=Severity.WARNING,
+        )
 
 
 def _count_points(run: ResolvedRun, receipt: Receipt) -> int:

@@ -6,7 +6,8 @@ measured commits next to each other, a step there may come from the environment 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -14,16 +15,26 @@ from typing import Final
 import numpy as np
 
 from knickpoint.model.bisection import GATE_FACT, PROBE_FACT
-from knickpoint.model.commit import Line
+from knickpoint.model.commit import Line, Repository
 from knickpoint.store.points.frames import Frames
 from knickpoint.store.points.runs import Runs
 
-__all__ = ["EnvironmentChange", "environment_changes", "environments_at"]
+__all__ = ["EnvironmentChange", "environment_changes", "environments_at", "machine_difference"]
 
 _OFTEN: Final = 4
 _SHARE: Final = 3
 """A fact that changed at least four times, and more often than at every third commit, describes the execution and
 not the machine (the name of a hosted runner, the time of boot). Its changes are left out."""
+
+_MACHINE: Final = re.compile(
+    r"(?:machine_info\.|context\.)?(?:(?P<system>goos|os|os_?name|system|goarch|arch|architecture|cpu\.arch)"
+    r"|os_?version|platform|cpu|cpu[._](?:brand|brand_raw|model|model_name)|processor|processor_?name(?:\.value)?)",
+    re.IGNORECASE,
+)
+"""Facts that name the system (it and its architecture are the same on all runners of a kind), its version or the processor."""
+
+_RECENT: Final = 20
+"""Newest runs that show which machine measured a trace so far."""
 
 _REQUESTERS: Final = frozenset({PROBE_FACT, GATE_FACT})
 """Facts that name who asked for a measurement; they say nothing of the machine."""
@@ -68,7 +79,7 @@ def environment_changes(frames: Frames, runs: Runs, line: Line, trace_id: int) -
     changes: dict[int, dict[str, tuple[str, str]]] = {}
     for name, values_of_fact in sorted(stated.items()):
         steps = [(slot, (before, after)) for (_, before), (slot, after) in pairwise(values_of_fact) if before != after]
-        if len(steps) >= _OFTEN and len(steps) * _SHARE > len(values_of_fact):
+        if _names_execution(len(steps), len(values_of_fact)):
             continue
         for slot, step in steps:
             changes.setdefault(slot, {})[name] = step
@@ -78,6 +89,36 @@ def environment_changes(frames: Frames, runs: Runs, line: Line, trace_id: int) -
         EnvironmentChange(slots[order[slot] - 1], slot, changes[slot])
         for slot in sorted(changes, key=order.__getitem__)
     ]
+
+
+def _names_execution(changes: int, values: int) -> bool:
+    """Return whether a fact that changed so often between ``values`` describes the execution and not the machine."""
+    return changes >= _OFTEN and changes * _SHARE > values
+
+
+def machine_difference(
+    runs: Runs, repository: Repository, facts: Mapping[str, str], trace_id: int, written: Collection[int]
+) -> dict[str, tuple[str, str]]:
+    """Return the facts of the machine that differ from those of the newest other run of a trace: name → (before, now).
+
+    ``facts`` are those of a run that measured the trace, ``written`` the ids of the runs that came with it. Only the newest runs of
+    the repository are looked at. A processor or a version that changes all the time is that of hosted runners, and no difference.
+    """
+    matches = {name: match for name in facts if (match := _MACHINE.fullmatch(name))}
+    now = {name: facts[name] for name in matches}
+    others = [run for run in runs.recent(repository, _RECENT + len(written)) if run.id not in written] if now else []
+    differing = {name for run in others for name in now if run.environment.get(name, now[name]) != now[name]}
+    if not differing:
+        return {}
+    sharing = [run for run in others if any(run.id == each.run.id for each in runs.points(trace_id, run.slot))]
+    found = {}
+    for name in sorted(differing):
+        past = [run.environment[name] for run in sharing if name in run.environment]
+        changes = sum(newer != older for newer, older in pairwise([now[name], *past]))
+        tells = matches[name]["system"] or not _names_execution(changes, len(past) + 1)
+        if past and past[0] != now[name] and tells:
+            found[name] = (past[0], now[name])
+    return found
 
 
 def environments_at(runs: Runs, line: Line, trace_id: int, slots: Sequence[int]) -> dict[int, dict[str, str]]:

@@ -292,6 +292,15 @@ class Runs:
             facts = self._environments(connection, repository)
         return [RunHead(key, slot, identity, facts.get(number, {})) for key, slot, identity, number in rows]
 
+    def recent(self, repository: Repository, limit: int) -> list[RunHead]:
+        """Return the least of the newest runs by arrival, the newest first."""
+        columns = (table.c.id, table.c.slot, table.c.identity, environment.c.facts)
+        query = select(*columns).outerjoin_from(table, environment, table.c.environment_id == environment.c.id)
+        query = query.where(table.c.repository_id == repository.id).order_by(table.c.id.desc()).limit(limit)
+        with self._database.reading() as connection:
+            rows = connection.execute(query).all()
+        return [RunHead(key, slot, identity, json.loads(facts) if facts else {}) for key, slot, identity, facts in rows]
+
     def environments_at(self, repository: Repository, slots: Sequence[int]) -> list[tuple[int, Mapping[str, str]]]:
         """Return slot and environment of the runs at ``slots``, by slot, each pair once; each environment is read once."""
         query = select(table.c.slot, table.c.environment_id).where(self._database.among(table.c.slot))
