@@ -376,6 +376,21 @@ def test_a_part_of_a_suite_may_be_empty_and_says_so(knick: Knick, project: Proje
     assert "empty.csv: the file holds no results" in ran.errors
 
 
+_NAMELESS = "BenchmarkSound-2 \t 100\t 2 ns/op\n20727379\t 1.474 ns/op\nPASS\n"
+
+
+@pytest.mark.parametrize("against", [(), ("--against", "bench.txt")], ids=["history", "file"])
+def test_a_result_whose_name_cannot_be_read_does_not_pass_unless_the_results_are_a_part(
+    knick: Knick, project: Project, against: Sequence[str]
+) -> None:
+    (project.repository.directory / "bench.txt").write_text(_NAMELESS, encoding="utf-8")
+    ran = knick("check", "bench.txt", *against)
+    assert (ran.code, ran.output) == (2, "")
+    assert "bench.txt, line 2: '20727379\\t 1.474 ns/op' looks like a result" in ran.errors
+    partial = knick("check", "bench.txt", "--partial", *against)
+    assert (partial.code, "line 2" in partial.errors) == (3, True)
+
+
 def test_a_folder_of_new_results_is_called_a_folder(knick: Knick, project: Project) -> None:
     project.repository.directory.joinpath("results").mkdir()
     ran = knick("check", "results")

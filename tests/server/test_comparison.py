@@ -114,6 +114,14 @@ def test_a_benchmark_that_the_file_lacks_has_vanished_unless_it_is_only_a_part(r
     assert send(reader, content, partial=True)["counts"] == {"unchanged": 2}
 
 
+def test_a_result_whose_name_cannot_be_read_refuses_the_file_unless_it_is_only_a_part(reader: Client) -> None:
+    content = b"BenchmarkSound-2 \t 100\t 2 ns/op\n20727379\t 1.474 ns/op\nPASS\n"
+    answer = reader.post(URL, params={"name": "mine.txt", "base": commit_hash(SLOWER - 1)}, content=content)
+    assert answer.status_code == 400
+    assert "looks like a result, and has no name" in answer.json()["error"]
+    assert "line 2" in send(reader, content, partial=True)["warnings"][0]
+
+
 def test_a_benchmark_that_the_history_does_not_know_has_no_data_and_no_trace(reader: Client) -> None:
     [row] = send(reader, results_of({"speed": {"never seen": 1.0}}), partial=True)["traces"]
     assert (row["id"], row["verdict"]) == (None, "no data")

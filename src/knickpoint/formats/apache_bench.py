@@ -18,15 +18,17 @@ __all__ = ["fits", "read"]
 _NAME: Final = "apache-bench"
 _BEGIN: Final = re.compile(r"This is ApacheBench, Version .*")
 _FACT: Final = re.compile(r"(?P<name>[A-Z][A-Za-z0-9/ -]+?):\s+(?P<value>\S.*)")
+_COMPLETE: Final = re.compile(r"Complete requests:\s*(?P<value>.*)")
+_REFUSED: Final = re.compile(r"Non-2xx responses:\s*(?P<value>.*)")
 _FAILED: Final = re.compile(
-    r"\s+\(Connect: (?P<connect>\d+), Receive: (?P<receive>\d+), Length: \d+, Exceptions: (?P<exceptions>\d+)\)"
+    r"\s+\(Connect: (?P<connect>.*?), Receive: (?P<receive>.*?), Length: .*?, Exceptions: (?P<exceptions>.*?)\)"
 )
-_RATE: Final = re.compile(r"Requests per second:\s+(?P<value>\S+) \[#/sec\] \(mean\)")
-_MEAN: Final = re.compile(r"Time per request:\s+(?P<value>\S+) \[ms\] \(mean\)")
-_TRANSFER: Final = re.compile(r"Transfer rate:\s+(?P<value>\S+) \[Kbytes/sec\] received")
+_RATE: Final = re.compile(r"Requests per second:\s+(?P<value>.*?) \[#/sec\] \(mean\)")
+_MEAN: Final = re.compile(r"Time per request:\s+(?P<value>.*?) \[ms\] \(mean\)")
+_TRANSFER: Final = re.compile(r"Transfer rate:\s+(?P<value>.*?) \[Kbytes/sec\] received")
 _PERCENTILES: Final = re.compile(r"Percentage of the requests served within a certain time \(ms\)")
-_PERCENTILE: Final = re.compile(r"\s+(?P<percent>\d+)%\s+(?P<value>\d+)")
-_LONGEST: Final = re.compile(r"\s+100%\s+(?P<value>\d+) \(longest request\)")
+_PERCENTILE: Final = re.compile(r"\s+(?P<percent>[^%]*)%\s*(?P<value>[^(]*)")
+_LONGEST: Final = re.compile(r"\s+100%\s+(?P<value>.*?) \(longest request\)")
 
 
 def fits(file: FileContent) -> bool:
@@ -45,7 +47,7 @@ def read(file: FileContent) -> Parsed:
     for report in printed_reports(file, _BEGIN):
         transfer = report.need(_TRANSFER, "the line Transfer rate")
         facts = {hit["name"]: hit["value"] for hit in report.every(_FACT)}
-        counts = _counts(report, facts)
+        counts = _counts(report)
         params = {"benchmark": _address(facts), "connections": facts.get("Concurrency Level", "")}
         if counts.useless:
             for metric in ("requests", "throughput", "latency"):
@@ -70,16 +72,11 @@ def _address(facts: dict[str, str]) -> str:
     )
 
 
-def _counts(report: PrintedReport, facts: dict[str, str]) -> RequestCounts:
-    def count(name: str) -> int:
-        text = facts.get(name, "0")
-        return int(text) if text.isdecimal() and len(text) < 20 else 0
-
+def _counts(report: PrintedReport) -> RequestCounts:
+    complete, refused = (hit.number() if (hit := report.find(pattern)) else 0.0 for pattern in (_COMPLETE, _REFUSED))
     failures = report.find(_FAILED)
-    broken = sum(failures.count(kind) for kind in ("connect", "receive", "exceptions")) if failures else 0
-    return RequestCounts(
-        count("Complete requests"), min(count("Complete requests"), broken + count("Non-2xx responses"))
-    )
+    broken = sum(failures.number(kind) for kind in ("connect", "receive", "exceptions")) if failures else 0
+    return RequestCounts(complete, min(complete, broken + refused))
 
 
 def _add_latency(rows: Rows, params: dict[str, str], report: PrintedReport) -> None:
@@ -88,6 +85,8 @@ def _add_latency(rows: Rows, params: dict[str, str], report: PrintedReport) -> N
     if report.find(_PERCENTILES) is None:
         return
     statistics = {"max": report.need(_LONGEST, "the longest request")}
-    statistics |= {f"p{hit['percent']}": hit for hit in report.every(_PERCENTILE)}
+    statistics |= {f"p{hit.number('percent'):g}": hit for hit in report.every(_PERCENTILE)}
     for stat, hit in statistics.items():
-        rows.add({**params, "stat": stat}, (hit.number(),), "ms", Better.LOWER)
+        named = {**params, "stat": stat}
+        with rows.failing(named):
+            rows.add(named, (hit.number(),), "ms", Better.LOWER)

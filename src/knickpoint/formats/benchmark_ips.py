@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.json_node import Node
-from knickpoint.formats.toolbox.numbers import NoNumberError, numeral
-from knickpoint.formats.toolbox.printed_reports import has_line
+from knickpoint.formats.toolbox.numbers import numeral
+from knickpoint.formats.toolbox.printed_reports import has_line, unread_result
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.formats.toolbox.terminal_output import LONGEST_LINE, plain
-from knickpoint.model.report import Report, RunReport
+from knickpoint.model.report import Problem, Report, RunReport
 from knickpoint.model.unit import Better
 
 __all__ = ["fits", "read"]
 
 _NAME: Final = "benchmark-ips"
 _MEMBERS: Final = {"name", "ips", "stddev", "microseconds", "iterations"}
-_LINE: Final = re.compile(
-    r"(?P<name>.*?)\s+(?P<value>[\d.]+)(?P<scale>[kMBTQ]?) \(±\s*(?P<error>[\d.]+)%\) i/s(?: +\([^)]*\))? +- +\S+ +in +\S+s"
-)
+_LINE: Final = re.compile(r"(?P<name>.*?)\s+(?P<value>\S*?)(?P<scale>[kMBTQ]?)\s+\(±(?P<error>[^)]*)\)\s+i/s(?:\s.*)?")
 _CUT: Final = re.compile(r".*\(±.*")
 _CALCULATING: Final = re.compile(r"Calculating -+")
 _SCALES: Final = {"": 1.0, "k": 1e3, "M": 1e6, "B": 1e9, "T": 1e12, "Q": 1e15}
@@ -42,6 +41,7 @@ def fits(file: FileContent) -> bool:
 def read(file: FileContent) -> Parsed:
     """Read one run: iterations per second, higher is better; the text rounds them to four or five digits."""
     rows = Rows()
+    problems: tuple[Problem, ...] = ()
     if file.document is not None or file.text.lstrip().startswith("["):
         for entry in Node(file.json).elements():
             name = entry["name"].text()
@@ -49,11 +49,12 @@ def read(file: FileContent) -> Parsed:
                 summary = entry.finite({"stddev": "stddev", "iterations": "iterations"})
                 rows.add({"benchmark": name}, (entry["ips"].number(name),), "i/s", Better.HIGHER, summary=summary)
     else:
-        _add_text(rows, file)
-    return Report(_NAME, (RunReport(rows.table()),)), ()
+        problems = tuple(_add_text(rows, file))
+    return Report(_NAME, (RunReport(rows.table()),)), problems
 
 
-def _add_text(rows: Rows, file: FileContent) -> None:
+def _add_text(rows: Rows, file: FileContent) -> Iterator[Problem]:
+    """Add the results of the text; yield warnings about those without a name."""
     before = ""
     for number, raw in enumerate(file.lines, 1):
         line = plain(raw).rstrip()
@@ -66,10 +67,12 @@ def _add_text(rows: Rows, file: FileContent) -> None:
             before = "" if _CALCULATING.fullmatch(line) else line.strip()
             continue
         # A name of more than 20 letters stands in the line before.
-        params = {"benchmark": found["name"].strip() or before}
-        with rows.failing(params):
-            value, error = numeral(found["value"]), numeral(found["error"])
-            if value is None:
-                raise NoNumberError(f"{found['value']!r} stands where a number is needed", where=f"line {number}")
+        value, error = numeral(found["value"]), numeral(found["error"].rstrip("%"))
+        # Without a number, the name stands in its place.
+        params = {"benchmark": found["name"].strip() or before or ("" if value is not None else found["value"])}
+        before = ""
+        if value is None or not params["benchmark"]:
+            yield from unread_result(rows, params, line, number)
+        else:
             summary = {"range_percent": error} if error is not None else {}
             rows.add(params, (value * _SCALES[found["scale"]],), "i/s", Better.HIGHER, summary=summary)

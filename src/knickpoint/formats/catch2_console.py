@@ -21,8 +21,10 @@ __all__ = ["add_printed", "is_console"]
 _HEADER: Final = re.compile(r"benchmark name\s+samples\s+iterations\s+(?:estimated|est run time)")
 _RULE: Final = re.compile(r"-{60,}")
 _END: Final = re.compile(r"={60,}")
-_TIME: Final = r"(?P<{0}>[\d.]+|nan|inf) (?P<{0}_unit>ns|us|ms|s|m)"
-_SAMPLES: Final = re.compile(r"(?P<name>.*?)\s+(?P<samples>\d+)\s+\d+\s+[\d.]+ (?:ns|us|ms|s|m)")
+_TIME: Final = r"(?P<{0}>\S+) (?P<{0}_unit>ns|us|ms|s|m)"
+_SAMPLES: Final = re.compile(
+    r"(?P<name>.*?)\s+(?P<samples>\d+)\s+\d+\s+(?:[\d.]+(?:e[+-]?\d+)?|nan|inf) (?:ns|us|ms|s|m)"
+)
 _ROW: Final = re.compile(r"\s+" + r"\s+".join(map(_TIME.format, ("value", "low", "high"))))
 _FAILED: Final = re.compile(r"(?P<name>.*?)\s+(?:Benchmark failed \((?P<why>.*)\)|benchmark failed)")
 _UNITS: Final = {"m": "min"}

@@ -14,6 +14,7 @@ from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.json_node import Node
 from knickpoint.formats.toolbox.missing_ends import missing_end
 from knickpoint.formats.toolbox.numbers import NoNumberError, numeral
+from knickpoint.formats.toolbox.printed_reports import unread_result
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.formats.toolbox.table_cells import read_cells
 from knickpoint.formats.toolbox.terminal_output import LONGEST_LINE, plain
@@ -29,6 +30,7 @@ _TIME: Final = re.compile(
     r"^(?P<name>.*?)\s+time:\s+\[(?P<low>\S+) (?P<low_unit>[^\s%\]]+) (?P<value>\S+) (?P<unit>[^\s%\]]+) "
     r"(?P<high>\S+) (?P<high_unit>[^\s%\]]+)\]\s*$"
 )
+_MARK: Final = re.compile(r"(?P<name>.*?)\s+time:\s+\[[^%\]]*\]")
 _CUT_TIME: Final = re.compile(r"\s+time:\s+\[[^\]%]*$")
 _BEGUN: Final = re.compile(r"Benchmarking (?P<name>.+?)(?:: (?:Warming up|Collecting|Analyzing)\b.*)?")
 _MESSAGE: Final = re.compile(r'^\{[^\n]*"reason":\s*"(?:benchmark|group)-complete"', re.MULTILINE)
@@ -137,7 +139,7 @@ def _add_messages(rows: Rows, file: FileContent) -> None:
 def _add_text(rows: Rows, file: FileContent) -> tuple[Problem, ...]:
     """Add the middle of each interval; a benchmark that was begun, and has no result, failed.
 
-    The returned warnings say where cargo states that a program of benchmarks failed.
+    The returned warnings say where cargo states that a program of benchmarks failed, and which results have no name.
     """
     before = ""
     warnings: list[Problem] = []
@@ -146,15 +148,10 @@ def _add_text(rows: Rows, file: FileContent) -> tuple[Problem, ...]:
         line = plain(raw)
         if len(line) > LONGEST_LINE:
             continue
-        found = _TIME.match(line)
-        if found:
-            name = found["name"].strip() or before
-            if not name:
-                raise FormatError(
-                    f"{line.strip()!r} has no name", where=f"line {number}", remedy="Write the file again."
-                )
+        if mark := _MARK.match(line):
+            name = mark["name"].strip() or before
             begun.pop(name, None)
-            _add_interval(rows, {"benchmark": name}, found, number)
+            warnings += _add_interval(rows, {"benchmark": name}, line, number)
         elif line.startswith("error: bench failed"):
             warnings.append(missing_end("cargo says that the benchmarks failed; some may be missing", number))
         elif start := _BEGUN.fullmatch(line.rstrip()):
@@ -172,13 +169,14 @@ def _add_text(rows: Rows, file: FileContent) -> tuple[Problem, ...]:
     return tuple(warnings)
 
 
-def _add_interval(rows: Rows, params: dict[str, str], found: re.Match[str], number: int) -> None:
+def _add_interval(rows: Rows, params: dict[str, str], line: str, number: int) -> tuple[Problem, ...]:
     """Add the middle of the interval that line ``number`` has, and its ends as the summary where units agree."""
-    low, value, high = (numeral(found[part]) for part in ("low", "value", "high"))
-    with rows.failing(params):
-        if value is None:
-            raise NoNumberError(f"{found['value']!r} stands where a time is needed", where=f"line {number}")
-        same = found["unit"] == found["low_unit"] == found["high_unit"]
-        ends = {"confidence_low": low, "confidence_high": high} if same else {}
-        summary = {name: end for name, end in ends.items() if end is not None}
-        rows.add(params, (value,), found["unit"], Better.LOWER, summary=summary)
+    found = _TIME.match(line)
+    value = numeral(found["value"]) if found else None
+    if found is None or value is None or not params["benchmark"]:
+        return unread_result(rows, params, line, number)
+    same = found["unit"] == found["low_unit"] == found["high_unit"]
+    ends = {"confidence_low": numeral(found["low"]), "confidence_high": numeral(found["high"])} if same else {}
+    summary = {name: end for name, end in ends.items() if end is not None}
+    rows.add(params, (value,), found["unit"], Better.LOWER, summary=summary)
+    return ()

@@ -14,8 +14,9 @@ from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.json_node import Node
 from knickpoint.formats.toolbox.missing_ends import missing_end
 from knickpoint.formats.toolbox.numbers import NoNumberError
+from knickpoint.formats.toolbox.printed_reports import rejoined, unread_result
 from knickpoint.formats.toolbox.result_rows import Rows
-from knickpoint.formats.toolbox.terminal_output import plain
+from knickpoint.formats.toolbox.terminal_output import LONGEST_LINE, plain
 from knickpoint.formats.toolbox.timestamps import read_moment
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Problem, Report, RunReport, Severity
@@ -26,6 +27,12 @@ __all__ = ["fits", "read"]
 
 _NAME: Final = "go"
 _RESULT: Final = re.compile(r"^(?P<name>Benchmark\S*)\s+(?P<count>\d+)\s+(?P<rest>\S.*)$")
+_MARK: Final = re.compile(r"^(?P<name>Benchmark\S*)\s+(?P<rest>\S.*\S/(?:op|s|sec)(?:\s.*)?)$")
+"""A result without a count of iterations, or with something else in its place."""
+_PER: Final = re.compile(r"[^\W\d]\S*/\S+")
+_BEGUN: Final = re.compile(r"^(?P<name>Benchmark\S*) *\t(?P<rest>.*)$")
+_TAIL: Final = re.compile(r"^.*?(?P<result>\d+\t\s*\S+ \S+/op(?:\t.*)?)$")
+"""The end of a line of results, whose beginning may be what the benchmark printed."""
 _LOOK: Final = re.compile(r"^(?:\x1b\[[\d;]*m)*Benchmark\S*\s+\d+\s+[\d.eE+]+ [^\s\d]\S*")
 _EVENT: Final = re.compile(r'^\{"(?:Time|Action|ImportPath)":')
 _NUMBER: Final = re.compile(r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|NaN|Inf)", re.ASCII | re.IGNORECASE)
@@ -51,8 +58,9 @@ _RESERVED: Final = ("benchmark", "metric", "stat", "procs", *_SERIES_CONFIG)
 class _Line:
     """A result line, or a benchmark that failed or was skipped, with the configuration in force there.
 
-    ``values`` are pairs of a number as it is written and its unit; ``broken`` says why a result line has none. The name of
-    a benchmark that failed is ``whole`` where Go had begun its result line: then it ends with the number of processors.
+    ``values`` are pairs of a number as it is written and its unit; ``broken`` says why a result line has none, ``units`` which units it
+    names, and without a ``name`` it is that line. The name of a benchmark that failed is ``whole`` where Go had begun its result line:
+    then it ends with the number of processors.
     """
 
     name: str
@@ -62,6 +70,7 @@ class _Line:
     outcome: str = ""
     whole: bool = False
     broken: str = ""
+    units: tuple[str, ...] = ()
 
 
 def fits(file: FileContent) -> bool:
@@ -71,7 +80,29 @@ def fits(file: FileContent) -> bool:
         return False
     if _EVENT.match(text.lstrip()):
         return '"Output":"' in text and "Benchmark" in text
-    return any(_LOOK.match(plain(line)) for line in text.splitlines() if "Benchmark" in line)
+    if any(_LOOK.match(plain(line)) for line in text.splitlines() if "Benchmark" in line):
+        return True
+    lines = ((number, plain(line)) for number, line in enumerate(text.splitlines()) if len(line) <= LONGEST_LINE)
+    return "/op" in text and any(_LOOK.match(line) for _, line in rejoined(lines, _begun, _ended))
+
+
+def _begun(line: str) -> str | None:
+    """Return the name of a benchmark whose result may follow what it printed, "" where its package or a benchmark ends, else None."""
+    if _OUTCOME.match(line) or _PANIC.match(line) or _END.match(line):
+        return ""
+    if not line.startswith("Benchmark"):
+        return None
+    begun = _BEGUN.match(line)
+    return f"{begun['name']}\t" if begun and not _is_result(line) else ""
+
+
+def _is_result(line: str) -> bool:
+    result = _RESULT.match(line)
+    return result is not None and _NUMBER.fullmatch(result["rest"].split()[0]) is not None
+
+
+def _ended(line: str) -> str:
+    return tail["result"] if len(line) <= LONGEST_LINE and (tail := _TAIL.match(line)) else ""
 
 
 def read(file: FileContent) -> Parsed:
@@ -80,13 +111,15 @@ def read(file: FileContent) -> Parsed:
     The number of processors at a name's end is a param only where the file has one benchmark with several.
     """
     units: dict[str, Better] = {}
-    outputs = list(_outputs(file))
     excess: list[int] = []
-    found = [line for text in outputs for line in _lines(text, units, excess)]
+    outputs = [list(rejoined(text, _begun, _ended)) for text in _outputs(file)]
+    read = [line for text in outputs for line in _lines(text, units, excess)]
+    found = [line for line in read if line.name]
     warnings = (
         *_check_end(file, found),
         *(() if units else itertools.chain.from_iterable(map(_ends, outputs))),
         *map(_too_many_settings, excess[:1]),
+        *(problem for line in read if not line.name for problem in unread_result(Rows(), {}, line.broken, line.number)),
     )
     names = _split_names(found)
     varying = _varying(found, names)
@@ -206,7 +239,7 @@ def _lines(text: list[tuple[int, str]], units: dict[str, Better], excess: list[i
     """Yield the results, add declared units to ``units``, and to ``excess`` the lines of settings that are too many."""
     config: dict[str, str] = {}
     for number, line in text:
-        result = _RESULT.match(line)
+        result = _RESULT.match(line) or (_MARK.match(line) if len(line) <= LONGEST_LINE else None)
         if result:
             yield _result(result, number, config)
         elif outcome := _OUTCOME.match(line):
@@ -225,16 +258,21 @@ def _lines(text: list[tuple[int, str]], units: dict[str, Better], excess: list[i
             config = {key: value for key, value in config.items() if key != setting["key"]}
             if value := (setting["value"] or "").strip():
                 config[setting["key"]] = value
+        elif begun := _BEGUN.match(line):
+            yield _Line(begun["name"], number, config, broken="it began and has no result")
+        elif _ended(line):
+            yield _Line("", number, config, broken=line)
 
 
 def _result(result: re.Match[str], number: int, config: dict[str, str]) -> _Line:
     words = result["rest"].split()
+    if result.re is _MARK and len(words) % 2:
+        del words[0]  # what stands in place of the count of iterations
     pairs = list(zip(words[::2], words[1::2], strict=False))
-    other = next((text for text, _ in pairs if not _NUMBER.fullmatch(text)), None)
-    if other is not None:
-        return _Line(result["name"], number, config, broken=f"{other!r} stands where a number is needed")
-    if len(words) % 2:
-        return _Line(result["name"], number, config, broken=f"{words[-1]!r} has no unit")
+    odd = next((unit for _, unit in pairs if _NUMBER.fullmatch(unit)), words[-1] if len(words) % 2 else "")
+    if odd:
+        units = tuple(word for word in words if _PER.fullmatch(word))
+        return _Line(result["name"], number, config, broken=f"{odd!r} has no unit", units=units)
     return _Line(result["name"], number, config, pairs)
 
 
@@ -347,12 +385,13 @@ def _add(rows: Rows, params: dict[str, str], line: _Line, units: dict[str, Bette
     elif line.outcome == "SKIP":
         rows.skip({**params, "metric": "time"}, "the benchmark was skipped")
     elif line.broken:
-        rows.fail({**params, "metric": "time"}, f"{line.broken} at line {line.number}")
+        for unit in line.units or ("ns/op",):
+            rows.fail({**params, "metric": _METRICS.get(unit, unit)}, f"{line.broken} at line {line.number}")
     for text, unit in line.values:
         better = units.get(unit, Better.LOWER if unit in _LOWER else Better.UNKNOWN)
         named = {**params, "metric": _METRICS.get(unit, unit)}
         with rows.failing(named):
-            value = float(text)
+            value = float(text) if _NUMBER.fullmatch(text) else math.nan
             if not math.isfinite(value):
                 raise NoNumberError(f"{text!r} stands where a finite number is needed", where=f"line {line.number}")
             rows.add(named, (value,), unit, better)

@@ -11,7 +11,7 @@ from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.json_node import Node
 from knickpoint.formats.toolbox.missing_ends import missing_end
-from knickpoint.formats.toolbox.numbers import NoNumberError, numeral
+from knickpoint.formats.toolbox.numbers import numeral
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.formats.toolbox.terminal_output import LONGEST_LINE, plain
 from knickpoint.model.errors import FormatError
@@ -28,6 +28,7 @@ _TOOL_LINE: Final = re.compile(r"  =+ (?P<tool>[A-Z]+) =+")
 _METRIC_LINE: Final = re.compile(
     r"  (?P<label>[A-Z][\w +.()/-]*?):\s+(?P<new>[\d.]+|N/A|\*+)\s*\|(?P<old>[\d.]+|N/A|\*+)\s*\([^)]*\)(?:\s+\[[^\]]*\])?"
 )
+_MARK: Final = re.compile(r"  (?P<label>[A-Z][\w +.()/-]*?):(?P<new>[^|]*)\|[^|]*\(.*\).*")
 _CUT: Final = re.compile(r"  [A-Z][\w +.-]*:?.*|\w+(?:::\w*)+.*")
 _RESULT: Final = re.compile(r"(?:Gungraun|Iai-Callgrind) result: .*\d benchmarks? finished in .*")
 _LABELS: Final = {
@@ -68,6 +69,8 @@ _HIGHER: Final = frozenset({"L1 Hit Rate"})
 _UNKNOWN: Final = frozenset({"L1 Hits", "LL Hits", "LL Hit Rate", "Total units", "Total lifetimes"})
 """More hits of a cache may be fewer of a better one, or more accesses."""
 _CALLGRIND: Final = "callgrind"
+_ABSENT: Final = "N/A"
+"""In place of a count that one of the two runs does not have."""
 
 
 def fits(file: FileContent) -> bool:
@@ -183,13 +186,13 @@ def _add_lines(rows: Rows, file: FileContent) -> _Ends:
         line = plain(raw).rstrip()
         if len(line) > LONGEST_LINE:
             continue
-        found = _METRIC_LINE.fullmatch(line)
+        found = _METRIC_LINE.fullmatch(line) or _MARK.fullmatch(line)
         if found is not None:
             if not params:
                 raise FormatError("counts stand before any benchmark", where=f"line {number}", remedy="Run it again.")
             label = _OLD_LABELS.get(found["label"], found["label"])
             ends.add(label, number)
-            _add_count(rows, {**params, "metric": label}, tool, found["new"], f"line {number}")
+            _add_count(rows, {**params, "metric": label}, tool, found["new"].strip(), f"line {number}")
         elif number == file.open_line and params and _CUT.fullmatch(line):
             raise file.cut_short()
         elif (name := _NAME_LINE.fullmatch(line)) is not None:
@@ -208,13 +211,18 @@ def _add_count(rows: Rows, named: dict[str, str], tool: str, text: str, where: s
     value = numeral(text)
     if value is not None:
         _add(rows, named, tool, named["metric"], value)
-    elif text != "N/A":
-        with rows.failing(named):
-            raise NoNumberError(f"{text!r} stands where a count is needed", where=where)
+    elif text == _ABSENT:
+        rows.skip(_named(named, tool, named["metric"]), "only the baseline has this count")
+    else:
+        rows.fail(_named(named, tool, named["metric"]), f"{text!r} stands where a count is needed at {where}")
+
+
+def _named(params: dict[str, str], tool: str, label: str) -> dict[str, str]:
+    return {**params, "metric": label, **({"tool": tool} if tool != _CALLGRIND else {})}
 
 
 def _add(rows: Rows, params: dict[str, str], tool: str, label: str, value: float) -> None:
-    named = {**params, "metric": label, **({"tool": tool} if tool != _CALLGRIND else {})}
+    named = _named(params, tool, label)
     better = Better.HIGHER if label in _HIGHER else Better.UNKNOWN if label in _UNKNOWN else Better.LOWER
     unit = "B" if label.endswith(" bytes") else "%" if label.endswith(" Rate") else ""
     rows.add(named, (value,), unit, better)

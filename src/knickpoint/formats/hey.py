@@ -17,12 +17,13 @@ __all__ = ["fits", "read"]
 
 _NAME: Final = "hey"
 _BEGIN: Final = re.compile(r"Summary:")
-_RATE: Final = re.compile(r"  Requests/sec:\t(?P<value>\S+)")
+_RATE: Final = re.compile(r"  Requests/sec:\t(?P<value>.*)")
 _MARK: Final = re.compile(r"Response time histogram:")
-_STATISTIC: Final = re.compile(r"  (?P<name>Slowest|Fastest|Average):\t\s*(?P<value>\S+) secs")
-_PERCENTILE: Final = re.compile(r"  (?P<percent>\d+)%+ in (?P<value>\S+) secs")
-_STATUS: Final = re.compile(r"  \[(?P<code>\d+)\]\t(?P<value>\d+) responses")
-_ERROR: Final = re.compile(r"  \[(?P<value>\d+)\]\t(?P<why>(?!\d+ responses).+)")
+_STATISTIC: Final = re.compile(r"  (?P<name>Slowest|Fastest|Average):\t\s*(?P<value>.*?) secs")
+_PERCENTILE: Final = re.compile(r"  (?P<percent>[^%]*)%+ in (?P<value>.*?) secs")
+_STATUS: Final = re.compile(r"  \[(?P<code>\d+)\]\t(?P<value>.*?) responses")
+_BAD_STATUS: Final = re.compile(r"  \[(?!\d+\])[^\]]*\]\t.* responses")
+_ERROR: Final = re.compile(r"  \[(?P<value>\S*)\]\t(?P<why>(?!.* responses$).+)")
 _STATISTICS: Final = {"Average": "mean", "Fastest": "min", "Slowest": "max"}
 _FIRST_ERROR_STATUS: Final = 400
 
@@ -56,9 +57,9 @@ def read(file: FileContent) -> Parsed:
 
 
 def _counts(report: PrintedReport) -> RequestCounts:
-    answered = {hit["code"]: hit.count() for hit in report.every(_STATUS)}
-    lost = sum(hit.count() for hit in report.every(_ERROR))
-    if not answered and not lost:
+    answered = {hit["code"]: hit.number() for hit in report.every(_STATUS)}
+    lost = sum(hit.number() for hit in report.every(_ERROR))
+    if any(report.every(_BAD_STATUS)) or not (answered or lost):
         raise report.cut("the status codes")
     refused = sum(count for code, count in answered.items() if int(code) >= _FIRST_ERROR_STATUS)
     return RequestCounts(sum(answered.values()) + lost, refused + lost)
@@ -67,7 +68,8 @@ def _counts(report: PrintedReport) -> RequestCounts:
 def _add_times(rows: Rows, params: dict[str, str], report: PrintedReport) -> None:
     found = {_STATISTICS[hit["name"]]: hit for hit in report.every(_STATISTIC)}
     for hit in report.every(_PERCENTILE):
-        found["" if hit["percent"] == "50" else f"p{hit['percent']}"] = hit
+        percent = f"{hit.number('percent'):g}"
+        found["" if percent == "50" else f"p{percent}"] = hit
     if "" not in found and "mean" in found:
         found[""] = found.pop("mean")
     for stat, hit in found.items():

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.missing_ends import missing_end
 from knickpoint.formats.toolbox.numbers import NoNumberError
+from knickpoint.formats.toolbox.printed_reports import rejoined
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.formats.toolbox.terminal_output import LONGEST_LINE, plain
 from knickpoint.model.errors import FormatError
-from knickpoint.model.report import Problem, Report, RunReport
+from knickpoint.model.report import Problem, Report, RunReport, Severity
 from knickpoint.model.unit import Better
 
 __all__ = ["fits", "read"]
 
 _NAME: Final = "libtest"
 _BENCH: Final = re.compile(r"^[.iFa]*test (?P<name>.+?)\s+\.\.\. bench:\s*(?P<rest>.*)$")
+_OPEN: Final = re.compile(r"^[.iFa]*test (?P<name>.+?)\s+\.\.\. (?!(?:bench:|ok\b|ignored\b|FAILED\b))")
+_TAIL: Final = re.compile(r"^.*?(?P<rest>bench:\s+\S+ \S+/iter\b.*)$")
+"""What ends the result of a benchmark that printed lines of its own behind its name."""
 _RESULT: Final = re.compile(r"(?P<value>[\d,.]+)\s+(?P<unit>\S+/\S+)(?:\s+\(\+/- (?P<spread>[\d,.]+)\))?(?:\s+= .*)?")
 _BEGUN: Final = re.compile(r"^[.iFa]*test\b")
 _WHOLE: Final = re.compile(r"\(\+/- [\d,.]+\)|\.\.\. (?:ok|ignored|FAILED)\b")
@@ -52,10 +56,13 @@ class _Promise:
             lost = int(totals["measured"]) - self.measured
             if self.line and lost > 0:
                 self.warnings.append(
-                    missing_end(
-                        f"{totals['measured']} benchmarks were measured, and {lost} of them have no line with a result",
-                        number,
-                        remedy="Let benchmarks print nothing, so that each result has a line of its own.",
+                    replace(
+                        missing_end(
+                            f"{totals['measured']} benchmarks were measured, and {lost} of them have no line with a result",
+                            number,
+                            remedy="Let benchmarks print nothing, so that each result has a line of its own.",
+                        ),
+                        severity=Severity.LOSS,
                     )
                 )
             self.count = self.line = 0
@@ -89,10 +96,8 @@ def fits(file: FileContent) -> bool:
 def read(file: FileContent) -> Parsed:
     """Read one run: the median time of each benchmark, with its spread (largest minus smallest) in the summary."""
     rows, promise = Rows(), _Promise()
-    for number, raw in enumerate(file.lines, 1):
-        line = plain(raw)
-        if len(line) > LONGEST_LINE:
-            continue
+    lines = ((number, plain(raw)) for number, raw in enumerate(file.lines, 1))
+    for number, line in rejoined((line for line in lines if len(line[1]) <= LONGEST_LINE), _begun, _ended):
         if number == file.open_line and _BEGUN.match(line) and not _WHOLE.search(line):
             raise file.cut_short()
         promise.take(line.rstrip(), number)
@@ -107,6 +112,17 @@ def read(file: FileContent) -> Parsed:
             rows.fail({"benchmark": other["name"]})
     promise.check_end(file)
     return Report(_NAME, (RunReport(rows.table()),)), tuple(promise.warnings)
+
+
+def _begun(line: str) -> str | None:
+    """Return the name of a benchmark whose result may follow what it printed, "" where another one begins, None for other lines."""
+    if opened := _OPEN.match(line):
+        return f"test {opened['name']} ... "
+    return "" if _BEGUN.match(line) else None
+
+
+def _ended(line: str) -> str:
+    return tail["rest"] if (tail := _TAIL.match(line)) else ""
 
 
 def _add(rows: Rows, params: dict[str, str], rest: str, number: int) -> None:

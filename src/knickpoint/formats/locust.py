@@ -88,6 +88,10 @@ def _add(rows: Rows, row: dict[str, str], where: str) -> None:
     statistics = {"": "median response time", **{stat: column for column, stat in _STATISTICS.items() if column in row}}
     for column in row:
         percentile = _PERCENTILE.fullmatch(column)
+        if percentile is None and column.endswith("%"):
+            raise FormatError(
+                f"the column {column!r} names no percentile", where="line 1", remedy="Give the file as Locust wrote it."
+            )
         if percentile and percentile["percent"] not in _SAME:
             statistics[f"p{percentile['percent']}"] = column
     for stat, column in statistics.items():

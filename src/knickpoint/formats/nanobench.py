@@ -34,6 +34,7 @@ _HEADER: Final = re.compile(
     r"\|(?: *relative \|)?(?: *complexityN \|)? *(?P<time>[num]?s)/(?P<unit>[^ |]+) \| +[^ |]+/s \| +err% \|.*\| (?P<title>.+)"
 )
 _COLUMNS: Final = {"ins": "instructions", "cyc": "cycles", "bra": "branches"}
+_NOT_COUNTED: Final = ("", "-")
 _ESCAPED: Final = re.compile(r"\\(.)")
 _LAST_CELL: Final = re.compile(r"(?::wavy_dash: )?`(?P<name>.*?)`(?: \(Unstable .*)?")
 
@@ -118,8 +119,10 @@ def _add_tables(rows: Rows, file: FileContent) -> None:
         _add_cell(rows, {**params, "metric": "time"}, cells[header.index(f"{found['time']}/{found['unit']}")],
                   f"{found['time']}/{found['unit']}", number)  # fmt: skip
         for column, metric in _COLUMNS.items():
-            text = row.get(f"{column}/{found['unit']}", "")
-            if text and text != "-":
+            text = row.get(f"{column}/{found['unit']}")
+            if text in _NOT_COUNTED:
+                rows.skip({**params, "metric": metric}, "nanobench counted none")
+            elif text is not None:
                 _add_cell(rows, {**params, "metric": metric}, text, "", number)
 
 

@@ -18,14 +18,14 @@ __all__ = ["fits", "read"]
 _NAME: Final = "pgbench"
 _BEGIN: Final = re.compile(r"transaction type: (?P<value>.+)")
 _BUILTIN: Final = re.compile(r"<builtin: (?P<value>.+)>")
-_TPS: Final = re.compile(r"tps = (?P<value>\S+) \((?P<how>(?:without|excluding|including) [a-z ]+)\)")
+_TPS: Final = re.compile(r"tps =\s*(?P<value>.*?) \((?P<how>(?:without|excluding|including) [a-z ]+)\)")
 _PROCESSED: Final = re.compile(r"number of transactions actually processed: (?P<value>\d+)(?:/\d+)?")
-_FAILED: Final = re.compile(r"(?: - )?number of failed transactions: (?P<value>\d+) \(.*\)")
-_LATENCY: Final = re.compile(r"(?: - )?latency average = (?P<value>\S+) ms")
+_FAILED: Final = re.compile(r"(?: - )?number of failed transactions: (?P<value>.*?) \(.*\)")
+_LATENCY: Final = re.compile(r"(?: - )?latency average =\s*(?P<value>.*?) ms")
 _STDDEV: Final = re.compile(r"(?: - )?latency stddev = (?P<value>\S+) ms")
-_CONNECTION: Final = re.compile(r"(?:initial|average) connection time = (?P<value>\S+) ms")
+_CONNECTION: Final = re.compile(r"(?:initial|average) connection time =\s*(?P<value>.*?) ms")
 _ABORTED: Final = re.compile(r".*Run was aborted.*")
-_SCRIPT: Final = re.compile(r"SQL script \d+: (?P<value>.+)")
+_SCRIPT: Final = re.compile(r"SQL script [^:]*: (?P<value>.+)")
 _WEIGHT: Final = re.compile(r" - weight: (?P<value>\d+).*")
 _SCRIPT_TPS: Final = re.compile(r" - (?P<count>\d+) transactions \(\S+ of total, tps = (?P<value>\S+)\)")
 _PARAMS: Final = {
@@ -86,7 +86,7 @@ def _script(text: str) -> str:
 
 def _counts(report: PrintedReport, processed: int) -> RequestCounts:
     failed = report.find(_FAILED)
-    count = failed.count() if failed else 0
+    count = failed.number() if failed else 0
     return RequestCounts(processed + count, count, "transaction")
 
 

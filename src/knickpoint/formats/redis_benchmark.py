@@ -30,12 +30,13 @@ _PARAMS: Final = {
 _RATE: Final = re.compile(r"(?:  throughput summary: )?(?P<value>\S+) requests per second")
 _LATENCIES: Final = re.compile(r"\s+avg\s+min\s+p50\s+p95\s+p99\s+max")
 _ROW: Final = re.compile(
-    r"\s+(?P<mean>[\d.]+)\s+(?P<min>[\d.]+)\s+(?P<median>[\d.]+)\s+(?P<p95>[\d.]+)\s+(?P<p99>[\d.]+)\s+(?P<max>[\d.]+)"
+    r"(?!\s+avg\s)\s+(?P<mean>\S+)\s+(?P<min>\S+)\s+(?P<median>\S+)\s+(?P<p95>\S+)\s+(?P<p99>\S+)\s+(?P<max>\S+)"
 )
 _QUIET: Final = re.compile(
-    r"(?P<name>[A-Z][^:]*): (?P<value>[\d.]+) requests per second(?:, p50=(?P<median>[\d.]+) msec)?"
+    r"(?P<name>[A-Z][^:]*): ?(?P<value>.*?) requests per second(?:, p50=(?P<median>.*?) msec)?.*"
 )
-_OLD_CSV: Final = re.compile(r'"(?P<name>[A-Z][^"]*)","(?P<value>[\d.]+)"')
+_QUIET_NUMBER: Final = re.compile(r"[A-Z][^:]*: (?:[\d.]+|-?inf|-?nan) requests per second\b.*")
+_OLD_CSV: Final = re.compile(r'"(?P<name>[A-Z][^"]*)","(?:[\d.]+|-?inf|-?nan)"')
 _STATISTICS: Final = {"mean": "mean", "min": "min", "median": "", "p95": "p95", "p99": "p99", "max": "max"}
 _COLUMNS: Final = {
     "avg_latency_ms": "mean",
@@ -55,7 +56,7 @@ def fits(file: FileContent) -> bool:
     lines = [line for line in text[:65536].split("\n") if line.strip()]
     if lines and all(len(line) <= LONGEST_LINE and _OLD_CSV.fullmatch(line.rstrip()) for line in lines[:-1] or lines):
         return True
-    return has_line(file, " requests per second", _QUIET) or (
+    return has_line(file, " requests per second", _QUIET_NUMBER) or (
         has_line(file, "======", _BEGIN) and has_line(file, " requests completed in ", _ENDED)
     )
 
@@ -94,7 +95,7 @@ def _add_quiet(rows: Rows, file: FileContent) -> None:
         if found:
             params = {"benchmark": found["name"]}
             _add_rate(rows, params, found["value"], number)
-            if found["median"]:
+            if found["median"] is not None:
                 _add_latency(rows, params, "", found["median"], number)
 
 
@@ -103,8 +104,8 @@ def _add_report(rows: Rows, report: PrintedReport) -> None:
     params |= {name: report.text(pattern, "value") for name, pattern in _PARAMS.items()}
     rate = report.need(_RATE, "the requests per second")
     _add_rate(rows, params, rate["value"], rate.line)
-    if report.find(_LATENCIES):
-        found = report.need(_ROW, "the latency summary")
+    for below in report.parts(_LATENCIES):
+        found = below.need(_ROW, "the latency summary")
         for group, stat in _STATISTICS.items():
             _add_latency(rows, params, stat, found[group], found.line)
 

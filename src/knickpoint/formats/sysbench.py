@@ -36,20 +36,20 @@ _PARAMS: Final = {
     "mode": re.compile(r"Doing (?P<value>.+) test"),
 }
 _RATES: Final = {
-    "events": (re.compile(r"    events per second:\s+(?P<value>\S+)"), "events/s"),
-    "operations": (re.compile(r"Total operations: \d+ \(\s*(?P<value>\S+) per second\)"), "operations/s"),
-    "throughput": (re.compile(r"\S+ MiB transferred \((?P<value>\S+) MiB/sec\)"), "MiB/s"),
-    "reads": (re.compile(r"    reads/s:\s+(?P<value>\S+)"), "reads/s"),
-    "writes": (re.compile(r"    writes/s:\s+(?P<value>\S+)"), "writes/s"),
-    "fsyncs": (re.compile(r"    fsyncs/s:\s+(?P<value>\S+)"), "fsyncs/s"),
-    "read_throughput": (re.compile(r"    read, MiB/s:\s+(?P<value>\S+)"), "MiB/s"),
-    "write_throughput": (re.compile(r"    written, MiB/s:\s+(?P<value>\S+)"), "MiB/s"),
-    "transactions": (re.compile(r"    transactions:\s+\d+\s+\((?P<value>\S+) per sec\.\)"), "transactions/s"),
-    "queries": (re.compile(r"    queries:\s+\d+\s+\((?P<value>\S+) per sec\.\)"), "queries/s"),
+    "events": (re.compile(r"    events per second:\s*(?P<value>.*)"), "events/s"),
+    "operations": (re.compile(r"Total operations: .*? \(\s*(?P<value>.*?) per second\)"), "operations/s"),
+    "throughput": (re.compile(r".*? MiB transferred \((?P<value>.*?) MiB/sec\)"), "MiB/s"),
+    "reads": (re.compile(r"    reads/s:\s*(?P<value>.*)"), "reads/s"),
+    "writes": (re.compile(r"    writes/s:\s*(?P<value>.*)"), "writes/s"),
+    "fsyncs": (re.compile(r"    fsyncs/s:\s*(?P<value>.*)"), "fsyncs/s"),
+    "read_throughput": (re.compile(r"    read, MiB/s:\s*(?P<value>.*)"), "MiB/s"),
+    "write_throughput": (re.compile(r"    written, MiB/s:\s*(?P<value>.*)"), "MiB/s"),
+    "transactions": (re.compile(r"    transactions:\s.*?\((?P<value>.*?) per sec\.\)"), "transactions/s"),
+    "queries": (re.compile(r"    queries:\s.*?\((?P<value>.*?) per sec\.\)"), "queries/s"),
 }
-_ERRORS: Final = re.compile(r"    ignored errors:\s+(?P<value>\d+)\s+\(\S+ per sec\.\)")
+_ERRORS: Final = re.compile(r"    ignored errors:\s*(?P<value>.*?)\s+\(.*? per sec\.\)")
 _EVENTS: Final = re.compile(r"    total number of events:\s+(?P<value>\d+)")
-_LATENCY: Final = re.compile(r"         (?P<name>min|avg|max|\d+th percentile):\s+(?P<value>\S+)")
+_LATENCY: Final = re.compile(r"         (?P<name>min|avg|max|[^:]*th percentile):\s*(?P<value>.*)")
 _NOTHING: Final = "0.00"
 _STATISTICS: Final = {"avg": "", "min": "min", "max": "max"}
 
@@ -82,8 +82,8 @@ def read(file: FileContent) -> Parsed:
 
 def _add(rows: Rows, params: dict[str, str], report: PrintedReport) -> None:
     errors = report.find(_ERRORS)
-    failed = errors.count() if errors else 0
-    message = f"{failed:,} ignored errors" if failed else ""
+    failed = errors.number() if errors else 0
+    message = f"{failed:,.0f} ignored errors" if failed else ""
     for metric, (pattern, unit) in _RATES.items():
         found = report.find(pattern)
         # A test that only reads has 0 writes per second: that is no measurement.

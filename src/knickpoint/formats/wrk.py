@@ -18,16 +18,16 @@ __all__ = ["fits", "read"]
 _NAME: Final = "wrk"
 _BEGIN: Final = re.compile(r"Running \S+ test @ (?P<url>\S+)")
 _THREADS: Final = re.compile(r"\s+(?P<threads>\d+) threads and (?P<connections>\d+) connections")
-_TIME: Final = r"(?P<{0}>[\d.]+)(?P<{0}_unit>us|ms|s|m|h)"
+_TIME: Final = r"(?P<{0}>\S*?)(?P<{0}_unit>us|ms|s|m|h)"
 _LATENCY: Final = re.compile(r"\s+Latency\s+" + r"\s+".join(map(_TIME.format, ("mean", "stddev", "max"))) + r"\s+\S+%")
-_PERCENTILE: Final = re.compile(r"\s+(?P<percent>\d+(?:\.\d+)?)%\s+" + _TIME.format("value"))
+_PERCENTILE: Final = re.compile(r"\s+(?P<percent>[^%]*)%\s+(?P<value>.*?)(?P<value_unit>us|ms|s|m|h)")
 _TOTAL: Final = re.compile(r"\s+(?P<value>\d+) requests in \S+, \S+ read")
 _SOCKET: Final = re.compile(
-    r"\s+Socket errors: connect (?P<connect>\d+), read (?P<read>\d+), write (?P<write>\d+), timeout (?P<timeout>\d+)"
+    r"\s+Socket errors: connect (?P<connect>.*?), read (?P<read>.*?), write (?P<write>.*?), timeout (?P<timeout>.*)"
 )
-_STATUS: Final = re.compile(r"\s+Non-2xx or 3xx responses: (?P<value>\d+)")
-_REQUESTS: Final = re.compile(r"Requests/sec:\s+(?P<value>\S+)")
-_TRANSFER: Final = re.compile(r"Transfer/sec:\s+(?P<value>[\d.]+|-?nan)(?P<unit>[KMGTP]?B)")
+_STATUS: Final = re.compile(r"\s+Non-2xx or 3xx responses: (?P<value>.*)")
+_REQUESTS: Final = re.compile(r"Requests/sec:\s*(?P<value>.*)")
+_TRANSFER: Final = re.compile(r"Transfer/sec:\s+(?P<value>\S*?)(?P<unit>[KMGTP]?B)")
 _MINUTES: Final = {"m": "min"}
 
 
@@ -72,10 +72,10 @@ def read(file: FileContent) -> Parsed:
 def _counts(report: PrintedReport) -> RequestCounts:
     total = report.need(_TOTAL, "the number of requests").count()
     sockets = report.find(_SOCKET)
-    broken = sum(sockets.count(kind) for kind in ("connect", "read", "write", "timeout")) if sockets else 0
+    broken = sum(sockets.number(kind) for kind in ("connect", "read", "write", "timeout")) if sockets else 0
     status = report.find(_STATUS)
     # Requests without an answer are not among those that wrk counts.
-    return RequestCounts(total + broken, broken + (status.count() if status else 0))
+    return RequestCounts(total + broken, broken + (status.number() if status else 0))
 
 
 def _add_latency(rows: Rows, params: dict[str, str], report: PrintedReport) -> None:

@@ -22,7 +22,7 @@ from knickpoint.ingest.stages.outcome import defects_refuse
 from knickpoint.ingest.stages.read import ReadResults, read_results
 from knickpoint.model.errors import FormatError, InputError
 from knickpoint.model.plain_text import plain_line
-from knickpoint.model.report import Outcome, Problem, RunReport
+from knickpoint.model.report import Outcome, Problem, RunReport, Severity
 
 __all__ = ["NewResults", "read_compared_results", "read_new_results", "read_uploaded_results"]
 
@@ -51,6 +51,20 @@ class NewResults:
             for place in np.flatnonzero(table.outcome_codes == _FAILED).tolist():
                 what = plain_line(table.messages.get(place, ""), _LONGEST_MESSAGE)
                 yield f"{table.keys[place]} has no value in one run: {what or 'it failed'}"
+
+    def check_complete(self) -> None:
+        """Refuse new results of which one has no name that can be read: nothing else would say that it is missing.
+
+        Raises:
+            InputError: there is such a result; ``where`` is its place.
+        """
+        lost = next((problem for problem in self.warnings if problem.severity is Severity.LOSS), None)
+        if lost is not None:
+            raise InputError(
+                lost.message,
+                where=lost.where,
+                remedy=f"{lost.remedy} With --partial (on the page: part of a suite), the others are judged without it.",
+            )
 
     def check_commit(self) -> None:
         """Refuse new results of several commits: a file of an older commit would hide what the newer one changed.

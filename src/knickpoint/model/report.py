@@ -29,12 +29,14 @@ class Outcome(Enum):
 class Severity(Enum):
     """The weight of a problem: with an error the whole file is refused, with a warning it is imported.
 
-    A defect is an error of Knickpoint, and not of the file.
+    A loss is a warning about a result whose name cannot be read either: what is missing is unknown. A defect is an error of
+    Knickpoint, and not of the file.
     """
 
     DEFECT = "defect"
     ERROR = "error"
     WARNING = "warning"
+    LOSS = "loss"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,20 +1,29 @@
-"""Reports that tools print for people: several may stand in one text, each begun by a line of a known form."""
+"""Reports that tools print for people: several may stand in one text, each begun by a line of a known form.
+
+The rule for every text: a line with the mark of a result (``ops/sec``, ``ns/op``, a label) is one, whatever stands in place of its
+number. What cannot be read as a number is a failed result with its name (:meth:`Rows.failing`, :func:`unread_result`). Patterns of
+lines therefore take any text in place of a number.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.numbers import NoNumberError, numeral
+from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.formats.toolbox.terminal_output import LONGEST_LINE, plain
 from knickpoint.model.errors import FormatError
+from knickpoint.model.report import Problem, Severity
 
-__all__ = ["Hit", "PrintedReport", "has_line", "printed_reports"]
+__all__ = ["Hit", "PrintedReport", "has_line", "printed_reports", "rejoined", "unread_result"]
 
+_LONGEST_SHOWN: Final = 80
+"""Characters of a line in a message."""
 _CUT: Final = "The file was cut short, or the run was stopped; run the benchmark again."
 
 
@@ -91,6 +100,51 @@ def printed_reports(file: FileContent, begin: re.Pattern[str]) -> Iterator[Print
     lines = ((number, plain(line)) for number, line in enumerate(file.lines, 1))
     whole = PrintedReport(tuple((number, line.rstrip()) for number, line in lines if len(line) <= LONGEST_LINE))
     return whole.parts(begin)
+
+
+def unread_result(rows: Rows, params: Mapping[str, str], line: str, number: int) -> tuple[Problem, ...]:
+    """Account for a line that has the mark of a result, and no number that can be read.
+
+    It becomes the failed result of ``params``. Where those name no benchmark, the returned warning says which line is lost.
+    """
+    text = f"{line.strip()[:_LONGEST_SHOWN]!r} has no number that can be read"
+    if params.get("benchmark"):
+        rows.fail(params, f"{text} at line {number}")
+        return ()
+    return (
+        Problem(
+            f"{line.strip()[:_LONGEST_SHOWN]!r} looks like a result, and has no name that can be read",
+            where=f"line {number}",
+            remedy="Let the benchmark print nothing, or give the tool's output as it is.",
+            severity=Severity.LOSS,
+        ),
+    )
+
+
+def rejoined(
+    lines: Iterable[tuple[int, str]], begun: Callable[[str], str | None], ended: Callable[[str], str]
+) -> Iterator[tuple[int, str]]:
+    """Join results that the output of their own benchmarks parted; yield other lines as they are, and that output not at all.
+
+    ``begun`` returns the beginning of a result in a line that lacks its end, "" where a line ends the wait for that end, and None where
+    it does neither. ``ended`` returns the end of a result in a line, "" for none. Where none comes, all lines are yielded.
+    """
+    beginning = ""
+    held: list[tuple[int, str]] = []
+    for number, line in lines:
+        found = begun(line)
+        if found is not None:
+            yield from held
+            beginning, held = found, []
+        end = ended(line) if beginning else ""
+        if end:
+            yield number, f"{beginning}{end}"
+            beginning, held = "", []
+        elif beginning:
+            held.append((number, line))
+        else:
+            yield number, line
+    yield from held
 
 
 def has_line(file: FileContent, mark: str, pattern: re.Pattern[str]) -> bool:

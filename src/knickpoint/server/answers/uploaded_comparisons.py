@@ -75,6 +75,8 @@ def compare_uploaded(
     base = find_revision(instance, line, wanted.base)
     read = _read(instance, data, wanted.name, line.repository.name)
     read.check_commit()
+    if not wanted.partial:
+        read.check_complete()
     report = check_results(
         store, line.repository, read.runs, base=line.slots[base.position], line=line.name, rules=rules
     )
@@ -101,6 +103,8 @@ def _compare_files(
     base = _read(instance, data[: wanted.base_bytes], before, name)
     new = _read(instance, data[wanted.base_bytes :], after, name)
     new.check_commit()
+    if not wanted.partial:
+        new.check_complete()
     report = check_files(
         base.runs, new.runs, name=before, rules=rules, directions=visible.store.traces.directions, repository=name
     )

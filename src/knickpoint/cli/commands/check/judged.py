@@ -87,6 +87,7 @@ def judge_by_history(instance: str | None, reference: str, line: str, options: C
         )
         read.check_commit()
         if not options.partial:
+            read.check_complete()
             _check_measured(read, options.results[0])
         rules, store = options.rules(opened.config.check), opened.store
         # Read the results, and find the base that they are compared with.
@@ -151,6 +152,8 @@ def judge_by_files(instance: str | None, against: Sequence[str], options: CheckO
         for files in (against, options.results)
     )
     read.check_commit()
+    if not options.partial:
+        read.check_complete()
     for results, file in ((base, against[0]), (read, options.results[0])):
         if not options.partial or results is base:
             _check_measured(results, file)
