@@ -11,6 +11,7 @@ import tarfile
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 import pytest
 from tests.formats.files import COMPANIONS, FILES, HERE, made
@@ -37,7 +38,7 @@ def test_a_file_of_no_known_format_is_refused_with_the_remedy() -> None:
 
 
 def test_a_file_that_two_formats_fit_is_refused_naming_both() -> None:
-    both: dict[str, object] = {"context": {}, "machine_info": {}, "benchmarks": []}
+    both: dict[str, object] = {"context": {"num_cpus": 8}, "machine_info": {}, "benchmarks": []}
     with pytest.raises(
         FormatError, match=r"more than one format fits: google-benchmark, pytest-benchmark.*--as google-"
     ):
@@ -366,3 +367,46 @@ def test_a_date_and_time_without_anything_between_is_no_number_of_microseconds(v
 @pytest.mark.parametrize("value", ["20261303101112", "20260431101112", "202604032560"])
 def test_a_date_that_no_calendar_has_is_no_time(value: str) -> None:
     assert read_moment(value) is None
+
+
+@pytest.mark.parametrize("text", ["nan", "-nan", "inf", "-inf", "+Inf", "-nan(ind)", "Infinity"])
+def test_a_number_that_is_not_finite_as_c_prints_it_fails_one_result_and_refuses_no_file(text: str) -> None:
+    row = f'{{"name": "a, inf", "real_time": 1.5, "cpu_time": {text}, "time_unit": "ns"}}'
+    report, _ = read_report(f'{{"context": {{}},\n"benchmarks": [{row}]}}'.encode())
+    real, cpu = report.runs[0].results
+    assert (real.params["benchmark"], real.samples) == ("a, inf", (1.5,))
+    assert "stands where a finite number is needed" in cpu.message
+
+
+_JSON: Final = '{"context": {}, "benchmarks": [{"name": "a", "real_time": 1.5, "cpu_time": 1.0}]}'
+
+
+@pytest.mark.parametrize(
+    "before", ["> bench\n> node bench.js\n\n", "[INFO] Scanning\n***WARNING*** {x}\n", '{"not": "it"}\nread 5\n']
+)
+@pytest.mark.parametrize("after", ["", "\n", "\nnpm notice [1]\n"])
+def test_json_among_the_lines_of_a_log_is_read_with_a_warning(before: str, after: str) -> None:
+    report, (warning,) = read_report(f"{before}{_JSON}{after}".encode(), name="log.txt")
+    assert report.runs[0].results[0].samples == (1.5,)
+    line = before.count("\n") + 1
+    assert warning.sentence.startswith(
+        f"log.txt, line {line}: JSON begins on line {line}; the other lines were left out"
+    )
+
+
+def test_several_documents_among_the_lines_of_a_log_are_several_runs() -> None:
+    report, (warning,) = read_report(f"run 1\n{_JSON}\nrun 2\n{_JSON}\n".encode())
+    assert len(report.runs) == 2
+    assert warning.where == "line 2 and line 4"
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        (f"a\nb\n{_JSON[:-9]}", "the JSON that begins on line 3 is not whole"),
+        ('a\n{"b": 1}\n', "a JSON document begins on line 2"),
+    ],
+)
+def test_the_refusal_of_a_log_says_on_which_line_json_begins(text: str, where: str) -> None:
+    with pytest.raises(FormatError, match=where):
+        read_report(text.encode())

@@ -1,4 +1,4 @@
-"""Read files that hold several JSON documents, one a line or one after the other.
+"""Read files that hold several JSON documents, one a line or one after the other, or documents among the lines of a log.
 
 CI jobs append the output of each run to one file, and services write JSON Lines. Each document is read as a file of
 its own. Where each is an entry of the list that a format has, all together are read as that list.
@@ -8,17 +8,46 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Final
 
 from knickpoint.formats.format import Format, Parsed
 from knickpoint.formats.toolbox.file_content import Document, FileContent
 from knickpoint.model.commit import Commit
 from knickpoint.model.errors import FormatError
-from knickpoint.model.report import Problem, Report, RunReport
+from knickpoint.model.report import Problem, Report, RunReport, Severity
 
-__all__ = ["read_documents"]
+__all__ = ["among_lines", "read_documents"]
 
+_MOST_NAMED: Final = 3
 Fitting = Callable[[FileContent], tuple[Format, ...]]
 """Return the formats that a file looks like."""
+
+
+def among_lines(file: FileContent, fitting: Fitting) -> tuple[FileContent, tuple[Problem, ...]]:
+    """Return the results among the lines of a log: documents that begin on lines of their own, as ``npm run`` and ``2>&1`` leave them.
+
+    Lines around them become empty, so that messages count lines as the file does; a warning says what was left out. A file without such
+    documents is returned as it is.
+    """
+    if file.document is not None or file.several:
+        return file, ()
+    documents = [
+        each for each in file.embedded if fitting(replace(file, data=each.text.encode(errors="surrogatepass")))
+    ]
+    if not documents or file.text.lstrip().startswith(documents[0].text):  # behind results, other text is damage
+        return file, ()
+    text, line = "", 1
+    for document in documents:
+        text += "\n" * (document.line - line) + document.text
+        line = document.line + document.text.count("\n")
+    begin = " and ".join(f"line {document.line}" for document in documents[:_MOST_NAMED])
+    warning = Problem(
+        f"JSON begins on {begin}; the other lines were left out",
+        where=begin,
+        remedy="Let the tool write its results to a file of their own.",
+        severity=Severity.WARNING,
+    )
+    return replace(file, data=text.encode(errors="surrogatepass")), (warning,)
 
 
 def read_documents(file: FileContent, fitting: Fitting, wanted: Format | None) -> Parsed | None:

@@ -9,7 +9,7 @@ from typing import Final
 
 from knickpoint.formats.companion_files import companion_of
 from knickpoint.formats.format import Format, Parsed
-from knickpoint.formats.json_documents import read_documents
+from knickpoint.formats.json_documents import among_lines, read_documents
 from knickpoint.formats.registry import FORMATS, all_formats
 from knickpoint.formats.toolbox.commit_placeholders import without_placeholders
 from knickpoint.formats.toolbox.file_content import FileContent
@@ -97,7 +97,7 @@ def read_found(
             except FormatError as error:
                 raise _placed(error, name) from error
             return parsed and _checked(file, parsed)
-        if not broken and (companion_of(file) or not _fitting(file)):
+        if not broken and (companion_of(file) or not (_fitting(file) or among_lines(file, _fitting)[1])):
             return None
         return _read(file, "")
 
@@ -128,7 +128,15 @@ def _read(file: FileContent, wanted: str) -> Parsed:
 
 def _parsed(file: FileContent, wanted: Format | None) -> Parsed:
     """Return what the one document of ``file`` says, or all of several."""
-    whole = wanted.fits(file) if wanted is not None else bool(_fitting(file))
+
+    def fitting(part: FileContent) -> tuple[Format, ...]:
+        return _fitting(part) if wanted is None else (wanted,) if wanted.fits(part) else ()
+
+    whole = bool(fitting(file))
+    inner, warnings = (file, ()) if whole else among_lines(file, fitting)
+    if warnings:
+        report, problems = _parsed(inner, wanted)
+        return report, (*warnings, *problems)
     if file.several and not whole:
         parsed = read_documents(file, _fitting, wanted)
         if parsed is not None:
@@ -183,7 +191,16 @@ def _only(file: FileContent) -> Format:
     start = file.text.lstrip()[:1]
     if start in ("{", "[") and file.fault is not None and not file.several and not better_output(file):
         raise file.fault
-    raise FormatError("no format fits this file", where=file.name, remedy=_remedy(file))
+    raise FormatError(f"no format fits this file{_inside(file)}", where=file.name, remedy=_remedy(file))
+
+
+def _inside(file: FileContent) -> str:
+    """Return where JSON begins among other lines, "" where it does not."""
+    if file.document is not None or file.several:
+        return ""
+    if file.embedded:
+        return f"; a JSON document begins on line {file.embedded[0].line}"
+    return f"; the JSON that begins on line {file.json_line} is not whole" if file.json_line else ""
 
 
 def _remedy(file: FileContent) -> str:

@@ -36,6 +36,13 @@ _TAR: Final = (b"ustar", 257)
 """What a tar archive has, and where."""
 _GAP: Final = re.compile("[\ufeff \t\r\n]*")
 _DECODER: Final = json.JSONDecoder()
+_START: Final = re.compile(r'^[ \t]*(?=\{[ \t]*(?:"|\r?$)|\[[ \t]*(?:[\[{"\d-]|\r?$))', re.MULTILINE)
+"""Before what may be a JSON document on a line of its own."""
+_NOT_FINITE: Final = re.compile(
+    r'"(?:[^"\\\n]|\\.)*"|(?<![\w.])([+-]?)(?:(nan)(?:\(ind\))?|inf(?:inity)?)(?![\w.])', re.IGNORECASE
+)
+"""A string, or a number as C prints it where it is not finite."""
+_BARE: Final = re.compile(r"[:\[,]\s*[+-]?(?:nan|inf)", re.IGNORECASE)
 _CUT: Final = re.compile(r'[\w.+-]{0,9}|"[^"]*', re.DOTALL)
 """What may stand last in a JSON text that was cut: the start of a word, a number or a string."""
 
@@ -51,6 +58,21 @@ class Document:
     def __str__(self) -> str:
         """Name it for messages."""
         return f"document {self.number} (line {self.line})"
+
+
+def _readable_numbers(text: str) -> str:
+    """Return ``text`` with numbers that are not finite spelt as Python's JSON reads them; ``text`` itself where all are."""
+    if not _BARE.search(text):
+        return text
+    found = _NOT_FINITE.sub(_spelt, text)
+    return text if found == text else found
+
+
+def _spelt(found: re.Match[str]) -> str:
+    """Return a number that is not finite as Python's JSON spells it; strings as they are."""
+    if found[1] is None:
+        return found[0]
+    return "NaN" if found[2] else f"{found[1].strip('+')}Infinity"
 
 
 @dataclass(frozen=True)
@@ -181,6 +203,10 @@ class FileContent:
         return (warning,)
 
     @cached_property
+    def _json_text(self) -> str:
+        return _readable_numbers(self.text)
+
+    @cached_property
     def _parsed(self) -> tuple[object, FormatError | None]:
         try:
             return self.parse_json(self.text), None
@@ -204,6 +230,7 @@ class FileContent:
         start = _GAP.match(text).end()  # type: ignore[union-attr]
         if text[start : start + 1] not in ("{", "[") or self.fault is None:
             return False
+        text = self._json_text
         try:
             _, end = _DECODER.raw_decode(text, start)
         except (ValueError, RecursionError):
@@ -214,7 +241,7 @@ class FileContent:
     @cached_property
     def documents(self) -> tuple[Document, ...]:
         """The JSON documents of a file that has :attr:`several`. Raises ``FormatError`` where one breaks off."""
-        text = self.text
+        text = self._json_text
         found: list[Document] = []
         position, line, counted = 0, 1, 0
         while (position := _GAP.match(text, position).end()) < len(text):  # type: ignore[union-attr]
@@ -231,6 +258,31 @@ class FileContent:
             found.append(Document(len(found) + 1, line, text[position:end]))
             position = end
         return tuple(found)
+
+    @cached_property
+    def embedded(self) -> tuple[Document, ...]:
+        """The JSON documents that begin on lines of their own among others, as where a job's log was kept with its output."""
+        text = _readable_numbers(self.readable)
+        found: list[Document] = []
+        position, counted, line = 0, 0, 1
+        while (start := _START.search(text, position)) is not None:
+            try:
+                _, position = _DECODER.raw_decode(text, start.end())
+            except JSONDecodeError as error:
+                position = max(error.pos, start.end() + 1)
+            except (ValueError, RecursionError):
+                break
+            else:
+                line += text.count("\n", counted, start.end())
+                counted = start.end()
+                found.append(Document(len(found) + 1, line, text[start.end() : position]))
+        return tuple(found)
+
+    @property
+    def json_line(self) -> int:
+        """The first line that begins as a JSON document does, 0 where none does."""
+        start = _START.search(self.text)
+        return self.text.count("\n", 0, start.end()) + 1 if start else 0
 
     @property
     def json(self) -> object:
@@ -263,7 +315,7 @@ class FileContent:
         if self.fault is not None:
             raise self.fault
         try:
-            return json.loads(self.text, object_pairs_hook=once)
+            return json.loads(self._json_text, object_pairs_hook=once)
         except RecursionError as error:
             raise self._too_deep() from error
 
@@ -272,6 +324,9 @@ class FileContent:
         try:
             return json.loads(text)
         except JSONDecodeError as error:
+            sound = _readable_numbers(text)
+            if sound is not text:
+                return self.parse_json(sound, first_line=first_line)
             raise self._json_fault(text, error, first_line) from error
         except RecursionError as error:
             raise self._too_deep() from error
