@@ -302,7 +302,7 @@ def test_the_text_of_criterion_gives_the_middle_estimate_in_its_unit() -> None:
 
 
 def test_a_run_without_results_is_read_with_a_warning() -> None:
-    _, problems = read_report(json.dumps({"context": {}, "benchmarks": []}).encode(), name="empty.json")
+    _, problems = read_report(json.dumps({"context": {"num_cpus": 8}, "benchmarks": []}).encode(), name="empty.json")
     assert isinstance(problems[0], Problem)
     assert "holds no results" in problems[0].message
 
@@ -312,3 +312,31 @@ def test_a_go_benchmark_that_fails_after_its_line_began_is_a_failure_of_its_seri
     good, bad = read_report(text.encode())[0].runs[0].results
     assert (good.params, good.outcome) == ({"benchmark": "BenchmarkGood", "metric": "time"}, Outcome.MEASURED)
     assert (bad.params, bad.outcome) == ({"benchmark": "BenchmarkBad", "metric": "time"}, Outcome.FAILED)
+
+
+def test_a_counter_of_google_benchmark_without_a_number_failed() -> None:
+    rows = [
+        {
+            "name": "a",
+            "run_name": "a",
+            "real_time": 1.0,
+            "cpu_time": 1.0,
+            "time_unit": "ns",
+            "ipc": None,
+            "hits": "n/a",
+        },
+        {
+            "name": "b",
+            "run_name": "b",
+            "real_time": 1.0,
+            "cpu_time": 1.0,
+            "time_unit": "ns",
+            "ipc": 2.5,
+            "rate": "fast",
+        },
+        {"name": "c", "run_name": "c", "real_time": 1.0, "cpu_time": 1.0, "time_unit": "ns", "rate": 3, "tune": "wide"},
+    ]
+    report, _ = read_report(json.dumps({"context": {}, "benchmarks": rows}).encode())
+    found = {f"{result.params['benchmark']}/{result.params['metric']}": result for result in report.runs[0].results}
+    assert {name for name, result in found.items() if result.outcome is Outcome.FAILED} == {"a/ipc", "a/hits", "b/rate"}
+    assert (found["b/ipc"].samples, found["c/rate"].samples, "c/tune" in found) == ((2.5,), (3.0,), False)

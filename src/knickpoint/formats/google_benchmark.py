@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Final
 
 from knickpoint.formats.format import Parsed
@@ -17,6 +18,8 @@ __all__ = ["fits", "read", "split_name"]
 
 _NAME: Final = "google-benchmark"
 _TIMES: Final = ("real_time", "cpu_time")
+_ROW: Final = {*_TIMES, "cpu_coefficient", "rms", "error_occurred", "skipped"}
+"""Each row has one of these."""
 _UNITS: Final = {
     "bytes_per_second": "B/s",
     "items_per_second": "items/s",
@@ -36,6 +39,25 @@ _NO_COUNTERS: Final = {
     "rms",
     *_TIMES,
 }
+_FACTS: Final = {
+    "name",
+    "run_name",
+    "run_type",
+    "time_unit",
+    "label",
+    "error_occurred",
+    "error_message",
+    "skipped",
+    "skip_message",
+    "aggregate_name",
+    "aggregate_unit",
+    "big_o",
+}
+"""Members of rows that say what was measured, and how it went."""
+_NO_NUMBER: Final = re.compile(
+    r"(?:n/?a|none|null|unknown|[+-]?(?:nan|inf(?:inity)?)|[+\-<>~]?\s*\.?\d.*|[-?]*)", re.IGNORECASE
+)
+"""What stands in place of a number; other text in place of a counter describes the benchmark, unless other rows count there."""
 _AGGREGATE_ENDING: Final = re.compile(r"_(mean|median|stddev|cv|BigO|RMS)$")
 _ARGUMENT: Final = re.compile(r"(?P<name>[A-Za-z_][\w.-]*):(?P<value>[^:/]+)")
 _RUN_OPTIONS: Final = ("iterations", "repeats", "min_time", "min_warmup_time")
@@ -45,12 +67,14 @@ _RESERVED: Final = ("benchmark", "metric", "stat")
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether this has the context and the rows that Google Benchmark writes."""
+    """Tell whether this has a context, and rows with the times or the failures that Google Benchmark writes."""
     document = file.document
     if not isinstance(document, dict) or not isinstance(document.get("context"), dict):
         return False
     rows = document.get("benchmarks")
-    return isinstance(rows, list) and all(isinstance(row, dict) and "name" in row for row in rows)
+    if not rows:
+        return isinstance(rows, list) and "num_cpus" in document["context"]
+    return isinstance(rows, list) and all(isinstance(row, dict) and "name" in row and row.keys() & _ROW for row in rows)
 
 
 def read(file: FileContent) -> Parsed:
@@ -64,13 +88,14 @@ def read(file: FileContent) -> Parsed:
     entries = list(root["benchmarks"].elements())
     measured = {_run_name(entry) for entry in entries if not _aggregate(entry)}
     rows = Rows()
-    spreads = _spreads(entries)
+    counters = {name for entry in entries for name, node in entry.members() if _is_counted(node)}
+    spreads = _spreads(entries, counters)
     for entry in entries:
         aggregate = _aggregate(entry)
         if not aggregate:
-            _add(rows, entry)
+            _add(rows, entry, counters)
         elif _run_name(entry) not in measured:
-            _add_aggregate(rows, entry, aggregate, spreads)
+            _add_aggregate(rows, entry, aggregate, spreads, counters)
     run = RunReport(
         rows.table(),
         time=read_moment(context.words("date")),
@@ -115,20 +140,27 @@ def _aggregate(entry: Node) -> str:
     return found[1] if found else ""
 
 
-def _metrics(entry: Node) -> list[tuple[str, Node, str, Better]]:
-    """Return metric, place of the value, unit and direction of everything that ``entry`` measured."""
+def _is_counted(node: Node) -> bool:
+    """Tell whether a number stands here, or something in its place."""
+    if isinstance(node.value, str):
+        return _NO_NUMBER.fullmatch(node.value.strip()) is not None
+    return node.value is None or (isinstance(node.value, int | float) and not isinstance(node.value, bool))
+
+
+def _metrics(entry: Node, counters: Collection[str]) -> list[tuple[str, Node, str, Better]]:
+    """Return metric, place of the value, unit and direction of everything that ``entry`` measured, or failed to."""
     unit = entry.words("time_unit") or "ns"
     found: list[tuple[str, Node, str, Better]] = []
     for counter, node in entry.members():
         if counter in _TIMES:
             found.append((counter, node, unit, Better.LOWER))
-        if counter not in _NO_COUNTERS and isinstance(node.value, int | float) and not isinstance(node.value, bool):
+        elif counter in counters and counter not in _NO_COUNTERS and counter not in _FACTS:
             better = Better.LOWER if counter in _LOWER else Better.UNKNOWN
             found.append((counter, node, _UNITS.get(counter, ""), better))
     return found
 
 
-def _add(rows: Rows, entry: Node) -> None:
+def _add(rows: Rows, entry: Node, counters: Collection[str]) -> None:
     params = split_name(_run_name(entry))
     main = {**params, "metric": "real_time"}
     if entry.words("error_occurred") == "true":
@@ -137,31 +169,37 @@ def _add(rows: Rows, entry: Node) -> None:
     if entry.words("skipped") == "true":
         rows.skip(main, entry.words("skip_message"))
         return
-    for metric, node, unit, better in _metrics(entry):
+    for metric, node, unit, better in _metrics(entry, counters):
         named = {**params, "metric": metric}
         with rows.failing(named):
             rows.add(named, (node.number(named["benchmark"]),), unit, better, message=entry.words("label"))
 
 
-def _spreads(entries: list[Node]) -> dict[tuple[str, str], dict[str, float]]:
+def _spreads(entries: list[Node], counters: Collection[str]) -> dict[tuple[str, str], dict[str, float]]:
     found: dict[tuple[str, str], dict[str, float]] = {}
     for entry in entries:
         aggregate = _aggregate(entry)
         if aggregate in _SPREADS:
-            for metric, node, _, _ in _metrics(entry):
+            for metric, node, _, _ in _metrics(entry, counters):
                 if node.is_number():
                     found.setdefault((_run_name(entry), metric), {})[aggregate] = node.number()
     return found
 
 
-def _add_aggregate(rows: Rows, entry: Node, aggregate: str, spreads: dict[tuple[str, str], dict[str, float]]) -> None:
+def _add_aggregate(
+    rows: Rows,
+    entry: Node,
+    aggregate: str,
+    spreads: dict[tuple[str, str], dict[str, float]],
+    counters: Collection[str],
+) -> None:
     if aggregate in (*_SPREADS, "BigO", "RMS") or entry.words("aggregate_unit") == "percentage":
         return
     params = split_name(_run_name(entry))
     if entry.words("error_occurred") == "true":
         rows.fail({**params, "metric": "real_time"}, entry.words("error_message"))
         return
-    for metric, node, unit, better in _metrics(entry):
+    for metric, node, unit, better in _metrics(entry, counters):
         named, summary = {**params, "metric": metric}, {}
         if aggregate == "median":
             summary = {**entry.finite({"repetitions": "repetitions"}), **spreads.get((_run_name(entry), metric), {})}
