@@ -62,7 +62,15 @@ def fits(file: FileContent) -> bool:
         isinstance(document, dict)
         and isinstance(document.get("commit_hash"), str)
         and isinstance(document.get("results"), dict)
+        and all(map(_is_result, document["results"].values()))
     )
+
+
+def _is_result(result: object) -> bool:
+    """Tell whether this is what asv keeps of a benchmark: a value, one for each combination of params, or columns."""
+    if isinstance(result, dict):
+        return "result" in result
+    return result is None or (isinstance(result, int | float | list) and not isinstance(result, bool))
 
 
 def read(file: FileContent) -> Parsed:

@@ -36,12 +36,14 @@ def fits(file: FileContent) -> bool:
         isinstance(document, dict)
         and bool(document)
         and all(
-            isinstance(measures, dict)
-            and bool(measures)
-            and all(isinstance(measure, dict) and "value" in measure for measure in measures.values())
+            isinstance(measures, dict) and bool(measures) and all(map(_is_measure, measures.values()))
             for measures in document.values()
         )
     )
+
+
+def _is_measure(measure: object) -> bool:
+    return isinstance(measure, dict) and "value" in measure and measure.keys() <= {"value", *_BOUNDS}
 
 
 def read(file: FileContent) -> Parsed:

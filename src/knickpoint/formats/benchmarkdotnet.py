@@ -7,7 +7,7 @@ from typing import Final
 
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.file_content import FileContent
-from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.json_node import Node, measures, members
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.model.report import Report, RunReport
 from knickpoint.model.unit import Better
@@ -26,7 +26,12 @@ def fits(file: FileContent) -> bool:
         isinstance(document, dict)
         and "HostEnvironmentInfo" in document
         and isinstance(document.get("Benchmarks"), list)
+        and (not document["Benchmarks"] or any(map(_are_statistics, members(document["Benchmarks"], "Statistics"))))
     )
+
+
+def _are_statistics(statistics: object) -> bool:
+    return statistics is None or measures([statistics], ("OriginalValues", "Median", "Mean"))
 
 
 def read(file: FileContent) -> Parsed:

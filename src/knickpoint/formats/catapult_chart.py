@@ -6,7 +6,7 @@ from typing import Final
 
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.file_content import FileContent
-from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.json_node import Node, measures
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.model.report import Problem, Report, RunReport, Severity
 from knickpoint.model.unit import Better
@@ -22,6 +22,7 @@ _BETTER: Final = {
     "smaller_is_better": Better.LOWER,
     "lower_is_better": Better.LOWER,
 }
+_MEASURED: Final = ("value", "values", "buckets")
 
 
 def fits(file: FileContent) -> bool:
@@ -30,7 +31,8 @@ def fits(file: FileContent) -> bool:
     if not isinstance(document, dict):
         return False
     chart = document.get("chart_data", document)
-    return isinstance(chart, dict) and isinstance(chart.get("charts"), dict)
+    charts = chart.get("charts") if isinstance(chart, dict) else None
+    return isinstance(charts, dict) and any(measures(traces, _MEASURED) for traces in charts.values())
 
 
 def read(file: FileContent) -> Parsed:

@@ -29,6 +29,7 @@ _SERIES: Final = {"masters": "master", "bots": "bot", "benchmarks": "benchmark",
 _REVISIONS: Final = ("pointId", "chromiumCommitPositions", "v8CommitPositions")
 _RUNNING: Final = {"count": 0, "max": 1, "mean": 3, "min": 4}
 """Places in ``running``, which is [count, max, meanlogs, mean, min, sum, variance]."""
+_MEASURED: Final = ("sampleValues", "running", "allBins")
 
 
 def fits(file: FileContent) -> bool:
@@ -37,7 +38,7 @@ def fits(file: FileContent) -> bool:
     return (
         isinstance(document, list)
         and all(isinstance(entry, dict) and (_is_histogram(entry) or "type" in entry) for entry in document)
-        and any(_is_histogram(entry) for entry in document)
+        and any(_is_histogram(entry) and not entry.keys().isdisjoint(_MEASURED) for entry in document)
     )
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.file_content import FileContent
-from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.json_node import Node, measures, members
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.formats.toolbox.timestamps import read_moment
 from knickpoint.model.errors import FormatError
@@ -21,8 +21,13 @@ def fits(file: FileContent) -> bool:
     """Tell whether these are results with a run and tags."""
     document = file.document
     results = document if isinstance(document, list) else [document]
-    return bool(results) and all(
-        isinstance(result, dict) and "run_id" in result and isinstance(result.get("tags"), dict) for result in results
+    return (
+        bool(results)
+        and all(
+            isinstance(result, dict) and "run_id" in result and isinstance(result.get("tags"), dict)
+            for result in results
+        )
+        and (measures(results, ("error",)) or measures(members(results, "stats"), ("data",)))
     )
 
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.file_content import FileContent
-from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.json_node import Node, measures
 from knickpoint.formats.toolbox.missing_ends import missing_end
 from knickpoint.formats.toolbox.numbers import NoNumberError, numeral
 from knickpoint.formats.toolbox.printed_reports import unread_result
@@ -45,7 +45,11 @@ def fits(file: FileContent) -> bool:
         return (
             document.get("reason") in ("benchmark-complete", "group-complete")
             or {"iters", "times"} <= document.keys()
-            or (document.keys() >= _ESTIMATES and "median_abs_dev" in document)
+            or (
+                document.keys() >= _ESTIMATES
+                and "median_abs_dev" in document
+                and measures([document["median"], document["mean"]], ("point_estimate",))
+            )
         )
     text = file.prose
     return (

@@ -6,7 +6,7 @@ from typing import Final
 
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.file_content import FileContent
-from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.json_node import Node, measures
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.model.report import Report, RunReport
 from knickpoint.model.unit import Better
@@ -28,6 +28,7 @@ def fits(file: FileContent) -> bool:
         isinstance(document, list)
         and bool(document)
         and all(isinstance(entry, dict) and "primaryMetric" in entry and "benchmark" in entry for entry in document)
+        and measures([entry["primaryMetric"] for entry in document], ("score", "rawData"))
     )
 
 

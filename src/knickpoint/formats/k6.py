@@ -7,7 +7,7 @@ from typing import Final
 
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.file_content import FileContent
-from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.json_node import Node, measures, members
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.model.report import Report, RunReport
 from knickpoint.model.unit import Better
@@ -16,7 +16,8 @@ __all__ = ["fits", "read"]
 
 _NAME: Final = "k6"
 _BUILT_IN: Final = (
-    "http_req",
+    "http_reqs",
+    "http_req_",
     "iteration",
     "vus",
     "data_sent",
@@ -29,6 +30,7 @@ _BUILT_IN: Final = (
 _SUBMETRIC: Final = re.compile(r"(?P<name>[^{}]+)\{(?P<tags>[^{}]*)\}")
 _PERCENTILE: Final = re.compile(r"p\((?P<percent>[\d.]+)\)")
 _LOCATIONS: Final = {"avg": "mean", "min": "min", "max": "max"}
+_MEASURED: Final = ("avg", "med", "count", "rate", "value")
 _TIMES: Final = re.compile(r"(_duration|_blocked|_connecting|_handshaking|_sending|_waiting|_receiving|_session)(\{|$)")
 _COUNTS: Final = {"passes": "passes", "fails": "fails"}
 _BETTER: Final = {
@@ -46,7 +48,12 @@ def fits(file: FileContent) -> bool:
     metrics = document.get("metrics") if isinstance(document, dict) else None
     if not isinstance(document, dict) or not isinstance(metrics, dict):
         return False
-    return "root_group" in document or any(name.startswith(_BUILT_IN) for name in metrics)
+    known = (
+        list(metrics.values())
+        if "root_group" in document
+        else [metrics[name] for name in metrics if name.startswith(_BUILT_IN)]
+    )
+    return measures(known, _MEASURED) or measures(members(known, "values"), _MEASURED)
 
 
 def read(file: FileContent) -> Parsed:

@@ -42,6 +42,12 @@ def fits(file: FileContent) -> bool:
         and str(document.get("format_version")) == "2"
         and isinstance(document.get("tests"), list)
         and "machine" in document
+        and any(
+            isinstance(value, int | float | list) or value is None
+            for test in document["tests"]
+            if isinstance(test, dict)
+            for value in test.values()
+        )
     )
 
 

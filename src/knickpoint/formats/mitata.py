@@ -6,7 +6,7 @@ from typing import Final
 
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.file_content import FileContent
-from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.json_node import Node, inner, measures, members
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.formats.toolbox.timestamps import read_moment
 from knickpoint.model.report import Report, RunReport
@@ -32,7 +32,13 @@ def fits(file: FileContent) -> bool:
     """Tell whether this is an object of benchmarks whose runs have statistics, or an error, each."""
     document = file.document
     benchmarks = document.get("benchmarks") if isinstance(document, dict) else None
-    return isinstance(benchmarks, list) and bool(benchmarks) and all(map(_is_benchmark, benchmarks))
+    return (
+        isinstance(benchmarks, list) and all(map(_is_benchmark, benchmarks)) and _is_measured(inner(benchmarks, "runs"))
+    )
+
+
+def _is_measured(runs: list[object]) -> bool:
+    return measures(runs, ("error",)) or measures(members(runs, "stats"), ("p50", "avg"))
 
 
 def _is_benchmark(entry: object) -> bool:

@@ -7,7 +7,7 @@ from typing import Final
 
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.file_content import FileContent
-from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.json_node import Node, inner, measures
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.formats.toolbox.timestamps import read_moment
 from knickpoint.model.commit import Commit
@@ -35,6 +35,7 @@ def fits(file: FileContent) -> bool:
             and isinstance(entry.get("attributes"), dict)
             for entry in document
         )
+        and measures(inner(document, "metrics"), ("value",))
     )
 
 

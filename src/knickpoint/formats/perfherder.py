@@ -8,7 +8,7 @@ from typing import Final
 
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.file_content import FileContent
-from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.json_node import Node, inner, measures
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.formats.toolbox.timestamps import read_moment
 from knickpoint.model.report import Report, RunReport
@@ -24,7 +24,12 @@ def fits(file: FileContent) -> bool:
     """Tell whether this is an object with framework and suites, or has a line with one."""
     document = file.document
     if isinstance(document, dict):
-        return isinstance(document.get("framework"), dict) and isinstance(document.get("suites"), list)
+        suites = document.get("suites")
+        return (
+            isinstance(document.get("framework"), dict)
+            and isinstance(suites, list)
+            and (not suites or measures([*suites, *inner(suites, "subtests")], ("value",)))
+        )
     text = file.prose
     return "PERFHERDER_DATA:" in text and _LINE.search(text) is not None
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.file_content import FileContent
-from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.json_node import Node, inner, measures
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.formats.toolbox.timestamps import read_moment
 from knickpoint.model.report import Report, RunReport
@@ -48,6 +48,7 @@ def fits(file: FileContent) -> bool:
         and bool(benchmarks)
         and "version" in document
         and all(isinstance(benchmark, dict) and isinstance(benchmark.get("runs"), list) for benchmark in benchmarks)
+        and measures(inner(benchmarks, "runs"), ("values", "warmups"))
     )
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.file_content import FileContent
-from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.json_node import Node, measures, members
 from knickpoint.formats.toolbox.result_rows import Rows, tidy
 from knickpoint.formats.toolbox.timestamps import read_moment
 from knickpoint.model.commit import Commit
@@ -22,6 +22,7 @@ _STATISTICS: Final = ("min", "max", "mean")
 _SUMMARY: Final = {name: name for name in ("stddev", "iqr", "q1", "q3", "rounds", "iterations")}
 _ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{6,}|^UNSERIALIZABLE")
 _LONGEST_VALUE: Final = 80
+_MEASURED: Final = ("data", "median", "mean", "min")
 
 
 def fits(file: FileContent) -> bool:
@@ -31,7 +32,12 @@ def fits(file: FileContent) -> bool:
         isinstance(document, dict)
         and isinstance(document.get("benchmarks"), list)
         and ("machine_info" in document or "commit_info" in document)
+        and (not document["benchmarks"] or any(map(_are_stats, members(document["benchmarks"], "stats"))))
     )
+
+
+def _are_stats(stats: object) -> bool:
+    return stats == {} or measures([stats], _MEASURED)
 
 
 def read(file: FileContent) -> Parsed:

@@ -8,7 +8,7 @@ from typing import Final
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.skia_columns import quick_table
 from knickpoint.formats.toolbox.file_content import FileContent
-from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.json_node import Node, measures
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.model.report import Problem, Report, ResultTable, RunReport, Severity
 from knickpoint.model.unit import Better, better_of, read_unit
@@ -29,6 +29,7 @@ def fits(file: FileContent) -> bool:
         and document.get("version") == 1
         and "git_hash" in document
         and isinstance(document.get("results", []), list)
+        and (not document.get("results") or measures(document["results"], ("measurement", "measurements")))
     )
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.file_content import FileContent
-from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.json_node import Node, inner
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.model.report import Problem, Report, RunReport, Severity
 from knickpoint.model.unit import read_unit
@@ -27,7 +27,14 @@ _SAMPLED: Final = "min_ms"
 def fits(file: FileContent) -> bool:
     """Tell whether this is an object with a commit and results by test and configuration."""
     document = file.document
-    return isinstance(document, dict) and "gitHash" in document and isinstance(document.get("results"), dict)
+    if not isinstance(document, dict) or "gitHash" not in document or not isinstance(document.get("results"), dict):
+        return False
+    configurations = [each for test in inner(document["results"]) for each in inner(test) if isinstance(each, dict)]
+    return any(
+        value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+        for each in configurations
+        for value in each.values()
+    )
 
 
 def read(file: FileContent) -> Parsed:

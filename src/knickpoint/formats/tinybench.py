@@ -8,7 +8,7 @@ from typing import Final
 
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.file_content import FileContent
-from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.json_node import Node, measures
 from knickpoint.formats.toolbox.numbers import NoNumberError, numeral
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.formats.toolbox.terminal_output import plain
@@ -75,7 +75,7 @@ def _is_task(entry: object) -> bool:
     result = entry["result"] if isinstance(entry.get("result"), dict) else entry
     latency, throughput = result.get("latency"), result.get("throughput")
     return (
-        (isinstance(latency, dict) and isinstance(throughput, dict))
+        (measures([latency], ("mean", "p50", "samples")) and isinstance(throughput, dict))
         or {"hz", "mean", "p99", "rme"} <= result.keys()
         or (
             result.get("state") in ("errored", "aborted", "not-started") and (result is not entry or "runtime" in entry)

@@ -9,7 +9,7 @@ from typing import Final
 
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.file_content import FileContent
-from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.json_node import Node, inner, measures, members
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.model.report import Report, RunReport
 from knickpoint.model.unit import Better
@@ -20,6 +20,7 @@ _NAME: Final = "vitest"
 _PERCENTILES: Final = {"p75": "p75", "p99": "p99", "p995": "p99.5", "p999": "p99.9"}
 _STATISTICS: Final = {"min": "min", "max": "max", **_PERCENTILES}
 _SUMMARY: Final = {"sd": "stddev", "rme": "relative_margin", "sampleCount": "samples", "samplesCount": "samples"}
+_MEASURED: Final = ("mean", "p50", "hz", "rank")
 _BENCH_FILE: Final = re.compile(r"\.bench(?:mark)?\.[cm]?[jt]sx?$")
 _SKIPPED: Final = ("skipped", "pending", "todo", "disabled")
 
@@ -36,6 +37,7 @@ def fits(file: FileContent) -> bool:
         isinstance(files, list)
         and bool(files)
         and all(isinstance(file, dict) and isinstance(file.get("groups"), list) for file in files)
+        and measures(inner(inner(files, "groups"), "benchmarks"), _MEASURED)
     )
 
 
@@ -46,7 +48,11 @@ def _has_benchmarks(file: dict[str, object]) -> bool:
     listed = [
         test["benchmarks"] for test in tests if isinstance(test, dict) and isinstance(test.get("benchmarks"), list)
     ]
-    return any(listed) or (bool(listed) and _BENCH_FILE.search(str(file.get("name"))) is not None)
+    return any(map(_ran, listed)) or (bool(listed) and _BENCH_FILE.search(str(file.get("name"))) is not None)
+
+
+def _ran(benchmarks: object) -> bool:
+    return measures(members(inner(benchmarks, "tasks"), "latency"), _MEASURED)
 
 
 def read(file: FileContent) -> Parsed:

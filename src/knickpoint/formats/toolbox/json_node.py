@@ -4,18 +4,39 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 from knickpoint.formats.toolbox.numbers import NoNumberError, numeral, shown, to_float
 from knickpoint.model.errors import FormatError
 
-__all__ = ["Node"]
+__all__ = ["Node", "inner", "measures", "members"]
 
 _PLAIN_NAME: Final = re.compile(r"[^\W\d]\w*")
 _DEEPEST_FACTS: Final = 20
 _REMEDY: Final = "Correct that place, or write the file again."
 _ROOT: Final = "the document"
+
+
+def inner(entries: object, member: str = "") -> list[object]:
+    """Return the entries of a list or the values of an object; with ``member``, those that stand under it in each of them. Never raises."""
+    found = list(entries.values()) if isinstance(entries, dict) else entries if isinstance(entries, list) else []
+    if not member:
+        return found
+    return [each for entry in found if isinstance(entry, dict) for each in inner(entry.get(member))]
+
+
+def members(entries: object, member: str) -> list[object]:
+    """Return what stands under ``member`` in the entries of a list, or the values of an object, that have it. Never raises."""
+    return [entry[member] for entry in inner(entries) if isinstance(entry, dict) and member in entry]
+
+
+def measures(entries: object, members: Collection[str]) -> bool:
+    """Tell whether an entry of a list, or a value of an object, is an object with one of ``members``. Never raises.
+
+    A format is recognised by what it measures: a frame such as ``{"context": …, "benchmarks": […]}`` is that of many tools.
+    """
+    return any(isinstance(entry, dict) and not entry.keys().isdisjoint(members) for entry in inner(entries))
 
 
 class Node:
