@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Final
 
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.printed_reports import PrintedReport, has_line, printed_reports
-from knickpoint.formats.toolbox.request_counts import RequestCounts
+from knickpoint.formats.toolbox.request_counts import RequestCounts, counted_requests
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.model.report import Problem, Report, RunReport
 from knickpoint.model.unit import Better
@@ -41,11 +42,10 @@ def read(file: FileContent) -> Parsed:
     rows = Rows()
     problems: list[Problem] = []
     for report in printed_reports(file, _BEGIN):
-        counts = _counts(report)
         params = {"benchmark": _NAME}
-        if counts.useless:
-            for metric in ("requests", "response_time"):
-                rows.fail({**params, "metric": metric}, counts.message)
+        metrics = ({**params, "metric": metric} for metric in ("requests", "response_time"))
+        counts = counted_requests(rows, metrics, partial(_counts, report))
+        if counts is None:
             continue
         problems += counts.warnings(report.place)
         requests = {**params, "metric": "requests"}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from knickpoint.formats.toolbox.numbers import NoNumberError
+from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.model.report import Problem, Severity
 
-__all__ = ["RequestCounts"]
+__all__ = ["RequestCounts", "counted_requests"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +47,22 @@ class RequestCounts:
             return ()
         remedy = "Values beside failures are not like those without; look why they failed."
         return (Problem(self.message, where=where, remedy=remedy, severity=Severity.WARNING),)
+
+
+def counted_requests(
+    rows: Rows, metrics: Iterable[Mapping[str, str]], count: Callable[[], RequestCounts]
+) -> RequestCounts | None:
+    """Return the counts of a load test; None where it has no values, as no request succeeded or the counts cannot be read.
+
+    Then its ``metrics`` are failed results in ``rows``.
+    """
+    try:
+        counts = count()
+        if not counts.useless:
+            return counts
+        reason = counts.message
+    except NoNumberError as error:
+        reason = error.reason
+    for named in metrics:
+        rows.fail(named, reason)
+    return None
