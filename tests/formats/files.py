@@ -29,7 +29,15 @@ _FORMATS = {
     "catapult-chart.json": "catapult-chart",
     "catapult-histograms.json": "catapult-histograms",
 }
-_BEGINNINGS = ("apache-bench", "benchmark-ips", "google-benchmark", "perf-stat", "pytest-benchmark", "redis-benchmark")
+_BEGINNINGS = (
+    "apache-bench",
+    "benchmark-ips",
+    "google-benchmark",
+    "jetpack-benchmark",
+    "perf-stat",
+    "pytest-benchmark",
+    "redis-benchmark",
+)
 
 FILES = tuple(
     path for folder in ("golden", "made") for path in sorted((HERE / folder).iterdir()) if path.name not in _BESIDE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.formats.files import HERE, by, golden
+from tests.formats.files import HERE, by, golden, made
 
 from knickpoint.formats import read_found, read_report
 from knickpoint.model.errors import FormatError
@@ -127,3 +127,36 @@ def test_samples_of_mitata_stay_out() -> None:
 def test_memory_that_mitata_never_saw_grow_makes_no_series() -> None:
     report, _ = read_report(_mitata(stats={"p50": 2.0, "heap": {"_": 0, "total": 0, "avg": None}}))
     assert len(report.runs[0].results) == 1
+
+
+def test_vegeta_gives_latency_and_the_requests_that_succeeded() -> None:
+    report = made("vegeta.json")
+    latency = by(report, benchmark="vegeta", metric="latency")
+    assert (latency.samples, latency.unit, latency.better) == ((9870250.0,), "ns", Better.LOWER)
+    assert by(report, benchmark="vegeta", metric="latency", stat="p99").samples == (31007000.0,)
+    rate = by(report, benchmark="vegeta", metric="throughput")
+    assert (rate.samples, rate.unit, rate.better) == ((50.7758,), "requests/s", Better.HIGHER)
+    assert rate.message == "4 of 200 requests failed"
+
+
+def test_oha_gives_requests_bytes_and_response_times() -> None:
+    report = made("oha.json")
+    assert by(report, benchmark="oha", metric="requests").samples == (5021.25,)
+    assert by(report, benchmark="oha", metric="throughput").unit == "B/s"
+    time = by(report, benchmark="oha", metric="response_time")
+    assert (time.samples, time.unit, time.better) == ((0.00187,), "s", Better.LOWER)
+    assert by(report, benchmark="oha", metric="response_time", stat="p99.9").samples == (0.0251,)
+
+
+def test_requests_that_the_end_of_the_test_of_oha_cut_off_are_no_failures() -> None:
+    assert by(made("oha.json"), benchmark="oha", metric="requests").message == "11 of 10,050 requests failed"
+
+
+@pytest.mark.parametrize(
+    ("name", "changed"),
+    [("vegeta", {"success": 0}), ("oha", {"statusCodeDistribution": {"503": 10050}})],
+)
+def test_a_load_test_of_which_all_requests_failed_has_no_values(name: str, changed: dict[str, object]) -> None:
+    document = json.loads((HERE / "made" / f"{name}.json").read_bytes()) | changed
+    report, _ = read_report(json.dumps(document).encode())
+    assert {result.outcome for result in report.runs[0].results} == {Outcome.FAILED}

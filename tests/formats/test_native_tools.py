@@ -340,3 +340,33 @@ def test_a_counter_of_google_benchmark_without_a_number_failed() -> None:
     found = {f"{result.params['benchmark']}/{result.params['metric']}": result for result in report.runs[0].results}
     assert {name for name, result in found.items() if result.outcome is Outcome.FAILED} == {"a/ipc", "a/hits", "b/rate"}
     assert (found["b/ipc"].samples, found["c/rate"].samples, "c/tune" in found) == ((2.5,), (3.0,), False)
+
+
+def test_divan_names_benchmarks_by_their_branches_and_threads() -> None:
+    report = made("divan.txt")
+    leaf = by(report, suite="codec", benchmark="decode/4096", metric="time")
+    assert (leaf.samples, leaf.unit, leaf.better) == ((13.02,), "µs", Better.LOWER)
+    assert leaf.summary == {"samples": 100.0, "iters": 100.0}
+    assert by(report, suite="codec", benchmark="insert", threads="4", metric="time", stat="mean").samples == (1.782,)
+    assert by(report, suite="text", benchmark="words", metric="time").unit == "s"
+    assert by(report, suite="codec", benchmark="flaky").outcome is Outcome.SKIPPED
+
+
+def test_the_allocations_that_divan_counts_are_metrics_of_their_benchmark() -> None:
+    report = made("divan.txt")
+    assert by(report, suite="codec", benchmark="parse", metric="alloc_count").samples == (5.0,)
+    assert by(report, suite="codec", benchmark="parse", metric="max_alloc_bytes").unit == "B"
+
+
+def test_times_of_divan_are_read_behind_what_the_benchmark_printed() -> None:
+    text = (HERE / "made" / "divan.txt").read_text(encoding="utf-8")
+    text = text.replace("╰─ parse                  499.4", "╰─ parse                  hello\nagain\n499.4")
+    report, problems = read_report(text.encode())
+    assert by(report, suite="codec", benchmark="parse", metric="time").samples == (516.1,)
+    assert problems == ()
+
+
+def test_a_tree_of_divan_without_its_last_branch_is_a_warning() -> None:
+    text = (HERE / "made" / "divan.txt").read_text(encoding="utf-8")
+    _, (problem,) = read_report(text[: text.index("╰─ parse")].encode())
+    assert "ends before its last branch" in problem.message

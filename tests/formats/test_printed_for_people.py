@@ -42,6 +42,10 @@ Foo-8   12.5ns ± 1%  13.5ns ± 1%  +8.0%
         "[OVERALL], RunTime(ms), 10110\n[READ], AverageLatency(us), 1055.8\n",
         "benchmark, metric, unit and value",
     ),
+    "oha": (
+        "Summary:\n  Success rate:\t100.00%\n  Requests/sec:\t5021.25\n\nResponse time histogram:\n",
+        "--output-format json",
+    ),
     "vegeta": ("Requests      [total, rate, throughput]  100, 10.10, 10.09\nDuration  [total]  9.91s\n", "-type=json"),
     "InfluxDB": (
         (

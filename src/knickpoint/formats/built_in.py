@@ -124,6 +124,14 @@ FORMATS: Final[tuple[Format, ...]] = (
         module="knickpoint.formats.deno",
     ),
     Format(
+        name="divan",
+        title="divan's tree of benchmarks",
+        suffixes=(".txt", ".log"),
+        verified="",
+        note="the median is the value; allocations are metrics, throughput stays out",
+        module="knickpoint.formats.divan",
+    ),
+    Format(
         name="fio",
         title="fio JSON",
         suffixes=(".json",),
@@ -188,6 +196,14 @@ FORMATS: Final[tuple[Format, ...]] = (
         module="knickpoint.formats.iperf3",
     ),
     Format(
+        name="jetpack-benchmark",
+        title="Android Jetpack Benchmark and Macrobenchmark JSON",
+        suffixes=(".json",),
+        verified="",
+        note="runs are samples; of sampled metrics P50 is the value, P90 and others have stat",
+        module="knickpoint.formats.jetpack_benchmark",
+    ),
+    Format(
         name="jmh",
         title="JMH JSON",
         suffixes=(".json",),
@@ -228,6 +244,14 @@ FORMATS: Final[tuple[Format, ...]] = (
         module="knickpoint.formats.libtest",
     ),
     Format(
+        name="lighthouse",
+        title="Lighthouse JSON, or PageSpeed Insights'",
+        suffixes=(".json",),
+        verified="Lighthouse 12.8.2",
+        note="what was measured of the page, and scores; estimates of savings stay out",
+        module="knickpoint.formats.lighthouse",
+    ),
+    Format(
         name="lnt",
         title="LNT report, version 2",
         suffixes=(".json",),
@@ -266,6 +290,14 @@ FORMATS: Final[tuple[Format, ...]] = (
         verified="",
         note="one run an entry; the timestamp is the commit's",
         module="knickpoint.formats.nyrkio",
+    ),
+    Format(
+        name="oha",
+        title="oha JSON",
+        suffixes=(".json",),
+        verified="",
+        note="oha does not write the address: the benchmark is called oha",
+        module="knickpoint.formats.oha",
     ),
     Format(
         name="parquet",
@@ -356,6 +388,14 @@ FORMATS: Final[tuple[Format, ...]] = (
         module="knickpoint.formats.tinybench",
     ),
     Format(
+        name="vegeta",
+        title="vegeta report, JSON",
+        suffixes=(".json",),
+        verified="",
+        note="the median is the latency; vegeta does not write the address",
+        module="knickpoint.formats.vegeta",
+    ),
+    Format(
         name="vitest",
         title="Vitest benchmarks",
         suffixes=(".json",),
@@ -370,6 +410,14 @@ FORMATS: Final[tuple[Format, ...]] = (
         verified="wrk 4.1.0",
         note="the median is the latency with --latency, else the mean",
         module="knickpoint.formats.wrk",
+    ),
+    Format(
+        name="xctest",
+        title="XCTest's performance measurements",
+        suffixes=(".txt", ".log"),
+        verified="",
+        note="the values of a test are samples; Apple and Linux",
+        module="knickpoint.formats.xctest",
     ),
 )
 """The built-in formats, by name."""

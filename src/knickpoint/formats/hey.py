@@ -27,11 +27,17 @@ _BAD_STATUS: Final = re.compile(r"  \[(?!\d+\])[^\]]*\]\t.* responses")
 _ERROR: Final = re.compile(r"  \[(?P<value>\S*)\]\t(?P<why>(?!.* responses$).+)")
 _STATISTICS: Final = {"Average": "mean", "Fastest": "min", "Slowest": "max"}
 _FIRST_ERROR_STATUS: Final = 400
+_OF_OHA: Final = re.compile(r"  Success rate:\t.*")
+"""A line of oha, whose summary has the labels of hey's and other units."""
 
 
 def fits(file: FileContent) -> bool:
     """Tell whether this is a summary with requests per second and a histogram of response times."""
-    return has_line(file, "Response time histogram:", _MARK) and has_line(file, "Requests/sec:", _RATE)
+    return (
+        has_line(file, "Response time histogram:", _MARK)
+        and has_line(file, "Requests/sec:", _RATE)
+        and not has_line(file, "Success rate:", _OF_OHA)
+    )
 
 
 def read(file: FileContent) -> Parsed:

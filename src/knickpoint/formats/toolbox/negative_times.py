@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
+from typing import Final
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from knickpoint.model.report import Problem, Report, ResultTable, Severity
 from knickpoint.model.unit import read_unit
 
 __all__ = ["negative_times"]
+_MARGINS: Final = frozenset({"frameOverrunMs"})
+"""Metrics that say by how much a deadline was missed, and are below zero where it was met."""
 
 
 def negative_times(report: Report, name: str) -> tuple[Problem, ...]:
@@ -40,6 +43,8 @@ def _of_run(results: ResultTable) -> list[str]:
     for index in below[times[results.unit_codes[below]]].tolist():
         lowest = results.samples[results.offsets[index] : results.offsets[index + 1]].min()
         params = decode_key(results.keys[index])
+        if params.get("metric") in _MARGINS:
+            continue
         benchmark = params.get("benchmark") or results.keys[index]
         texts.append(f"{benchmark}: {lowest:g} {results.units[results.unit_codes[index]]}")
     return texts

@@ -66,7 +66,7 @@ _KNOWN: Final = (
     ),
     (
         r"Requests\s+\[total, rate",
-        "vegeta, as it prints it. Write vegeta report -type=json, and say with a mapping (--as mapping.toml) where its results are",
+        "vegeta, as it prints it. Write its JSON: vegeta report -type=json",
     ),
     (
         r"#(?:group|datatype),|,result,table,",
@@ -76,6 +76,7 @@ _KNOWN: Final = (
         r"# (?:HELP|TYPE) [\w:]+ ",
         "Prometheus, which says what counts now. Write a table with the columns commit, benchmark, value and unit",
     ),
+    (r"Success rate:\t", "oha, as it prints it. Write its JSON: --output-format json (-j in earlier versions)"),
     (r"benchmark +avg \(min … max\)", "mitata, as it prints it. Write its JSON: run({ format: 'json' })"),
     (r"(?:\S+: )?Mean \+- std dev: ", "pyperf, as it prints it. Write its JSON: -o results.json"),
     (
