@@ -239,14 +239,8 @@ def _lines(text: list[tuple[int, str]], units: dict[str, Better], excess: list[i
     """Yield the results, add declared units to ``units``, and to ``excess`` the lines of settings that are too many."""
     config: dict[str, str] = {}
     for number, line in text:
-        result = _RESULT.match(line) or (_MARK.match(line) if len(line) <= LONGEST_LINE else None)
-        if result:
-            yield _result(result, number, config)
-        elif outcome := _OUTCOME.match(line):
-            whole = outcome["whole"] is not None
-            yield _Line(outcome["name"], number, config, outcome=outcome["what"], whole=whole)
-        elif (panic := _PANIC.match(line)) and panic["name"]:
-            yield _Line(panic["name"], number, config, outcome="FAIL", whole=True, broken=panic["why"])
+        if (found := _line(line, number, config)) is not None:
+            yield found
         elif unit := _UNIT.match(line):
             pairs = dict(pair.partition("=")[::2] for pair in unit["pairs"].split())
             units[unit["unit"]] = {"higher": Better.HIGHER, "lower": Better.LOWER}.get(
@@ -262,6 +256,19 @@ def _lines(text: list[tuple[int, str]], units: dict[str, Better], excess: list[i
             yield _Line(begun["name"], number, config, broken="it began and has no result")
         elif _ended(line):
             yield _Line("", number, config, broken=line)
+
+
+def _line(line: str, number: int, config: dict[str, str]) -> _Line | None:
+    """Return the result or the outcome that ``line`` has, None for another line."""
+    result = _RESULT.match(line) or (_MARK.match(line) if len(line) <= LONGEST_LINE else None)
+    if result:
+        return _result(result, number, config)
+    if outcome := _OUTCOME.match(line):
+        return _Line(outcome["name"], number, config, outcome=outcome["what"], whole=outcome["whole"] is not None)
+    panic = _PANIC.match(line)
+    if panic and panic["name"]:
+        return _Line(panic["name"], number, config, outcome="FAIL", whole=True, broken=panic["why"])
+    return None
 
 
 def _result(result: re.Match[str], number: int, config: dict[str, str]) -> _Line:

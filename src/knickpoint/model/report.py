@@ -55,6 +55,11 @@ class Problem:
         return cls(error.message, error.where, error.remedy, severity)
 
     @property
+    def refuses(self) -> bool:
+        """Whether the whole file is refused because of it."""
+        return self.severity in {Severity.DEFECT, Severity.ERROR}
+
+    @property
     def sentence(self) -> str:
         """The place, what is wrong, and the remedy, on one line."""
         text = f"{self.where}: {self.message}" if self.where else self.message

@@ -11,7 +11,7 @@ from knickpoint.ingest.memory import reading_limits, within_memory
 from knickpoint.ingest.results_file import ResultsFile
 from knickpoint.ingest.settings import IngestSettings
 from knickpoint.model.errors import FormatError
-from knickpoint.model.report import Problem, Report, Severity
+from knickpoint.model.report import Problem, Report
 
 __all__ = ["ReadResults", "read_results"]
 
@@ -46,8 +46,8 @@ def read_results(file: ResultsFile, settings: IngestSettings) -> ReadResults | N
     if parsed is None:
         return None
     report, problems = parsed
-    errors = tuple(problem for problem in problems if problem.severity is not Severity.WARNING)
-    warnings = tuple(problem for problem in problems if problem.severity is Severity.WARNING)
+    errors = tuple(problem for problem in problems if problem.refuses)
+    warnings = tuple(problem for problem in problems if not problem.refuses)
     return ReadResults(file, report, errors, warnings)
 
 
