@@ -10,6 +10,7 @@ from tests.repositories import GitRepository
 
 from knickpoint.ingest import import_files
 from knickpoint.instance import CONFIG_FILE, create_instance, open_instance
+from knickpoint.model.unit import MAXIMUM_UNIT_LENGTH
 from knickpoint.watch.alert_run.run import run_alerts
 
 __all__ = ["CONTROLS", "HOSTILE", "make_hostile"]
@@ -61,10 +62,10 @@ def make_hostile(place: Path) -> None:
     for number, commit in enumerate(hashes):
         results = [
             {
-                "key": {"benchmark": text, "unit": list(HOSTILE.values())[index]},
+                "key": {"benchmark": text, "unit": text[:MAXIMUM_UNIT_LENGTH]},
                 "measurement": 100 + noise.random() + (50 if number >= 20 else 0),
             }
-            for index, text in enumerate(HOSTILE.values())
+            for text in HOSTILE.values()
         ]
         file = place / "results" / f"{number}.json"
         file.write_text(json.dumps({"version": 1, "git_hash": commit, "results": results}))
