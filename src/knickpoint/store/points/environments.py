@@ -110,7 +110,8 @@ def machine_difference(
     differing = {name for run in others for name in now if run.environment.get(name, now[name]) != now[name]}
     if not differing:
         return {}
-    sharing = [run for run in others if any(run.id == each.run.id for each in runs.points(trace_id, run.slot))]
+    measured = runs.values_at(repository, np.array([trace_id]), sorted({run.slot for run in others}))
+    sharing = [run for run in others if measured.get(run.id)]
     found = {}
     for name in sorted(differing):
         past = [run.environment[name] for run in sharing if name in run.environment]
