@@ -6,13 +6,16 @@ import io
 import json
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
 from knickpoint.cli.colours import colours_allowed, painted, tone_of
 from knickpoint.cli.exit_codes import ANSWERS
 from knickpoint.cli.program import COMMANDS
+from knickpoint.cli.program import knick as cli
 from knickpoint.cli.suggestions import closest
 from knickpoint.cli.tables import Table, layout
 from knickpoint.cli.verbosity import Verbosity, announcer, set_verbosity
@@ -177,6 +180,20 @@ def test_a_key_is_wrapped_behind_commas() -> None:
 def test_a_table_that_cannot_be_narrow_enough_becomes_blocks() -> None:
     text = layout(_table(("parse", "12.5", "long words here"), ("print", "3", "")), width=20)
     assert text == "name    parse\nvalue   12.5\nreason  long words\n        here\n\nname    print\nvalue   3\nreason\n"
+
+
+def _options(command: click.Command) -> Iterator[click.Parameter]:
+    yield from command.params
+    if isinstance(command, click.Group):
+        for name in command.list_commands(click.Context(command)):
+            yield from _options(command.get_command(click.Context(command), name) or command)
+
+
+def test_no_repeatable_option_has_a_default_that_it_would_replace() -> None:
+    repeatable = [each for each in _options(cli) if isinstance(each, click.Option) and each.multiple]
+    assert len(repeatable) > 10
+    defaults = {each.opts[0]: each.get_default(click.Context(cli)) for each in repeatable}
+    assert {name: value for name, value in defaults.items() if isinstance(value, tuple | list) and value} == {}
 
 
 @pytest.mark.usefixtures("instance")

@@ -32,8 +32,16 @@ COMMON: Final[Mapping[int, str]] = {
 
 ANSWERS: Final[Mapping[str, Mapping[int, str]]] = {
     "detect": {0: "the series were judged, with or without steps", 3: "each series has too few values for the method"},
-    "check": {0: "nothing got worse", 1: "something regressed, failed or vanished", 3: "no data to judge by"},
-    "compare": {0: "nothing got worse", 1: "something regressed", 3: "no data to judge by"},
+    "check": {
+        0: "nothing got worse",
+        1: "something regressed, failed or vanished, or has a verdict of --fail-on",
+        3: "no data to judge by",
+    },
+    "compare": {
+        0: "nothing got worse",
+        1: "something regressed, or has a verdict of --fail-on",
+        3: "no data to judge by",
+    },
     "comment": {0: "the comment is there", 3: "not posted: the pull request is closed or has a newer commit"},
     "bisect": {0: "the commit was found", 1: "it was not found, or the change is not reproducible"},
     "doctor": {0: "everything is good", 1: "there is a warning or a defect"},

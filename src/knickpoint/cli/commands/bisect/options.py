@@ -204,7 +204,7 @@ _OPTIONS: Final = (
         "--results",
         multiple=True,
         metavar="FILE",
-        help="A file that the command writes, or a pattern, below the worktree; repeatable. Without it, its exit code is the answer, and knick compare takes its time.",
+        help="A file that the command writes, or a pattern, below the worktree; repeatable, in place of those of the profile. Without it, its exit code is the answer, and knick compare takes its time.",
     ),
     click.option(
         "--as",
@@ -225,10 +225,17 @@ _OPTIONS: Final = (
         help="Command that builds a commit, as in 'make -j4'.",
     ),
     click.option(
-        "--artefact", multiple=True, metavar="FILE", help="What the build makes; it is kept by commit. Repeatable."
+        "--artefact",
+        multiple=True,
+        metavar="FILE",
+        help="What the build makes; it is kept by commit. Repeatable, in place of those of the profile.",
     ),
     click.option(
-        "--env", "environment", multiple=True, metavar="NAME=VALUE", help="A variable of the commands; repeatable."
+        "--env",
+        "environment",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="A variable of the commands, beside those of the profile; repeatable.",
     ),
     click.option(
         "--param", "params", multiple=True, metavar="NAME=VALUE", help="A param to add to every result; repeatable."
