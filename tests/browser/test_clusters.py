@@ -27,7 +27,7 @@ pytestmark = pytest.mark.browser
 @pytest.mark.core
 def test_traces_are_clustered_by_form_and_lead_to_their_plot(page: Page, shared_address: str) -> None:
     page.goto(f"{shared_address}/explore?query=-idlest")
-    page.get_by_role("link", name="Clusters").click()
+    page.get_by_role("main").get_by_role("link", name="Clusters").click()
     expect(page.get_by_label("Query")).to_have_value("-idlest")
     page.get_by_role("textbox", name="Clusters").fill("3")
     page.get_by_role("button", name="Cluster", exact=True).press("Enter")
@@ -49,6 +49,22 @@ def test_the_step_of_a_cluster_leads_to_its_findings_in_triage(page: Page, share
     slower.get_by_role("link", name="Findings in triage").click()
     page.wait_for_url(re.compile(rf"/triage\?.*q={commit_hash(SLOWER)[:7]}"))
     expect(page.locator("tr.regression-row")).to_have_count(1)
+
+
+def test_a_cluster_is_decided_where_it_is_shown(page: Page, address: str) -> None:
+    page.goto(f"{address}/")
+    page.get_by_role("navigation", name="Views").get_by_role("link", name="Clusters").click()
+    page.get_by_label("Query").fill("-idlest")
+    page.get_by_role("textbox", name="Clusters").fill("3")
+    page.get_by_role("button", name="Cluster", exact=True).press("Enter")
+    rows = page.get_by_role("table", name="Clusters").get_by_role("row")
+    slower = rows.filter(has_text=commit_hash(SLOWER)[:7])
+    expect(slower).to_contain_text("2 findings")
+    slower.get_by_role("button", name="Acknowledge").click()
+    expect(slower.locator(".status.acknowledged")).to_be_visible()
+    expect(page.get_by_text("Acknowledged 2 findings")).to_be_visible()
+    slower.get_by_role("button", name="Put back").click()
+    expect(slower.get_by_role("button", name="Hide")).to_be_visible()
 
 
 def test_what_cannot_be_clustered_says_why_and_keeps_the_form(

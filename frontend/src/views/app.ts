@@ -15,6 +15,7 @@ import "../components/views-menu";
 import { currentUrl, EMBEDDED, followPublishedLinks, forgetUrl, PUBLISHED, writeUrl } from "../routes/address";
 import { alertsRoute } from "../routes/alerts";
 import { auditRoute } from "../routes/audit";
+import { clustersRoute } from "../routes/clusters";
 import { compareRoute } from "../routes/compare";
 import { exploreRoute } from "../routes/explore";
 import { missingRoute } from "../routes/missing";
@@ -240,7 +241,8 @@ export class App extends PageElement {
       ${this.renderLink("alerts", routeUrl(alertsRoute), "Alerts")}
       ${
         PUBLISHED === undefined
-          ? html`${this.renderLink("status", routeUrl(statusRoute), "Status")}
+          ? html`${this.renderLink("clusters", routeUrl(clustersRoute), "Clusters", "admin")}
+            ${this.renderLink("status", routeUrl(statusRoute), "Status")}
             ${this.renderLink("missing", routeUrl(missingRoute), "Missing", "admin")}
             ${this.renderLink("quality", routeUrl(qualityRoute), "Quality", "admin")}`
           : nothing

@@ -49,8 +49,8 @@ export const PAGES: { [V in View]: Page<V> } = {
   },
   clusters: {
     load: () => import("./clusters/view"),
-    render: (route, { repositories }) =>
-      html`<kp-clusters .route=${route} .repositories=${repositories}></kp-clusters>`,
+    render: (route, { repositories, caller }) =>
+      html`<kp-clusters .route=${route} .repositories=${repositories} .caller=${caller}></kp-clusters>`,
   },
   alerts: {
     load: () => import("./alerts/view"),

@@ -2,7 +2,7 @@
 
 import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
-import { api, type Clustering, type Progress, type Repository } from "../../api/client";
+import { api, type Caller, type Clustering, type ListFilter, type Progress, type Repository } from "../../api/client";
 import { traceSparkline } from "../../charts/sparkline";
 import { PageElement } from "../../page-element";
 import { clustersRoute, type ClustersRoute } from "../../routes/clusters";
@@ -10,10 +10,13 @@ import { exploreRoute } from "../../routes/explore";
 import { navigate } from "../../routes/navigation";
 import { routeUrl } from "../../routes/routes";
 import { triageRoute } from "../../routes/triage";
+import { isAllowed } from "../../state/access";
 import { Resource } from "../../state/resource";
+import { registerVisibleList } from "../../state/triage/visible-list";
 import { commitHash, date } from "../../templates/commit";
 import { errorNotice, loadingNotice } from "../../templates/notice";
 import { countText, numberText, percentText } from "../../text/numbers";
+import "./decision";
 
 type Cluster = Clustering["clusters"][number];
 
@@ -24,6 +27,7 @@ const MOST_VALUES = 3;
 export class ClustersView extends PageElement {
   @property({ attribute: false }) route: ClustersRoute = clustersRoute;
   @property({ attribute: false }) repositories: readonly Repository[] = [];
+  @property({ attribute: false }) caller: Caller | undefined;
 
   /** How far the server is. */
   @state() private progress: Progress | undefined;
@@ -38,6 +42,19 @@ export class ClustersView extends PageElement {
       return api.clustering({ repository, query, first, last, commits, k, interesting: cutoff, skia }, told, signal);
     },
   });
+
+  /** Decisions here are about findings of any status. */
+  private unregister: (() => void) | undefined;
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    this.unregister = registerVisibleList(() => ({ filter: { all: true } as ListFilter, order: [] }));
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    this.unregister?.();
+  }
 
   private get repository(): string {
     const measured = this.repositories.find(({ traces }) => traces > 0);
@@ -146,6 +163,7 @@ export class ClustersView extends PageElement {
                     <th scope="col">Step / error</th>
                     <th scope="col">Commit</th>
                     <th scope="col">In common</th>
+                    <th scope="col">Decision</th>
                   </tr>
                 </thead>
                 <tbody>
@@ -200,6 +218,17 @@ export class ClustersView extends PageElement {
         }
       </td>
       <td data-label="In common">${this.renderParams(cluster)}</td>
+      <td data-label="Decision">
+        ${
+          commit && cluster.interesting
+            ? html`<kp-cluster-decision
+                .repository=${repository}
+                .cluster=${cluster}
+                .mayDecide=${this.caller !== undefined && isAllowed(this.caller, "decide", repository)}
+              ></kp-cluster-decision>`
+            : "–"
+        }
+      </td>
     </tr>`;
   }
 

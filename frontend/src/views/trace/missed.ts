@@ -7,7 +7,7 @@ import { showToast } from "../../state/toasts";
 import { date } from "../../templates/commit";
 import { grouped } from "../../text/numbers";
 import type { TraceContext } from "./context";
-import { changeMark } from "./missed-button";
+import { changeMark } from "../../components/missed-button";
 
 const DIRECTION_TEXTS: Record<MissedChange["direction"], string> = {
   regression: "worse",

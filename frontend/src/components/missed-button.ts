@@ -2,13 +2,13 @@
 
 import { html } from "lit";
 import { customElement, property, query } from "lit/decorators.js";
-import { api, toApiError, type MissedRequest } from "../../api/client";
-import { PageElement } from "../../page-element";
-import { Submission } from "../../state/submission";
-import { showToast } from "../../state/toasts";
-import { dialogError } from "../../templates/access";
-import { grouped } from "../../text/numbers";
-import { showDialog } from "../../state/overlays";
+import { api, toApiError, type MissedRequest } from "../api/client";
+import { PageElement } from "../page-element";
+import { Submission } from "../state/submission";
+import { showToast } from "../state/toasts";
+import { dialogError } from "../templates/access";
+import { grouped } from "../text/numbers";
+import { showDialog } from "../state/overlays";
 
 /** Let the page load the marks again. */
 function announceMissed(): void {
