@@ -25,9 +25,9 @@ _CODE = "from knickpoint.cli import main; main()"
 
 
 @contextmanager
-def started(directory: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+def started(directory: Path, *arguments: str, code: str = _CODE) -> Iterator[subprocess.Popen[str]]:
     """Start ``knick`` in a directory, as a process that ends with the ``with``."""
-    command = [sys.executable, "-u", "-c", _CODE, *arguments]
+    command = [sys.executable, "-u", "-c", code, *arguments]
     process = subprocess.Popen(command, cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         yield process
@@ -124,8 +124,46 @@ def test_a_process_that_drains_says_for_how_many_requests_it_waits_and_how_many_
             httpx.get(f"http://{found[1]}/api/v1/ready")  # the upload is under way once a later request is answered
             process.send_signal(signal.SIGTERM)
             output = process.communicate(timeout=60)[0]
+    assert process.returncode == 2
     assert "Draining: nothing new is taken; waits up to 1 s for 1 request\n" in output
     assert re.search(r"Drained after [0-9.]+ s; 1 request was cut off\n", output)
+
+
+_BUSY = """
+import ctypes, subprocess, sys, time
+from knickpoint.cli import main
+from knickpoint.server.routes import state
+
+def busy(*_):
+    subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    print("a child runs", flush=True)
+    while True:
+        WORK
+
+state.health.read_health = busy
+main()
+"""
+"""``knick`` whose answer about its health never comes."""
+
+
+@pytest.mark.parametrize("work", ["pass", "ctypes.CDLL(None).sleep(600)"], ids=["python", "c"])
+def test_a_thread_that_stays_busy_ends_with_its_children_after_the_drain_time_and_the_code_is_2(
+    tmp_path: Path, work: str
+) -> None:
+    directory = tmp_path / "instance"
+    configure(directory, "[server]\ndrain_seconds = 1")
+    with started(directory, "serve", "--port", "0", code=_BUSY.replace("WORK", work)) as process:
+        found = re.search(r"http://([^ /]+)", line_with(process, "The dashboard is at"))
+        assert found
+        host, _, port = found[1].partition(":")
+        with socket.create_connection((host, int(port))) as asking:
+            asking.sendall(b"GET /api/v1/health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            line_with(process, "a child runs")
+            process.send_signal(signal.SIGTERM)
+            output = process.communicate(timeout=60)[0]  # which ends when the child has closed its output, too
+    assert process.returncode == 2
+    assert "1 request was cut off" in output
+    assert "did not finish within 1 seconds (drain_seconds of [server]); it is undone" in output
 
 
 def test_each_request_is_a_line_of_json_with_its_id(life: Life) -> None:

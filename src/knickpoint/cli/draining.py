@@ -1,4 +1,4 @@
-"""Let a process that is to end finish what it works on within a stated time, and say what it waits for.
+"""Let a process that is to end finish what it works on within a stated time, say what it waits for, and end it then.
 
 The worker runs in a thread of its own.
 """
@@ -6,13 +6,16 @@ The worker runs in a thread of its own.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, NoReturn, Self
 
 from knickpoint.cli.exit_codes import FAILED
 from knickpoint.instance import Instance, Worker
@@ -24,10 +27,17 @@ if TYPE_CHECKING:
 
 __all__ = ["Drain", "WorkThread"]
 
+_MARGIN_SECONDS: Final = 1.0
+"""After the time to drain, for cutting off requests and closing the store."""
+
+_PROCESSES: Final = Path("/proc")
+
 
 @dataclass
 class Drain:
-    """The log of the end of a process: what it waits for when it takes nothing new, and how that ended.
+    """The end of a process: what it waits for when it takes nothing new, how that ended, and how long it may take.
+
+    A thread that is still busy then, in Python or in C, and the processes that this one started end with it.
 
     Attributes:
         announce: receives the two lines.
@@ -40,10 +50,28 @@ class Drain:
     clock: Callable[[], float] = time.monotonic
     worker: Worker | None = field(default=None, init=False)
     _begun: float | None = field(default=None, init=False)
-    _cut_off: int = field(default=0, init=False)
+    cut_off: int = field(default=0, init=False)
+    """Requests that ended before their answer."""
+
+    _limited: bool = field(default=False, init=False)
+
+    def limit(self) -> None:
+        """Have the process end in any case when its time is over, which begins with the first call."""
+        if not self._limited:
+            self._limited = True
+            threading.Thread(target=self._end_late, name="knickpoint-drain", daemon=True).start()
+
+    def _end_late(self) -> None:
+        time.sleep(self.seconds + _MARGIN_SECONDS)
+        _end_process(
+            self.announce,
+            self.worker,
+            f"something did not finish within {self.seconds} seconds (drain_seconds of [server]); it is undone",
+        )
 
     def begin(self, requests: int = 0) -> None:
         """Say that the process takes nothing new, and waits for ``requests`` and for the tasks of the worker; only once."""
+        self.limit()
         if self._begun is not None:
             return
         self._begun = self.clock()
@@ -61,16 +89,16 @@ class Drain:
 
     def requests_ended(self, cut_off: int) -> None:
         """Note that all requests have ended, ``cut_off`` of them before their answer."""
-        self._cut_off = cut_off
+        self.cut_off = cut_off
 
     def end(self) -> None:
         """Say that all has ended, where :meth:`begin` was called."""
         if self._begun is None:
             return
         seconds = self.clock() - self._begun
-        cut = f"; {counted(self._cut_off, 'request was', 'requests were')} cut off" if self._cut_off else ""
+        cut = f"; {counted(self.cut_off, 'request was', 'requests were')} cut off" if self.cut_off else ""
         self.announce(
-            f"Drained after {seconds:.1f} s{cut}", event="drained", cut_off=self._cut_off, seconds=round(seconds, 3)
+            f"Drained after {seconds:.1f} s{cut}", event="drained", cut_off=self.cut_off, seconds=round(seconds, 3)
         )
 
 
@@ -120,19 +148,46 @@ class WorkThread:
 
     def _end_early(self) -> None:
         seconds = self.instance.config.server.drain_seconds
-        self.announce(f"the worker did not finish within {seconds} seconds (drain_seconds of [server]); it is undone")
+        _end_process(
+            self.announce,
+            self.worker,
+            f"the worker did not finish within {seconds} seconds (drain_seconds of [server]); it is undone",
+        )
+
+
+def _end_process(announce: Callable[[str], None], worker: Worker | None, reason: str) -> NoReturn:
+    """Give the events of ``worker`` back, kill the processes that this one started, and end without waiting for threads."""
+    announce(reason)
+    if worker:
         # In a thread of its own, as the store may not answer: the leases of the events end in any case.
-        giving_back = threading.Thread(target=self._give_back, daemon=True)
+        giving_back = threading.Thread(target=_give_back, args=(announce, worker), daemon=True)
         giving_back.start()
         giving_back.join(1.0)
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(FAILED)
+    for process in _descendants(os.getpid()):
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(process, signal.SIGKILL)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(FAILED)
 
-    def _give_back(self) -> None:
-        try:
-            released = self.worker.release()
-        except StoreError as error:
-            self.announce(f"its events are not given back, and wait for the end of their leases: {error}")
-        else:
-            self.announce(f"{released:,} of its events are given back")
+
+def _give_back(announce: Callable[[str], None], worker: Worker) -> None:
+    try:
+        released = worker.release()
+    except StoreError as error:
+        announce(f"its events are not given back, and wait for the end of their leases: {error}")
+    else:
+        announce(f"{released:,} of its events are given back")
+
+
+def _descendants(process: int) -> Iterator[int]:
+    """Yield the processes that ``process`` started, and those that these started; none on a system without ``/proc``."""
+    parents: dict[int, int] = {}
+    for file in _PROCESSES.glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has ended since
+            parents[int(file.parent.name)] = int(file.read_text().rpartition(")")[2].split()[1])
+    above = [process]
+    while above:
+        started = [child for child, parent in parents.items() if parent in above]
+        yield from started
+        above = started

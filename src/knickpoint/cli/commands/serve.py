@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from knickpoint.cli.exit_codes import FAILED
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.process_start import collecting_later, limit_retained_memory
 from knickpoint.cli.verbosity import note
@@ -123,6 +124,7 @@ def _serve(
             started()
 
         def stop() -> None:
+            drain.limit()
             for each in stops:
                 each()
 
@@ -141,6 +143,8 @@ def _serve(
                 ending=Ending(stop, drain.begin, drain.requests_ended),
             )
         drain.begin()
+    if drain.cut_off:
+        raise SystemExit(FAILED)
 
 
 @click.command("serve")
@@ -167,7 +171,8 @@ def command(*, host: str | None, port: int | None, only: str | None, make_store:
     With --only, a process runs some of these parts, and any number of processes share the instance. On PostgreSQL they may
     be on many machines. A process without the part api listens only with --port, and answers there about its state.
 
-    SIGTERM drains a process: it takes nothing new, and finishes what it works on within drain_seconds of [server].
+    SIGTERM drains a process: it takes nothing new, and finishes what it works on within drain_seconds of [server]. What takes
+    longer is undone, and the exit code is 2.
     """
     if make_store:
         from knickpoint.instance import find_instance, make_configured_store
