@@ -55,8 +55,8 @@ _BUDGET: ContextVar[Budget | None] = ContextVar("budget", default=None)
 
 
 @contextmanager
-def spending(budget: Budget) -> Iterator[None]:
-    """Let all work within a ``with`` count against ``budget``."""
+def spending(budget: Budget | None) -> Iterator[None]:
+    """Let all work within a ``with`` count against ``budget``; None sets no bound."""
     token = _BUDGET.set(budget)
     try:
         yield

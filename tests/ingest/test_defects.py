@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import fsspec  # type: ignore[import-untyped]
 import pytest
 from click.testing import CliRunner
+from tests.broken_readers import break_readers, content_for
 from tests.ingest.conftest import Lab
 
 from knickpoint.cli.program import knick
-from knickpoint.formats import FORMATS, FileContent, Format
-from knickpoint.formats.format import Parsed
+from knickpoint.formats import FORMATS
 from knickpoint.ingest import ImportState, ImportSummary
 from knickpoint.ingest.bucket_events import import_bucket_event
 from knickpoint.ingest.new_results import read_compared_results, read_uploaded_results
@@ -29,33 +28,9 @@ A, B = "1000001", "1000002"
 NAMES = [known.name for known in FORMATS]
 
 
-def content_for(name: str) -> str:
-    """Return a file that the format ``name`` claims while its reader is broken."""
-    return f"broken {name}\n"
-
-
-def break_reader(known: Format, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the reader of a format claim a file, and fail on it."""
-    module: Any = import_module(known.module)
-    fits, read = module.fits, module.read
-
-    def claims(file: FileContent) -> bool:
-        return file.readable == content_for(known.name) or (not file.readable.startswith("broken ") and fits(file))
-
-    def fail(file: FileContent) -> Parsed:
-        if file.readable == content_for(known.name):
-            raise RecursionError("maximum recursion depth exceeded")
-        parsed: Parsed = read(file)
-        return parsed
-
-    monkeypatch.setattr(module, "fits", claims)
-    monkeypatch.setattr(module, "read", fail)
-
-
 @pytest.fixture
 def _broken_readers(monkeypatch: pytest.MonkeyPatch) -> None:
-    for known in FORMATS:
-        break_reader(known, monkeypatch)
+    break_readers(monkeypatch.setattr)
 
 
 def defects(summary: ImportSummary) -> list[str]:
@@ -141,7 +116,7 @@ def test_a_comparison_says_that_a_reader_failed(lab: Lab, name: str) -> None:
     with pytest.raises(DefectError, match="RecursionError") as local:
         read_compared_results(lab.instance.ingest, [path])
     with pytest.raises(DefectError, match="RecursionError") as uploaded:
-        read_uploaded_results(lab.instance, path.read_bytes(), name="new.txt", repository="main")
+        read_uploaded_results(lab.instance.ingest, path.read_bytes(), name="new.txt", repository="main")
     assert (local.value.where, uploaded.value.where) == (str(path), "new.txt")
 
 
@@ -169,7 +144,7 @@ def test_status_quarantine_and_doctor_show_a_defect_until_a_repaired_reader_read
         return CliRunner().invoke(knick, [*arguments, "--instance", str(lab.directory / "instance")]).output
 
     for command in (("ingest", "status"), ("ingest", "quarantine")):
-        assert "defect of Knickpoint (RecursionError: maximum recursion depth exceeded, in test_defects.py" in shown(
+        assert "defect of Knickpoint (RecursionError: maximum recursion depth exceeded, in broken_readers.py" in shown(
             *command
         )
     assert "1 file refused because of a defect of Knickpoint" in shown("doctor")

@@ -151,6 +151,46 @@ def test_callers_that_wait_take_turns_whoever_came_first() -> None:
     assert asyncio.run(story()) == list("abcabaaa")
 
 
+def test_the_repositories_of_a_caller_take_turns_too() -> None:
+    async def story() -> list[str]:
+        turns = Turns("imports", 1, 1, 60)
+        order: list[str] = []
+
+        async def import_one(repository: str) -> None:
+            async with turns.turn("ci", repository):
+                order.append(repository)
+                await asyncio.sleep(0)
+
+        await asyncio.gather(*(import_one(repository) for repository in "aaab"))
+        return order
+
+    assert asyncio.run(story()) == list("abaa")
+
+
+@pytest.mark.parametrize(("at_once", "of_one"), [(1, 1), (2, 1), (3, 2)])
+def test_the_files_of_one_caller_leave_a_place_to_others_whatever_their_repositories(at_once: int, of_one: int) -> None:
+    async def story() -> list[str]:
+        limits = RequestLimits(LimitSettings(uploads_at_once=at_once))
+        order: list[str] = []
+        release = asyncio.Event()
+
+        async def import_one(caller: str, repository: str) -> None:
+            async with limits.import_turn(caller, repository):
+                order.append(caller)
+                await release.wait()
+
+        files = [import_one("greedy", f"r{number}") for number in range(4)]
+        tasks = [asyncio.create_task(each) for each in (*files, import_one("other", "r"))]
+        for _ in range(10):
+            await asyncio.sleep(0)
+        begun = list(order)
+        release.set()
+        await asyncio.gather(*tasks)
+        return begun
+
+    assert asyncio.run(story()) == ["greedy"] * of_one + ["other"] * (at_once - of_one)
+
+
 def test_a_full_backlog_refuses_at_once_and_says_when_to_come_back() -> None:
     now = [0.0]
     backlog = Backlog(3, 1000, clock=lambda: now[0])

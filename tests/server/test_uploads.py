@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import multiprocessing
 import os
 import signal
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from sqlalchemy import text
+from tests import hostile_plugin
+from tests.broken_readers import content_for
 from tests.server.client import Client
 from tests.server.story import TOKEN, commit_hash, history
 
+from knickpoint.formats import FORMATS
+from knickpoint.ingest import ingest_status
 from knickpoint.instance import Instance, separate_import
+from knickpoint.instance.separate_import import warm_up
+from knickpoint.model.report import Severity
 from knickpoint.server import create_app
-from knickpoint.server.answers import uploads
 
 URL = "/api/v1/results"
 RIGHT = {"authorization": f"Bearer {TOKEN}"}
@@ -115,61 +126,149 @@ def test_a_commit_without_a_text_is_refused(client: Client) -> None:
     assert "commit" in answer.text
 
 
-def kill_this_process(*_: object, **__: object) -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
+def test_an_upload_is_imported_by_another_process_that_stays_for_the_next_one(
+    client: Client, instance: Instance
+) -> None:
+    parameters = {"name": "first", "commit": commit_hash(59), "run": "first"}
+    client.post(URL, params=parameters, content=custom(1251.0), headers=RIGHT)
+    before = instance.importers.call(os.getpid)
+    client.post(URL, params={**parameters, "name": "second"}, content=custom(1252.0), headers=RIGHT)
+    assert instance.importers.call(os.getpid) == before != os.getpid()
 
 
-@pytest.fixture
-def separately(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have each upload imported in another process, as files of some size are."""
-    monkeypatch.setattr(uploads, "SEPARATE_BYTES", 0)
-
-    def refuse(*_: object, **__: object) -> None:
-        raise AssertionError("it was imported here")
-
-    monkeypatch.setattr(uploads, "import_data", refuse)
-
-
-@pytest.mark.usefixtures("separately")
-def test_a_file_of_some_size_is_imported_once_by_another_process(client: Client) -> None:
-    parameters = {"name": "large", "commit": commit_hash(59), "run": "large"}
-    answers = [client.post(URL, params=parameters, content=custom(1251.0), headers=RIGHT).json() for _ in range(2)]
-    assert [(answer["outcome"], answer["points"]) for answer in answers] == [("imported", 1), ("unchanged", 0)]
-
-
-@pytest.mark.long
-@pytest.mark.usefixtures("separately")
-def test_a_large_file_has_a_process_that_ends_with_it(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(uploads, "_LARGE_BYTES", 0)
+def test_the_process_of_a_large_file_ends_with_it(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(separate_import, "_LARGE_BYTES", 0)
     parameters = {"name": "large", "commit": commit_hash(59), "run": "large"}
     before = set(multiprocessing.active_children())
-    answer = client.post(URL, params=parameters, content=custom(1251.0), headers=RIGHT)
-    assert answer.json()["outcome"] == "imported"
+    assert client.post(URL, params=parameters, content=custom(1.0), headers=RIGHT).json()["outcome"] == "imported"
     assert set(multiprocessing.active_children()) <= before
 
 
-@pytest.mark.long
-@pytest.mark.usefixtures("separately")
-def test_another_process_refuses_a_file_with_the_same_words(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused() -> dict[str, str]:
-        answer = client.post(URL, params={"name": "half"}, content=history()[:5000], headers=RIGHT)
-        assert answer.status_code == 400
-        return {name: text for name, text in answer.json().items() if name != "request"}
-
-    large = refused()
-    monkeypatch.undo()
-    assert large == refused()
+def end_this_process(*_: object) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
-@pytest.mark.long
-@pytest.mark.usefixtures("separately")
 def test_where_the_process_that_imports_is_killed_nothing_is_stored(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(separate_import, "_import", kill_this_process)
     parameters = {"name": "large", "commit": commit_hash(59), "run": "large"}
-    killed = client.post(URL, params=parameters, content=custom(1251.0), headers=RIGHT)
+    with monkeypatch.context() as patched:
+        patched.setattr(separate_import, "_import", end_this_process)
+        killed = client.post(URL, params=parameters, content=custom(1251.0), headers=RIGHT)
     assert (killed.status_code, killed.json()["where"]) == (503, "upload:large")
-    monkeypatch.undo()
     again = client.post(URL, params=parameters, content=custom(1251.0), headers=RIGHT)
     assert again.json()["outcome"] == "imported"
+
+
+@pytest.fixture
+def hostile(instance: Instance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Instance:
+    """Return an instance whose processes have readers that fail, and one that never ends."""
+    hostile_plugin.install(tmp_path / "packages")
+    monkeypatch.syspath_prepend(tmp_path / "packages")
+    warm_up(instance)
+    return instance
+
+
+@pytest.fixture
+def hurried(hostile: Instance) -> Iterator[Instance]:
+    """Return such an instance that gives each import and comparison a second."""
+    limits = replace(hostile.config.limits, import_seconds=1.0, request_seconds=1.0)
+    made = replace(hostile, config=replace(hostile.config, limits=limits))
+    warm_up(made)
+    yield made
+    made.importers.close()
+
+
+def test_an_upload_that_takes_too_long_is_refused_kept_and_stopped_and_the_next_one_comes_in(
+    hostile: Instance, hurried: Instance
+) -> None:
+    client, before = Client(create_app(hurried)), set(multiprocessing.active_children())
+    answer = client.post(URL, params={"name": "slow"}, content=hostile_plugin.ENDLESS.encode(), headers=RIGHT)
+    assert (answer.status_code, answer.json()["where"]) == (400, "upload:slow")
+    assert answer.json()["error"] == "Importing it took longer than 1 seconds, and was stopped."
+    (kept,) = ingest_status(hostile).refused
+    assert (kept.source, kept.problems[0].message) == (
+        "upload:slow",
+        "importing it took longer than 1 seconds, and was stopped",
+    )
+    assert set(multiprocessing.active_children()) < before
+    parameters = {"name": "good", "commit": commit_hash(59), "run": "good"}
+    good = Client(create_app(hostile)).post(URL, params=parameters, content=custom(1.0), headers=RIGHT)
+    assert good.json()["outcome"] == "imported"
+
+
+def test_a_comparison_that_takes_too_long_is_stopped(hurried: Instance) -> None:
+    client, before = Client(create_app(hurried)), set(multiprocessing.active_children())
+    answer = client.post("/api/v1/comparison", params={"name": "slow"}, content=hostile_plugin.ENDLESS.encode())
+    assert (answer.status_code, answer.json()["error"]) == (
+        503,
+        "The request took longer than 1 seconds and was stopped.",
+    )
+    assert set(multiprocessing.active_children()) < before
+
+
+@pytest.mark.parametrize("path", ["/api/v1/results", "/api/v1/comparison"])
+def test_a_client_that_disconnects_ends_the_process_that_reads_its_file(hostile: Instance, path: str) -> None:
+    app, (child,) = create_app(hostile), hostile.importers._idle
+    body = hostile_plugin.ENDLESS.encode()
+    address = urlsplit(f"http://127.0.0.1:8765{path}?name=slow")
+    headers = [(b"host", b"127.0.0.1:8765")]
+    scope = {
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST", "scheme": "http", "path": path,
+        "raw_path": path.encode(), "query_string": address.query.encode(), "root_path": "", "headers": headers,
+        "client": ("127.0.0.1", 50_000), "server": ("127.0.0.1", 8765), "state": {},
+    }  # fmt: skip
+
+    async def ask() -> None:
+        messages = iter([{"type": "http.request", "body": body, "more_body": False}])
+
+        async def receive() -> dict[str, object]:
+            message = next(messages, None)
+            if message is not None:
+                return message
+            await asyncio.to_thread(wait_until_busy, hostile)
+            return {"type": "http.disconnect"}
+
+        async def send(_message: object) -> None:
+            return None
+
+        await app(scope, receive, send)
+
+    asyncio.run(ask())
+    child.process.join(60)
+    assert not child.process.is_alive()
+    assert ingest_status(hostile).refused == ()
+
+
+def wait_until_busy(instance: Instance) -> None:
+    until = time.monotonic() + 60
+    while not busy(instance):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def busy(instance: Instance) -> bool:
+    return bool(instance.importers._busy)
+
+
+def test_uploads_come_in_beside_those_that_readers_fail_on(hostile: Instance) -> None:
+    client = Client(create_app(hostile))
+    for known in FORMATS:
+        answer = client.post(URL, params={"name": known.name}, content=content_for(known.name).encode(), headers=RIGHT)
+        assert (answer.status_code, answer.json()["where"]) == (400, f"upload:{known.name}")
+        assert "defect of Knickpoint (RecursionError" in answer.json()["error"]
+    parameters = {"name": "good", "commit": commit_hash(59), "run": "good"}
+    good = client.post(URL, params=parameters, content=custom(1.0), headers=RIGHT)
+    assert good.json()["outcome"] == "imported"
+    refused = ingest_status(hostile).refused
+    assert {file.problems[0].severity for file in refused} == {Severity.DEFECT}
+    assert len(refused) == len(FORMATS)
+
+
+def test_comparisons_are_answered_beside_those_that_readers_fail_on(hostile: Instance) -> None:
+    client = Client(create_app(hostile))
+    for known in FORMATS:
+        answer = client.post("/api/v1/comparison", params={"name": "new"}, content=content_for(known.name).encode())
+        assert (answer.status_code, answer.json()["where"]) == (400, "new")
+        assert "defect of Knickpoint (RecursionError" in answer.json()["error"]
+    assert client.post("/api/v1/comparison", params={"name": "new"}, content=custom(1.0)).status_code == 200

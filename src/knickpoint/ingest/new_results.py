@@ -169,7 +169,7 @@ def read_compared_results(
     )
 
 
-def read_uploaded_results(destination: Destination, data: bytes, *, name: str, repository: str) -> NewResults:
+def read_uploaded_results(settings: IngestSettings, data: bytes, *, name: str, repository: str) -> NewResults:
     """Read the bytes of a results file called ``name``, which someone sends to compare it with results of ``repository``.
 
     Nothing of this machine counts for it: no sidecar, no variable of a CI, no mapping.
@@ -178,8 +178,8 @@ def read_uploaded_results(destination: Destination, data: bytes, *, name: str, r
         FormatError: the file cannot be read; ``where`` begins with its name.
     """
     context = FileContext.of(Sidecar(repository=repository), None)
-    read = _read(ResultsFile(name, data, context), destination.ingest)
-    runs = tuple(_renamed_runs(read, destination.ingest))
+    read = _read(ResultsFile(name, data, context), settings)
+    runs = tuple(_renamed_runs(read, settings))
     return NewResults(repository, runs, tuple(Path(name) for _ in runs), read.warnings)
 
 

@@ -20,7 +20,7 @@ from knickpoint.model.alert import Alert
 from knickpoint.model.errors import ConfigError, StoreError
 from knickpoint.outgoing import OutgoingRule
 from knickpoint.store import Primaries, Replicas, Store, create_store, make_store, open_store
-from knickpoint.work import Runner, SeparateProcess
+from knickpoint.work import Runner, SeparateProcesses
 
 if TYPE_CHECKING:
     from knickpoint.watch.absence.habits import KnownHabits
@@ -100,9 +100,12 @@ class Instance:
         return detection_runner(self.config.work, self.directory)
 
     @cached_property
-    def importer(self) -> SeparateProcess:
-        """The process in which uploads of some size are imported; it lives as long as the instance is open."""
-        return SeparateProcess()
+    def importers(self) -> SeparateProcesses:
+        """The processes in which files of requests are read and imported; they live as long as the instance is open."""
+        from knickpoint.formats import FORMATS
+
+        modules = ("knickpoint.instance.separate_import", *(known.module for known in FORMATS))
+        return SeparateProcesses(modules, kept=self.config.limits.uploads_at_once)
 
     @property
     def unread(self) -> str:
@@ -145,8 +148,8 @@ class Instance:
             self.replicas.close()
         if "runner" in self.__dict__:
             self.runner.close()
-        if "importer" in self.__dict__:
-            self.importer.close()
+        if "importers" in self.__dict__:
+            self.importers.close()
         self.store.close()
 
     def __enter__(self) -> Self:

@@ -95,24 +95,28 @@ class RateLimit:
 
 
 class _Waiting(NamedTuple):
-    """A caller that waits, and what it waits for."""
+    """A caller that waits, which part of its work, and what it waits for."""
 
     caller: str
+    part: str
     turn: asyncio.Future[None]
 
 
 class Turns:
-    """Let at most ``at_once`` pieces of work be under way, ``per_caller`` of them of one caller. For one event loop."""
+    """Let at most ``at_once`` pieces of work be under way, ``per_caller`` of them of one caller. For one event loop.
+
+    The parts of a caller's work take turns as callers do.
+    """
 
     def __init__(self, what: str, at_once: int, per_caller: int, wait_seconds: float) -> None:
         self._what = what
         self._at_once = at_once
         self._per_caller = per_caller
         self._wait_seconds = wait_seconds
-        self._working: Counter[str] = Counter()
+        self._working: Counter[tuple[str, str]] = Counter()
         self._waiting: deque[_Waiting] = deque()
         self._turns = count(1)
-        self._last: dict[str, int] = {}
+        self._last: dict[tuple[str, str], int] = {}
 
     @property
     def working(self) -> int:
@@ -120,24 +124,24 @@ class Turns:
         return self._working.total()
 
     @asynccontextmanager
-    async def turn(self, caller: str) -> AsyncIterator[None]:
+    async def turn(self, caller: str, part: str = "") -> AsyncIterator[None]:
         """Wait for a turn, and hold it while an ``async with`` lasts.
 
         Raises:
             TooManyRequestsError: the caller has too many pieces of work under way, and none ended in time.
             OverloadedError: all callers together have too many.
         """
-        await self._begin(caller)
+        await self._begin(caller, part)
         try:
             yield
         finally:
-            self._end(caller)
+            self._end(caller, part)
 
-    async def _begin(self, caller: str) -> None:
+    async def _begin(self, caller: str, part: str) -> None:
         if self._may_begin(caller):
-            self._take(caller)
+            self._take(caller, part)
             return
-        waiting = _Waiting(caller, asyncio.get_running_loop().create_future())
+        waiting = _Waiting(caller, part, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
         begun = False
         try:
@@ -150,34 +154,37 @@ class Turns:
             if waiting in self._waiting:
                 self._waiting.remove(waiting)
             elif not begun:  # the turn came and the wait ended in the same moment
-                self._end(caller)
+                self._end(caller, part)
 
-    def _end(self, caller: str) -> None:
-        self._working[caller] -= 1
-        if not self._working[caller]:
-            del self._working[caller]
+    def _end(self, caller: str, part: str) -> None:
+        self._working[caller, part] -= 1
+        if not self._working[caller, part]:
+            del self._working[caller, part]
         while (waiting := self._next()) is not None:
             self._waiting.remove(waiting)
-            self._take(waiting.caller)
+            self._take(waiting.caller, waiting.part)
             if not waiting.turn.done():
                 waiting.turn.set_result(None)
         if not self._waiting:
             self._last.clear()  # with nothing that waits, the order is of no use
 
-    def _take(self, caller: str) -> None:
-        self._working[caller] += 1
-        self._last[caller] = next(self._turns)
+    def _take(self, caller: str, part: str) -> None:
+        self._working[caller, part] += 1
+        self._last[caller, part] = next(self._turns)
 
     def _next(self) -> _Waiting | None:
         """Return what may begin next, None where nothing may."""
         able = (waiting for waiting in self._waiting if self._may_begin(waiting.caller))
-        return min(able, key=lambda each: (self._working[each.caller], self._last.get(each.caller, 0)), default=None)
+        return min(able, key=lambda each: (self._working[each[:2]], self._last.get(each[:2], 0)), default=None)
 
     def _may_begin(self, caller: str) -> bool:
-        return self.working < self._at_once and self._working[caller] < self._per_caller
+        return self.working < self._at_once and self._of(caller) < self._per_caller
+
+    def _of(self, caller: str) -> int:
+        return sum(count for (name, _), count in self._working.items() if name == caller)
 
     def _refusal(self, caller: str) -> TooManyRequestsError | OverloadedError:
-        if self._working[caller] >= self._per_caller:
+        if self._of(caller) >= self._per_caller:
             return TooManyRequestsError(
                 f"{self._per_caller} {self._what} of this caller are under way",
                 where=caller,

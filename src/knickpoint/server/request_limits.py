@@ -24,7 +24,7 @@ from knickpoint.server.rate_limits import Backlog, RateLimit, Turns, address_key
 __all__ = ["UPLOADS", "RequestLimits", "limit_request", "limits_of"]
 
 UPLOADS: Final = frozenset({"/api/v1/results", "/api/v1/arrivals"})
-"""Paths of uploads: they check the size of their bodies, and no deadline stops an import."""
+"""Paths of uploads: they check the size of their bodies, and their time begins with the import."""
 
 _MEGABYTE: Final = 1_000_000
 _LIGHT: Final = frozenset({"/api/v1/health", "/api/v1/me", "/api/v1/ready", "/api/v1/reference", "/api/v1/version"})
@@ -52,7 +52,10 @@ class RequestLimits:
         )
         self.backlog = Backlog(settings.uploads_waiting, settings.upload_megabytes_waiting * _MEGABYTE)
         self._importing = Turns(
-            "imports", settings.uploads_at_once, settings.uploads_at_once, settings.upload_wait_seconds
+            "imports",
+            settings.uploads_at_once,
+            max(1, settings.uploads_at_once - 1),  # the files of one caller must not take all places
+            settings.upload_wait_seconds,
         )
 
     def address_of(self, scope: Scope) -> str:
@@ -97,9 +100,13 @@ class RequestLimits:
         """Return the turn in which an upload is received."""
         return self._receiving.turn(caller)
 
-    def import_turn(self, source: str) -> AbstractAsyncContextManager[None]:
-        """Return the turn in which an upload of ``source`` (a caller and a repository) is in memory and imported."""
-        return self._importing.turn(source)
+    def import_turn(self, caller: str, repository: str) -> AbstractAsyncContextManager[None]:
+        """Return the turn in which an upload is imported; the repositories of a caller take turns, too."""
+        return self._importing.turn(caller, repository)
+
+    def import_budget(self) -> Budget:
+        """Return the budget of an import that begins now."""
+        return Budget.begin(self.settings.import_seconds, self.settings.request_values)
 
     def budget(self) -> Budget:
         """Return the budget of a request that begins now."""

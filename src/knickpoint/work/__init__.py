@@ -1,10 +1,10 @@
-"""Map over shards of traces: in this process, in local processes, or on a Dask cluster; call in a process of its own."""
+"""Map over shards of traces: in this process, in local processes, or on a Dask cluster; call in processes of their own."""
 
 from __future__ import annotations
 
 from knickpoint.work.dask import Dask, Encryption
 from knickpoint.work.processes import Processes
 from knickpoint.work.runner import Place, Runner, Serial
-from knickpoint.work.separate_process import SeparateProcess
+from knickpoint.work.separate_process import ProcessEndedError, SeparateProcesses
 
-__all__ = ["Dask", "Encryption", "Place", "Processes", "Runner", "SeparateProcess", "Serial"]
+__all__ = ["Dask", "Encryption", "Place", "ProcessEndedError", "Processes", "Runner", "SeparateProcesses", "Serial"]

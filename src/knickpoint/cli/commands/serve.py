@@ -18,6 +18,7 @@ from knickpoint.model.service_part import ALL_PARTS, ServicePart, joined_parts, 
 
 if TYPE_CHECKING:
     from knickpoint.cli.draining import WorkThread
+    from knickpoint.instance import Instance
     from knickpoint.instance.worker import Announce
     from knickpoint.instance.worker.measures import WorkMeasures
 
@@ -54,6 +55,20 @@ def _sigterm_as_interrupt() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def _warm_up(instance: Instance, announce: Announce) -> None:
+    """Have a process ready that reads the files of requests, while requests are answered already."""
+    from knickpoint.instance.separate_import import warm_up
+    from knickpoint.model.errors import KnickpointError
+
+    def prepare() -> None:
+        try:
+            warm_up(instance)
+        except KnickpointError as error:
+            announce(f"no process is ready for uploads yet: {error}")
+
+    threading.Thread(target=prepare, name="knickpoint-warm-up", daemon=True).start()
 
 
 def serve_instance(
@@ -121,6 +136,8 @@ def _serve(
                 stops.append(thread.stop)
             if parts != ALL_PARTS:
                 announce(f"This process runs: {joined_parts(parts)}")
+            if ServicePart.API in parts:
+                _warm_up(instance, announce)
             started()
 
         def stop() -> None:

@@ -18,7 +18,8 @@ class LimitSettings:
             address. More are refused (429).
         costly_at_once: requests that read values, traces or findings, and decisions, that are worked on at the same time.
         costly_per_caller: how many of them may be of one caller.
-        uploads_at_once: uploads of results that are imported at the same time, with their content in memory.
+        uploads_at_once: uploads of results that are imported at the same time, each in a process of its own; one place is kept free
+            of those of one caller.
         uploads_per_caller: uploads of one caller that are received at the same time.
         uploads_waiting: uploads of all callers that are under way or wait; further ones are refused at once (429), with the time to
             wait.
@@ -26,6 +27,7 @@ class LimitSettings:
         wait_seconds: how long a costly request waits for its turn; after that, it is refused (429 where the caller has
             too many, 503 where all callers together have).
         upload_wait_seconds: how long an upload waits for its turn.
+        import_seconds: how long an upload may take to be imported; after that, it is stopped, and the file is refused (400).
         request_seconds: how long a costly request may work; after that, it is stopped (503).
         request_values: values (traces × commits) that a request may read at a time, and a formula in total.
         body_bytes: size of the body of a request, uploads excepted (413).
@@ -46,12 +48,13 @@ class LimitSettings:
     sign_ins_per_minute: int = 60
     costly_at_once: int = 8
     costly_per_caller: int = 4
-    uploads_at_once: int = 2
+    uploads_at_once: int = 3
     uploads_per_caller: int = 8
     uploads_waiting: int = 200
     upload_megabytes_waiting: int = 1000
     wait_seconds: float = 20.0
     upload_wait_seconds: float = 300.0
+    import_seconds: float = 300.0
     request_seconds: float = 45.0
     request_values: int = 20_000_000
     body_bytes: int = 4_000_000

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from knickpoint.ingest.new_results import NewResults, read_uploaded_results
+from knickpoint.ingest.new_results import NewResults
 from knickpoint.instance import Instance
 from knickpoint.instance.named_commits import find_revision
+from knickpoint.instance.separate_import import read_separately
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import InputError
 from knickpoint.model.query import parse_query
@@ -54,6 +55,7 @@ def compare_uploaded(
     """Return the verdicts on the results of a file, judged against the history up to a commit, or against another file.
 
     Raises:
+        DeadlineError: the time of the request is up.
         FormatError: a file cannot be read; ``where`` names it and the place in it.
         HistoryError: there is no such repository, line or commit, or the commit is not on the line.
         InputError: a file has results of too many traces, the new results are of several commits, the query selects nothing, or
@@ -164,7 +166,7 @@ def _answer(
 
 def _read(instance: Instance, data: bytes, name: str, repository: str) -> NewResults:
     """Return what a file states; nothing of it is kept."""
-    read = read_uploaded_results(instance, data, name=name, repository=repository)
+    read = read_separately(instance, data, name=name, repository=repository)
     _check_size(read.runs, name)
     return read
 

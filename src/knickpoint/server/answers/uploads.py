@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from shutil import copyfileobj
-from tempfile import NamedTemporaryFile
-from typing import IO, Final
+from typing import Final
 
 from knickpoint.ingest.bucket_events import import_bucket_event
 from knickpoint.ingest.commit_sources.selection import CommitSources
 from knickpoint.ingest.context.sidecar import Sidecar
-from knickpoint.ingest.file_import import import_data
 from knickpoint.ingest.import_summary import FileSummary, ImportState, ImportSummary
 from knickpoint.instance import Instance
 from knickpoint.instance.separate_import import import_separately
@@ -23,7 +17,6 @@ from knickpoint.model.errors import ForbiddenError, InputError
 from knickpoint.server.schemas.uploads import ArrivalsAnswer, UploadAnswer
 
 __all__ = [
-    "SEPARATE_BYTES",
     "import_notified_files",
     "import_upload",
     "largest_bytes",
@@ -32,12 +25,6 @@ __all__ = [
 ]
 
 _MEGABYTE: Final = 1_000_000
-
-SEPARATE_BYTES: Final = _MEGABYTE // 2
-"""Size of a file from which on it is imported in another process; a smaller one takes less than to hand it over."""
-
-_LARGE_BYTES: Final = 16 * _MEGABYTE
-"""Size of a file from which on that process is a new one: what reading it takes of memory would stay with the process."""
 
 _PARAMETERS: Final = {
     "commit": "commit",
@@ -93,29 +80,16 @@ def largest_bytes(instance: Instance) -> int:
 
 
 def import_upload(
-    instance: Instance, file: IO[bytes], source: str, sidecar: Sidecar, *, dry_run: bool, allow_empty: bool = False
+    instance: Instance, path: Path, source: str, sidecar: Sidecar, *, dry_run: bool, allow_empty: bool = False
 ) -> UploadAnswer:
-    """Import one results file, exactly once; one of some size in another process.
+    """Import one results file, exactly once, in another process.
 
     Raises:
-        InputError: the file cannot be used; nothing of it was imported.
+        AbandonedError: the client disconnected; nothing of the file was imported.
+        InputError: the file cannot be used, or takes too long; nothing of it was imported.
         ServiceError: the process was ended; nothing of the file was imported.
     """
-    size = file.seek(0, os.SEEK_END)
-    if size > SEPARATE_BYTES:
-        with _named(file) as path:
-            summary = import_separately(
-                *(instance, path),
-                source=source,
-                stated=sidecar,
-                dry_run=dry_run,
-                allow_empty=allow_empty,
-                stays=size <= _LARGE_BYTES,
-            )
-    else:
-        file.seek(0)
-        data = file.read()
-        summary = import_data(instance, data, source=source, stated=sidecar, dry_run=dry_run, allow_empty=allow_empty)
+    summary = import_separately(instance, path, source=source, stated=sidecar, dry_run=dry_run, allow_empty=allow_empty)
     outcome = summary.files[0]
     if outcome.state in {ImportState.REFUSED, ImportState.UNREADABLE}:
         first = outcome.problems[0] if outcome.problems else None
@@ -125,16 +99,6 @@ def import_upload(
             remedy=_OPTION.sub(lambda found: f"the parameter {_PARAMETERS[found[1]]}", first.remedy) if first else "",
         )
     return _upload_answer(outcome)
-
-
-@contextmanager
-def _named(file: IO[bytes]) -> Iterator[Path]:
-    """Give a file a name, under which another process reads it."""
-    with NamedTemporaryFile(prefix="knickpoint-upload-") as named:
-        file.seek(0)
-        copyfileobj(file, named)
-        named.flush()
-        yield Path(named.name)
 
 
 def import_notified_files(instance: Instance, body: bytes) -> ArrivalsAnswer:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
-from fastapi.concurrency import run_in_threadpool
 
+from knickpoint.server.abandoned_requests import while_waited_for
 from knickpoint.server.answers.compared_rows import RowRequest
 from knickpoint.server.answers.comparisons import ComparisonRequest, compare
 from knickpoint.server.answers.uploaded_comparisons import UploadedRequest, compare_uploaded
@@ -121,4 +121,4 @@ async def post_comparison(
     rows = RowRequest(changed, by_suite, first, limit)
     wanted = UploadedRequest(repository, line, base, base_name, base_bytes, name, query, summary, partial, rows)
     data = await request.body()
-    return await run_in_threadpool(lambda: compare_uploaded(visible, instance, data, wanted))
+    return await while_waited_for(request, lambda: compare_uploaded(visible, instance, data, wanted))

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime
-from tempfile import SpooledTemporaryFile
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import IO, Annotated, Final
 
 from fastapi import APIRouter, Query, Request
 from fastapi.concurrency import run_in_threadpool
 
+from knickpoint.budget import spending
 from knickpoint.formats.toolbox.timestamps import in_utc
 from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.model.errors import InputError
+from knickpoint.server.abandoned_requests import while_waited_for
 from knickpoint.server.answers.uploads import (
     import_notified_files,
     import_upload,
@@ -35,22 +38,19 @@ _FORM_REMEDY: Final = "Send the file as the body, as curl --data-binary @FILE do
 _LARGEST_EVENT: Final = 1_000_000
 
 
-_IN_MEMORY: Final = 4_000_000
-"""Bytes of an upload that are held in memory while it is received; the rest goes to a temporary file."""
-
-
 @asynccontextmanager
 async def _received(request: Request, largest: int, remedy: str) -> AsyncIterator[IO[bytes]]:
-    """Receive the body of a request, however slowly it comes, and give it as a file.
+    """Receive the body of a request, however slowly it comes, and give it as a file with a name.
 
     Raises:
         InputError: it is larger than ``largest`` bytes.
     """
-    with SpooledTemporaryFile(max_size=_IN_MEMORY) as file:
+    with NamedTemporaryFile(prefix="knickpoint-upload-") as file:
         async for piece in request.stream():
             if file.tell() + len(piece) > largest:
                 raise InputError(f"the body is larger than {largest:,} bytes", where="body", remedy=remedy)
             file.write(piece)
+        file.flush()
         file.seek(0)
         yield file
 
@@ -78,7 +78,8 @@ async def post_results(
 ) -> UploadAnswer:
     """Import a results file, the body of the request, exactly once.
 
-    The answer comes when the results are stored. 429 and 503 with `Retry-After` say that nothing of them is, and when to send the file
+    The answer comes when the results are stored. If the client disconnects before, or they take longer than `import_seconds` of
+    `[limits]`, nothing of them is. 429 and 503 with `Retry-After` say that nothing of them is, and when to send the file
     again. Callers and repositories take turns.
     """
     if request.headers.get("content-type", "").lower().startswith("multipart/"):
@@ -87,11 +88,16 @@ async def post_results(
     source = upload_source(caller, repository, name)
     measured = in_utc(time) if time is not None else None
     sidecar = Sidecar(commit=commit, branch=branch, repository=repository, run=run, time=measured, format=format)
-    turn = limits_of(request).import_turn(f"{caller.name} {repository}")
+    limits = limits_of(request)
+    turn = limits.import_turn(caller.name, repository)
     async with _received(request, largest_bytes(instance), _SPLIT_REMEDY) as file, turn:
-        return await run_in_threadpool(
-            lambda: import_upload(instance, file, source, sidecar, dry_run=dry_run, allow_empty=allow_empty)
-        )
+        with spending(limits.import_budget()):
+            return await while_waited_for(
+                request,
+                lambda: import_upload(
+                    instance, Path(file.name), source, sidecar, dry_run=dry_run, allow_empty=allow_empty
+                ),
+            )
 
 
 @router.post(
@@ -106,5 +112,5 @@ async def post_arrivals(_caller: Notifier, request: Request, instance: RequestIn
     another delivery.
     """
     received = _received(request, _LARGEST_EVENT, "Send the event, not the file.")
-    async with received as file, limits_of(request).import_turn("arrivals"):
+    async with received as file, limits_of(request).import_turn("arrivals", ""):
         return await run_in_threadpool(lambda: import_notified_files(instance, file.read()))
