@@ -92,6 +92,8 @@ def _draw(random: np.random.Generator, case: _Case) -> tuple[list[Member], dict[
                     int(measured[step.index]),
                     interval=location_interval(step),
                     trace=row + 1,
+                    before=case.every * location_interval(step),
+                    after=case.every * location_interval(step),
                 )
                 for number, step in enumerate(steps, 1)
             ]
@@ -122,7 +124,9 @@ def _measured(case: _Case) -> tuple[_Found, _Found]:
     alone, ours = _Found(0, 0, 0, 0), _Found(0, 0, 0, 0)
     for _ in range(_DRAWS):
         members, cause_of = _draw(random, case)
-        alone += _score(group_members([replace(member, interval=0, trace=0) for member in members]), cause_of)
+        alone += _score(
+            group_members([replace(member, interval=0, trace=0, before=0, after=0) for member in members]), cause_of
+        )
         ours += _score(group_members(members), cause_of)
     return alone, ours
 

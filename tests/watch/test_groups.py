@@ -78,8 +78,19 @@ def test_one_of_many_joins_them_a_little_outside_of_its_interval_and_two_of_few_
 
 
 def test_the_interval_counts_commits_that_are_measured() -> None:
-    members = [Member(1, 16, 20), Member(2, 16, 20), Member(3, 20, 24, interval=1)]
-    assert group_members(members) == [Group((1, 2, 3), 16, 20)]
+    members = [Member(1, 12, 16), Member(2, 12, 16), Member(3, 20, 24, interval=2, before=8, after=8)]
+    assert group_members(members) == [Group((1, 2, 3), 12, 16)]
+
+
+def test_a_wide_suspect_range_does_not_carry_a_point_across_commits_that_were_measured() -> None:
+    members = [Member(1, 39, 40, interval=1), Member(2, 51, 67, interval=1, before=1, after=2)]
+    assert [group.members for group in group_members(members)] == [(1,), (2,)]
+
+
+def test_beyond_the_interval_each_commit_counts_as_measured() -> None:
+    many = [at(number, 20, 0) for number in range(3, 2000)]
+    assert len(group_members([Member(1, 31, 41, interval=1, before=11, after=10), *many])) == 1
+    assert len(group_members([Member(1, 31, 41, interval=1, before=9, after=10), *many])) == 2
 
 
 def test_two_points_of_one_trace_have_two_causes_however_blurred_they_are() -> None:

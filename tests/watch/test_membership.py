@@ -107,6 +107,22 @@ def test_one_cause_in_noisy_traces_is_one_regression_and_no_event_leaves_anythin
         world.store.close()
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_changes_with_measured_commits_between_them_are_two_regressions(empty_world: Path, seed: int) -> None:
+    with tempfile.TemporaryDirectory(prefix="regroup") as place:
+        world = copied(empty_world, Path(place) / "store.db")
+        random = np.random.default_rng(seed)
+        noise = 1 + np.where(random.random((2, 76)) < 0.2, 0.08, 0.01) * random.standard_normal((2, 76))
+        tokenize = np.where(np.arange(76) < 40, 950, 80) * noise[0]
+        slug = np.where(np.arange(76) < 67, 288, 2650) * noise[1]
+        slug[[slot for slot in range(76) if slot in {68, *range(52, 67)}]] = np.nan
+        world.measure({"tokenize": tokenize.tolist(), "slug": slug.tolist()})
+        world.run(Alert("steps"))
+        ranges = [regression.suspect_range for regression in world.store.findings.regressions(world.repository)]
+        assert sorted((each.previous, each.slot) for each in ranges) == [(39, 40), (51, 67)]
+        world.store.close()
+
+
 def test_points_whose_certainty_alone_changed_are_grouped_anew(empty_world: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="regroup") as place:
         world = copied(empty_world, Path(place) / "store.db")

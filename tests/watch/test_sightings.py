@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -43,6 +44,23 @@ def test_the_local_level_decides_what_is_better_and_how_much(world: World) -> No
 
 def test_the_movement_of_the_identity_stays_the_one_of_the_detector(world: World) -> None:
     assert seen(world, FALLING, 40).movement == -1
+
+
+def test_the_interval_of_location_covers_the_commits_that_were_measured_around_the_step(world: World) -> None:
+    random = np.random.default_rng(3)
+    values = (100 * (1 + 0.06 * random.standard_normal(80))).tolist()
+    seldom = [value * 1.1 if slot > 50 else value for slot, value in enumerate(values)]
+    seldom[50:70] = [math.nan if slot not in {59, 64} else seldom[slot] for slot in range(50, 70)]
+    world.measure({"parse": seldom})
+    lines = Lines(world.store, world.repository)
+    frame = world.store.frames.read(lines.default, [world.trace("parse")])
+    (step,) = find_steps(frame.values[0])
+    (found,) = sightings_of("a", frame, 0, [step], lines, settlements=[SETTLED])
+    measured = [slot for slot, value in enumerate(seldom) if not math.isnan(value)]
+    first, last = measured.index(step.previous), measured.index(step.index)
+    assert found.interval > 1
+    assert step.previous - found.interval_before == measured[first - found.interval]
+    assert step.index + found.interval_after == measured[last + found.interval]
 
 
 @pytest.mark.parametrize(("direction", "reported"), [("up", True), ("worse", True), ("down", False), ("better", False)])

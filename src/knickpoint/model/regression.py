@@ -170,7 +170,8 @@ class Sighting:
 
     ``movement`` is +1 or -1, the sign of the difference between the means of the regions: part of the identity, never
     shown. ``direction`` follows from the sign of ``numbers.size`` and from the better direction of the trace. ``interval`` is the
-    half width of the detector's interval of location, in measured commits. ``condition`` is PRESENT or RECOVERED, as
+    half width of the detector's interval of location, in measured commits; ``interval_before`` and ``interval_after`` are
+    the commits of the line that it covers on either side of the suspect range. ``condition`` is PRESENT or RECOVERED, as
     the later steps of the same detection show. ``settlement`` is that of the data at the time.
     """
 
@@ -184,6 +185,8 @@ class Sighting:
     condition: Condition = Condition.PRESENT
     kind: FindingKind = FindingKind.STEP
     settlement: Settlement = SETTLED
+    interval_before: int = 0
+    interval_after: int = 0
 
     @property
     def until(self) -> int | None:
@@ -196,8 +199,9 @@ class ChangePoint:
     """A step of one trace that the instance remembers, with the decision about it.
 
     ``id`` stays as long as the identity rule (trace, movement, suspect range) matches the point with later sightings.
-    ``alerts`` are the names of the alerts that found it, sorted. ``numbers`` are those of the :class:`Sighting` of one of
-    them, chosen by the rule of :mod:`knickpoint.watch.identity.reconciliation`. ``matched_ticket`` is an imported
+    ``alerts`` are the names of the alerts that found it, sorted. ``numbers``, and what is known of its place,
+    are those of the :class:`Sighting` of one of them, chosen by the rule of
+    :mod:`knickpoint.watch.identity.reconciliation`. ``matched_ticket`` is an imported
     ticket that covers this trace and suspect range. ``history`` is true if its regression lies at or before the history
     boundary of its repository. ``settlement`` says whether it is provisional; it is settled where one alert's sighting is.
     ``announced`` is its chain of announcements, 0 for none, -1 where it never is announced. ``absent_since`` is the newest
@@ -232,6 +236,8 @@ class ChangePoint:
     held: str = ""
     alert_kind: AlertKind = AlertKind.WORK
     alert_severity: AlertSeverity = AlertSeverity.NORMAL
+    interval_before: int = 0
+    interval_after: int = 0
 
     @property
     def until(self) -> int | None:
@@ -297,6 +303,8 @@ class KnownPoint:
     anchor: SuspectRange | None = None
     expected: SuspectRange | None = None
     until: int | None = None
+    interval_before: int = 0
+    interval_after: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,8 @@ class GroupMember:
     """What grouping and the match of tickets need of a live change point.
 
     ``apart`` is the number of the split that set it apart, ``together`` that of the merge that joined it, and
-    ``regression_id`` its regression; each is 0 for none. ``interval`` is that of location, in measured commits.
+    ``regression_id`` its regression; each is 0 for none. ``interval`` is that of location, in measured commits, which
+    cover ``before`` and ``after`` commits of the line.
     """
 
     id: int
@@ -35,6 +36,8 @@ class GroupMember:
     trace_key: str
     suspect_range: SuspectRange
     interval: int
+    before: int
+    after: int
     apart: int
     together: int
     regression_id: int
@@ -45,11 +48,13 @@ class GroupMember:
 class OccupiedRange:
     """A suspect range in which live change points of ``regression_id`` lie; 0 stands for no regression yet.
 
-    ``interval`` is the largest half width of their intervals of location, in measured commits.
+    ``interval``, ``before`` and ``after`` are the largest of their intervals of location.
     """
 
     suspect_range: SuspectRange
     interval: int
+    before: int
+    after: int
     regression_id: int
 
 
@@ -89,7 +94,8 @@ class GroupTable:
         """Return live change points by id: all, those with ids ``among``, or those of some ``regressions``."""
         point = change_point.c
         query = select(
-            *(point.id, point.trace_id, point.trace_key, point.line, point.previous, point.slot, point.interval),
+            *(point.id, point.trace_id, point.trace_key, point.line, point.previous, point.slot),
+            *(point.interval, point.interval_before, point.interval_after),
             *(point.apart, point.together, point.regression_id, point.matched_ticket),
         ).where(point.repository_id == repository.id, point.condition != Condition.GONE.value)
         bound: dict[str, object] = {}
@@ -109,12 +115,13 @@ class GroupTable:
         """Return the suspect ranges of live change points with their regressions, each pair once."""
         point = change_point.c
         pair = (point.line, point.previous, point.slot, point.regression_id)
-        query = select(*pair, func.max(point.interval).label("interval")).group_by(*pair)
+        largest = (func.max(each) for each in (point.interval, point.interval_before, point.interval_after))
+        query = select(*pair, *largest).group_by(*pair)
         query = query.where(point.repository_id == repository.id, point.condition != Condition.GONE.value)
         with self._database.reading() as connection:
             return [
-                OccupiedRange(SuspectRange(row.line, row.previous, row.slot), row.interval, row.regression_id)
-                for row in connection.execute(query)
+                OccupiedRange(SuspectRange(line, previous, slot), interval, before, after, key)
+                for line, previous, slot, key, interval, before, after in connection.execute(query)
             ]
 
     def suspect_ranges(self, repository: Repository) -> dict[int, SuspectRange]:

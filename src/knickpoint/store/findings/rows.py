@@ -143,6 +143,8 @@ def step_values(sighting: Sighting) -> dict[str, Any]:
         "slot": sighting.suspect_range.slot,
         "movement": sighting.movement,
         "interval": sighting.interval,
+        "interval_before": sighting.interval_before,
+        "interval_after": sighting.interval_after,
         "direction": sighting.direction.value,
         "condition": sighting.condition.value,
         "kind": sighting.kind.value,
@@ -169,6 +171,8 @@ def sighting_of(row: Values) -> Sighting:
         condition=Condition(row["condition"]),
         kind=FindingKind(row["kind"]),
         settlement=_settlement_of(row),
+        interval_before=row["interval_before"],
+        interval_after=row["interval_after"],
     )
 
 
@@ -212,6 +216,8 @@ def change_point_of(row: Values) -> ChangePoint:
         held=row["held"],
         alert_kind=AlertKind(row["alert_kind"]),
         alert_severity=tuple(AlertSeverity)[row["alert_severity"]],
+        interval_before=row["interval_before"],
+        interval_after=row["interval_after"],
     )
 
 
@@ -227,6 +233,8 @@ def known_point_of(row: Values) -> KnownPoint:
         condition=Condition(row["condition"]),
         anchor=SuspectRange(row["anchor_line"], row["anchor_previous"], row["anchor_slot"]) if anchored else None,
         until=row["after_last"] if row["kind"] == FindingKind.DRIFT.value else None,
+        interval_before=row["interval_before"],
+        interval_after=row["interval_after"],
     )
 
 

@@ -50,6 +50,8 @@ def _step() -> list[Column[Any]]:
         Column("slot", Code, nullable=False),
         Column("movement", Code, nullable=False),
         Column("interval", Code, nullable=False),
+        Column("interval_before", Code, nullable=False, server_default="0"),
+        Column("interval_after", Code, nullable=False, server_default="0"),
         Column("direction", exact_text, nullable=False),
         Column("condition", exact_text, nullable=False),
         Column("kind", exact_text, nullable=False, server_default="step"),

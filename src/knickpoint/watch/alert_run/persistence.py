@@ -186,14 +186,12 @@ def _moved(
     ids: Sequence[int], updates: Sequence[PointUpdate], known: Mapping[int, Sequence[KnownPoint]]
 ) -> MovedPoints:
     """Return the points that came, moved or went, or are less certain or more so, with their places before and after."""
-    before = {
-        point.id: Whereabouts(point.suspect_range, point.interval) for points in known.values() for point in points
-    }
+    before = {point.id: Whereabouts.of(point) for points in known.values() for point in points}
     moved: set[int] = set()
     places: set[Whereabouts] = set()
     for key, update in zip(ids, updates, strict=True):
         old = before.get(update.id)
-        new = Whereabouts(update.sightings[0].suspect_range, update.sightings[0].interval) if update.sightings else None
+        new = Whereabouts.of(update.sightings[0]) if update.sightings else None
         if update.transition is not Transition.UNCHANGED or old != new:
             moved.add(key)
             places |= {place for place in (old, new) if place}

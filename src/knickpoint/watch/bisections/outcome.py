@@ -36,7 +36,7 @@ def put_on_finding(
             members = store.findings.live_members(asked.regression_id)
             moved = MovedPoints(
                 frozenset(member.id for member in members),
-                frozenset(Whereabouts(member.suspect_range, member.interval) for member in members),
+                frozenset(Whereabouts.of(member) for member in members),
             )
             regroup(store, repository, moved=moved)
         current = store.findings.groups.suspect_ranges(repository).get(asked.regression_id)

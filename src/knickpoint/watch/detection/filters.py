@@ -107,6 +107,8 @@ def moved_together(
             positions[suspects.slot],
             interval=sighting.interval,
             trace=sighting.trace_id,
+            before=sighting.interval_before,
+            after=sighting.interval_after,
         )
         way = math.copysign(1, sighting.numbers.size)
         candidates.setdefault((groups[sighting.trace_id], way, suspects.line), []).append(member)

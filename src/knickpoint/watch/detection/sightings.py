@@ -6,10 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from knickpoint.detect.local_levels import LocalChange, local_changes
 from knickpoint.detect.patterns.drift.findings import OVER_HIGHEST, OVER_LOWEST
 from knickpoint.model.frame import Frame, Trace
-from knickpoint.model.regression import Condition, Direction, Sighting, StepNumbers, SuspectRange, direction_of
+from knickpoint.model.regression import Direction, Sighting, StepNumbers, SuspectRange, direction_of
 from knickpoint.model.settlement import FindingKind, Settlement
 from knickpoint.model.step import LOCATION_INTERVAL, StableRegion, Step
 from knickpoint.model.unit import Better
@@ -40,11 +43,20 @@ def sightings_of(
     The indices of the steps are columns of ``frame``. ``settlements`` has one for each step. Drifts are compared with
     ``reference``, where it applies to them.
     """
+    if not steps:
+        return []
     changes = local_changes(frame.values[row], steps)
-    found = [
-        _sighting(alert, frame, row, lines, step=step, settlement=settlement, change=change, condition=condition)
-        for step, settlement, change, condition in zip(steps, settlements, changes, conditions(changes), strict=True)
-    ]
+    measured = np.flatnonzero(~np.isnan(frame.values[row]))
+    found = []
+    for step, settlement, change, condition in zip(steps, settlements, changes, conditions(changes), strict=True):
+        before, after = _covered(step, measured)
+        placed = replace(
+            _sighting(alert, frame, row, lines, step=step, settlement=settlement, change=change),
+            interval_before=before,
+            interval_after=after,
+            condition=condition,
+        )
+        found.append(placed)
     if reference is None:
         return found
     return [
@@ -89,7 +101,6 @@ def _sighting(
     step: Step,
     settlement: Settlement,
     change: LocalChange,
-    condition: Condition,
 ) -> Sighting:
     trace = frame.traces[row]
     line = lines.owner(frame.line, frame.first + step.index)
@@ -117,10 +128,22 @@ def _sighting(
             high=change.high,
             sign=change.sign,
         ),
-        condition=condition,
         kind=step.kind,
         settlement=settlement,
     )
+
+
+def _covered(step: Step, measured: NDArray[np.int64]) -> tuple[int, int]:
+    """Return how many commits before and after the suspect range of ``step`` its interval of location covers.
+
+    Measured commits that the series does not have, at its ends, count as one each.
+    """
+    interval = location_interval(step)
+    first, last = (int(place) for place in np.searchsorted(measured, (step.previous, step.index)))
+    low, high = max(0, first - interval), min(measured.size - 1, last + interval)
+    before = step.previous - int(measured[low]) + interval - (first - low)
+    after = int(measured[high]) - step.index + interval - (high - last)
+    return before, after
 
 
 def _better(step: Step, trace: Trace) -> Better:

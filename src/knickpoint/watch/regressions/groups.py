@@ -28,8 +28,9 @@ class Member:
     """What grouping needs of a change point: the change lies in (previous, position] of the line.
 
     ``apart`` is the number of the split that set it apart, ``together`` that of the merge that joined it,
-    0 for neither. ``interval`` is the half width of the interval of location, in measured commits. Two points of one
-    ``trace`` that lie apart have two causes; a trace of 0 is that of no other member.
+    0 for neither. ``interval`` is the half width of the interval of location, in measured commits; ``before`` and
+    ``after`` are the commits of the line that it covers on either side of the suspect range, at least as many. Two points
+    of one ``trace`` that lie apart have two causes; a trace of 0 is that of no other member.
     """
 
     id: int
@@ -39,12 +40,20 @@ class Member:
     together: int = 0
     interval: int = 0
     trace: int = 0
+    before: int = 0
+    after: int = 0
+
+    @property
+    def covered(self) -> tuple[int, int]:
+        """The commits of the line before and after the suspect range that the interval of location covers."""
+        return max(self.before, self.interval), max(self.after, self.interval)
 
     @property
     def reach(self) -> tuple[int, int]:
         """The range of positions (low, high] in which it may meet others: nothing outside concerns its group."""
-        farthest = FARTHEST * self.interval * (self.position - self.previous)
-        return self.previous - farthest, self.position + farthest
+        before, after = self.covered
+        beyond = (FARTHEST - 1) * self.interval
+        return self.previous - before - beyond, self.position + after + beyond
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +85,10 @@ def group_members(members: Sequence[Member]) -> list[Group]:
 
 def _extents(members: Sequence[Member]) -> dict[int, Extent]:
     """Return where the cause of each member may lie, by id: points of one trace end half way between each other."""
-    extents = {member.id: Extent(member.position, member.previous, -_FAR, _FAR, member.interval) for member in members}
+    extents = {
+        member.id: Extent(member.position, member.previous, -_FAR, _FAR, member.interval, *member.covered)
+        for member in members
+    }
     traces: dict[int, list[Member]] = defaultdict(list)
     for member in members:
         if member.trace:

@@ -13,9 +13,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from knickpoint.model.commit import Repository
-from knickpoint.model.regression import SuspectRange
+from knickpoint.model.regression import ChangePoint, KnownPoint, Sighting, SuspectRange
 from knickpoint.store import Store
-from knickpoint.store.findings.groups import GroupMember, Membership
+from knickpoint.store.findings.groups import GroupMember, Membership, OccupiedRange
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.regressions.bisected_ranges import bisected_range
 from knickpoint.watch.regressions.groups import Group, Member, assign_ids, group_members
@@ -49,10 +49,20 @@ class RegressionChanges:
 
 @dataclass(frozen=True, slots=True)
 class Whereabouts:
-    """Where a change point lies: its suspect range, and the half width of its interval of location in measured commits."""
+    """Where a change point lies: its suspect range, and its interval of location.
+
+    ``interval`` counts measured commits; ``before`` and ``after`` are the commits of the line that they cover.
+    """
 
     suspect_range: SuspectRange
     interval: int
+    before: int
+    after: int
+
+    @classmethod
+    def of(cls, point: ChangePoint | KnownPoint | Sighting) -> Whereabouts:
+        """Return where ``point`` lies."""
+        return cls(point.suspect_range, point.interval, point.interval_before, point.interval_after)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +151,11 @@ def _reach_on_line(lines: Lines, place: Whereabouts) -> LineRange | None:
     if found is None:
         return None
     name, (previous, position) = found
-    return name, Member(0, previous, position, interval=place.interval).reach
+    return name, Member(0, previous, position, interval=place.interval, before=place.before, after=place.after).reach
+
+
+def _occupied(several: OccupiedRange) -> Whereabouts:
+    return Whereabouts(several.suspect_range, several.interval, several.before, several.after)
 
 
 def _near(store: Store, lines: Lines, moved: MovedPoints) -> list[GroupMember]:
@@ -154,7 +168,7 @@ def _near(store: Store, lines: Lines, moved: MovedPoints) -> list[GroupMember]:
     ranges = [
         (found, occupied.regression_id)
         for occupied in store.findings.groups.occupied_ranges(lines.repository)
-        if (found := _reach_on_line(lines, Whereabouts(occupied.suspect_range, occupied.interval)))
+        if (found := _reach_on_line(lines, _occupied(occupied)))
     ]
     on_line: dict[str, list[Range]] = defaultdict(list)
     for (name, positions), _ in ranges:
@@ -206,9 +220,8 @@ def _members(points: Iterable[GroupMember], lines: Lines) -> tuple[dict[str, lis
         if found is None:
             continue
         name, (previous, position) = found
-        members[name].append(
-            Member(point.id, previous, position, point.apart, point.together, point.interval, point.trace_id)
-        )
+        where = (point.interval, point.trace_id, point.before, point.after)
+        members[name].append(Member(point.id, previous, position, point.apart, point.together, *where))
         former[point.id] = point.regression_id
     return members, former
 

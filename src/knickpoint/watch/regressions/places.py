@@ -40,8 +40,9 @@ _PAIRS: Final = 1 << 18
 class Extent:
     """Where the cause of a change point may lie: in (previous, position], or outside of it in (low, high].
 
-    ``interval`` is the half width of the interval of location, in measured commits. Around the suspect range these are taken
-    to be as far apart as it is wide, so that no values are read. Distances count in the same unit.
+    ``interval`` is the half width of the interval of location, in measured commits, of which ``before`` and ``after`` are
+    the commits of the line that it covers on either side of the suspect range. Distances count measured commits: evenly
+    within these, and beyond them as if every commit was measured.
     """
 
     position: int
@@ -49,6 +50,8 @@ class Extent:
     low: int
     high: int
     interval: int = 0
+    before: int = 0
+    after: int = 0
 
 
 def assign_places(extents: Sequence[Extent]) -> list[int]:
@@ -95,12 +98,18 @@ class _Extents:
     low: NDArray[np.int64]
     high: NDArray[np.int64]
     interval: NDArray[np.int64]
+    before: NDArray[np.int64]
+    after: NDArray[np.int64]
 
     @classmethod
     def of(cls, extents: Sequence[Extent]) -> tuple[_Extents, NDArray[np.int64], NDArray[np.int64]]:
         """Return the different ones of ``extents``, how often each occurs, and the number of each of ``extents`` among them."""
         fields = np.array(
-            [(each.position, each.previous, each.low, each.high, each.interval) for each in extents], dtype=np.int64
+            [
+                (each.position, each.previous, each.low, each.high, each.interval, each.before, each.after)
+                for each in extents
+            ],
+            dtype=np.int64,
         ).T
         order = np.lexsort(fields[::-1])
         ordered = fields[:, order]
@@ -111,8 +120,11 @@ class _Extents:
 
     def within(self, intervals: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the ranges (low, high] that so many intervals of location reach, as far as each extent allows."""
-        reach = intervals * self.interval * (self.position - self.previous)
-        return np.maximum(self.low, self.previous - reach), np.minimum(self.high, self.position + reach)
+        beyond = (intervals - 1) * self.interval
+        return (
+            np.maximum(self.low, self.previous - self.before - beyond),
+            np.minimum(self.high, self.position + self.after + beyond),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,30 +151,44 @@ class _Reached:
 class _Likelihoods:
     """How likely places are for extents.
 
-    ``previous`` and ``position`` bound the suspect range of each extent. Its weights by distance stand in ``table`` from
-    ``first`` on, and those of distances beyond ``most`` are that of ``most``.
+    ``previous`` and ``position`` bound the suspect range of each extent, and ``interval``, ``before`` and ``after`` are
+    those of its location. Its weights by distance stand in ``table`` from ``first`` on, and those of distances beyond
+    ``most`` are that of ``most``.
     """
 
     previous: NDArray[np.int64]
     position: NDArray[np.int64]
+    interval: NDArray[np.int64]
+    before: NDArray[np.int64]
+    after: NDArray[np.int64]
     first: NDArray[np.int64]
     most: NDArray[np.int64]
     table: NDArray[np.int64]
 
     @classmethod
-    def of(cls, previous: NDArray[np.int64], position: NDArray[np.int64], interval: NDArray[np.int64]) -> _Likelihoods:
+    def of(
+        cls,
+        previous: NDArray[np.int64],
+        position: NDArray[np.int64],
+        interval: NDArray[np.int64],
+        before: NDArray[np.int64],
+        after: NDArray[np.int64],
+    ) -> _Likelihoods:
         """Return the likelihoods for extents with these suspect ranges and intervals."""
         intervals, kind = np.unique(interval, return_inverse=True)
         tables = [_weights_by_distance(each) for each in intervals.tolist()]
         sizes = np.array([each.size for each in tables])
-        return cls(previous, position, (np.cumsum(sizes) - sizes)[kind], sizes[kind] - 1, np.concatenate(tables))
+        firsts = (np.cumsum(sizes) - sizes)[kind]
+        return cls(previous, position, interval, before, after, firsts, sizes[kind] - 1, np.concatenate(tables))
 
     def at(self, places: NDArray[np.int64], extents: NDArray[np.int64] | slice = slice(None)) -> NDArray[np.int64]:
         """Return how likely each place is for its extent, in :data:`_UNIT` of one in the suspect range; both broadcast."""
-        previous, position = self.previous[extents], self.position[extents]
-        beyond = np.maximum(places - position - 1, previous - places)
-        distances = np.where(beyond >= 0, beyond // (position - previous) + 1, 0)
-        return self.table[self.first[extents] + np.minimum(distances, self.most[extents])]
+        earlier, later = self.previous[extents] - places, places - self.position[extents] - 1
+        outside, interval = np.maximum(earlier, later), self.interval[extents]
+        covered = np.where(earlier >= 0, self.before[extents], self.after[extents])
+        within = outside * interval // np.maximum(covered, 1)
+        distances = 1 + np.where(outside < covered, within, interval + outside - covered)
+        return self.table[self.first[extents] + np.where(outside < 0, 0, np.minimum(distances, self.most[extents]))]
 
 
 @lru_cache(maxsize=1024)
@@ -183,7 +209,7 @@ def _places_within(extents: _Extents, places: NDArray[np.int64], intervals: int)
     owners = np.repeat(np.arange(begin.size), end - begin)
     numbers = _consecutive(begin, end - begin)
     firsts = np.cumsum(end - begin) - (end - begin)
-    likelihoods = _Likelihoods.of(extents.previous, extents.position, extents.interval)
+    likelihoods = _Likelihoods.of(extents.previous, extents.position, extents.interval, extents.before, extents.after)
     return _Reached(firsts, owners, numbers, likelihoods.at(places[numbers], owners))
 
 
@@ -243,15 +269,15 @@ def shared_range(extents: Iterable[Extent]) -> tuple[int, int]:
     It is what the suspect ranges share that hold the likeliest place, the earliest of equals: of the ends of suspect
     ranges, that with the largest sum of likelihoods. Where all suspect ranges share a part, it is that part.
     """
-    counts = Counter((extent.previous, extent.position, extent.interval) for extent in extents)
-    most, least = max(previous for previous, _, _ in counts), min(position for _, position, _ in counts)
+    counts = Counter((each.previous, each.position, each.interval, each.before, each.after) for each in extents)
+    most, least = max(previous for previous, *_ in counts), min(position for _, position, *_ in counts)
     if most < least:
         return most, least
-    ends = np.unique([position for _, position, _ in counts])
+    ends = np.unique([position for _, position, *_ in counts])
     several = np.array(list(counts.values()), dtype=np.int64)
     likelihoods = _Likelihoods.of(*np.array(list(counts), dtype=np.int64).T)
     parts = np.array_split(ends, 1 + ends.size * several.size // _PAIRS)
     sums = np.concatenate([likelihoods.at(part[:, None]) @ several for part in parts])
     place = int(ends[sums.argmax()])
-    holders = [(previous, position) for previous, position, _ in counts if previous < place <= position]
+    holders = [(previous, position) for previous, position, *_ in counts if previous < place <= position]
     return max(previous for previous, _ in holders), min(position for _, position in holders)

@@ -90,7 +90,7 @@ def _announce(store: Store, ids: Sequence[int], decisions: Sequence[Decision]) -
 def _regroup(store: Store, ids: Collection[int], claims: Mapping[int, int] | None = None) -> RegressionChanges:
     """Group anew what is near to the change points ``ids``, in all of their repositories."""
     points = store.findings.points(ids)
-    moved = MovedPoints(frozenset(ids), frozenset(Whereabouts(point.suspect_range, point.interval) for point in points))
+    moved = MovedPoints(frozenset(ids), frozenset(Whereabouts.of(point) for point in points))
     parts = [
         regroup(store, repository, touched=ids, moved=moved, claims=claims or {})
         for repository in store.findings.repositories_of(ids)
