@@ -5,7 +5,7 @@ import numpy as np
 from knickpoint.detect.local_levels import local_changes
 from knickpoint.detect.steps import build_steps
 from knickpoint.model.regression import Condition
-from knickpoint.watch.detection.recovery import conditions
+from knickpoint.watch.detection.recovery import recoveries
 
 PRESENT, RECOVERED = Condition.PRESENT, Condition.RECOVERED
 
@@ -13,7 +13,8 @@ PRESENT, RECOVERED = Condition.PRESENT, Condition.RECOVERED
 def levels(*means: float, noise: float = 0.5) -> list[Condition]:
     values = np.concatenate([mean + noise * np.array([-1.0, 0.0, 1.0, 0.0, 1.0, -1.0]) for mean in means])
     steps = build_steps(values, [6 * k for k in range(1, len(means))], method="m")
-    return conditions(local_changes(values, steps))
+    found = recoveries(local_changes(values, steps))
+    return [Condition.PRESENT if later is None else Condition.RECOVERED for later in found]
 
 
 def test_a_step_that_stays_is_present() -> None:

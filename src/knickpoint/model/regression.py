@@ -172,7 +172,8 @@ class Sighting:
     shown. ``direction`` follows from the sign of ``numbers.size`` and from the better direction of the trace. ``interval`` is the
     half width of the detector's interval of location, in measured commits; ``interval_before`` and ``interval_after`` are
     the commits of the line that it covers on either side of the suspect range. ``condition`` is PRESENT or RECOVERED, as
-    the later steps of the same detection show. ``settlement`` is that of the data at the time.
+    the later steps of the same detection show, also those that the alert does not report; ``recovered_at`` is the commit (a
+    slot) of the settled step that brought the level back, -1 without one. ``settlement`` is that of the data at the time.
     """
 
     alert: str
@@ -187,6 +188,7 @@ class Sighting:
     settlement: Settlement = SETTLED
     interval_before: int = 0
     interval_after: int = 0
+    recovered_at: int = -1
 
     @property
     def until(self) -> int | None:
@@ -199,7 +201,7 @@ class ChangePoint:
     """A step of one trace that the instance remembers, with the decision about it.
 
     ``id`` stays as long as the identity rule (trace, movement, suspect range) matches the point with later sightings.
-    ``alerts`` are the names of the alerts that found it, sorted. ``numbers``, and what is known of its place,
+    ``alerts`` are the names of the alerts that found it, sorted. ``numbers``, and what is known of its place and recovery,
     are those of the :class:`Sighting` of one of them, chosen by the rule of
     :mod:`knickpoint.watch.identity.reconciliation`. ``matched_ticket`` is an imported
     ticket that covers this trace and suspect range. ``history`` is true if its regression lies at or before the history
@@ -238,6 +240,7 @@ class ChangePoint:
     alert_severity: AlertSeverity = AlertSeverity.NORMAL
     interval_before: int = 0
     interval_after: int = 0
+    recovered_at: int = -1
 
     @property
     def until(self) -> int | None:
@@ -248,6 +251,11 @@ class ChangePoint:
     def certainty(self) -> Certainty:
         """Whether later values may still change it: what is held is provisional."""
         return Certainty.PROVISIONAL if self.held else self.settlement.certainty
+
+    @property
+    def is_over(self) -> bool:
+        """Whether a settled change, which an alert may or may not report, brought back the level before it."""
+        return self.condition is Condition.RECOVERED and self.recovered_at >= 0
 
     @property
     def certainty_reason(self) -> str:

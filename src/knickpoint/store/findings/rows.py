@@ -147,6 +147,7 @@ def step_values(sighting: Sighting) -> dict[str, Any]:
         "interval_after": sighting.interval_after,
         "direction": sighting.direction.value,
         "condition": sighting.condition.value,
+        "recovered_at": sighting.recovered_at,
         "kind": sighting.kind.value,
         **settlement_values(sighting.settlement),
         **_number_values(sighting.numbers),
@@ -173,6 +174,7 @@ def sighting_of(row: Values) -> Sighting:
         settlement=_settlement_of(row),
         interval_before=row["interval_before"],
         interval_after=row["interval_after"],
+        recovered_at=row["recovered_at"],
     )
 
 
@@ -218,6 +220,7 @@ def change_point_of(row: Values) -> ChangePoint:
         alert_severity=tuple(AlertSeverity)[row["alert_severity"]],
         interval_before=row["interval_before"],
         interval_after=row["interval_after"],
+        recovered_at=row["recovered_at"],
     )
 
 

@@ -54,6 +54,7 @@ def _step() -> list[Column[Any]]:
         Column("interval_after", Code, nullable=False, server_default="0"),
         Column("direction", exact_text, nullable=False),
         Column("condition", exact_text, nullable=False),
+        Column("recovered_at", Code, nullable=False, server_default="-1"),
         Column("kind", exact_text, nullable=False, server_default="step"),
         Column("certainty", exact_text, nullable=False, server_default="settled"),
         Column("found_with", Code, nullable=False, server_default="0"),

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from knickpoint.detect.local_levels import LocalChange, LocalLevel
-from knickpoint.model.regression import Condition
 
-__all__ = ["NEARER", "NOISE", "conditions", "returned"]
+__all__ = ["NEARER", "NOISE", "recoveries", "returned"]
 
 NOISE: Final = 2.0
 """Two levels that differ by no more standard deviations of single values are the same."""
@@ -35,18 +34,20 @@ def returned(before: LocalLevel, left: LocalLevel, later: LocalLevel) -> bool:
     return distance <= tolerance and NEARER * distance < abs(left.median - before.median)
 
 
-def conditions(changes: Sequence[LocalChange]) -> list[Condition]:
-    """Return the condition of each of the steps of one series, given what each changed, in their order.
+def recoveries(changes: Sequence[LocalChange]) -> list[int | None]:
+    """Return which later step brought each of the steps of one series back, given what each changed; None for none.
 
-    A step has RECOVERED when a later step moves the other way and the level after that one is, by
-    :func:`returned`, the level before the step; otherwise it is PRESENT.
+    A step has recovered when a later step moves the other way and the level after that one is, by :func:`returned`, the
+    level before the step.
     """
     return [
-        Condition.RECOVERED
-        if any(
-            later.size * change.size < 0 and returned(change.before, change.after, later.after)
-            for later in changes[place + 1 :]
+        next(
+            (
+                place + 1 + number
+                for number, later in enumerate(changes[place + 1 :])
+                if later.size * change.size < 0 and returned(change.before, change.after, later.after)
+            ),
+            None,
         )
-        else Condition.PRESENT
         for place, change in enumerate(changes)
     ]

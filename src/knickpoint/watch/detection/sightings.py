@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from knickpoint.detect.local_levels import LocalChange, local_changes
 from knickpoint.detect.patterns.drift.findings import OVER_HIGHEST, OVER_LOWEST
 from knickpoint.model.frame import Frame, Trace
-from knickpoint.model.regression import Direction, Sighting, StepNumbers, SuspectRange, direction_of
+from knickpoint.model.regression import Condition, Direction, Sighting, StepNumbers, SuspectRange, direction_of
 from knickpoint.model.settlement import FindingKind, Settlement
 from knickpoint.model.step import LOCATION_INTERVAL, StableRegion, Step
 from knickpoint.model.unit import Better
 from knickpoint.watch.detection.drift_references import BEFORE_DRIFT, DriftReference, over_reference
-from knickpoint.watch.detection.recovery import conditions
+from knickpoint.watch.detection.recovery import recoveries
 from knickpoint.watch.lines import Lines
 
 __all__ = ["location_interval", "sightings_of"]
@@ -46,15 +46,19 @@ def sightings_of(
     if not steps:
         return []
     changes = local_changes(frame.values[row], steps)
+    slots = [
+        int(frame.slots[step.index]) if held.settled else -1 for step, held in zip(steps, settlements, strict=True)
+    ]
     measured = np.flatnonzero(~np.isnan(frame.values[row]))
     found = []
-    for step, settlement, change, condition in zip(steps, settlements, changes, conditions(changes), strict=True):
+    for step, settlement, change, recovery in zip(steps, settlements, changes, recoveries(changes), strict=True):
         before, after = _covered(step, measured)
         placed = replace(
             _sighting(alert, frame, row, lines, step=step, settlement=settlement, change=change),
             interval_before=before,
             interval_after=after,
-            condition=condition,
+            condition=Condition.PRESENT if recovery is None else Condition.RECOVERED,
+            recovered_at=-1 if recovery is None else slots[recovery],
         )
         found.append(placed)
     if reference is None:
