@@ -10,6 +10,7 @@ from typing import Final
 
 import pytest
 
+from knickpoint.model.alert import Alert, AlertDirection
 from knickpoint.model.announcement import Announcement, AnnouncementKind, AnnouncementRule
 from knickpoint.model.errors import StoreError
 from knickpoint.model.regression import Condition, Direction, Status
@@ -159,6 +160,67 @@ def test_a_recovery_is_announced_and_the_improvement_is_part_of_it(world: World)
         if regression.direction is Direction.IMPROVEMENT
     ]
     assert over.cause_id == improvement.id
+
+
+@pytest.mark.parametrize(
+    "alert",
+    [
+        replace(ALERT, direction=AlertDirection.WORSE),
+        replace(ALERT, direction=AlertDirection.UP),
+        replace(ALERT, minimum_effect=0.18),
+    ],
+    ids=["worse", "up", "minimum_effect"],
+)
+@pytest.mark.parametrize("decided", [False, True])
+def test_an_alert_that_does_not_report_the_way_back_announces_the_end(
+    world: World,
+    alert: Alert,
+    decided: bool,  # noqa: FBT001
+) -> None:
+    values = levels((20, 10.0), (8, 12.0), (8, 10.0))
+    for count in range(20, len(values) + 1):
+        world.measure({"parse": values[:count]})
+        run_alerts(world.store, [alert], as_work=True)
+        if decided and count == 28:
+            decide(world.store, Targets(points=(world.points("parse")[0].id,)), who="ann", status=Status.ACKNOWLEDGED)
+    assert len(world.points("parse")) == 1
+    opened, over = ledger(world)
+    assert over.kind is (AnnouncementKind.FIXED if decided else AnnouncementKind.RECOVERED)
+    assert (over.chain, over.cause_id) == (opened.chain, 0)
+
+
+def test_an_improvement_that_may_end_a_regression_waits_until_its_level_is_known(world: World) -> None:
+    back = [10.3] * 5 + [10.0] * 9
+    feed(world, {"parse": [*levels((20, 10.0), (8, 12.0)), *back]}, first=28)
+    assert kinds(world) == [WORSE, AnnouncementKind.RECOVERED]
+
+
+def test_an_improvement_that_undoes_a_regression_in_part_is_announced_by_itself(world: World) -> None:
+    feed(world, {"parse": levels((20, 10.0), (8, 14.0), (4, 12.0))}, first=28)
+    assert kinds(world) == [WORSE, BETTER]
+
+
+def test_an_improvement_that_does_not_reach_the_level_before_a_regression_is_announced_in_the_end(world: World) -> None:
+    feed(world, {"parse": levels((20, 10.0), (8, 12.0), (24, 10.4))}, first=28)
+    assert kinds(world) == [WORSE, BETTER]
+
+
+def test_a_fix_that_slows_something_else_is_a_change_of_its_own(world: World) -> None:
+    sparse = [value if slot % 3 == 0 else math.nan for slot, value in enumerate(levels((30, 5.0), (30, 6.0)))]
+    feed(world, {"parse": levels((20, 10.0), (10, 15.0), (30, 10.0)), "render": sparse}, first=20)
+    assert kinds(world) == [WORSE, AnnouncementKind.RECOVERED, WORSE]
+    (render,) = world.points("render")
+    last = ledger(world)[-1]
+    assert (last.lead, last.chain, last.regression_id) == (render.id, render.announced, render.regression_id)
+
+
+def test_what_a_regression_that_is_over_left_slow_elsewhere_is_announced_by_itself(world: World) -> None:
+    values = levels((20, 10.0), (8, 15.0), (12, 10.0))
+    feed(world, {"parse": values}, first=20)
+    world.measure({"render": levels((20, 5.0), (20, 6.0))})
+    run(world)
+    assert kinds(world) == [WORSE, AnnouncementKind.RECOVERED, WORSE]
+    assert ledger(world)[-1].lead == world.points("render")[0].id
 
 
 def test_a_regression_that_a_person_had_decided_about_is_announced_as_fixed(world: World) -> None:
@@ -371,17 +433,33 @@ def _put_sparse(world: World, name: str, *, last_before: int, first_after: int) 
         world.put(slot, {name: 10.0 if slot <= last_before else 12.0})
 
 
-def test_what_settles_where_a_change_was_announced_joins_it_although_it_is_grouped_apart(world: World) -> None:
+def _put_apart(world: World) -> None:
+    """Measure two changes whose ranges do not meet, in the range of one that was announced: the first takes that one."""
     _put_sparse(world, "parse", last_before=14, first_after=20)
     run(world)
-    (opened,) = ledger(world)
-    # Two ranges that do not meet each other: the first takes the announced one away from the second.
     _put_sparse(world, "write", last_before=11, first_after=15)
     _put_sparse(world, "render", last_before=18, first_after=25)
+
+
+def test_of_two_changes_in_an_announced_range_the_other_one_is_announced_by_itself(world: World) -> None:
+    _put_apart(world)
     run(world)
-    assert len(world.store.findings.regressions(world.repository)) == 2
-    assert ledger(world) == [opened]
-    assert {point.announced for name in ("parse", "write", "render") for point in world.points(name)} == {opened.chain}
+    assert kinds(world) == [WORSE, WORSE]
+    opened, second = ledger(world)
+    (render,) = world.points("render")
+    assert (second.lead, render.announced) == (render.id, second.chain)
+    assert {point.announced for name in ("parse", "write") for point in world.points(name)} == {opened.chain}
+
+
+def test_a_change_that_is_better_in_most_traces_is_never_announced_as_regressed_with_their_number(world: World) -> None:
+    _put_apart(world)
+    for slot in (*range(8, 19), *range(25, 31)):
+        world.put(slot, dict.fromkeys(("t1", "t2", "t3"), 10.0 if slot <= 18 else 6.0))
+    run(world)
+    before = ledger(world)
+    assert all(row.size > 0 for row in before)
+    run(world)
+    assert ledger(world) == before
 
 
 def test_what_settles_elsewhere_is_announced_by_itself(world: World) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 
@@ -21,7 +21,6 @@ from knickpoint.store import Store
 from knickpoint.store.events.payloads import MOST_LISTED, Announced
 from knickpoint.store.findings.announcements import BASELINE, MemberCount
 from knickpoint.watch.announcements.decisions import (
-    OVER,
     ChainState,
     Joining,
     Side,
@@ -33,7 +32,7 @@ from knickpoint.watch.announcements.decisions import (
     side_of,
     side_of_chain,
 )
-from knickpoint.watch.announcements.due_findings import is_due, may_be_drifts
+from knickpoint.watch.announcements.due_findings import is_due, leaves_open, may_be_drifts
 from knickpoint.watch.announcements.places import Places
 from knickpoint.watch.announcements.provisional import PATIENCE, first_sights, may_be_sighted
 from knickpoint.watch.lines import Lines
@@ -179,15 +178,17 @@ class _Announcer:
         places = {each.regression_id: self.places.position(each) for each in firsts}
         for key in sorted(ready, key=lambda key: (places[key], key)):
             opened = 0
+            due = [point for point in ready[key] if not self._may_bring_back(point)]
+            over = {chain for chain, rows in self.chains.items() if rows[-1].condition is Condition.RECOVERED}
             for decision in decide_opening(
-                self.counts[key], ready[key], sides=self.sides, brought_back=self._brought_back
+                self.counts[key], due, sides=self.sides, over=over, brought_back=self._brought_back
             ):
                 if not isinstance(decision, Joining):
                     self.joined |= {point.id: BASELINE for point in decision.points}
                     continue
                 chain = decision.chain or opened or self._announced_here(decision)
-                if not chain:
-                    chain = opened = self._open(decision.side.opening, key, decision.points, self.leads[key])
+                if not decision.chain:
+                    opened = chain = chain or self._open(decision.side, key, decision.points, self.leads[key])
                 self._join(chain, decision.points)
 
     def _join(self, chain: int, points: Iterable[ChangePoint]) -> None:
@@ -196,9 +197,10 @@ class _Announcer:
             self.members[chain].append(point)
 
     def _announced_here(self, joining: Joining) -> int:
-        """Return the chain of the same side whose announcement names the place of ``joining`` already, 0 for none.
+        """Return the chain of the same side that speaks for the place of ``joining`` already, 0 for none.
 
-        It has no live member in the same traces: two changes of a trace are two.
+        It has no live member in the same traces: two changes of a trace are two. Its place is that of its regression now:
+        of a wide range that it named at first, another change may have been in the rest.
         """
         taken = {
             chain
@@ -210,13 +212,9 @@ class _Announcer:
         open_chains: dict[int, Announcement] = {}
         for chain in self.chains.keys() - taken:
             last = self.chains[chain][-1]
-            if (
-                self.sides[chain] is joining.side
-                and last.kind not in OVER
-                and last.condition is not Condition.RECOVERED
-                and self._is_live(chain)
-            ):
-                open_chains[chain] = last
+            if self.sides[chain] is joining.side and last.condition is not Condition.RECOVERED and self._is_live(chain):
+                place = self._ranges.get(last.regression_id, last.suspect_range)
+                open_chains[chain] = replace(last, suspect_range=place)
         return self.places.first_at_place(joining.points, open_chains)
 
     def _is_live(self, chain: int) -> bool:
@@ -224,7 +222,7 @@ class _Announcer:
 
     def _open(
         self,
-        kind: AnnouncementKind,
+        side: Side,
         regression: int,
         points: Sequence[ChangePoint],
         leads: Collection[int],
@@ -233,11 +231,9 @@ class _Announcer:
         begun = min((self.sighted[lead] for lead in leads if lead in self.sighted), default=0)
         if begun:
             self.sighted = {lead: chain for lead, chain in self.sighted.items() if chain != begun}
-        over = self._over(points)
-        settled_over = all(point.id in over for point in points)
-        condition = Condition.RECOVERED if settled_over and kind is AnnouncementKind.REGRESSED else Condition.PRESENT
-        written = self._write(begun, kind, regression, points, condition)
-        return written.chain
+        over = side is Side.WORSE and all(point.is_over for point in points)
+        condition = Condition.RECOVERED if over else Condition.PRESENT
+        return self._write(begun, side.opening, regression, points, condition).chain
 
     # What is not settled
 
@@ -273,6 +269,23 @@ class _Announcer:
                 return chain
         return 0
 
+    def _may_bring_back(self, point: ChangePoint) -> bool:
+        """Return whether a better change waits, because it may bring back a worse one of its trace.
+
+        It does where that one is not announced yet, and while few values leave open whether its level is that before.
+        """
+        if side_of(point) is Side.WORSE:
+            return False
+        place = self.places.position(point)
+        for other in self.traces[point.trace_id]:
+            chain = self.joined.get(other.id, other.announced)
+            worse = side_of(other) is Side.WORSE and other.condition is not Condition.GONE and chain != BASELINE
+            if worse and self.places.position(other) < place:
+                back = self._recovery_of(other) == point.id
+                if (back and not chain) or (not other.is_over and leaves_open(other.numbers, point.numbers)):
+                    return True
+        return False
+
     # Chains that go on
 
     def follow_chains(self) -> None:
@@ -293,9 +306,8 @@ class _Announcer:
                 last=last,
                 members=tuple(members),
                 absent=absent,
-                over=self._over(live),
                 unsure=frozenset(point.id for point in live if self._recovery_vanished(point, absent)),
-                moved=self._moved(live, _last_by_data(self.chains[chain])),
+                moved=self._moved(live, chain),
                 absorbed=self.places.absorbed(members, self.traces),
             )
             kind = follow_up(state)
@@ -311,11 +323,13 @@ class _Announcer:
         for key, found in sorted(by_regression.items()):
             joining = Joining(tuple(found), side_of(found[0]))
             leads = {point.id for point in found}
-            chain = self._announced_here(joining) or self._open(joining.side.opening, key, found, leads)
+            chain = self._announced_here(joining) or self._open(joining.side, key, found, leads)
             self._join(chain, found)
 
     def _follow(self, chain: int, kind: AnnouncementKind, members: Sequence[ChangePoint]) -> None:
         live = [point for point in members if point.condition is not Condition.GONE]
+        if kind is AnnouncementKind.RETURNED:
+            live = [point for point in live if not point.is_over] or live
         over = kind in {AnnouncementKind.RECOVERED, AnnouncementKind.FIXED}
         condition = (
             Condition.GONE if kind is AnnouncementKind.WITHDRAWN else Condition.RECOVERED if over else Condition.PRESENT
@@ -326,15 +340,11 @@ class _Announcer:
         regression = min(votes, key=lambda key: (-votes[key], key))
         self._write(chain, kind, regression, points, condition)
 
-    def _over(self, points: Iterable[ChangePoint]) -> frozenset[int]:
-        return frozenset(point.id for point in points if self._recovery_of(point))
-
     def _recovery_of(self, point: ChangePoint) -> int:
-        """Return the settled change that brought back the level before ``point``, 0 for none."""
-        if point.condition is not Condition.RECOVERED:
-            return 0
-        later = [other for other in self._later(point) if other.condition is not Condition.GONE]
-        return next((other.id for other in later if other.settlement.settled), 0)
+        """Return the finding that brought back the level before ``point``, 0 where none did, or no alert reports it."""
+        later = self._later(point) if point.is_over else ()
+        live = [other for other in later if other.condition is not Condition.GONE]
+        return next((other.id for other in live if self.places.may_lie_at(other, point.recovered_at)), 0)
 
     def _recovery_vanished(self, point: ChangePoint, absent: Mapping[int, int]) -> bool:
         """Return whether a change that may have brought the level back vanished so lately that it may return."""
@@ -361,9 +371,10 @@ class _Announcer:
         """The suspect range of each regression."""
         return self.store.findings.groups.suspect_ranges(self.repository)
 
-    def _moved(self, live: Sequence[ChangePoint], last: Announcement) -> bool:
+    def _moved(self, live: Sequence[ChangePoint], chain: int) -> bool:
         """Return whether all live members lie further from the announced suspect range than the announcement allows."""
-        return bool(live) and self.places.outside(live, last)
+        last = self._announced_last(chain)
+        return last is not None and bool(live) and self.places.outside(live, last)
 
     def _range_of(self, chain: int, regression: int, lead: ChangePoint, *, moved: bool) -> SuspectRange:
         """Return the range that an announcement names: the announced one, widened over the new place where it moved."""
@@ -411,9 +422,7 @@ class _Announcer:
             regression_id=regression,
             kind=kind,
             time=self.time,
-            suspect_range=self._range_of(
-                chain, regression, lead, moved=self._moved(live, last) if live and last else False
-            ),
+            suspect_range=self._range_of(chain, regression, lead, moved=self._moved(live, chain)),
             direction=lead.direction,
             finding_kind=lead.kind,
             condition=condition,

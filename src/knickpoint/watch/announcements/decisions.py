@@ -6,10 +6,10 @@ The record is ``docs/decisions/0181-announcement-ledger.md``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
 
 from knickpoint.model.announcement import Announcement, AnnouncementKind
 from knickpoint.model.regression import ChangePoint, Condition, Direction, Status
@@ -17,7 +17,6 @@ from knickpoint.model.settlement import DEFAULT_RULE, Certainty, FindingKind
 from knickpoint.store.findings.announcements import BASELINE, MemberCount
 
 __all__ = [
-    "OVER",
     "ChainState",
     "Joining",
     "Side",
@@ -30,8 +29,6 @@ __all__ = [
     "side_of",
     "side_of_chain",
 ]
-
-OVER: Final = frozenset({AnnouncementKind.RECOVERED, AnnouncementKind.FIXED})
 
 
 class Side(Enum):
@@ -92,45 +89,62 @@ def decide_opening(
     ready: Sequence[ChangePoint],
     *,
     sides: Mapping[int, Side],
+    over: Collection[int],
     brought_back: Callable[[ChangePoint], int],
 ) -> list[Joining | Silence]:
     """Decide about the settled members of one regression that are not announced yet, the worse ones first.
 
     ``members`` counts its live members, the groups with the oldest ones first; ``ready`` are those that may be announced
-    now. ``sides`` has the side of each chain. ``brought_back`` returns the chain whose worse change a better one brings
-    back, 0 for none.
+    now. ``sides`` has the side of each chain, and ``over`` the chains whose change is over. ``brought_back`` returns the
+    chain whose worse change a better one brings back, 0 for none.
 
-    - Members of a side that was announced here join that chain, and are not announced again.
+    - Members of a side that was announced here join that chain, and are not announced again. Once it is over, it speaks
+      only for those that are over, too.
     - Where at least half of the members of a side are known from history, the others are history, too.
-    - A better change in a regression that was announced as worse joins it: one commit is announced once.
+    - A better change in a regression that was announced as worse, and is, joins it: one commit is announced once.
     - A better change that brings back what was announced as worse is announced by the recovery.
     - Everything else opens a chain.
     """
     found: list[Joining | Silence] = []
-    chains = {sides[each.announced]: each.announced for each in reversed(members) if each.announced in sides}
+    own = [(side_of(each), each.announced) for each in members if sides.get(each.announced) is side_of(each)]
+    standing = {side: chain for side, chain in reversed(own) if chain not in over}
+    ended = {side: chain for side, chain in reversed(own) if chain in over}
+    companions = Counter(
+        {
+            each.announced: each.count
+            for each in members
+            if sides.get(each.announced, side_of(each)) is not side_of(each)
+        }
+    )
     for side in Side:
         new = tuple(point for point in ready if side_of(point) is side)
+        if side in ended and side not in standing:
+            past = tuple(point for point in new if point.is_over)
+            found += [Joining(past, side, ended[side])] if past else []
+            new = tuple(point for point in new if not point.is_over)
         if not new:
             continue
         of_side = [each for each in members if side_of(each) is side]
         known = sum(each.count for each in of_side if each.announced == BASELINE)
-        chain = chains.get(side, 0) or (chains.get(Side.WORSE, 0) if side is Side.BETTER else 0)
+        chain = standing.get(side, 0) or (standing.get(Side.WORSE, 0) if side is Side.BETTER else 0)
         opened_here = any(isinstance(each, Joining) and not each.chain for each in found)
         if chain or opened_here:
-            found.append(Joining(new, Side.WORSE if opened_here and not chain else sides[chain], chain))
+            found.append(Joining(new, sides[chain] if chain else Side.WORSE, chain))
         elif 2 * known >= sum(each.count for each in of_side):
             found.append(Silence(new))
-        elif side is Side.BETTER and (recovered := _recovered_chain(new, brought_back)):
+        elif side is Side.BETTER and (recovered := _recovered_chain(new, companions, brought_back)):
             found.append(Joining(new, Side.WORSE, recovered))
         else:
             found.append(Joining(new, side))
     return found
 
 
-def _recovered_chain(points: Sequence[ChangePoint], brought_back: Callable[[ChangePoint], int]) -> int:
-    """Return the chain that at least half of ``points`` bring back, 0 for none."""
-    chains = [chain for point in points if (chain := brought_back(point))]
-    return min(chains) if 2 * len(chains) >= len(points) else 0
+def _recovered_chain(
+    points: Sequence[ChangePoint], companions: Counter[int], brought_back: Callable[[ChangePoint], int]
+) -> int:
+    """Return the chain that at least half of ``points`` and of the ``companions``, which joined before, bring back, else 0."""
+    chains = companions + Counter(chain for point in points if (chain := brought_back(point)))
+    return min(chains) if 2 * chains.total() >= len(points) + companions.total() else 0
 
 
 # How a chain goes on.
@@ -141,8 +155,8 @@ class ChainState:
     """A chain of announcements, and its members as the data are now.
 
     ``members`` are those of the side that it is about, gone ones included. ``absent`` has, for members that are gone, how
-    many values in a row lack them. ``over`` are the ids of live members whose earlier level a settled change brought
-    back; ``unsure`` those about which a change that vanished lately leaves this open. ``moved`` says that no live member
+    many values in a row lack them. ``unsure`` are the ids of those of whose recovery a change that vanished lately leaves
+    open whether it is one. ``moved`` says that no live member
     lies in the suspect range that was announced last. ``absorbed`` are the ids of members that are gone because they were
     steps of what is a drift now.
     """
@@ -151,7 +165,6 @@ class ChainState:
     last: Announcement
     members: tuple[ChangePoint, ...]
     absent: Mapping[int, int]
-    over: frozenset[int] = frozenset()
     unsure: frozenset[int] = frozenset()
     moved: bool = False
     absorbed: frozenset[int] = frozenset()
@@ -169,7 +182,7 @@ def follow_up(state: ChainState) -> AnnouncementKind | None:
     values as settle any change: a finding that flickers is announced once.
     """
     last, live = state.last, state.live
-    known_over = last.kind in OVER or last.condition is Condition.RECOVERED
+    known_over = last.condition is Condition.RECOVERED
     if not live:
         withdrawn = last.kind is AnnouncementKind.WITHDRAWN or known_over or not _surely_gone(state)
         return None if withdrawn else AnnouncementKind.WITHDRAWN
@@ -207,8 +220,7 @@ def _has_doubled(state: ChainState, settled: Sequence[ChangePoint]) -> bool:
 
 def _recovery(state: ChainState, settled: Sequence[ChangePoint], *, known_over: bool) -> AnnouncementKind | None:
     """Return RECOVERED or FIXED where all settled members are over, RETURNED where they were announced so and are not."""
-    over = all(point.id in state.over for point in settled)
-    if over and not known_over:
+    if all(point.is_over for point in settled) and not known_over:
         decided = any(point.effective_status in {Status.ACKNOWLEDGED, Status.TICKET} for point in settled)
         return AnnouncementKind.FIXED if decided else AnnouncementKind.RECOVERED
     if known_over and any(point.condition is Condition.PRESENT and point.id not in state.unsure for point in settled):

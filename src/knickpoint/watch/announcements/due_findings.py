@@ -1,7 +1,8 @@
 """Decide which settled findings are announced now, and which wait.
 
-They wait for late results. A step soon after another one the same way waits, too, where it is small or the values beside it
-still move, until enough values tell whether both are one drift: so a drift is announced once.
+They wait for late results. An improvement that may be the end of a regression waits until the values show whether it is. A
+step soon after another one the same way waits, too, where it is small or the values beside it still move, until enough
+values tell whether both are one drift: so a drift is announced once.
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from knickpoint.detect.local_levels import NEAR
 from knickpoint.model.announcement import AnnouncementRule
-from knickpoint.model.regression import ChangePoint, Condition, Status
+from knickpoint.model.regression import ChangePoint, Condition, Status, StepNumbers
 from knickpoint.model.settlement import FindingKind
 from knickpoint.watch.announcements.places import Places
+from knickpoint.watch.detection.recovery import NEARER
 from knickpoint.watch.lines import Lines
 
-__all__ = ["is_due", "may_be_drifts"]
+__all__ = ["is_due", "leaves_open", "may_be_drifts"]
 
 Floats = NDArray[np.float64]
 
@@ -51,6 +54,12 @@ def is_due(point: ChangePoint, lines: Lines, rule: AnnouncementRule, now: dateti
     if previous is None or position is None or position - previous <= 1 or point.found is None:
         return True
     return now >= point.found + timedelta(minutes=rule.late_minutes)
+
+
+def leaves_open(change: StepNumbers, back: StepNumbers) -> bool:
+    """Return whether few values follow ``back``, a later step, and its level is nearly the one before ``change``."""
+    distance = abs(back.after_level - change.before_level)
+    return back.after.count < NEAR and NEARER * distance < abs(change.after_level - change.before_level)
 
 
 def may_be_drifts(

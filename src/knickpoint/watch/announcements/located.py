@@ -12,7 +12,6 @@ from knickpoint.model.commit import Repository
 from knickpoint.model.regression import Condition, SuspectRange
 from knickpoint.store import Store
 from knickpoint.store.events.payloads import Announced
-from knickpoint.watch.announcements.decisions import OVER
 
 __all__ = ["announce_bisected", "announce_located"]
 
@@ -68,8 +67,7 @@ def _append(store: Store, repository: Repository, regression_id: int, row: Annou
 
 def _stands(rows: Sequence[Announcement]) -> bool:
     last = rows[-1]
-    over = last.kind in OVER or last.kind is AnnouncementKind.WITHDRAWN or last.condition is not Condition.PRESENT
-    return not over and not last.provisional
+    return last.condition is Condition.PRESENT and not last.provisional
 
 
 def _names(rows: Sequence[Announcement], located: SuspectRange) -> bool:

@@ -40,6 +40,12 @@ class Places:
         """Return the position of a change point on its line, -1 where its commit has left the line."""
         return self.lines.line(point.suspect_range.line).positions.get(point.suspect_range.slot, -1)
 
+    def may_lie_at(self, point: ChangePoint, slot: int) -> bool:
+        """Return whether a change point may lie at the commit ``slot`` of its line, by its interval of location."""
+        begin, end = self.bounds(point.suspect_range)
+        position = self.lines.line(point.suspect_range.line).positions.get(slot, -1)
+        return begin - point.interval_before < position <= end + point.interval_after
+
     def drifts_over(self, drift: ChangePoint, suspect_range: SuspectRange) -> bool:
         """Return whether ``drift`` is a drift, and ``suspect_range`` lies in it."""
         if drift.kind is not FindingKind.DRIFT:
