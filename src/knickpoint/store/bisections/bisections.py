@@ -17,6 +17,7 @@ from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, updat
 from knickpoint.model.bisection import BisectionState
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import AbsentError, InputError
+from knickpoint.model.regression import SuspectRange
 from knickpoint.store.bisections.device_use import DeviceUse, read_device_use
 from knickpoint.store.bisections.journal import Journal, check_holder
 from knickpoint.store.bisections.records import (
@@ -114,20 +115,29 @@ class Bisections:
             return {(key, BisectionState(state)): count for key, state, count in connection.execute(query)}
 
     def of_regressions(self, regressions: Collection[int]) -> dict[int, StoredBisection]:
-        """Return regression → its newest bisection."""
+        """Return regression → its newest bisection, unless that found commits of another suspect range than it has now."""
         query = select(table).where(self._database.among(table.c.regression_id, "wanted")).order_by(table.c.id)
         with self._database.reading() as connection:
             rows = connection.execute(query, {"wanted": self._database.listed(sorted(regressions))}).mappings()
-            return {row["regression_id"]: stored_of(row) for row in rows}
+            return self._about(connection, {row["regression_id"]: stored_of(row) for row in rows})
 
     def newest_ended(self, regressions: Collection[int]) -> dict[int, StoredBisection]:
-        """Return regression → the newest of its bisections that ended by itself."""
+        """Return regression → the newest of its bisections that ended by itself, as :meth:`of_regressions` does."""
         ended = [state.value for state in BisectionState if state.ended and state is not BisectionState.STOPPED]
         query = select(table).where(self._database.among(table.c.regression_id, "wanted"), table.c.state.in_(ended))
         with self._database.reading() as connection:
             bound = {"wanted": self._database.listed(sorted(regressions))}
             rows = connection.execute(query.order_by(table.c.ended, table.c.id), bound).mappings()
-            return {row["regression_id"]: stored_of(row) for row in rows}
+            return self._about(connection, {row["regression_id"]: stored_of(row) for row in rows})
+
+    def _about(self, connection: Connection, newest: dict[int, StoredBisection]) -> dict[int, StoredBisection]:
+        """Leave out what found commits in another range than its regression has now: it is about another change."""
+        named = {key: found.answer.suspect_range for key, found in newest.items() if found.answer.culprits}
+        columns = (regression.c.id, regression.c.line, regression.c.previous, regression.c.slot)
+        query = select(*columns).where(self._database.among(regression.c.id, "wanted"))
+        rows = connection.execute(query, {"wanted": self._database.listed(sorted(named))}) if named else ()
+        elsewhere = {key for key, *place in rows if SuspectRange(*place) != named[key]}
+        return {key: found for key, found in newest.items() if key not in elsewhere}
 
     def asked_for(self, repository: Repository) -> set[tuple[int, str]]:
         """Return the regressions of a repository that were or are bisected, each with the profile."""

@@ -17,14 +17,16 @@ __all__ = ["announce_bisected", "announce_located"]
 
 
 def announce_located(
-    store: Store, repository: Repository, regression_id: int, located: SuspectRange, *, now: datetime
+    store: Store, repository: Repository, regression_id: int, located: SuspectRange, *, now: datetime, trace_id: int = 0
 ) -> Announcement | None:
     """Announce that the change of a regression lies at the one commit of ``located``; return the announcement.
+
+    ``trace_id`` is the trace that was searched: of several changes that were announced there, it is that one.
 
     None where nothing is to be said: the change was not announced, it is over, or this commit was named already.
     """
     with store.transaction():
-        chain = _standing_chain(store, regression_id)
+        chain = _standing_chain(store, regression_id, trace_id)
         if not chain or _names(chain, located):
             return None
         row = replace(chain[-1], kind=AnnouncementKind.LOCATED, suspect_range=located, interval=0)
@@ -32,27 +34,29 @@ def announce_located(
 
 
 def announce_bisected(
-    store: Store, repository: Repository, regression_id: int, left: SuspectRange, *, now: datetime
+    store: Store, repository: Repository, regression_id: int, left: SuspectRange, *, now: datetime, trace_id: int = 0
 ) -> Announcement | None:
     """Announce that a bisection ended without the one commit; ``left`` is the suspect range now. Return the announcement.
 
     None where nothing is to be said: the change was not announced, or it is over.
     """
     with store.transaction():
-        chain = _standing_chain(store, regression_id)
+        chain = _standing_chain(store, regression_id, trace_id)
         if not chain:
             return None
         row = replace(chain[-1], kind=AnnouncementKind.BISECTED, suspect_range=left)
         return _append(store, repository, regression_id, row, now)
 
 
-def _standing_chain(store: Store, regression_id: int) -> Sequence[Announcement]:
-    """Return the first chain about a regression that still stands, empty without one."""
+def _standing_chain(store: Store, regression_id: int, trace_id: int) -> Sequence[Announcement]:
+    """Return the first chain about a regression that still stands, that of the searched trace first; empty without one."""
     chains: dict[int, list[Announcement]] = defaultdict(list)
     for row in store.findings.announcements.of_regression(regression_id):
         chains[row.chain].append(row)
-    live = {point.announced for point in store.findings.live_members(regression_id)}
-    return next((rows for chain, rows in sorted(chains.items()) if chain in live and _stands(rows)), ())
+    live = store.findings.live_members(regression_id)
+    searched = {point.announced for point in live if point.trace_id == trace_id}
+    standing = {point.announced for point in live if _stands(chains.get(point.announced, ()))}
+    return chains[min(standing, key=lambda chain: (chain not in searched, chain))] if standing else ()
 
 
 def _append(store: Store, repository: Repository, regression_id: int, row: Announcement, now: datetime) -> Announcement:
@@ -66,8 +70,7 @@ def _append(store: Store, repository: Repository, regression_id: int, row: Annou
 
 
 def _stands(rows: Sequence[Announcement]) -> bool:
-    last = rows[-1]
-    return last.condition is Condition.PRESENT and not last.provisional
+    return bool(rows) and rows[-1].condition is Condition.PRESENT and not rows[-1].provisional
 
 
 def _names(rows: Sequence[Announcement], located: SuspectRange) -> bool:

@@ -18,8 +18,7 @@ def put_on_finding(
 ) -> StoredBisection:
     """End a bisection that ``holder`` coordinates, and put its answer onto its regression; return the bisection.
 
-    The suspect range of the regression becomes what was found, as long as the data place the change in the commits that
-    were searched. How the bisection of an announced change ended is announced once, in the same chain, unless a person
+    The suspect range of the regression becomes what was found, as long as the data allow the change there. How the bisection of an announced change ended is announced once, in the same chain, unless a person
     stopped it or an earlier bisection found the same commit.
 
     Raises:
@@ -44,5 +43,5 @@ def put_on_finding(
             return ended
         found = answer.state is BisectionState.CULPRIT and current == answer.suspect_range
         announce = announce_located if found else announce_bisected
-        announce(store, repository, asked.regression_id, current, now=time)
+        announce(store, repository, asked.regression_id, current, now=time, trace_id=asked.trace_id)
     return ended

@@ -1,28 +1,31 @@
-"""What bisections found counts for the suspect range of a regression, as long as the data place the change there."""
+"""What a bisection found counts for the suspect range of a regression, as long as it is about the change of its traces."""
 
 from __future__ import annotations
+
+from collections.abc import Collection
 
 from knickpoint.model.commit import Line
 from knickpoint.model.regression import SuspectRange
 from knickpoint.store.bisections import StoredBisection
+from knickpoint.watch.regressions.groups import Member
 
 __all__ = ["bisected_range"]
 
 
-def bisected_range(suspect_range: SuspectRange, bisection: StoredBisection | None, line: Line) -> SuspectRange:
-    """Return the range that ``bisection`` found in place of ``suspect_range``, which the traces share.
+def bisected_range(
+    suspect_range: SuspectRange, bisection: StoredBisection | None, line: Line, members: Collection[Member]
+) -> SuspectRange:
+    """Return the range that ``bisection`` found in place of ``suspect_range``, which the traces of ``members`` share.
 
-    It counts while the two are on one line and the range of the traces shares a commit with those that were searched.
+    It counts while the two are on one line, the trace that was searched is one of them, and most of them may have changed in
+    what was found.
     """
     found = bisection.answer.suspect_range if bisection is not None else None
     if bisection is None or found is None or found.line != suspect_range.line:
         return suspect_range
-    begin, end = _positions(line, bisection.request.suspect_range)
-    own_begin, own_end = _positions(line, suspect_range)
-    on_line = found.previous in line.positions and found.slot in line.positions
-    return found if on_line and max(begin, own_begin) < min(end, own_end) else suspect_range
-
-
-def _positions(line: Line, suspect_range: SuspectRange) -> tuple[int, int]:
-    end = line.positions.get(suspect_range.slot, -1)
-    return min(line.positions.get(suspect_range.previous, end - 1), end - 1), end
+    begin, end = line.positions.get(found.previous), line.positions.get(found.slot)
+    searched = bisection.request.trace_id
+    if begin is None or end is None or (searched and searched not in {member.trace for member in members}):
+        return suspect_range
+    possible = sum(max(begin, low) < min(end, high) for low, high in (member.reach for member in members))
+    return found if 2 * possible > len(members) else suspect_range

@@ -240,6 +240,7 @@ def _changed_groups(
     elsewhere = stored.keys() - set(former.values())
     changed: list[Membership] = []
     taken: set[int] = set()
+    by_id = {member.id: member for several in members.values() for member in several}
     for name in sorted(members):
         slots = (-1, *lines.line(name).slots)
         groups = group_members(members[name])
@@ -248,7 +249,8 @@ def _changed_groups(
         for group, key in zip(groups, assign_ids(groups, known), strict=True):
             taken.add(key)
             shared = SuspectRange(name, slots[group.previous + 1], slots[group.position + 1])
-            suspect_range = bisected_range(shared, bisected.get(key), lines.line(name))
+            own = [by_id[member] for member in group.members]
+            suspect_range = bisected_range(shared, bisected.get(key), lines.line(name), own)
             joining = tuple(member for member in group.members if not key or former[member] != key)
             same = not joining and sizes[key] == len(group.members)
             if not (same and stored.get(key) == suspect_range):
