@@ -163,11 +163,12 @@ class Ledger(RuleBasedStateMachine):
                     assert before.kind in _OVER or before.condition.value == "recovered"
 
     @invariant()
-    def a_finding_stays_in_its_chain_until_that_is_withdrawn(self) -> None:
+    def a_finding_stays_in_its_chain_until_that_is_withdrawn_or_it_is_announced_by_itself(self) -> None:
         points = {point.id: point.announced for point in self.world.store.findings.points(range(1, 200))}
         withdrawn = {row.chain for row in ledger(self.world) if row.kind is AnnouncementKind.WITHDRAWN}
+        named = {row.lead for row in ledger(self.world) if row.kind.opens}
         for key, chain in self.chains.items():
-            assert points[key] == chain or (chain in withdrawn and points[key] > chain)
+            assert points[key] == chain or chain in withdrawn or key in named
         self.chains = {key: chain for key, chain in points.items() if chain}
 
     @invariant()

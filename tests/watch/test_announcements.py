@@ -12,13 +12,16 @@ import pytest
 
 from knickpoint.model.alert import Alert, AlertDirection
 from knickpoint.model.announcement import Announcement, AnnouncementKind, AnnouncementRule
+from knickpoint.model.bisection import BisectionState
 from knickpoint.model.errors import StoreError
-from knickpoint.model.regression import Condition, Direction, Status
+from knickpoint.model.regression import Condition, Direction, Status, SuspectRange
 from knickpoint.store import EventKind
+from knickpoint.store.bisections import BisectionAnswer, BisectionRequest
 from knickpoint.store.findings.announcements import AnnouncementLedger
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.announcements.announcer import announce
-from knickpoint.watch.triage.decisions import Targets, decide
+from knickpoint.watch.bisections.outcome import put_on_finding
+from knickpoint.watch.triage.decisions import Targets, decide, split
 from knickpoint.watch.triage.history_boundary import take
 
 from .conftest import QUICK, World, levels
@@ -377,6 +380,115 @@ def test_the_chain_of_a_regression_is_read_whole(world: World) -> None:
     (opened, over) = ledger(world)
     assert world.store.findings.announcements.of_regression(opened.regression_id) == [opened, over]
     assert world.store.findings.announcements.get([over.id]) == [over]
+
+
+# What turns out to be two changes
+
+
+def _two_in_one_range(world: World) -> None:
+    """Announce a change after commit 19, which a change measured seldom joins, as it may lie there."""
+    values = levels((20, 10.0), (8, 12.0))
+    sparse = [
+        value if slot not in range(18, 24) else math.nan for slot, value in enumerate(levels((18, 5.0), (10, 6.0)))
+    ]
+    feed(world, {"parse": values, "render": sparse}, first=20)
+    assert kinds(world) == [WORSE]
+    assert len(world.store.findings.regressions(world.repository)) == 1
+
+
+def test_what_a_person_splits_off_is_announced_at_once_like_a_new_change(world: World) -> None:
+    world.store.outbox.subscribe("sender", [EventKind.ANNOUNCED])
+    _two_in_one_range(world)
+    (opened,) = ledger(world)
+    (other,) = [world.points(name)[0] for name in ("parse", "render") if world.points(name)[0].id != opened.lead]
+    (leading,) = world.store.findings.points([opened.lead])
+    split(world.store, Targets(points=(other.id,)), who="ann")
+    _, second = ledger(world)
+    (other,) = world.store.findings.points([other.id])
+    assert (second.kind, second.lead, second.regression_id) == (WORSE, other.id, other.regression_id)
+    assert second.chain == other.announced != leading.announced == opened.chain
+    events = world.store.outbox.claim([EventKind.ANNOUNCED], "w", 60, 10, consumer="sender")
+    assert [event.payload["announcements"] for event in events] == [[opened.id], [second.id]]
+    run(world)
+    assert ledger(world) == [opened, second]
+
+
+def test_what_is_left_of_a_split_is_announced_where_the_other_part_was_announced_by_name(world: World) -> None:
+    _two_in_one_range(world)
+    (opened,) = ledger(world)
+    split(world.store, Targets(points=(opened.lead,)), who="ann")
+    _, second = ledger(world)
+    assert (second.kind, second.lead != opened.lead, second.chain != opened.chain) == (WORSE, True, True)
+    assert world.store.findings.points([opened.lead])[0].announced == opened.chain
+
+
+def test_a_split_of_history_announces_nothing(world: World) -> None:
+    values = levels((20, 10.0), (9, 12.0))
+    world.measure({"parse": values, "render": values})
+    world.run(ALERT)
+    split(world.store, Targets(points=(world.points("render")[0].id,)), who="ann")
+    assert ledger(world) == []
+
+
+def test_a_change_that_later_results_place_elsewhere_than_what_was_announced_is_announced_by_itself(
+    world: World,
+) -> None:
+    _two_in_one_range(world)
+    (opened,) = ledger(world)
+    for slot in (18, 19, 20, 21, 22):
+        world.put(slot, {"render": 5.0})
+        run(world)
+    (render,) = world.points("render")
+    assert (render.suspect_range.previous, render.suspect_range.slot) == (22, 24)
+    assert kinds(world) == [WORSE, WORSE]
+    assert {opened.lead, ledger(world)[-1].lead} == {world.points(name)[0].id for name in ("parse", "render")}
+
+
+def _find_culprit(world: World, name: str, culprit: int) -> int:
+    """End a bisection of the change of a trace with a culprit; return the regression."""
+    (point,) = world.points(name)
+    asked = BisectionRequest(
+        repository_id=world.repository.id,
+        line="main",
+        slots=tuple(range(culprit - 3, culprit + 4)),
+        profile="p",
+        digest="d",
+        who="ann",
+        asked=datetime.now(UTC),
+        regression_id=point.regression_id,
+        trace_id=point.trace_id,
+        trace_key=point.key,
+    )
+    bisection = world.store.bisections.ask(asked)
+    world.store.bisections.claim("worker", datetime.now(UTC), 60.0)
+    found = SuspectRange("main", culprit - 1, culprit)
+    put_on_finding(
+        world.store, bisection, BisectionAnswer(BisectionState.CULPRIT, "", (culprit,), found, 0.99), "worker"
+    )
+    return point.regression_id
+
+
+def test_a_culprit_is_announced_in_the_chain_of_the_trace_that_was_searched(world: World) -> None:
+    worse = [value if slot % 3 == 2 else math.nan for slot, value in enumerate(levels((20, 5.0), (12, 6.0)))]
+    feed(world, {"parse": levels((20, 12.0), (12, 10.0)), "render": worse}, first=20)
+    assert kinds(world) == [BETTER, WORSE]
+    _find_culprit(world, "render", 20)
+    _, regressed, located = ledger(world)
+    assert (located.kind, located.chain) == (AnnouncementKind.LOCATED, regressed.chain)
+
+
+def test_a_culprit_is_not_said_of_a_range_in_which_another_trace_changed(world: World) -> None:
+    sparse = [
+        value if slot not in range(18, 24) else math.nan for slot, value in enumerate(levels((18, 5.0), (12, 6.0)))
+    ]
+    feed(world, {"parse": levels((22, 10.0), (8, 12.0)), "render": sparse}, first=20)
+    (regression,) = world.store.findings.regressions(world.repository)
+    key = _find_culprit(world, "render", 20)
+    assert world.store.findings.regression(key).suspect_range == regression.suspect_range
+    assert not world.store.bisections.of_regressions([key])
+    assert not world.store.bisections.newest_ended([key])
+    split(world.store, Targets(points=(world.points("render")[0].id,)), who="ann")
+    assert kinds(world).count(WORSE) == 2
 
 
 # What is not settled, for those who ask

@@ -252,6 +252,31 @@ class AnnouncementLedger:
         with self._database.reading() as connection:
             return sorted(connection.execute(query, {"ids": self._database.listed(sorted(slots))}).scalars())
 
+    def strays(self, ids: Collection[int], *, either_side: bool = False) -> list[int]:
+        """Return those of the live change points ``ids`` that are in another regression than what their chain named, by id.
+
+        That is the lead of its first settled announcement, where it is live. The points are of the side that the chain is
+        about, or of ``either_side``.
+        """
+        if not ids:
+            return []
+        point, lead, first = change_point.c, change_point.alias("lead").c, announcement.c
+        worse = (first.kind == AnnouncementKind.REGRESSED.value) & (point.direction != Direction.IMPROVEMENT.value)
+        better = (first.kind == AnnouncementKind.IMPROVED.value) & (point.direction == Direction.IMPROVEMENT.value)
+        opening = first.kind.in_((AnnouncementKind.REGRESSED.value, AnnouncementKind.IMPROVED.value))
+        query = select(point.id).where(
+            self._database.among(point.id, "ids"),
+            *_is_member(point),
+            opening if either_side else worse | better,
+            lead.id == first.lead,
+            lead.announced == point.announced,
+            lead.regression_id != point.regression_id,
+            *(each.condition != Condition.GONE.value for each in (point, lead)),
+        )
+        with self._database.reading() as connection:
+            rows = connection.execute(query.order_by(point.id), {"ids": self._database.listed(sorted(ids))})
+            return list(rows.scalars())
+
     def steady(self, chains: Collection[int]) -> set[int]:
         """Return those of ``chains`` whose last announcement still says what the data show, by one of their members.
 

@@ -13,10 +13,15 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 
-from knickpoint.model.announcement import Announcement, AnnouncementKind, AnnouncementRule
+from knickpoint.model.announcement import (
+    DEFAULT_ANNOUNCEMENT_RULE,
+    Announcement,
+    AnnouncementKind,
+    AnnouncementRule,
+)
 from knickpoint.model.commit import Repository
-from knickpoint.model.regression import ChangePoint, Condition, SuspectRange
-from knickpoint.model.settlement import FindingKind
+from knickpoint.model.regression import ChangePoint, Condition, Status, SuspectRange
+from knickpoint.model.settlement import Certainty, FindingKind
 from knickpoint.store import Store
 from knickpoint.store.events.payloads import MOST_LISTED, Announced
 from knickpoint.store.findings.announcements import BASELINE, MemberCount
@@ -35,9 +40,10 @@ from knickpoint.watch.announcements.decisions import (
 from knickpoint.watch.announcements.due_findings import is_due, leaves_open, may_be_drifts
 from knickpoint.watch.announcements.places import Places
 from knickpoint.watch.announcements.provisional import PATIENCE, first_sights, may_be_sighted
+from knickpoint.watch.identity.point_matching import REACH
 from knickpoint.watch.lines import Lines
 
-__all__ = ["announce"]
+__all__ = ["announce", "announce_split"]
 
 
 def announce(
@@ -63,20 +69,40 @@ def announce(
         waiting = [point for point in ledger.waiting(repository) if is_due(point, announcer.places.lines, rule, time)]
         announcer.read(touched, waiting, ledger.unended(repository, gone=not complete))
         announcer.open_chains(waiting)
+        announcer.set_apart(touched)
         announcer.follow_chains()
         announcer.announce_provisional(ledger.unsettled(repository) if complete else announcer.touched)
         announcer.withdraw_provisional(ledger.provisional_gone(repository))
-        ledger.append(announcer.written)
-        ledger.mark(announcer.joined)
-        heard = [each for each in announcer.written if _is_heard(each, rule)]
-        if heard:
-            ids = [each.id for each in heard]
-            store.outbox.publish(Announced(repository.name, ids[:MOST_LISTED], len(ids) > MOST_LISTED))
+        announcer.write(rule)
+    return announcer.written
+
+
+def announce_split(
+    store: Store, repository: Repository, regressions: Collection[int], *, now: datetime | None = None
+) -> list[Announcement]:
+    """Announce each part of what a person split, like a new change, but the one that was announced by name; return it.
+
+    ``regressions`` are those that the split made or left.
+    """
+    with store.transaction():
+        announcer = _Announcer(store, repository, now or datetime.now(UTC))
+        members = store.findings.announcements.of_regressions(regressions)
+        announcer.set_apart([point.id for point in members], decided=True)
+        announcer.write(DEFAULT_ANNOUNCEMENT_RULE)
     return announcer.written
 
 
 def _is_heard(row: Announcement, rule: AnnouncementRule) -> bool:
     return not row.provisional and (rule.improvements or row.kind is not AnnouncementKind.IMPROVED)
+
+
+def _stands(rows: Sequence[Announcement]) -> bool:
+    return rows[-1].condition is Condition.PRESENT
+
+
+def _may_be_announced(point: ChangePoint) -> bool:
+    """Return whether a finding is settled, and neither held nor hidden."""
+    return point.certainty is Certainty.SETTLED and point.effective_status is not Status.HIDDEN
 
 
 def _last_by_data(rows: Sequence[Announcement]) -> Announcement:
@@ -286,6 +312,47 @@ class _Announcer:
                     return True
         return False
 
+    # Changes that turned out to be two
+
+    def set_apart(self, ids: Collection[int], *, decided: bool = False) -> None:
+        """Announce by themselves those change points ``ids`` that are another change than the one their chain named.
+
+        They are in another regression, and their values place them outside of it, or a person ``decided`` so.
+        """
+        ledger = self.store.findings.announcements
+        strays = ledger.by_id(ledger.strays(ids, either_side=decided))
+        chains = ledger.chains({point.announced for point in strays})
+        for point in ledger.beside({point.id for point in strays if point.trace_id not in self.traces}):
+            self.traces[point.trace_id].append(point)
+            self.regressions[point.id] = point.regression_id
+        for chain, key in sorted({(point.announced, point.regression_id) for point in strays}):
+            members = ledger.of_regressions([key])
+            parts = [point for point in members if point.announced == chain and self._brought_back(point) != chain]
+            settled = [point for point in parts if _may_be_announced(point)]
+            if settled and _stands(chains[chain]) and (decided or self._lie_apart(parts, chains[chain])):
+                side = side_of(min(settled, key=lambda point: point.rank))
+                found = self._chain_among(members, side, but=chain)
+                self._join(found or self._open(side, key, settled, {point.id for point in settled}), parts)
+                left = {point.id for point in parts}
+                self.members[chain] = [point for point in self.members[chain] if point.id not in left]
+
+    def _lie_apart(self, points: Sequence[ChangePoint], rows: Sequence[Announcement]) -> bool:
+        """Return whether ``points`` lie outside of where the finding lies now that a chain named.
+
+        What is uncertain has to lie further away than values that arrive may move it.
+        """
+        (lead,) = self.store.findings.points([next(row.lead for row in rows if row.kind.opens)])
+        place = self._ranges.get(lead.regression_id, lead.suspect_range)
+        certain = not lead.interval and not any(point.interval for point in points)
+        interval = 1 if certain else max(REACH, lead.interval)
+        return self.places.outside(points, replace(rows[-1], suspect_range=place, interval=interval))
+
+    def _chain_among(self, members: Iterable[ChangePoint], side: Side, *, but: int) -> int:
+        """Return the first other chain of a side that stands and has some of the ``members`` of that side, 0 for none."""
+        keys = {point.announced for point in members if point.announced > 0 and side_of(point) is side} - {but}
+        found = self.store.findings.announcements.chains(keys)
+        return min((key for key, rows in found.items() if side_of_chain(rows) is side and _stands(rows)), default=0)
+
     # Chains that go on
 
     def follow_chains(self) -> None:
@@ -365,6 +432,15 @@ class _Announcer:
         return sorted(later, key=self.places.position)
 
     # What both need
+
+    def write(self, rule: AnnouncementRule) -> None:
+        """Write what is announced, and name what senders are to hear of in one event."""
+        ledger = self.store.findings.announcements
+        ledger.append(self.written)
+        ledger.mark(self.joined)
+        ids = [each.id for each in self.written if _is_heard(each, rule)]
+        if ids:
+            self.store.outbox.publish(Announced(self.repository.name, ids[:MOST_LISTED], len(ids) > MOST_LISTED))
 
     @cached_property
     def _ranges(self) -> Mapping[int, SuspectRange]:

@@ -16,6 +16,7 @@ from knickpoint.model.plain_text import counted
 from knickpoint.model.regression import Action, Decision, Status
 from knickpoint.store import Store
 from knickpoint.store.events.payloads import MOST_LISTED, FindingsDecided
+from knickpoint.watch.announcements.announcer import announce_split
 from knickpoint.watch.regressions.membership import MovedPoints, RegressionChanges, Whereabouts, regroup
 
 __all__ = ["Targets", "TriageResult", "decide", "merge", "read_targets", "split", "undo", "undo_last"]
@@ -169,6 +170,8 @@ def decide(
 def split(store: Store, targets: Targets, *, who: str, note: str | None = None) -> TriageResult:
     """Set members apart: they make separate regressions, now and whenever the data change.
 
+    What was announced of them under the name of another one is announced like a new change.
+
     Raises:
         InputError: no such member, or no author.
     """
@@ -177,6 +180,8 @@ def split(store: Store, targets: Targets, *, who: str, note: str | None = None) 
         decisions = store.findings.triage.decide(ids, None, who, note, action=Action.SPLIT)
         regrouped = _regroup(store, ids)
         _keep_bystanders(store, decisions, regrouped)
+        for repository in store.findings.repositories_of(ids):
+            announce_split(store, repository, regrouped.ids)
         _announce(store, ids, decisions)
         _record(store, who, Action.SPLIT.value, decisions)
     return TriageResult(tuple(decisions), regrouped)
