@@ -13,6 +13,8 @@ __all__ = ["check_profile"]
 
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MOST_REPEATS: Final = 10_000
+_LARGEST: Final = 10.0
+"""The largest change to look for, relative to the level before it."""
 
 
 def check_profile(profile: ProfileSettings, where: str) -> None:
@@ -30,6 +32,12 @@ def check_profile(profile: ProfileSettings, where: str) -> None:
     for name, command in (("prepare", profile.prepare), ("build", profile.build), ("measure", profile.measure)):
         if command and (not command[0] or any("\0" in part for part in command)):
             raise ConfigError(f"{name} is no command", where=where, remedy="Give a program and its arguments.")
+    if profile.find and not profile.results:
+        raise ConfigError(
+            "find needs values, and probes that pass or fail have no size",
+            where=where,
+            remedy="Name the files that the command writes, with results or --results.",
+        )
     _check_numbers(profile, where)
     _check_paths(profile, where)
     for name, value in profile.environment.items():
@@ -48,6 +56,7 @@ def _check_numbers(profile: ProfileSettings, where: str) -> None:
     for name, value, wanted, fits in (
         *((name, value, "more than 0", value > 0) for name, value in seconds.items()),
         ("probability", profile.probability, "more than 0.5, less than 1", 0.5 < profile.probability < 1),
+        ("find", profile.find, "a share: 0.05 is 5 %, and 0 leaves the size open", 0 <= profile.find <= _LARGEST),
         ("repeats", profile.repeats, f"1 to {_MOST_REPEATS:,}", 1 <= profile.repeats <= _MOST_REPEATS),
         (
             "most_probes",

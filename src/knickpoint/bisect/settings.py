@@ -15,7 +15,17 @@ from knickpoint.model.secrets import address_with_secret, secret
 __all__ = ["DeviceSettings", "DeviceUse", "GateMode", "GateSettings", "PoolSettings", "ProfileSettings"]
 
 _NOT_OF_THE_PROBE = frozenset(
-    {"name", "probability", "most_probes", "most_minutes", "budget_hours", "minimum_effect", "repeats", "same_machine"}
+    {
+        "name",
+        "probability",
+        "find",
+        "most_probes",
+        "most_minutes",
+        "budget_hours",
+        "minimum_effect",
+        "repeats",
+        "same_machine",
+    }
 )
 
 _PROBES_PER_HALVING: Final = 40
@@ -52,6 +62,8 @@ class ProfileSettings:
         also: other repositories that take part, by name, each with the directory below the worktree where it is checked out.
         repeats: how many runs of the measure command a probe makes.
         probability: how sure a culprit has to be.
+        find: the size of the change that a search looks for, relative to the level before it: 0.05 is 5 %. A search ends without a
+            culprit only once a change of this size is excluded. 0 is half of what the history shows, or the noise of a probe without one.
         most_probes: how many probes one bisection may make. 0 allows 40 for each halving of the range and 80 more: 240 for sixteen
             commits, 480 for a thousand.
         most_minutes: how long one bisection may take. 0 has no limit.
@@ -79,6 +91,7 @@ class ProfileSettings:
     also: Mapping[str, str] = field(default_factory=dict)
     repeats: int = 1
     probability: float = 0.95
+    find: float = 0.0
     most_probes: int = 0
     most_minutes: float = 0.0
     minimum_effect: float = 0.0

@@ -26,7 +26,7 @@ from knickpoint.bisect.coordinator.narration import (
 )
 from knickpoint.bisect.device_pool import DevicePool
 from knickpoint.bisect.job import ProbeJob
-from knickpoint.bisect.search.conclusion import conclude_of
+from knickpoint.bisect.search.conclusion import conclude_of, excluded_text
 from knickpoint.bisect.search.planning import moot_of, plan_of
 from knickpoint.bisect.search.problem import (
     Budget,
@@ -211,6 +211,7 @@ class _Run:
 
     def gave_up(self, reason: str) -> BisectionAnswer:
         """Return the answer that leaves open what is open now."""
+        reason = "; ".join(filter(None, (reason, excluded_text(self.standing))))
         now = self.posterior
         left = tuple(int(place) + 1 for place in np.flatnonzero(now.marginal > _POSSIBLE))
         return self._answer(BisectionState.GAVE_UP, _Found(now, reason, left, float(now.marginal.sum())))
@@ -284,7 +285,7 @@ class _Run:
             case ConclusionKind.SEVERAL:
                 return self._several(conclusion)
             case ConclusionKind.GAVE_UP:
-                return self._spent_budget()
+                return "; ".join(filter(None, (self._spent_budget(), excluded_text(self.standing))))
             case ConclusionKind.NOT_REPRODUCIBLE:
                 return self._without_change(conclusion) if self.bisection.measures else self._contradicting_ends()
         return conclusion.open
@@ -358,6 +359,7 @@ def _problem(bisection: Bisection) -> Problem:
         error=None if bisection.measures else bisection.error,
         unknown_error=not bisection.measures and not exact,
         probability=bisection.profile.probability,
+        least=bisection.profile.find,
         same_machine=bisection.profile.same_machine,
     )
 

@@ -14,9 +14,9 @@ from knickpoint.bisect.search.answers import evidence_of_answers
 from knickpoint.bisect.search.evidence import Evidence, Predictions, log_sum
 from knickpoint.bisect.search.gaps import Gaps, prior_of
 from knickpoint.bisect.search.problem import Observation, Posterior, Problem
-from knickpoint.bisect.search.values import cautious_evidence, evidence_of_values
+from knickpoint.bisect.search.values import evidence_of_one_change, evidence_of_values
 
-__all__ = ["Belief", "believe", "believe_cautiously", "posterior"]
+__all__ = ["Belief", "believe", "believe_in_one_change", "posterior"]
 
 _REVERSED: Final = 0.1
 """Share of "no commit made the change" in which a commit made one in the other direction."""
@@ -61,9 +61,9 @@ def believe(problem: Problem, observations: Sequence[Observation]) -> Belief:
     return _weigh(problem, _evidence(problem, observations))
 
 
-def believe_cautiously(problem: Problem, observations: Sequence[Observation]) -> Belief:
-    """Weigh one change and none by values whose noise may have heavy tails, or another deviation on each side."""
-    return _weigh(replace(problem, several=0.0), cautious_evidence(problem, observations))
+def believe_in_one_change(problem: Problem, observations: Sequence[Observation]) -> Belief:
+    """Weigh one change of values and none."""
+    return _weigh(replace(problem, several=0.0), evidence_of_one_change(problem, observations))
 
 
 def _weigh(problem: Problem, evidence: Evidence) -> Belief:

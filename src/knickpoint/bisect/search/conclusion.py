@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import Final
@@ -14,7 +15,7 @@ from knickpoint.bisect.search.standing import Standing
 from knickpoint.model.plain_text import counted
 from knickpoint.model.quantity_text import figure_text, percent_text
 
-__all__ = ["conclude", "conclude_of"]
+__all__ = ["conclude", "conclude_of", "excluded_text"]
 
 _LEAST_COMPARED: Final = 2
 """An end needs so many values on one device before a difference of the ends is stated."""
@@ -46,7 +47,8 @@ def conclude_of(standing: Standing, budget: Budget) -> Conclusion | None:
         return Conclusion(ConclusionKind.RANGE, left, probability, posterior, "the answers contradict each other")
     if _spent(budget):
         left, probability = _left(standing)
-        return Conclusion(ConclusionKind.GAVE_UP, left, probability, posterior, "the budget ended")
+        reason = "; ".join(filter(None, ("the budget ended", excluded_text(standing))))
+        return Conclusion(ConclusionKind.GAVE_UP, left, probability, posterior, reason)
     return None
 
 
@@ -84,9 +86,21 @@ def _contradiction(standing: Standing, culprit: int) -> str:
 
 
 def _open_without_change(standing: Standing) -> str:
-    """Say how the ends compare, and what between them was not measured, since changes there may cancel each other."""
-    between = _open_between(standing)
-    return f"{_ends_compared(standing)}; {between}" if between else _ends_compared(standing)
+    """Say how the ends compare, what size of a change is excluded, and what between them was not measured.
+
+    Changes there may cancel each other.
+    """
+    return "; ".join(filter(None, (_ends_compared(standing), excluded_text(standing), _open_between(standing))))
+
+
+def excluded_text(standing: Standing) -> str:
+    """Say above which size a change is excluded, relative to the level before it; "" for answers, and before the first value."""
+    if standing.problem.error is not None or not standing.observations:
+        return ""
+    size = standing.excluded_size
+    return (
+        f"a change above {percent_text(size)} is excluded" if math.isfinite(size) else "no size of a change is excluded"
+    )
 
 
 def _ends_compared(standing: Standing) -> str:
@@ -94,6 +108,8 @@ def _ends_compared(standing: Standing) -> str:
     belief, problem = standing.belief, standing.problem
     if belief.reversed > belief.none_before + belief.none_after:
         return _ends_reversed(standing)
+    if problem.least:
+        return f"the ends do not differ by {percent_text(problem.least)} when they are measured again"
     if belief.negligible > belief.posterior.none:
         known = problem.before.count and problem.after.count
         return f"the ends differ by less than {'half of what the history shows' if known else 'the noise of one probe'}"

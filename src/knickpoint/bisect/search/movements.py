@@ -8,13 +8,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.bisect.search.cautious import CautiousFit
-from knickpoint.bisect.search.evidence import log_sum
 from knickpoint.bisect.search.knowledge import Scale
 from knickpoint.bisect.search.linear_model import Estimate
+from knickpoint.bisect.search.mixture import Change
 from knickpoint.bisect.search.problem import Problem
 
-__all__ = ["least_movement", "log_positive", "negligible", "negligible_steps"]
+__all__ = ["change_in_question", "least_movement", "log_positive", "negligible_steps"]
 
 Array = NDArray[np.float64]
 
@@ -23,19 +22,22 @@ _NEGLIGIBLE: Final = 0.5
 
 
 def least_movement(problem: Problem, scale: Scale) -> float:
-    """Return half the movement of the history, in the unit of the scale, with its sign; 0 without one: then it is the noise."""
+    """Return the least movement that counts, in the unit of the scale; 0 where that is the noise.
+
+    It is the one that is asked for, or half that of the history.
+    """
+    if problem.least:
+        return problem.least * abs(scale.centre) / scale.unit
     if problem.before.count and problem.after.count:
-        return (problem.after.mean - problem.before.mean) / scale.unit * _NEGLIGIBLE
+        return abs(problem.after.mean - problem.before.mean) / scale.unit * _NEGLIGIBLE
     return 0.0
 
 
-def negligible(fitted: Estimate | CautiousFit, evidence: Array, least: float) -> Array:
-    """Return the probability of each single change to be smaller than half that of the history, or than the noise without one."""
-    shares = np.exp(evidence - log_sum(evidence, axis=0))
-    deviation = np.sqrt(fitted.movement_variance * fitted.variance)
-    movement = fitted.movement * np.sign(least) if least else np.abs(fitted.movement)
-    bound = abs(least) or np.sqrt(fitted.variance)
-    return np.asarray((shares * np.exp(log_positive((bound - movement) / deviation))).sum(axis=0))
+def change_in_question(problem: Problem, scale: Scale) -> Change:
+    """Return which changes count, in the unit of the scale."""
+    if problem.least:
+        return Change(problem.movement, problem.least, -scale.centre / scale.unit)
+    return Change(problem.movement, least_movement(problem, scale))
 
 
 def negligible_steps(fitted: Estimate, least: float) -> Array:
@@ -44,7 +46,7 @@ def negligible_steps(fitted: Estimate, least: float) -> Array:
     The level of a segment without values is not known, and no reason to go on: measuring places decides what was seen.
     """
     seen = fitted.count.sum(axis=2) > 0  # (h, k)
-    bound = abs(least) or np.sqrt(fitted.variance)
+    bound = least or np.sqrt(fitted.variance)
     small = np.ones(fitted.variance.shape)
     for first, second in combinations(range(seen.shape[1]), 2):
         covariance = fitted.covariance

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.bisect.search.problem import Observation, PlannedProbe, Problem
-from knickpoint.bisect.search.standing import Standing
+from knickpoint.bisect.search.standing import Standing, in_turn
 from knickpoint.model.bisection import ProbePurpose
 
 __all__ = ["moot", "moot_of", "plan", "plan_of"]
@@ -98,7 +98,7 @@ def _has_ended(standing: Standing) -> bool:
 
 
 def _verify(standing: Standing, under_way: Sequence[PlannedProbe], free: Sequence[str]) -> tuple[PlannedProbe, ...]:
-    """Measure culprit and parent beside each other on one device; on that which measured more of them so far."""
+    """Measure culprit and parent in turns on one device; on that which measured more of them so far."""
     planned: list[PlannedProbe] = []
     left = list(free)
     for number in standing.culprits:
@@ -119,33 +119,36 @@ def _verify(standing: Standing, under_way: Sequence[PlannedProbe], free: Sequenc
 
 
 def _confirm(standing: Standing, under_way: Sequence[PlannedProbe], free: Sequence[str]) -> tuple[PlannedProbe, ...]:
-    """Measure culprit and parent again, until it is sure that there was a change, and that other noise explains none of it.
+    """Measure culprit and parent again, until it is sure that there was a change.
 
-    The parent denies that the change was earlier, or that all is at the level of the bad end; the culprit that it is later, or that
-    all is at that of the good end. The side that is more open has more probes. Values are compared on one device.
+    Values are measured in turns on each device. Of answers, the parent denies that the change was earlier, or that all is at the
+    level of the bad end; the culprit that it is later, or that all is at that of the good end. The side that is more open has more probes.
     """
-    numbers = standing.likely_culprits
-    sides = {place for number in numbers for place in standing.sides_of(number)}
-    denying: set[int] = set()
-    for number in numbers:
-        earlier, later = standing.beside(number)
-        denying.update(standing.sides_of(number)[:1] if earlier > later else standing.sides_of(number)[1:])
-    answers = standing.problem.error is not None
+    sides = [place for number in standing.likely_culprits for place in standing.sides_of(number)]
+    if not sides:
+        return ()
     made = [(o.place, o.device) for o in standing.observations] + [(probe.place, probe.device) for probe in under_way]
-    counts = Counter((place, "" if answers else device) for place, device in made)
+    denying = _denying_sides(standing)
     planned: list[PlannedProbe] = []
     for device in _by_experience(standing, free):
-        on = "" if answers else device
-
-        def price(place: int, on: str = on) -> tuple[int, int]:
-            return (counts[place, on] + 1) * (1 if place in denying else _DENIES), place
-
-        place = min(sides, key=price, default=None)
-        if place is not None:
-            counts[place, on] += 1
-            purpose = ProbePurpose.VERIFY if standing.change_is_sure else _purpose(standing, place)
-            planned.append(PlannedProbe(place, device, purpose))
+        if standing.problem.error is None:
+            place = in_turn(sides, [place for place, on in made if on == device])[0]
+        else:
+            counts = Counter(place for place, _ in made)
+            place = min(sides, key=lambda side: ((counts[side] + 1) * (1 if side in denying else _DENIES), side))
+        made.append((place, device))
+        purpose = ProbePurpose.VERIFY if standing.change_is_sure else _purpose(standing, place)
+        planned.append(PlannedProbe(place, device, purpose))
     return tuple(planned)
+
+
+def _denying_sides(standing: Standing) -> set[int]:
+    """Return the side of each likely culprit that denies the likelier way in which it is wrong."""
+    denying: set[int] = set()
+    for number in standing.likely_culprits:
+        earlier, later = standing.beside(number)
+        denying.update(standing.sides_of(number)[:1] if earlier > later else standing.sides_of(number)[1:])
+    return denying
 
 
 def _purpose(standing: Standing, place: int) -> ProbePurpose:

@@ -57,7 +57,8 @@ class Problem:
     ``error`` is set where probes pass or fail: the probability of a wrong answer, None where probes measure values and 0
     where answers are exact. ``unknown_error`` says that ``error`` is a guess, so that it is estimated. ``skipped`` are
     the places that cannot be measured. ``costs`` are relative costs of a probe at each place (``candidates`` + 1 numbers), None where all cost
-    the same. ``probability`` is what the culprit has to reach.
+    the same. ``probability`` is what the culprit has to reach. ``least`` is the size of the least change in question, relative to the level of
+    the good end; 0 is half that of the history, or without one the noise of a probe.
     """
 
     candidates: int
@@ -73,6 +74,7 @@ class Problem:
     costs: NDArray[np.float64] | None = None
     probability: float = 0.95
     same_machine: bool = False
+    least: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.bisect.search.belief import Belief, believe, believe_cautiously
+from knickpoint.bisect.search.belief import Belief, believe, believe_in_one_change
 from knickpoint.bisect.search.gaps import Gaps, inseparable_before, prior_of
 from knickpoint.bisect.search.problem import Level, Observation, Problem
 
-__all__ = ["Standing"]
+__all__ = ["Standing", "in_turn"]
 
 _CHANGE_AGAINST_NONE: Final = math.log(100.0)
 """Evidence of a change that a culprit needs, whatever the prior: without a change, it comes up once in a hundred ranges."""
@@ -24,8 +26,11 @@ _BETWEEN: Final = 3
 """So many places between ends that agree are measured at least, since two changes may cancel each other."""
 
 
-_LOOK_AGAIN: Final = 0.05
-"""From this probability of "no change" on, it is weighed under other noise as well."""
+_VALUES: Final = 2
+"""Values that a culprit and its parent need on one device."""
+
+_SIZES: Final = tuple(float(f"{10 ** (number / 20):.2g}") for number in range(-80, 21))
+"""Sizes of a change that an answer may exclude, from 0.01 % to ten times the level; each is about an eighth larger than the last."""
 
 
 @dataclass(frozen=True)
@@ -67,14 +72,13 @@ class Standing:
 
     @cached_property
     def culprits(self) -> tuple[int, ...]:
-        """The classes that are sure enough to be stated, whatever the noise; ascending, and not yet verified."""
-        if not self.likely_culprits or not self.change_is_sure or not all(map(self._is_sure, self.cautious)):
-            return ()
-        return self.likely_culprits if self.stated_probability >= self.problem.probability else ()
+        """The classes that are sure enough to be stated; ascending, and not yet verified."""
+        sure = self.change_is_sure and all(map(self._is_sure, self._alone))
+        return self.likely_culprits if sure and self.stated_probability >= self.problem.probability else ()
 
     @property
     def change_is_sure(self) -> bool:
-        """Whether the values exclude "none" as normal noise; whatever the noise, the culprit and its parent have to show."""
+        """Whether the values exclude "none"."""
         return self._is_sure(self.belief)
 
     def _is_sure(self, belief: Belief) -> bool:
@@ -82,44 +86,34 @@ class Standing:
 
     def beside(self, number: int) -> tuple[float, float]:
         """Return the probabilities that the change was before a likely culprit, or is after it; "none" counts on both sides."""
-        beliefs = dict(zip(self.likely_culprits, self.cautious, strict=False))
-        belief = beliefs.get(number, self.belief)
+        belief = self.belief
         alone = np.bincount(self.classes, belief.posterior.single)
         return float(alone[:number].sum()) + belief.none_after, float(alone[number + 1 :].sum()) + belief.none_before
 
     @cached_property
-    def cautious(self) -> tuple[Belief, ...]:
-        """The belief that each likely culprit of values has to stand; nothing for answers.
-
-        Where several are likely, each has to stand with the values up to the others, and without a history.
-        """
-        if self.problem.error is not None:
-            return ()
+    def _alone(self) -> tuple[Belief, ...]:
+        """The belief in each of several likely culprits of values by itself: by the values up to the others, and without a history."""
         numbers = self.likely_culprits
-        if len(numbers) == 1:
-            return (self._cautious_overall,)
+        if self.problem.error is not None or len(numbers) < 2:
+            return ()
         groups = [self.candidates_of(number) for number in numbers]
         begins = [0, *(group[-1] for group in groups[:-1])]
         ends = [*(group[0] for group in groups[1:]), self.problem.candidates + 1]
-        return tuple(self._cautious_between(begin, end) for begin, end in zip(begins, ends, strict=True))
+        return tuple(self._between(begin, end) for begin, end in zip(begins, ends, strict=True))
 
-    @cached_property
-    def _cautious_overall(self) -> Belief:
-        return believe_cautiously(self.problem, self.observations)
-
-    def _cautious_between(self, begin: int, end: int) -> Belief:
+    def _between(self, begin: int, end: int) -> Belief:
         """Believe in a change at the candidates after ``begin`` and before ``end``, by the values from ``begin`` on."""
         prior = prior_of(self.problem).copy()
         prior[:begin] = prior[end - 1 :] = 0.0
         problem = replace(self.problem, prior=prior, before=Level(), after=Level(), movement=0)
-        return believe_cautiously(problem, [o for o in self.observations if begin <= o.place < end])
+        return believe_in_one_change(problem, [o for o in self.observations if begin <= o.place < end])
 
     @cached_property
     def stated_probability(self) -> float:
         """The least probability of the likely culprits."""
         numbers = list(self.likely_culprits)
         least = min((float(self.class_probability[number]) for number in numbers), default=0.0)
-        for number, belief in zip(numbers, self.cautious, strict=False):
+        for number, belief in zip(numbers, self._alone, strict=False):
             least = min(least, float(belief.posterior.marginal[self.classes == number].sum()))
         return least
 
@@ -130,31 +124,40 @@ class Standing:
         expected = 2 if self.belief.posterior.several > 0.5 else 1
         return tuple(int(number) for number in sure) if len(sure) >= expected else ()
 
-    @cached_property
+    @property
     def without_change(self) -> float:
-        """The probability that no commit made the change: none made any, or it is too small to be the one in question.
-
-        It is the larger one of both looks at the values: under normal noise an outlier of an end looks like a change, or hides
-        in noise that is taken for wide.
-        """
-        if self.ends_are_certain:
-            return self.belief.posterior.none
-        normal = _without_change(self.belief)
-        posterior = self.belief.posterior
-        if self.problem.error is not None or self.unseen_ends or normal < _LOOK_AGAIN or posterior.several > 0.5:
-            return normal
-        return max(normal, _without_change(self._cautious_overall))
+        """The probability that no commit made the change: none made any, or it is too small to be the one in question."""
+        none = self.belief.posterior.none
+        return none if self.ends_are_certain else none + self.belief.negligible
 
     @property
     def not_reproducible(self) -> bool:
         """Whether it is sure enough that no commit of the range made the change, and enough places were measured.
 
         Changes of values that cancel each other are seen only between the ends. Answers of both ends say which of them
-        contradicts the range.
+        contradicts the range. The size that is asked for has to be excluded even if there is a change.
         """
         if self.without_change < self.problem.probability:
             return False
-        return not (self.unseen_ends if self.problem.error is not None else self.unseen_between)
+        if self.problem.error is not None:
+            return not self.unseen_ends
+        return not self.unseen_between and (not self.problem.least or self.excludes(self.problem.least))
+
+    def excludes(self, size: float) -> bool:
+        """Whether the values exclude a change of ``size``, relative to the level before it."""
+        belief = self.belief
+        if size != self.problem.least:
+            belief = believe_in_one_change(replace(self.problem, least=size), self.observations)
+        change = float(belief.posterior.single.sum())
+        return belief.negligible >= self.problem.probability * change
+
+    @cached_property
+    def excluded_size(self) -> float:
+        """The least size of a change that the values exclude, relative to the level before it; inf where they exclude none."""
+        if self.problem.error is not None or not self.observations:
+            return math.inf
+        first = bisect_left(_SIZES, 1, key=self.excludes)
+        return _SIZES[first] if first < len(_SIZES) else math.inf
 
     @cached_property
     def unseen_ends(self) -> set[int]:
@@ -173,18 +176,28 @@ class Standing:
 
     @property
     def verified(self) -> bool:
-        """Whether there are culprits, and each was measured beside its parent on one device."""
+        """Whether there are culprits, and each was measured beside its parent on one device, values twice on each side."""
         return bool(self.culprits) and not any(self.unverified(number) for number in self.culprits)
 
     def unverified(self, number: int) -> bool:
-        """Return whether no device has measured both a culprit and its parent."""
+        """Return whether no device has measured a culprit and its parent as often as it takes."""
         devices = (*self.measured_by_device, "")
         return all(self.lacking(number, device) for device in devices)
 
     def lacking(self, number: int, device: str) -> tuple[int, ...]:
-        """Return which of a culprit's parent and the culprit a device has not measured."""
-        measured = self.measured_by_device.get(device if self.problem.error is None else "", set())
-        return tuple(place for place in self.sides_of(number) if place not in measured)
+        """Return which of a culprit's parent and the culprit a device has to measure, the next one first.
+
+        Values need a second one on each side, and one of the pairs beside each other: a burst on one probe, or a machine that
+        is slower for a while, is as large as a change.
+        """
+        sides = self.sides_of(number)
+        if self.problem.error is not None:
+            return tuple(place for place in sides if place not in self.measured_by_device.get("", ()))
+        made = self.measured_by_device.get(device, [])
+        few = [place for place in sides if made.count(place) < _VALUES]
+        beside = len(sides) < 2 or any(set(pair) == set(sides) for pair in pairwise(made))
+        wanted = few or ([] if beside else sides)
+        return in_turn(wanted, made)
 
     def sides_of(self, number: int) -> tuple[int, ...]:
         """Return the places beside a culprit that can be measured and are not certain: its parent's and its own."""
@@ -196,12 +209,12 @@ class Standing:
         return place not in self.problem.skipped and not (is_end and self.ends_are_certain)
 
     @cached_property
-    def measured_by_device(self) -> dict[str, set[int]]:
-        """The places that each device has measured; answers do not depend on the device, so that all count as one."""
-        measured: dict[str, set[int]] = {}
+    def measured_by_device(self) -> dict[str, list[int]]:
+        """The places that each device has measured, in order; answers do not depend on the device, so that all count as one."""
+        measured: dict[str, list[int]] = {}
         for observation in self.observations:
             device = observation.device if self.problem.error is None else ""
-            measured.setdefault(device, set()).add(observation.place)
+            measured.setdefault(device, []).append(observation.place)
         return measured
 
     @cached_property
@@ -291,5 +304,6 @@ class Standing:
         return sum(o.place == place for o in self.observations) + sum(probe == place for probe in probes)
 
 
-def _without_change(belief: Belief) -> float:
-    return belief.posterior.none + belief.negligible
+def in_turn(places: Sequence[int], made: Sequence[int]) -> tuple[int, ...]:
+    """Return places in the order in which a device measures them next, after the places that it has measured."""
+    return tuple(sorted(places, key=lambda place: (place in made[-1:], made.count(place), place)))

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.bisect.search.cautious import CautiousFit, fit_cautiously
 from knickpoint.bisect.search.evidence import Evidence, Predictions, log_sum
 from knickpoint.bisect.search.knowledge import Knowledge, Scale, knowledge_of, scale_of
 from knickpoint.bisect.search.linear_model import Estimate, LevelPrior, Segments, fit
-from knickpoint.bisect.search.movements import least_movement, log_positive, negligible, negligible_steps
+from knickpoint.bisect.search.mixture import fit_mixture, mix
+from knickpoint.bisect.search.movements import change_in_question, least_movement, log_positive, negligible_steps
 from knickpoint.bisect.search.problem import Observation, Problem
 
-__all__ = ["Fit", "Values", "best_fit", "cautious_evidence", "evidence_of_values"]
+__all__ = ["Fit", "Values", "best_fit", "evidence_of_one_change", "evidence_of_values"]
 
 Array = NDArray[np.float64]
 
@@ -40,6 +40,9 @@ _SAME_WEIGHTS: Final = 0.05
 
 _LEFT_OUT: Final = 12.0
 """An account whose evidence is less than that of the best one by so many nats is left out of what is summed over pairs."""
+
+_PER_OFFSET: Final = 2.0
+"""An offset of a device has to explain the values better by so many nats."""
 
 _TAKEN_BACK: Final = 0.02
 """Share of the pairs of changes in which the second takes the first one back."""
@@ -173,66 +176,65 @@ def _best_of(estimate: Estimate) -> Fit:
 
 
 def evidence_of_values(problem: Problem, observations: Sequence[Observation]) -> Evidence:
-    """Return the evidence of observations with values."""
-    values = Values.of(problem, observations)
-    known = _knowledge(problem, values)
-    fitted = _without_outliers(values, known)
-    single, turned = _directed(problem.movement, known, fitted)
-    gaps = len(values.places) + 1
-    pair, small_pair = np.full((gaps, gaps), -np.inf), None
+    """Return the evidence of observations with values.
+
+    One change and none are weighed under many shapes of noise. Normal noise with a few outliers says what values to expect, and how
+    much better two changes explain them than one.
+    """
+    values, known, fitted = _fitted(problem, observations)
+    found = _mixture_evidence(problem, values, known, fitted)
+    single = _directed(problem.movement, known, fitted)
+    pair, small_pair = found.pair.copy(), None
     if problem.several > 0:
-        small_pair = np.zeros((gaps, gaps))
-        upper = np.triu_indices(gaps)
+        small_pair = np.zeros(pair.shape)
+        upper = np.triu_indices(len(pair))
         pair[upper], small_pair[upper] = _pairs(known, fitted, least_movement(problem, values.scale))
-    return Evidence(
-        places=values.places,
-        none_before=float(log_sum(fitted.before.log_evidence)),
-        none_after=float(log_sum(fitted.after.log_evidence)),
-        single=log_sum(single, axis=0),
-        reversed=log_sum(turned, axis=0),
-        pair=pair,
-        predictions=_predictions(values, fitted, single),
-        negligible=negligible(fitted.single, single, least_movement(problem, values.scale)),
-        negligible_pair=small_pair,
-    )
+        pair += _best(found) - _best_of_normal(known, fitted)
+    return replace(found, pair=pair, negligible_pair=small_pair, predictions=_predictions(values, fitted, single))
 
 
-def cautious_evidence(problem: Problem, observations: Sequence[Observation]) -> Evidence:
-    """Return the evidence of one change at most, under several shapes of noise."""
+def _best(found: Evidence) -> float:
+    """Return the evidence of the best explanation by one change or none."""
+    return max(float(found.single.max()), float(found.reversed.max()), found.none_before, found.none_after)
+
+
+def _best_of_normal(known: Knowledge, fitted: _Fitted) -> float:
+    """Return the same under normal noise; a change in the other direction has the levels exchanged."""
+    turned = fit(fitted.sums.single().turned(), known.single)
+    changes = [each.log_evidence + _moved(known.moves, each) for each in (fitted.single, turned)]
+    logs = *changes, fitted.before.log_evidence, fitted.after.log_evidence
+    return max(float(log_sum(each, axis=0).max()) for each in logs)
+
+
+def evidence_of_one_change(problem: Problem, observations: Sequence[Observation]) -> Evidence:
+    """Return the evidence of one change at most, under many shapes of noise."""
+    return _mixture_evidence(problem, *_fitted(problem, observations))
+
+
+def _fitted(problem: Problem, observations: Sequence[Observation]) -> tuple[Values, Knowledge, _Fitted]:
     values = Values.of(problem, observations)
-    known = _knowledge(problem, values)
-    prior = known.single
-    gaps = len(values.places) + 1
-    after = values.index >= np.arange(gaps)[:, None]
-    device = np.eye(len(values.devices))[values.device]
-    found = fit_cautiously(values.value, device, np.concatenate([after, ~after]), prior, known.moves)
-    forward, turned = _parts(found, slice(None, gaps)), _parts(found, slice(gaps, None))
-    moved = forward.log_evidence + _moved(found.moves, forward)
-    backwards = np.full_like(moved, -np.inf)
-    if problem.movement:
-        shapes = len(found.moves) // len(prior.mean)
-        likely = np.tile(_expected_direction(problem.movement, prior), (shapes, 1))
-        vague = moved + log_positive(-problem.movement * _standard(forward)) - likely
-        exchanged = turned.log_evidence + log_positive(problem.movement * _standard(turned)) - likely
-        backwards = np.where(found.moves > 0, vague, exchanged)
-        moved = moved + log_positive(problem.movement * _standard(forward)) - likely
+    known = knowledge_of(problem.before, problem.after, values.scale, same_machine=problem.same_machine)
+    return values, known, _without_outliers(values, known)
+
+
+def _mixture_evidence(problem: Problem, values: Values, known: Knowledge, fitted: _Fitted) -> Evidence:
+    places = len(values.places)
+    before = np.concatenate([[0], np.cumsum(np.bincount(values.index, minlength=places))])
+    change = change_in_question(problem, values.scale)
+    found = fit_mixture(values.value, before, known, change)
+    if len(values.devices) > 1:
+        # Bursts that are taken for wide noise make offsets look large, so that they have to explain the values better.
+        corrected = fit_mixture(values.value - fitted.best().offsets[values.device], before, known, change)
+        found = mix([found, corrected], [0.0, -_PER_OFFSET * (len(values.devices) - 1)])
     return Evidence(
         places=values.places,
-        none_before=float(log_sum(forward.log_evidence[:, -1])),
-        none_after=float(log_sum(forward.log_evidence[:, 0])),
-        single=log_sum(moved, axis=0),
-        reversed=log_sum(backwards, axis=0),
-        pair=np.full((gaps, gaps), -np.inf),
-        negligible=negligible(forward, moved, least_movement(problem, values.scale)),
+        none_before=found.none_before,
+        none_after=found.none_after,
+        single=found.single,
+        reversed=found.reversed,
+        pair=np.full((places + 1, places + 1), -np.inf),
+        negligible=np.exp(found.small - np.where(np.isfinite(found.single), found.single, 0.0)),
     )
-
-
-def _parts(found: CautiousFit, part: slice) -> CautiousFit:
-    """Return the fit of some of the hypotheses."""
-    evidence, movement, spread, variance = (
-        each[:, part] for each in (found.log_evidence, found.movement, found.movement_variance, found.variance)
-    )
-    return CautiousFit(evidence, movement, spread, variance, found.moves)
 
 
 def _predictions(values: Values, fitted: _Fitted, single: Array) -> Predictions:
@@ -251,28 +253,16 @@ def _predictions(values: Values, fitted: _Fitted, single: Array) -> Predictions:
 
 def best_fit(problem: Problem, observations: Sequence[Observation]) -> tuple[Values, Fit, Array]:
     """Return the values, the most probable account of them (in the unit of the scale), and the weight of each value."""
-    values = Values.of(problem, observations)
-    fitted = _without_outliers(values, _knowledge(problem, values))
+    values, _, fitted = _fitted(problem, observations)
     return values, fitted.best(), fitted.weights
 
 
-def _knowledge(problem: Problem, values: Values) -> Knowledge:
-    return knowledge_of(problem.before, problem.after, values.scale, same_machine=problem.same_machine)
-
-
-def _directed(movement: int, known: Knowledge, fitted: _Fitted) -> tuple[Array, Array]:
-    """Return the log evidence of one change in each gap, in the direction of the movement and in the other one."""
+def _directed(movement: int, known: Knowledge, fitted: _Fitted) -> Array:
+    """Return the log evidence of one change in each gap, in the direction of the movement."""
     evidence = fitted.single.log_evidence + _moved(known.moves, fitted.single)
     if movement == 0:
-        return evidence, np.full_like(evidence, -np.inf)
-    prior = known.single
-    likely = _expected_direction(movement, prior)
-    forward = evidence + log_positive(movement * _standard(fitted.single)) - likely
-    # Where the levels are known, the other direction has them exchanged; else the same fit serves both.
-    other = fit(fitted.sums.single().turned(), prior)
-    exchanged = other.log_evidence + log_positive(movement * _standard(other)) - likely
-    vague = evidence + log_positive(-movement * _standard(fitted.single)) - likely
-    return forward, np.where(known.moves > 0, vague, exchanged)
+        return evidence
+    return evidence + log_positive(movement * _standard(fitted.single)) - _expected_direction(movement, known.single)
 
 
 def _expected_direction(movement: int, prior: LevelPrior) -> Array:
@@ -282,12 +272,12 @@ def _expected_direction(movement: int, prior: LevelPrior) -> Array:
     return log_positive(movement * (prior.mean[:, 1] - prior.mean[:, 0]) / spread)[:, None]
 
 
-def _standard(estimate: Estimate | CautiousFit) -> Array:
+def _standard(estimate: Estimate) -> Array:
     """Return the estimated movement in standard deviations."""
     return np.asarray(estimate.movement / np.sqrt(estimate.movement_variance * estimate.variance))
 
 
-def _moved(moves: Array, estimate: Estimate | CautiousFit) -> Array:
+def _moved(moves: Array, estimate: Estimate) -> Array:
     """Weigh a vague prior of the movement by its square, so that a movement near zero is not one.
 
     Without it, "no change" could never gain much on "a very small change" (the moment prior of Johnson and Rossell, 2010).

@@ -18,7 +18,9 @@ __all__ = ["SearchOptions", "default_workspace", "measuring_options", "search_op
 
 _NO_PROFILE: Final = "command line"
 
-_OF_A_SEARCH: Final = frozenset({"trace", "devices", "probability", "most_probes", "most_minutes", "flaky", "also"})
+_OF_A_SEARCH: Final = frozenset(
+    {"trace", "devices", "probability", "find", "most_probes", "most_minutes", "flaky", "also"}
+)
 """Options that only a search has."""
 
 Words = tuple[str, ...]
@@ -46,6 +48,7 @@ class SearchOptions:
     repeats: int | None = None
     time_limit: float | None = None
     probability: float | None = None
+    find: float | None = None
     most_probes: int | None = None
     most_minutes: float | None = None
     flaky: float = 0.0
@@ -72,6 +75,7 @@ class SearchOptions:
             "repeats": self.repeats,
             "measure_seconds": self.time_limit,
             "probability": self.probability,
+            "find": self.find,
             "most_probes": self.most_probes,
             "most_minutes": self.most_minutes,
         }
@@ -127,6 +131,7 @@ class SearchOptions:
             ("--repeats", self.repeats),
             ("--time-limit", self.time_limit),
             ("--probability", self.probability),
+            ("--find", self.find),
             ("--most-probes", self.most_probes),
             ("--most-minutes", self.most_minutes),
             ("--flaky", self.flaky or None),
@@ -245,7 +250,7 @@ _OPTIONS: Final = (
         "devices",
         multiple=True,
         metavar="NAME",
-        help="A device to measure on; repeatable. Default: this machine.",
+        help="A device to measure on; repeatable; local is this machine. Default: all devices of the pool of the configuration, or this machine without one.",
     ),
     click.option(
         "--repeats", type=int, default=None, metavar="N", help="Runs of the command for each probe. Default: 1."
@@ -255,6 +260,13 @@ _OPTIONS: Final = (
     ),
     click.option(
         "--probability", type=float, default=None, metavar="P", help="How sure a culprit has to be. Default: 0.95."
+    ),
+    click.option(
+        "--find",
+        type=click.FloatRange(0, 10, min_open=True),
+        default=None,
+        metavar="SHARE",
+        help="The size of the change to look for: 0.05 is 5 %. Without a culprit, the search ends once a change of this size is excluded. Default: the noise of a probe.",
     ),
     click.option("--most-probes", type=int, default=None, metavar="N", help="How many probes to make at most."),
     click.option("--most-minutes", type=float, default=None, metavar="N", help="How long to search at most."),
