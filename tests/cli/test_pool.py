@@ -13,6 +13,9 @@ from pathlib import Path
 import pytest
 from tests.bisect.pool.programs import SECRET, free_port
 from tests.cli.conftest import Knick
+from tests.repositories import GitRepository
+
+from knickpoint.bisect.pool import machine_name
 
 _COMMANDS = (("pool",), ("agent", "--device", "lab-1"), ("devices",), ("devices", "drain", "lab-1"))
 _LONGEST = 60.0
@@ -143,3 +146,50 @@ def test_an_agent_joins_the_pool_and_is_listed_drained_and_resumed(
     assert agent.end() == 0
     assert json.loads(knick("devices", "--format", "json").output)[0]["state"] == "gone"
     assert pool.end() == 0
+
+
+@pytest.fixture
+def lab(
+    instance: Path, new_repository: Callable[[str], GitRepository], start: Callable[..., _Program], tmp_path: Path
+) -> Path:
+    """Return a repository whose fourth commit of six is slower, where the instance has a pool of two devices."""
+    made = new_repository("firmware")
+    levels = (10.0, 10.1, 9.9, 20.0, 20.2, 19.9)
+    made.commit_files([("Change it", {"level.csv": f"benchmark,unit,value\nboot,ms,{level}\n"}) for level in levels])
+    _configure(instance, f'address = "tls://127.0.0.1:{free_port()}"\nsecret = "{SECRET}"')
+    with (instance / "knickpoint.toml").open("a") as file:
+        file.write('\n[bisect.boot]\nmeasure = ["cp", "level.csv", "out.csv"]\nresults = ["out.csv"]\n')
+    start("pool").wait_for("listens")
+    for name in ("board-1", "board-2"):
+        start("agent", "--device", name, "--workspace", str(tmp_path / name)).wait_for("joined")
+    return made.directory
+
+
+@pytest.mark.long
+def test_a_search_runs_on_the_pool_unless_this_machine_is_named(
+    knick: Knick, instance: Path, lab: Path, tmp_path: Path
+) -> None:
+    def who_measured(*options: str) -> set[str]:
+        workspace = str(tmp_path / "here")
+        search = ("bisect", "HEAD~5..HEAD", "--repository", str(lab), "--instance", str(instance))
+        ran = knick(*search, "--profile", "boot", "--workspace", workspace, "--format", "json", *options)
+        assert ran.code == 0, ran.errors
+        return {probe["device"] for probe in json.loads(ran.output)["probes"]}
+
+    assert who_measured() == {"board-1", "board-2"}
+    assert who_measured("--device", "board-2") == {"board-2"}
+    assert who_measured("--device", "local") == {machine_name()}
+
+
+@pytest.mark.long
+def test_a_device_that_the_pool_lacks_and_a_command_of_its_own_are_refused(
+    knick: Knick, instance: Path, lab: Path
+) -> None:
+    search = ("bisect", "HEAD~5..HEAD", "--repository", str(lab), "--instance", str(instance))
+    absent = knick(*search, "--profile", "boot", "--device", "board-3")
+    assert (absent.code, absent.output, absent.errors.count("\n")) == (2, "", 1)
+    assert "no device board-3 that takes probes" in absent.errors
+    assert "board-1, board-2" in absent.errors
+    own = knick(*search, "--results", "out.csv", "--", "true")
+    assert (own.code, own.output, own.errors.count("\n")) == (2, "", 1)
+    assert "--device local" in own.errors

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from knickpoint.bisect.pool.broker import PoolRules
     from knickpoint.bisect.pool.local import LocalPool, machine_name
     from knickpoint.bisect.pool.members import DeviceState, DeviceStatus
-    from knickpoint.bisect.pool.opening import open_pool
+    from knickpoint.bisect.pool.opening import measures_here, open_pool
     from knickpoint.bisect.pool.service import serve_agent, serve_pool
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "PoolAccess",
     "PoolRules",
     "machine_name",
+    "measures_here",
     "open_pool",
     "pool_access",
     "serve_agent",
@@ -32,6 +33,7 @@ _MODULES: Final = {
     "PoolAccess": "knickpoint.bisect.pool.access",
     "PoolRules": "knickpoint.bisect.pool.broker",
     "machine_name": "knickpoint.bisect.pool.local",
+    "measures_here": "knickpoint.bisect.pool.opening",
     "open_pool": "knickpoint.bisect.pool.opening",
     "pool_access": "knickpoint.bisect.pool.access",
     "serve_agent": "knickpoint.bisect.pool.service",

@@ -6,7 +6,7 @@ import asyncio
 import queue
 import threading
 import uuid
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
@@ -16,7 +16,7 @@ from knickpoint.bisect.pool.documents import result_from_text
 from knickpoint.bisect.pool.members import DeviceStatus
 from knickpoint.bisect.pool.requests import device_of, request_document, status_of
 from knickpoint.model.bisection import ProbeResult
-from knickpoint.model.errors import AbsentError, KnickpointError, ServiceError
+from knickpoint.model.errors import AbsentError, InputError, KnickpointError, ServiceError
 
 __all__ = ["DaskPool", "device_statuses", "drain_device"]
 
@@ -37,8 +37,11 @@ class DaskPool:
     A scheduler that is away, or starts again, costs nothing but time: the jobs without a result are submitted again, under
     their ids. ``announce`` hears one line when the connection is lost or comes back.
 
+    ``only`` names the devices to use; without it, all are.
+
     Raises:
         ServiceError: no scheduler answers at the start, or it refuses the secret.
+        InputError: a device of ``only`` takes no probes.
     """
 
     def __init__(
@@ -47,6 +50,7 @@ class DaskPool:
         *,
         heartbeat_seconds: float = _HEARTBEAT_SECONDS,
         announce: Callable[[str], None] | None = None,
+        only: Collection[str] = (),
     ) -> None:
         access.configure(heartbeat_seconds)
         self._access = access
@@ -66,6 +70,8 @@ class DaskPool:
         self._devices = tuple(
             status.device for status in device_statuses(access, session=self._session) if status.state.takes_jobs
         )
+        self._only = frozenset(only)
+        _check_names(self._only, self._devices, access.address)
         self._thread = threading.Thread(target=self._run, name="device pool", daemon=True)
         self._thread.start()
         self._joined.wait(_ANSWER_SECONDS)
@@ -81,7 +87,7 @@ class DaskPool:
     def devices(self) -> tuple[Device, ...]:
         """Return the devices that take jobs, by name, as the scheduler last said."""
         with self._lock:
-            return self._devices
+            return tuple(each for each in self._devices if not self._only or each.name in self._only)
 
     def submit(self, job: ProbeJob) -> None:
         """Take a job; it waits until a device that fits is free. The same probe id twice is one job."""
@@ -234,6 +240,16 @@ class DaskPool:
     async def _ask(self, scheduler: Any, operation: str, **message: Any) -> Any:
         return await getattr(scheduler, operation)(
             session=self._session, proof=self._access.proof(self._session), **message
+        )
+
+
+def _check_names(only: Collection[str], devices: Sequence[Device], address: str) -> None:
+    names = {device.name for device in devices}
+    if missing := sorted(set(only) - names):
+        raise InputError(
+            f"the pool at {address} has no device {missing[0]} that takes probes",
+            where="--device",
+            remedy=f"Devices that do: {', '.join(sorted(names)) or 'none'}. Measure on this machine with --device local.",
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -114,23 +114,16 @@ def _check_command(answer: BisectionAnswer) -> None:
 def _run(search: Search, *, resume: bool) -> BisectionAnswer:
     """Run a search to its end; where it is interrupted, say how to go on."""
     from knickpoint.bisect.coordinator import FileJournal, coordinate
-    from knickpoint.bisect.job import Device
-    from knickpoint.bisect.pool import LocalPool, machine_name
-    from knickpoint.bisect.runner import Workspace
     from knickpoint.cli.commands.bisect.live import LiveView
 
-    names = search.options.devices or (machine_name(),)
-    params = search.bisection.profile.params
-    devices = [Device(name, params) for name in names]
     view = LiveView((search.range.good, *search.range.commits))
-    workspace = Workspace(search.workspace, search.space_megabytes)
     if resume and not search.journal.exists():
         print_note("There is nothing to resume: the search begins.", err=True)
-    with _closing(view), FileJournal(search.journal, search.about, resume=resume) as journal:
+    with _closing_view(view), FileJournal(search.journal, search.about, resume=resume) as journal:
         try:
             with (
                 interrupted_by_end(),
-                LocalPool(workspace, devices, len(devices), progress=view.step) as pool,
+                closing(search.open_pool(search.bisection.profile, view.step)) as pool,
             ):
                 return coordinate(search.bisection, pool, journal, progress=view)
         except KeyboardInterrupt:
@@ -144,7 +137,7 @@ def _run(search: Search, *, resume: bool) -> BisectionAnswer:
 
 
 @contextmanager
-def _closing(view: LiveView) -> Iterator[None]:
+def _closing_view(view: LiveView) -> Iterator[None]:
     try:
         yield
     finally:

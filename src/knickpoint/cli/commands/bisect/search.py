@@ -5,18 +5,23 @@ from __future__ import annotations
 import hashlib
 import json
 import statistics
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from knickpoint.bisect.coordinator import Bisection, RevisionRange, priors_of, range_inside, read_range
+from knickpoint.bisect.settings import PoolSettings, ProfileSettings
 from knickpoint.cli.commands.bisect.options import SearchOptions, default_workspace
+from knickpoint.cli.verbosity import note
 from knickpoint.history import Git, find_work_tree
 from knickpoint.ingest.settings import IngestSettings
 from knickpoint.model.errors import ConfigError, InputError, KnickpointError
 from knickpoint.model.params import decode_key, encode_key
 
 if TYPE_CHECKING:
+    from knickpoint.bisect.device_pool import DevicePool
     from knickpoint.cli.commands.bisect.dry_run import PlannedSearch
     from knickpoint.instance import Config
     from knickpoint.instance.bisections.known_changes import KnownChange
@@ -24,14 +29,16 @@ if TYPE_CHECKING:
 __all__ = ["Search", "naming_of", "nearest_configuration", "prepare_search", "trace_key_of"]
 
 _ID: Final = "search"
+_DIGITS: Final = 8
+"""Digits that tell the searches apart which one pool measures."""
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
     """A search that can begin.
 
-    ``about`` says what is searched, as plain values: a journal of other values is another search. ``known`` says in words
-    what the store of the instance knows of the change, "" for nothing.
+    ``pool`` is that of the nearest configuration, whose files are relative to ``directory``. ``about`` says what is searched, as plain values: a journal of other values is another search. ``known`` says in words
+    what the store of the instance knows of the change, "" for nothing. ``digests`` are those of the profiles of the configuration.
     """
 
     bisection: Bisection
@@ -40,15 +47,41 @@ class Search:
     options: SearchOptions
     instance: str
     workspace: Path
-    space_megabytes: int
+    pool: PoolSettings
+    directory: Path
     about: dict[str, Any]
     known: str = ""
+    digests: frozenset[str] = frozenset()
 
     @property
     def journal(self) -> Path:
         """The file of its journal."""
         name = hashlib.sha256(json.dumps(self.about, sort_keys=True).encode()).hexdigest()[:16]
         return self.workspace / "journals" / f"{name}.jsonl"
+
+    def open_pool(self, profile: ProfileSettings, progress: Callable[[str, str], None]) -> DevicePool:
+        """Open the devices that make the probes: those that are named, or all of the pool, or this machine.
+
+        Raises:
+            InputError: a device is named that takes no probes, or ``profile`` is not one of the configuration, and there is a pool.
+            ConfigError: the pool cannot be used.
+            ServiceError: the pool does not answer.
+        """
+        from knickpoint.bisect.pool import measures_here, open_pool
+        from knickpoint.bisect.runner import Workspace
+
+        only = self.options.devices
+        if not measures_here(self.pool, only) and profile.digest not in self.digests:
+            raise InputError(
+                "the devices of a pool run only what a profile of the configuration says",
+                where=f"pool {self.pool.address}",
+                remedy="Give --profile and no other command, or measure on this machine with --device local.",
+            )
+        workspace = Workspace(self.workspace, self.pool.space_megabytes)
+        announce = partial(note, err=True)
+        return open_pool(
+            self.pool, self.directory, workspace, params=profile.params, progress=progress, announce=announce, only=only
+        )
 
     @property
     def planned(self) -> PlannedSearch:
@@ -95,7 +128,7 @@ def prepare_search(text: str, options: SearchOptions, instance: str | None) -> S
         HistoryError: there is no repository, or it lacks a commit.
         ConfigError: the configuration or the profile cannot be used.
     """
-    config = nearest_configuration(instance, options.repository)
+    config, place = nearest_configuration(instance, options.repository)
     profile = options.settings(config.bisect if config else {})
     if options.flaky and profile.results:
         raise InputError("--flaky is for commands that pass or fail", remedy="Leave it out, or leave out --results.")
@@ -135,9 +168,13 @@ def prepare_search(text: str, options: SearchOptions, instance: str | None) -> S
         "flaky": options.flaky,
     }
     workspace = (options.workspace or default_workspace()).expanduser().absolute()
-    space = config.pool.space_megabytes if config else 20_000
     about_change = known.text if known is not None else ""
-    return Search(bisection, found, git, options, instance or "", workspace, space, about, about_change)
+    pool = config.pool if config else PoolSettings()
+    digests = frozenset(each.digest for each in config.bisect.values()) if config else frozenset()
+    search = Search(
+        bisection, found, git, options, instance or "", workspace, pool, place, about, about_change, digests
+    )
+    return replace(search, bisection=replace(bisection, id=f"{_ID}-{search.journal.stem[:_DIGITS]}"))
 
 
 def _known_change(instance: str | None, top: Path, bisection: Bisection) -> KnownChange | None:
@@ -149,8 +186,8 @@ def _known_change(instance: str | None, top: Path, bisection: Bisection) -> Know
         return known_change(opened, str(top.resolve()), bisection)
 
 
-def nearest_configuration(instance: str | None, repository: Path) -> Config | None:
-    """Return the configuration that is named, or the nearest one above the repository; None where there is none."""
+def nearest_configuration(instance: str | None, repository: Path) -> tuple[Config | None, Path]:
+    """Return the configuration that is named, or the nearest one above the repository, and its directory; None where there is none."""
     from knickpoint.instance import CONFIG_FILE, find_instance, read_config
 
     try:
@@ -159,8 +196,8 @@ def nearest_configuration(instance: str | None, repository: Path) -> Config | No
         top = find_work_tree(repository) or repository
         directory = top
         if not (directory / CONFIG_FILE).is_file():
-            return None
-    return read_config(directory / CONFIG_FILE)
+            return None, directory
+    return read_config(directory / CONFIG_FILE), directory
 
 
 def naming_of(config: Config | None) -> IngestSettings:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
@@ -110,7 +110,7 @@ def _of_configuration(search: Search, name: str) -> str:
     from knickpoint.cli.commands.bisect.search import nearest_configuration
     from knickpoint.instance import find_instance
 
-    config = nearest_configuration(search.instance or None, search.options.repository)
+    config, _ = nearest_configuration(search.instance or None, search.options.repository)
     folder = search.bisection.profile.also.get(name)
     settings = config.repositories.get(name) if config else None
     if folder is None or settings is None or not settings.location:
@@ -130,14 +130,10 @@ def _of_configuration(search: Search, name: str) -> str:
 
 def _run(search: Search, also: _Also, *, resume: bool) -> TwoRepositoriesAnswer:
     from knickpoint.bisect.coordinator import OtherRange, coordinate_two
-    from knickpoint.bisect.job import Device
-    from knickpoint.bisect.pool import LocalPool, machine_name
-    from knickpoint.bisect.runner import Workspace
 
     profile = replace(search.bisection.profile, also={also.folder: also.folder})
     locations = {**search.bisection.locations, also.folder: str(also.location)}
     bisection = replace(search.bisection, profile=profile, locations=locations)
-    devices = [Device(name, profile.params) for name in search.options.devices or (machine_name(),)]
     other = OtherRange(also.folder, also.range.good.hash, also.range.hashes)
     about = {**search.about, "also": [str(also.location), also.folder, other.good, other.bad]}
     with ExitStack() as stack:
@@ -150,9 +146,8 @@ def _run(search: Search, also: _Also, *, resume: bool) -> TwoRepositoriesAnswer:
         def say(probe: str, line: str) -> None:
             announce(f"{probe}: {line}")
 
-        workspace = Workspace(search.workspace, search.space_megabytes)
         stack.enter_context(interrupted_by_end())
-        pool = stack.enter_context(LocalPool(workspace, devices, len(devices), progress=say))
+        pool = stack.enter_context(closing(search.open_pool(profile, say)))
         try:
             return coordinate_two(bisection, other, pool, journal_of)
         except KeyboardInterrupt:

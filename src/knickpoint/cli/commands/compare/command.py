@@ -139,7 +139,7 @@ def command(
 def _configuration(instance: str | None, options: SearchOptions) -> Config | None:
     from knickpoint.cli.commands.bisect.search import nearest_configuration
 
-    return nearest_configuration(instance, options.repository)
+    return nearest_configuration(instance, options.repository)[0]
 
 
 def _prepare(
