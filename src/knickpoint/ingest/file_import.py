@@ -20,7 +20,6 @@ from knickpoint.ingest.file_sources.file_names import may_hold_results
 from knickpoint.ingest.import_summary import FileSummary, ImportSummary, unreadable_file
 from knickpoint.ingest.local_files import (
     cannot_read,
-    path_text,
     read_file,
     read_format_option,
     reader_of_neighbours,
@@ -32,6 +31,7 @@ from knickpoint.ingest.results_file import ResultsFile
 from knickpoint.ingest.settings import CommitOrder, Destination
 from knickpoint.ingest.stages.outcome import defects_refuse
 from knickpoint.model.errors import InputError
+from knickpoint.model.plain_text import path_text
 from knickpoint.model.revision import is_placeholder
 
 __all__ = ["Progress", "import_data", "import_files"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -10,13 +9,9 @@ from pathlib import Path
 
 from knickpoint.ingest.memory import read_at_most
 from knickpoint.model.errors import InputError
+from knickpoint.model.plain_text import path_text
 
-__all__ = ["cannot_read", "path_text", "read_file", "read_format_option", "reader_of_neighbours", "written_at"]
-
-
-def path_text(path: Path | str) -> str:
-    r"""``path`` as text that every store and terminal takes: a byte that is not UTF-8 is written as ``\xff``."""
-    return os.fsencode(path).decode("utf-8", "backslashreplace")
+__all__ = ["cannot_read", "read_file", "read_format_option", "reader_of_neighbours", "written_at"]
 
 
 def read_file(path: Path, megabytes: int) -> bytes:

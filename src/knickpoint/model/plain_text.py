@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Final
 
-__all__ = ["counted", "plain_line"]
+__all__ = ["counted", "path_text", "plain_line"]
 
 _CUT: Final = "…"
 
@@ -29,3 +31,8 @@ def plain_line(text: str, longest: int) -> str:
 
 def _escaped(letter: str) -> str:
     return letter.encode("unicode_escape").decode("ascii")
+
+
+def path_text(path: Path | str) -> str:
+    r"""``path`` as text that every store and terminal takes: a byte that is not UTF-8 is written as ``\xff``."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from knickpoint.ingest.local_files import path_text
 from knickpoint.ingest.memory import read_at_most
 from knickpoint.model.errors import InputError, ServiceError
+from knickpoint.model.plain_text import path_text
 
 __all__ = ["Folder"]
 
