@@ -20,7 +20,7 @@ _NOTATIONS: Final = (
 )
 """What tools, locales and tidy hands write in place of a plain number."""
 _NUMBER: Final = re.compile(r"(?<![\w.])\d+(?:[.,]\d+)*")
-_TEXTS: Final = [path for path in FILES if path.suffix in {".txt", ".log", ".csv", ".tsv"} and format_of(path) != "csv"]
+_TEXTS: Final = [path for path in FILES if path.suffix != ".json" and format_of(path) != "csv"]
 
 
 def _weight(report: Report) -> int:
@@ -192,3 +192,13 @@ def test_the_console_of_catch2_writes_small_times_with_an_exponent() -> None:
     assert isinstance(before, tuple)
     small = mean.replace(mean.split()[0], "2.84217e-14", 1)
     assert _outcomes(text.replace(mean, small, 1))[name] == (2.84217e-14,)
+
+
+def test_a_heading_that_begins_as_names_of_go_do_is_no_benchmark() -> None:
+    text = "Benchmark\ttime\nBenchmarks\t of 3 MB/s\nBenchmarkA-2 \t 100\t 2 ns/op\nPASS\n"
+    assert _outcomes(text) == {"BenchmarkA/time": (2.0,)}
+
+
+def test_a_test_case_of_junit_with_an_empty_time_failed() -> None:
+    text = '<testsuite name="s"><testcase name="a" time=""/><testcase name="b" time="1.5"/><testcase name="c"/></testsuite>'
+    assert {name: str(why)[:7] for name, why in _outcomes(text).items()} == {"a": "failed:", "b": "(1.5,)"}

@@ -10,7 +10,7 @@ from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.json_node import Node
 from knickpoint.formats.toolbox.numbers import numeral
-from knickpoint.formats.toolbox.printed_reports import has_line, unread_result
+from knickpoint.formats.toolbox.printed_reports import unread_result
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.formats.toolbox.terminal_output import LONGEST_LINE, plain
 from knickpoint.model.report import Problem, Report, RunReport
@@ -20,7 +20,8 @@ __all__ = ["fits", "read"]
 
 _NAME: Final = "benchmark-ips"
 _MEMBERS: Final = {"name", "ips", "stddev", "microseconds", "iterations"}
-_LINE: Final = re.compile(r"(?P<name>.*?)\s+(?P<value>\S*?)(?P<scale>[kMBTQ]?)\s+\(±(?P<error>[^)]*)\)\s+i/s(?:\s.*)?")
+_MARK: Final = re.compile(r"\(±(?P<error>[^()]*)\)\s+i/s(?!\S)")
+_VALUE: Final = re.compile(r"(?P<value>\S*?)(?P<scale>[kMBTQ]?)")
 _CUT: Final = re.compile(r".*\(±.*")
 _CALCULATING: Final = re.compile(r"Calculating -+")
 _SCALES: Final = {"": 1.0, "k": 1e3, "M": 1e6, "B": 1e9, "T": 1e12, "Q": 1e15}
@@ -35,7 +36,7 @@ def fits(file: FileContent) -> bool:
             and bool(document)
             and all(isinstance(entry, dict) and entry.keys() >= _MEMBERS for entry in document)
         )
-    return has_line(file, " i/s", _LINE)
+    return any(_MARK.search(line) for line in file.prose.split("\n") if "i/s" in line and len(line) <= LONGEST_LINE)
 
 
 def read(file: FileContent) -> Parsed:
@@ -60,19 +61,26 @@ def _add_text(rows: Rows, file: FileContent) -> Iterator[Problem]:
         line = plain(raw).rstrip()
         if len(line) > LONGEST_LINE:
             continue
-        found = _LINE.fullmatch(line)
+        found = _MARK.search(line)
         if found is None:
             if number == file.open_line and _CUT.fullmatch(line):
                 raise file.cut_short()
             before = "" if _CALCULATING.fullmatch(line) else line.strip()
             continue
-        # A name of more than 20 letters stands in the line before.
-        value, error = numeral(found["value"]), numeral(found["error"].rstrip("%"))
-        # Without a number, the name stands in its place.
-        params = {"benchmark": found["name"].strip() or before or ("" if value is not None else found["value"])}
+        # A name of more than 20 letters stands in the line before; without a number, the name stands in its place.
+        *name, last = line[: found.start()].rsplit(None, 1) or [""]
+        value, scale = _value(last)
+        params = {"benchmark": (name[0].strip() if name else "") or before or (last if value is None else "")}
+        error = numeral(found["error"].rstrip("%"))
         before = ""
         if value is None or not params["benchmark"]:
             yield from unread_result(rows, params, line, number)
         else:
             summary = {"range_percent": error} if error is not None else {}
-            rows.add(params, (value * _SCALES[found["scale"]],), "i/s", Better.HIGHER, summary=summary)
+            rows.add(params, (value * scale,), "i/s", Better.HIGHER, summary=summary)
+
+
+def _value(text: str) -> tuple[float | None, float]:
+    """Return the number in ``text``, None where it has none, and what the letter behind it multiplies it by."""
+    found = _VALUE.fullmatch(text)
+    return (numeral(found["value"]), _SCALES[found["scale"]]) if found else (None, 1.0)

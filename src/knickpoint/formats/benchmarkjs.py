@@ -8,7 +8,7 @@ from typing import Final
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.numbers import numeral
-from knickpoint.formats.toolbox.printed_reports import has_line, unread_result
+from knickpoint.formats.toolbox.printed_reports import unread_result
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.formats.toolbox.terminal_output import LONGEST_LINE, plain
 from knickpoint.model.report import Problem, Report, RunReport
@@ -17,16 +17,19 @@ from knickpoint.model.unit import Better
 __all__ = ["fits", "read"]
 
 _NAME: Final = "benchmarkjs"
-_LINE: Final = re.compile(
-    r"\s*(?P<name>\S.*?) x (?P<value>[\d.,]+|-?inf|nan|Infinity|NaN) ops/sec ±(?P<spread>\S*?)% \((?P<runs>\S+) runs? sampled\)"
-)
-_MARK: Final = re.compile(r"\s*(?:(?P<name>\S.*) x )?.*\bops/sec ±.*|\s*(?P<cut_name>\S.*) x .*\bops/sec\b.*")
+_MARK: Final = "ops/sec"
+_SPREAD: Final = re.compile(r" ±(?P<spread>\S*?)% \((?P<runs>\S+) runs? sampled\)")
 _CUT: Final = re.compile(r".* x [\d.,]+ ops/sec\b.*|.* x \d[\d.,]*(?: \w*)?")
 
 
 def fits(file: FileContent) -> bool:
     """Tell whether a line gives the operations per second of a benchmark, and how many runs it sampled."""
-    return has_line(file, " ops/sec ", _LINE)
+    text = file.prose
+    return _MARK in text and any(
+        _SPREAD.fullmatch(_parts(plain(line.rstrip()))[2])
+        for line in text.split("\n")
+        if _MARK in line and " x " in line and len(line) <= LONGEST_LINE
+    )
 
 
 def read(file: FileContent) -> Parsed:
@@ -37,19 +40,21 @@ def read(file: FileContent) -> Parsed:
         line = plain(raw).rstrip()
         if len(line) > LONGEST_LINE:
             continue
-        found = _LINE.fullmatch(line)
-        if found is None:
-            if number == file.open_line and _CUT.fullmatch(line):
-                raise file.cut_short()
-            if mark := _MARK.fullmatch(line):
-                problems += unread_result(rows, {"benchmark": mark["name"] or mark["cut_name"] or ""}, line, number)
-            continue
-        params = {"benchmark": found["name"]}
-        value = numeral(found["value"].replace(",", ""))
-        if value is None:
-            problems += unread_result(rows, params, line, number)
-        else:
+        name, text, behind = _parts(line)
+        found, value = _SPREAD.fullmatch(behind), numeral(text.replace(",", ""))
+        if found is None and number == file.open_line and _CUT.fullmatch(line):
+            raise file.cut_short()
+        if found is not None and value is not None and name:
             spread = {"range_percent": numeral(found["spread"]), "samples": numeral(found["runs"])}
             summary = {name: figure for name, figure in spread.items() if figure is not None}
-            rows.add(params, (value,), "ops/sec", Better.HIGHER, summary=summary)
+            rows.add({"benchmark": name}, (value,), "ops/sec", Better.HIGHER, summary=summary)
+        elif _MARK in line and (name or found is not None):
+            problems += unread_result(rows, {"benchmark": name}, line, number)
     return Report(_NAME, (RunReport(rows.table()),)), tuple(problems)
+
+
+def _parts(line: str) -> tuple[str, str, str]:
+    """Return the name, the number and what follows ``ops/sec``; the last x parts name and number."""
+    before, _, behind = line.partition(_MARK)
+    name, _, text = before.rpartition(" x ")
+    return name.strip(), text, behind

@@ -27,10 +27,10 @@ __all__ = ["fits", "read"]
 
 _NAME: Final = "go"
 _RESULT: Final = re.compile(r"^(?P<name>Benchmark\S*)\s+(?P<count>\d+)\s+(?P<rest>\S.*)$")
-_MARK: Final = re.compile(r"^(?P<name>Benchmark\S*)\s+(?P<rest>\S.*\S/(?:op|s|sec)(?:\s.*)?)$")
+_MARK: Final = re.compile(r"^(?P<name>Benchmark[^\sa-z]\S*)\s+(?P<rest>\S.*\S/(?:op|s|sec)(?:\s.*)?)$")
 """A result without a count of iterations, or with something else in its place."""
 _PER: Final = re.compile(r"[^\W\d]\S*/\S+")
-_BEGUN: Final = re.compile(r"^(?P<name>Benchmark\S*) *\t(?P<rest>.*)$")
+_BEGUN: Final = re.compile(r"^(?P<name>Benchmark[^\sa-z]\S*) *\t(?P<rest>.*)$")
 _TAIL: Final = re.compile(r"^.*?(?P<result>\d+\t\s*\S+ \S+/op(?:\t.*)?)$")
 """The end of a line of results, whose beginning may be what the benchmark printed."""
 _LOOK: Final = re.compile(r"^(?:\x1b\[[\d;]*m)*Benchmark\S*\s+\d+\s+[\d.eE+]+ [^\s\d]\S*")

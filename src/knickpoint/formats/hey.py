@@ -9,7 +9,7 @@ from typing import Final
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.printed_reports import PrintedReport, has_line, printed_reports
-from knickpoint.formats.toolbox.request_counts import RequestCounts, counted_requests
+from knickpoint.formats.toolbox.request_counts import SUCCESSFUL, RequestCounts, counted_requests
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.model.report import Problem, Report, RunReport
 from knickpoint.model.unit import Better
@@ -26,7 +26,6 @@ _STATUS: Final = re.compile(r"  \[(?P<code>\d+)\]\t(?P<value>.*?) responses")
 _BAD_STATUS: Final = re.compile(r"  \[(?!\d+\])[^\]]*\]\t.* responses")
 _ERROR: Final = re.compile(r"  \[(?P<value>\S*)\]\t(?P<why>(?!.* responses$).+)")
 _STATISTICS: Final = {"Average": "mean", "Fastest": "min", "Slowest": "max"}
-_FIRST_ERROR_STATUS: Final = 400
 _OF_OHA: Final = re.compile(r"  Success rate:\t.*")
 """A line of oha, whose summary has the labels of hey's and other units."""
 
@@ -67,7 +66,7 @@ def _counts(report: PrintedReport) -> RequestCounts:
     lost = sum(hit.number() for hit in report.every(_ERROR))
     if any(report.every(_BAD_STATUS)) or not (answered or lost):
         raise report.cut("the status codes")
-    refused = sum(count for code, count in answered.items() if int(code) >= _FIRST_ERROR_STATUS)
+    refused = sum(count for code, count in answered.items() if not code.startswith(SUCCESSFUL))
     return RequestCounts(sum(answered.values()) + lost, refused + lost)
 
 

@@ -19,6 +19,8 @@ from knickpoint.model.report import Problem, Report, RunReport, Severity
 __all__ = ["among_lines", "read_documents"]
 
 _MOST_NAMED: Final = 3
+_MOST_AMONG_LINES: Final = 1000
+"""Documents among lines, of which each is shown to each format; a log of more is one of events."""
 Fitting = Callable[[FileContent], tuple[Format, ...]]
 """Return the formats that a file looks like."""
 
@@ -29,7 +31,7 @@ def among_lines(file: FileContent, fitting: Fitting) -> tuple[FileContent, tuple
     Lines around them become empty, so that messages count lines as the file does; a warning says what was left out. A file without such
     documents is returned as it is.
     """
-    if file.document is not None or file.several:
+    if file.document is not None or file.several or len(file.embedded) > _MOST_AMONG_LINES:
         return file, ()
     documents = [
         each for each in file.embedded if fitting(replace(file, data=each.text.encode(errors="surrogatepass")))

@@ -70,10 +70,9 @@ def _add(rows: Rows, case: Element, suite: str) -> None:
     if skipped is not None or case.attributes.get("status") in {"notrun", "skipped", "disabled"}:
         rows.skip(params, skipped.attributes.get("message", "") if skipped is not None else "")
         return
-    time = case.attributes.get("time", "").strip()
-    if time:
+    if "time" in case.attributes:
         with rows.failing(params):
-            rows.add(params, (_seconds(time, case),), "s", Better.LOWER)
+            rows.add(params, (_seconds(case.attributes["time"].strip(), case),), "s", Better.LOWER)
 
 
 def _seconds(text: str, case: Element) -> float:

@@ -9,7 +9,7 @@ from typing import Final
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.json_node import Node
-from knickpoint.formats.toolbox.request_counts import RequestCounts, counted_requests
+from knickpoint.formats.toolbox.request_counts import SUCCESSFUL, RequestCounts, counted_requests
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.model.report import Report, RunReport
 from knickpoint.model.unit import Better
@@ -22,7 +22,6 @@ _TIME: Final = "response_time"
 _STATISTICS: Final = {"average": "mean", "fastest": "min", "slowest": "max"}
 _PERCENTILE: Final = re.compile(r"p(?P<percent>\d+(?:\.\d+)?)")
 _MEDIAN: Final = "50"
-_FIRST_ERROR_STATUS: Final = 400
 _AT_THE_END: Final = "aborted due to deadline"
 """The error of requests that were under way when the time of the test was over."""
 
@@ -60,7 +59,7 @@ def read(file: FileContent) -> Parsed:
 def _counts(root: Node) -> RequestCounts:
     statuses = {code: node.number() for code, node in root["statusCodeDistribution"].members()}
     errors = {why: node.number() for why, node in root["errorDistribution"].members() if why != _AT_THE_END}
-    refused = sum(count for code, count in statuses.items() if code.isdecimal() and int(code) >= _FIRST_ERROR_STATUS)
+    refused = sum(count for code, count in statuses.items() if not code.startswith(SUCCESSFUL))
     lost = sum(errors.values())
     return RequestCounts(sum(statuses.values()) + lost, refused + lost)
 

@@ -42,6 +42,8 @@ _NOT_FINITE: Final = re.compile(
     r'"(?:[^"\\\n]|\\.)*"|(?<![\w.])([+-]?)(?:(nan)(?:\(ind\))?|inf(?:inity)?)(?![\w.])', re.IGNORECASE
 )
 """A string, or a number as C prints it where it is not finite."""
+_MOST_FAILURES: Final = 200
+"""Beginnings that are none; each error counts the lines before it."""
 _BARE: Final = re.compile(r"[:\[,]\s*[+-]?(?:nan|inf)", re.IGNORECASE)
 _CUT: Final = re.compile(r'[\w.+-]{0,9}|"[^"]*', re.DOTALL)
 """What may stand last in a JSON text that was cut: the start of a word, a number or a string."""
@@ -264,12 +266,12 @@ class FileContent:
         """The JSON documents that begin on lines of their own among others, as where a job's log was kept with its output."""
         text = _readable_numbers(self.readable)
         found: list[Document] = []
-        position, counted, line = 0, 0, 1
-        while (start := _START.search(text, position)) is not None:
+        position, counted, line, failures = 0, 0, 1, 0
+        while failures < _MOST_FAILURES and (start := _START.search(text, position)) is not None:
             try:
                 _, position = _DECODER.raw_decode(text, start.end())
             except JSONDecodeError as error:
-                position = max(error.pos, start.end() + 1)
+                position, failures = max(error.pos, start.end() + 1), failures + 1
             except (ValueError, RecursionError):
                 break
             else:

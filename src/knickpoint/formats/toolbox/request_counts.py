@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from knickpoint.formats.toolbox.numbers import NoNumberError
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.model.report import Problem, Severity
 
-__all__ = ["RequestCounts", "counted_requests"]
+__all__ = ["SUCCESSFUL", "RequestCounts", "counted_requests"]
+
+SUCCESSFUL: Final = ("1", "2", "3")
+"""How the codes of answers begin that are no errors."""
 
 
 @dataclass(frozen=True, slots=True)
