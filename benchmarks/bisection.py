@@ -8,6 +8,7 @@ Every search sees the same answers as its reference. The parts are
 - ``pinpoint``: tests and wrong culprits beside the rules of Pinpoint; it needs ``KNICKPOINT_REFERENCE`` for their thresholds;
 - ``calibration``: wrong culprits among those stated with 0.95, for seven kinds of noise;
 - ``without_change``: culprits named, and tests taken, in ranges where no commit made a change;
+- ``contention``: wrong culprits, culprits stated and median tests on machines that do other work, without a history;
 - ``planning``: the time to plan one batch.
 
 In ``pass_fail`` and ``measured`` both sides take one culprit and the ends for certain, and are counted until a candidate has
@@ -26,6 +27,7 @@ import os
 os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")
 
 import argparse
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
@@ -35,7 +37,7 @@ from typing import Final
 
 import numpy as np
 
-from bisection_answers import Noise
+from bisection_answers import CONTENTION, Noise
 from bisection_ours import Cell, Played, play_all, worst_rounds
 from bisection_pinpoint import PinpointSearch, Thresholds, search_pinpoint, thresholds
 from bisection_planning import seconds_to_plan
@@ -258,6 +260,8 @@ def _calibrated_kinds() -> Iterator[tuple[str, list[Cell], int]]:
     shapes = [(3.0, 16, 1), (3.0, 64, 3), (2.0, 64, 1)]
     measured = [(2.0, 256, 3), (1.0, 16, 1)]
     for noise in Noise:
+        if noise in CONTENTION:
+            continue
         for clean in (False, True) if noise is not Noise.NORMAL else (False,):
             cells = [
                 Cell(_SEED + k, candidates, devices, delta=delta, history=_history(delta), noise=noise, clean=clean)
@@ -269,6 +273,36 @@ def _calibrated_kinds() -> Iterator[tuple[str, list[Cell], int]]:
         Cell(_SEED + 10 + k, candidates, devices, error=error) for k, (error, candidates, devices) in enumerate(answers)
     ]
     yield "pass/fail", passing, 200
+
+
+_BEFORE: Final[dict[tuple[Noise, float], float]] = {}
+"""Median tests of the search that took noise for normal until it stated a culprit (dcfc5bc3), by noise and movement."""
+
+
+def _contention(run: _Run) -> Iterator[Row]:
+    """Yield how machines that do other work are searched: movements of 5 deviations (5 %) in modes, of 10 and 50 in bursts."""
+    for noise in (Noise.NORMAL, *CONTENTION):
+        for delta in (10.0, 50.0) if "bursts" in noise.value else (5.0,):
+            cells = [
+                Cell(_SEED + 20 + k, candidates, delta=delta, noise=noise, known=False)
+                for k, candidates in enumerate((16, 64))
+            ]
+            played = _played(cells, run.searches(150, 15), run)
+            stated = [each for each in played if each.named]
+            missed = [each for each in played if not each.named and each.excluded < delta / 100]
+            unstated = [each for each in played if not each.named and math.isinf(each.excluded)]
+            name = f"{noise.value}, a change of {delta:g} %"
+            yield Row(
+                f"{name}: wrong among {len(stated)} culprits stated",
+                "",
+                _share([each.wrong for each in stated]),
+                reach=Reach.AT_MOST,
+                bound=_WRONG,
+            )
+            above = len(stated) + len(missed) + len(unstated)
+            yield Row(f"{name}: stated, of changes above what is excluded", "", len(stated) / above if above else None)
+            median = float(np.median([each.tests for each in played]))
+            yield Row(f"{name}: median tests", "tests", median, _BEFORE.get((noise, delta)), "before")
 
 
 def _planning(_run: _Run) -> Iterator[Row]:
@@ -284,6 +318,7 @@ _PARTS: Final[dict[str, Callable[[_Run], Iterator[Row]]]] = {
     "pinpoint": _pinpoint,
     "calibration": _calibration,
     "without_change": _without_change,
+    "contention": _contention,
     "planning": _planning,
 }
 

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Answers", "Noise", "normal", "uniform"]
+__all__ = ["CONTENTION", "Answers", "Noise", "normal", "uniform"]
 
 Counts = NDArray[np.int64]
 
@@ -53,6 +53,10 @@ class Noise(Enum):
     T3 is Student's t with 3 degrees of freedom (deviation 1.7); OUTLIERS moves 5 % of normal values by 10 deviations, up or down;
     MODES has two modes of deviation 0.6, 1.6 apart; LOGNORMAL has a long upper tail (deviation 1, mean 0); WIDER doubles the
     deviation with the change, NARROWER halves it.
+
+    The others are those of machines that do other work. The deviation is 1 % of the level. BURSTS makes a share of the probes 1.3 to 2
+    times slower; SECOND puts a share of them into a mode that is 8 deviations higher, STICKY for five probes in a row. The search was not
+    calibrated on TAILED, bursts whose size is exponential with a mean of 40 %, and THREE, three modes.
     """
 
     NORMAL = "normal"
@@ -62,12 +66,59 @@ class Noise(Enum):
     LOGNORMAL = "lognormal"
     WIDER = "twice the noise after"
     NARROWER = "half the noise after"
+    BURSTS_5 = "5 % bursts"
+    BURSTS_10 = "10 % bursts"
+    BURSTS_20 = "20 % bursts"
+    SECOND_10 = "10 % in a second mode"
+    SECOND_25 = "25 % in a second mode"
+    SECOND_40 = "40 % in a second mode"
+    STICKY_25 = "25 % in a sticky second mode"
+    STICKY_40 = "40 % in a sticky second mode"
+    TAILED = "15 % exponential bursts"
+    THREE = "three modes"
 
 
 _LOGNORMAL_SHAPE: Final = 0.8
 
 _UPPER: Final = 1.959964
 """A standard normal number is beyond this, up or down, with 5 %."""
+
+
+_LEVEL: Final = 100.0
+"""The level of a machine that does other work, in deviations;"""
+
+_MODE: Final = 8.0
+"""and how far its second mode is above it."""
+
+_DWELL: Final = 5
+"""Probes in a row that share a sticky mode."""
+
+_BURSTS: Final = {Noise.BURSTS_5: 0.05, Noise.BURSTS_10: 0.1, Noise.BURSTS_20: 0.2, Noise.TAILED: 0.15}
+_MODES: Final = {Noise.SECOND_10: 0.1, Noise.SECOND_25: 0.25, Noise.SECOND_40: 0.4}
+_STICKY: Final = {Noise.STICKY_25: 0.25, Noise.STICKY_40: 0.4}
+CONTENTION: Final = (*_BURSTS, *_MODES, *_STICKY, Noise.THREE)
+"""The kinds of noise of machines that do other work."""
+
+_STEADY: Final = 4
+"""Number of the draws that last for some probes."""
+
+
+def _share(standard: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the share of standard normal numbers that are below one (logistic)."""
+    return np.asarray(1 / (1 + np.exp(-1.702 * standard)))
+
+
+def _contention(kind: Noise, draw: Callable[[int], NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Return how far other work of the machine moves values."""
+    if kind in _BURSTS:
+        size = -0.4 * np.log(_share(draw(2))) if kind is Noise.TAILED else 0.3 + 0.7 * _share(draw(2))
+        return np.asarray(_LEVEL * size * (_share(draw(1)) < _BURSTS[kind]))
+    if kind is Noise.THREE:
+        mode = _share(draw(1))
+        return np.asarray(4.0 * (mode > 0.6) + 7.0 * (mode > 0.85))
+    share = _STICKY.get(kind)
+    inside = _share(draw(1)) < _MODES[kind] if share is None else _share(draw(_STEADY)) < share
+    return np.asarray(_MODE * inside)
 
 
 def _noise(kind: Noise, after: NDArray[np.bool_], draw: Callable[[int], NDArray[np.float64]]) -> NDArray[np.float64]:
@@ -87,12 +138,12 @@ def _noise(kind: Noise, after: NDArray[np.bool_], draw: Callable[[int], NDArray[
         case Noise.WIDER | Noise.NARROWER:
             return np.asarray(base * np.where(after, 2.0 if kind is Noise.WIDER else 0.5, 1.0))
         case _:
-            return base
+            return base + _contention(kind, draw) if kind in CONTENTION else base
 
 
 def _repeatable(random: np.random.Generator, count: int) -> Callable[[int], NDArray[np.float64]]:
-    """Return a function that gives the k-th of four sets of ``count`` standard normal numbers."""
-    sets = random.standard_normal((4, count))
+    """Return a function that gives the k-th of five sets of ``count`` standard normal numbers."""
+    sets = random.standard_normal((_STEADY + 1, count))
     return lambda number: sets[number]
 
 
@@ -110,12 +161,21 @@ class Answers:
     error: float = 0.0
     noise: Noise = Noise.NORMAL
 
-    def values(self, search: Counts, place: Counts, k: Counts, culprit: Counts) -> NDArray[np.float64]:
-        """Return what the k-th probes of places measure: 0 plus noise before the culprit, ``delta`` plus noise after."""
+    def values(
+        self, search: Counts, place: Counts, k: Counts, culprit: Counts, number: Counts | None = None
+    ) -> NDArray[np.float64]:
+        """Return what the k-th probes of places measure: 0 plus noise before the culprit, ``delta`` plus noise after.
+
+        ``number`` counts the probes of each search, for noise that lasts.
+        """
         after: NDArray[np.bool_] = place >= culprit
-        return self.delta * after + _noise(
-            self.noise, after, lambda number: normal(self.seed + 7 * number, search, place, k)
-        )
+        block = np.zeros_like(k) if number is None else number // _DWELL
+
+        def draw(of: int) -> NDArray[np.float64]:
+            at = (block, np.zeros_like(k)) if of == _STEADY else (place, k)
+            return normal(self.seed + 7 * of, search, *at)
+
+        return self.delta * after + _noise(self.noise, after, draw)
 
     def history(self, search: int, count: int, *, after: bool, clean: bool = False) -> NDArray[np.float64]:
         """Return ``count`` values of the history of one level; ``clean`` has normal noise of deviation 1, whatever the kind."""

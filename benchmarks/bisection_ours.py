@@ -6,6 +6,7 @@ sees no parameter of the noise besides.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
@@ -31,6 +32,9 @@ from knickpoint.model.bisection import ProbePurpose
 
 __all__ = ["Cell", "Played", "play", "play_all", "worst_rounds"]
 
+_LEVEL: Final = 100.0
+"""The level before a change of which no history is known, in deviations."""
+
 _MOST_PROBES: Final = 1_000
 """A search with certain ends that takes more is counted as one that gave up; others have the budget of a profile."""
 
@@ -44,7 +48,8 @@ class Cell:
     candidate has the probability; otherwise with the usual priors, from the ends to the verification. ``change`` is false
     where no commit made a change; then everything is at the level of the good end, or, ``moved``, at that of the bad end.
     ``same_machine`` says that the history was measured on the devices of the search, as the references take it. ``noise`` is
-    the kind of noise; with ``clean`` the history has normal noise all the same.
+    the kind of noise; with ``clean`` the history has normal noise all the same. Without ``known`` there is no history, and the level before
+    is 100.
     """
 
     seed: int
@@ -59,6 +64,7 @@ class Cell:
     same_machine: bool = False
     noise: Noise = Noise.NORMAL
     clean: bool = False
+    known: bool = True
 
     @property
     def answers(self) -> Answers:
@@ -73,6 +79,8 @@ class Cell:
 
     def problem(self, search: int) -> Problem:
         """Return what a search knows at its start."""
+        if not self.known:
+            return Problem(self.candidates)
         values = self.error is None
         before, after = (
             Level.of(self.answers.history(search, self.history, after=side, clean=self.clean)) if values else Level()
@@ -91,13 +99,17 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What one search took, and what it states: ``named`` has the places of a culprit, or of several."""
+    """What one search took, and what it states: ``named`` has the places of a culprit, or of several.
+
+    ``excluded`` is the size that an answer without a culprit excludes, relative to the level before.
+    """
 
     tests: int
     rounds: int
     kind: ConclusionKind
     named: tuple[int, ...]
     culprit: int
+    excluded: float = math.inf
 
     @property
     def wrong(self) -> bool:
@@ -132,7 +144,8 @@ def play(cell: Cell, search: int) -> Played:
         standing, conclusion = None, None
     named = _named(standing, conclusion, certain=cell.certain)
     kind = conclusion.kind if conclusion else ConclusionKind.CULPRIT if named else ConclusionKind.GAVE_UP
-    return Played(len(observations) - given, rounds, kind, named, culprit)
+    excluded = math.inf if named or cell.known else Standing(problem, tuple(observations)).excluded_size
+    return Played(len(observations) - given, rounds, kind, named, culprit, excluded)
 
 
 def _given(cell: Cell, device: str) -> list[PlannedProbe]:
@@ -156,7 +169,9 @@ def _answer(cell: Cell, search: int, culprit: int, probe: PlannedProbe, counts: 
     counts[probe.place] = k + 1
     at = tuple(np.array([number]) for number in (search, probe.place, k, culprit))
     if cell.error is None:
-        return Observation(probe.place, probe.device, float(cell.answers.values(*at)[0]), purpose=probe.purpose)
+        number = np.array([sum(counts.values())])
+        value = float(cell.answers.values(*at, number)[0]) + (0.0 if cell.known else _LEVEL)
+        return Observation(probe.place, probe.device, value, purpose=probe.purpose)
     return Observation(probe.place, probe.device, passed=bool(cell.answers.passed(*at)[0]), purpose=probe.purpose)
 
 

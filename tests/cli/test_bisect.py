@@ -286,3 +286,16 @@ def test_the_commit_of_a_regression_is_found_with_the_profile_of_the_instance(
     again = knick("bisect", "R1", "--instance", tmp_path / "instance", "--repeats", "3")
     assert again.code == 2
     assert "a regression is searched with a profile of the configuration" in again.errors
+
+
+@pytest.mark.long
+def test_a_size_that_is_looked_for_is_excluded_or_found(knick: Knick, repository: GitRepository) -> None:
+    hashes = project(repository, ["100", "100", "101", "101"])
+    search = ("bisect", f"{hashes[0]}..HEAD", "--format", "json")
+    small, large = (json.loads(knick(*search, "--find", find, *_measuring()).output) for find in (0.005, 0.2))
+    assert small["culprit"] == hashes[2]
+    assert (large["state"], large["culprit"]) == ("not reproducible", None)
+    assert large["reason"].startswith("the ends do not differ by 20 % when they are measured again; a change above ")
+    refused = knick("bisect", f"{hashes[0]}..HEAD", "--find", 0.05, "--", "true")
+    assert (refused.code, refused.errors.count("\n")) == (2, 1)
+    assert "find needs values" in refused.errors

@@ -36,6 +36,7 @@ def test_a_target_finds_the_smallest_pool(knick: Knick) -> None:
         (("--commits-per-hour", -2), "knick: --commits-per-hour: -2.0 cannot be played. State 0 or more."),
         (("--target-hours", 0), "knick: --target-hours: 0.0 is no time. State more than 0."),
         (("--delta", 2), "knick: --error: probes measure values, or they pass or fail. Give --error or --delta."),
+        (("--bursts", 0.1), "knick: --error: probes measure values, or they pass or fail. Give --error or --delta."),
         (
             ("--target-hours", 0.5),
             "knick: --target-hours: no pool names 90 % of the culprits within 0.5 hours. State a longer time, shorter probes, or a gate that waits less.",
@@ -64,3 +65,18 @@ def test_size_and_history_come_from_the_newest_change_of_a_trace(
     refused = knick(*few, "--trace", "benchmark=parse_csv", "--delta", 1)
     assert refused.errors.strip() == "knick: --delta: the trace states the size. Give --trace or --delta."
     assert "no trace matches" in knick(*few, "--trace", "benchmark=no_such").errors
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "noise", [("--bursts", 0.2), ("--second-mode", 0.4, "--sticky", 0.8)], ids=["bursts", "second mode"]
+)
+def test_bursts_and_a_second_mode_take_more_probes_and_name_no_wrong_commit(
+    knick: Knick, noise: tuple[object, ...]
+) -> None:
+    few = ("bisect", "--simulate", "--devices", 1, "--bisections", 6, "--delta", 10, "--format", "json")
+    calm, noisy = (
+        {row["figure"]: row["value"] for row in json.loads(knick(*few, *each).output)} for each in ((), noise)
+    )
+    assert noisy["bisections that name a wrong commit"] == noisy["bisections that name no commit"] == 0
+    assert noisy["probes of a bisection"] > calm["probes of a bisection"]

@@ -15,7 +15,15 @@ __all__ = ["MOST_CANDIDATES", "MOST_DEVICES", "Scenario"]
 MOST_DEVICES: Final = 1_024
 MOST_CANDIDATES: Final = 4_096
 _MOST_BISECTIONS: Final = 10_000
-_SHARES: Final = ("regressions_per_commit", "failure_rate", "unbuildable", "probability")
+_SHARES: Final = (
+    "regressions_per_commit",
+    "failure_rate",
+    "unbuildable",
+    "probability",
+    "bursts",
+    "second_mode",
+    "sticky",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +38,9 @@ class Scenario:
         failure_rate: probability that a probe is lost, at its end; it is made again.
         unbuildable: share of commits that cannot be measured.
         delta: how far a change moves the level, in standard deviations of single values.
+        bursts: share of the probes that other work makes 1.3 to 2 times slower; a level is 100 standard deviations then.
+        second_mode: share of the probes that are in a second mode, 8 standard deviations higher.
+        sticky: probability that a device stays in its mode from one probe to the next, besides that of drawing it again.
         error: probability that a probe that passes or fails is wrong, 0 for exact answers; None measures values.
         history: how many values the history has at each level.
         commits_per_hour: how many commits arrive; 0 plays one bisection after the other, each alone on the pool.
@@ -52,6 +63,9 @@ class Scenario:
     failure_rate: float = 0.0
     unbuildable: float = 0.0
     delta: float = 3.0
+    bursts: float = 0.0
+    second_mode: float = 0.0
+    sticky: float = 0.0
     error: float | None = None
     history: int = 20
     commits_per_hour: float = 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
@@ -12,6 +13,15 @@ from knickpoint.bisect.search.problem import Budget, Conclusion, Level, Observat
 from knickpoint.bisect.simulation.scenario import Scenario
 
 __all__ = ["VirtualBisection"]
+
+_MODE: Final = 8.0
+"""How far the second mode is above the first one, in standard deviations."""
+
+_LEVEL: Final = 100.0
+"""The level of which a burst is a share, in standard deviations."""
+
+_BURST: Final = (0.3, 1.0)
+"""The least and the largest share of the level that a burst adds."""
 
 
 class VirtualBisection:
@@ -40,6 +50,7 @@ class VirtualBisection:
         self.conclusion: Conclusion | None = None
         self._under_way: list[PlannedProbe] = []
         self._observations: list[Observation] = []
+        self._in_second_mode: dict[str, bool] = {}
         self._built: set[int] = {0, candidates}  # the gate has measured the ends
         unbuildable = np.flatnonzero(self._random.random(candidates + 1) < scenario.unbuildable)
         self._unbuildable = frozenset(int(place) for place in unbuildable) - {0, candidates}
@@ -111,8 +122,21 @@ class VirtualBisection:
         changes = sum(culprit <= probe.place for culprit in self.culprits)
         if self._scenario.error is None:
             value = self._scenario.delta * changes + float(self._random.standard_normal())
+            value += self._other_work(probe.device, self._scenario.delta * changes)
             self._observations.append(Observation(probe.place, probe.device, value, purpose=probe.purpose))
             return
         wrong = bool(self._random.random() < self._scenario.error)
         passed = (changes == 0) != wrong
         self._observations.append(Observation(probe.place, probe.device, passed=passed, purpose=probe.purpose))
+
+    def _other_work(self, device: str, level: float) -> float:
+        """Return how much higher a value is because of what else a device does."""
+        scenario, random = self._scenario, self._random
+        higher = 0.0
+        if scenario.second_mode:
+            if device not in self._in_second_mode or random.random() >= scenario.sticky:
+                self._in_second_mode[device] = bool(random.random() < scenario.second_mode)
+            higher += _MODE * self._in_second_mode[device]
+        if scenario.bursts and random.random() < scenario.bursts:
+            higher += float(random.uniform(*_BURST)) * (_LEVEL + level)
+        return higher

@@ -74,6 +74,9 @@ _COLUMNS: Final = (
 @click.option("--failure-rate", type=float, default=0.0, help="Share of probes that are lost, and made again.")
 @click.option("--unbuildable", type=float, default=0.0, help="Share of commits that cannot be measured.")
 @click.option("--delta", type=float, help="Size of a change in standard deviations of single values. Default: 3.")
+@click.option("--bursts", type=float, default=0.0, help="Share of probes that other work makes 1.3 to 2 times slower.")
+@click.option("--second-mode", type=float, default=0.0, help="Share of probes in a second mode, 8 deviations higher.")
+@click.option("--sticky", type=float, default=0.0, help="Share of probes that stay in the mode of the one before.")
 @click.option("--error", type=float, help="Pass or fail instead of values: share of wrong answers; 0 is exact.")
 @click.option(
     "--trace", default="", metavar="TRACE", help="Take size and history from the newest change of this trace."
@@ -150,7 +153,8 @@ def _scenario(stated: dict[str, Any], trace: str, instance: str | None) -> Scena
     """Return the scenario that the options state; refusals name the option."""
     from knickpoint.bisect.simulation import Scenario
 
-    if stated["error"] is not None and (stated["delta"] is not None or trace):
+    values = trace or any(stated[name] for name in ("bursts", "second_mode", "sticky"))
+    if stated["error"] is not None and (stated["delta"] is not None or values):
         raise InputError(
             "probes measure values, or they pass or fail", where="--error", remedy="Give --error or --delta."
         )
