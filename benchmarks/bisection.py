@@ -63,7 +63,7 @@ _PER_TEST: Final = {"certain": 1.05, "measured": 1.15, "pinpoint": 0.5}
 _LONG: Final = 10
 """A long history has so many times the values of the shortest one in which the change shows."""
 
-_WRONG, _WITHOUT_CHANGE, _PLANNING = 0.05, 0.01, 50.0
+_WRONG, _WITHOUT_CHANGE, _PLANNING = 0.05, 0.01, 1_000.0
 _REFERENCE_REPEATS: Final = 4_000
 
 
@@ -275,7 +275,15 @@ def _calibrated_kinds() -> Iterator[tuple[str, list[Cell], int]]:
     yield "pass/fail", passing, 200
 
 
-_BEFORE: Final[dict[tuple[Noise, float], float]] = {}
+_BEFORE: Final[dict[tuple[Noise, float], float]] = {
+    (Noise.NORMAL, 5.0): 10.0,
+    (Noise.BURSTS_5, 10.0): 10.0,
+    (Noise.BURSTS_5, 50.0): 10.0,
+    (Noise.BURSTS_10, 10.0): 12.5,
+    (Noise.BURSTS_10, 50.0): 10.0,
+    (Noise.BURSTS_20, 10.0): 12.5,
+    (Noise.BURSTS_20, 50.0): 24.0,
+}
 """Median tests of the search that took noise for normal until it stated a culprit (dcfc5bc3), by noise and movement."""
 
 

@@ -200,7 +200,8 @@ def test_a_search_that_gives_up_names_the_range_that_is_left(slowed: Bisectable,
     done = run(slowed.with_profiles(profile(most_probes=2)), pool)
     assert done.state is BisectionState.GAVE_UP
     good, bad = pool.commits[GOOD], pool.commits[BAD]
-    assert done.answer.reason.startswith("the budget of 2 probes is spent; with a probability of ")
+    assert done.answer.reason.startswith("the budget of 2 probes is spent; a change above ")
+    assert " % is excluded; with a probability of " in done.answer.reason
     assert done.answer.reason.endswith(f"the change is in {good[:10]}..{bad[:10]} (5 commits)")
 
 
