@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 
 import pytest
 from tests.formats.files import by, made
@@ -169,9 +170,82 @@ def test_text_that_is_no_table_is_told_how_a_table_begins() -> None:
     assert "a header such as name,time_ms" in raised.value.remedy
 
 
-def test_a_column_with_a_unit_whose_numbers_are_not_read_is_named() -> None:
-    with pytest.raises(FormatError, match=r"'1\.234,5' in column 'time \(ms\)' is no number"):
-        csv("\ufeffname;time (ms)\r\ndecode;1.234,5\r\n")
+def values(text: str) -> list[float]:
+    return [result.samples[0] for result in csv(text).runs[0].results]
+
+
+@pytest.mark.parametrize(
+    ("cells", "numbers"),
+    [
+        (('"1,250"', "987"), [1250.0, 987.0]),
+        (('"1,250"', "987.5"), [1250.0, 987.5]),
+        (('"1,234,567"', "8"), [1234567.0, 8.0]),
+        (('"1,234.5"', '"2,000"', "3.125"), [1234.5, 2000.0, 3.125]),
+        (('"1.234,5"', "20.019", '"0,5"'), [1234.5, 20019.0, 0.5]),
+        (('"1,5"', '"1,234"'), [1.5, 1.234]),
+        (("\u22121.5", "2"), [-1.5, 2.0]),
+        (("1 250", "1'250.5", "1_000", "1\u202f250"), [1250.0, 1250.5, 1000.0, 1250.0]),
+    ],
+)
+def test_numbers_are_read_in_the_notation_that_all_of_a_table_support(
+    cells: tuple[str, ...], numbers: list[float]
+) -> None:
+    rows = "".join(f"abc,b{row},{cell}\n" for row, cell in enumerate(cells))
+    assert values(f"commit,benchmark,value\n{rows}") == numbers
+
+
+@pytest.mark.parametrize(
+    ("cells", "said"),
+    [
+        (("3", "987 ms"), "line 3: '987 ms' in column 'value' is a number with its unit"),
+        (("3", "0x1f"), "line 3: '0x1f' in column 'value' is a number in a notation that is not read"),
+        (("3", "<0.01"), "line 3: '<0.01' in column 'value' is a number in a notation"),
+        (("3", "\u0663"), "in a notation that is not read"),
+        (('"1,234"', '"5,678"'), "line 2: '1,234' in column 'value' may be 1234 or 1.234"),
+        (('"1,250"', "1950"), "'1,250' in column 'value' may be 1250 or 1.250"),
+        (('"1.234,5"', "2.5"), "line 3: '2.5' in column 'value' contradicts '1.234,5' at line 2"),
+        (('"1,234.5"', '"2,5"'), "line 3: '2,5' in column 'value' contradicts '1,234.5' at line 2"),
+    ],
+)
+def test_a_table_with_a_number_that_may_be_another_one_is_refused(cells: tuple[str, ...], said: str) -> None:
+    rows = "".join(f"abc,b{row},{cell}\n" for row, cell in enumerate(cells))
+    with pytest.raises(FormatError, match=re.escape(said)):
+        csv(f"commit,benchmark,value\n{rows}")
+
+
+def test_one_number_proves_what_points_mean_in_every_column() -> None:
+    assert values("name;time_ms;p99_ms\ndecode;20.019;1.234,5\n") == [20019.0, 1234.5]
+
+
+def test_a_column_whose_every_number_has_thousands_separators_is_a_series() -> None:
+    (result,) = csv("\ufeffname;time (ms)\r\ndecode;1.234,5\r\n").runs[0].results
+    assert (result.samples, result.params) == ((1234.5,), {"benchmark": "decode", "metric": "time"})
+
+
+def test_a_param_with_a_number_and_a_unit_is_no_number_in_another_notation() -> None:
+    (result,) = csv("commit,name,size,time_ms\nabc,x,64 KB,3\n").runs[0].results
+    assert (result.params["size"], result.samples) == ("64 KB", (3.0,))
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_a_unicode_text_of_a_spreadsheet_has_a_decimal_comma_where_its_numbers_prove_it(encoding: str) -> None:
+    def content(*cells: str) -> bytes:
+        rows = "".join(f"b{row}\t{cell}\r\n" for row, cell in enumerate(cells))
+        return f"\ufeffname\ttime_ms\r\n{rows}".encode(encoding)
+
+    report, _ = read_report(content("1,5", "20,25"))
+    assert [result.samples for result in report.runs[0].results] == [(1.5,), (20.25,)]
+    for cells in (("950", "1.020"), ("987", "1,250")):
+        with pytest.raises(FormatError, match=r"may be 1020 or 1\.020|may be 1250 or 1\.250"):
+            read_report(content(*cells))
+
+
+def test_texts_of_json_follow_the_same_rule_as_cells() -> None:
+    rows = [{"commit": "abc", "benchmark": f"b{cell}", "value": cell} for cell in ("1.234,5", "20.019")]
+    report, _ = read_report(json.dumps(rows).encode())
+    assert [result.samples for result in report.runs[0].results] == [(1234.5,), (20019.0,)]
+    with pytest.raises(FormatError, match=r"\[1\]: '987 ms' in column 'value' is a number with its unit"):
+        read_report(json.dumps([rows[0] | {"value": 3}, rows[1] | {"value": "987 ms"}]).encode())
 
 
 def test_runs_of_one_commit_are_told_apart_by_their_id() -> None:
@@ -179,14 +253,14 @@ def test_runs_of_one_commit_are_told_apart_by_their_id() -> None:
     assert [(run.identity, run.results[0].samples) for run in report.runs] == [("1", (3.0,)), ("2", (4.0,))]
 
 
-@pytest.mark.parametrize("cell", ["NaN", "inf", "1e400", "fast", '"1,234,567"', "1_000", "٣", "0x1f"])
+@pytest.mark.parametrize("cell", ["NaN", "inf", "1e400", "fast"])
 def test_a_cell_that_is_no_number_is_a_failure_that_names_line_and_column(cell: str) -> None:
     measured, failed = csv(f"commit,benchmark,value\nabc,x,3\nabc,y,{cell}\n").runs[0].results
     assert (measured.samples, failed.params, failed.outcome) == ((3.0,), {"benchmark": "y"}, Outcome.FAILED)
     assert "in column 'value' is no finite number at line 3" in failed.message
 
 
-@pytest.mark.parametrize("cells", [('"1,234"', '"5,678"'), ("12 ms", "13 ms"), ("fast", "NaN")])
+@pytest.mark.parametrize("cells", [("fast", "NaN"), ("timeout", "slow")])
 def test_a_column_of_values_without_a_single_number_refuses_the_table(cells: tuple[str, str]) -> None:
     with pytest.raises(FormatError, match=r"t.csv, line 2: .* in column 'value' is no finite number \(benchmark 'x'\)"):
         csv("commit,benchmark,value\n" + "".join(f"abc,x,{cell}\n" for cell in cells))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Final
 
 from knickpoint.formats.companion_files import companion_of
@@ -14,11 +13,11 @@ from knickpoint.formats.locust import COLUMNS
 from knickpoint.formats.redis_benchmark import CSV_HEADER
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.named_rows import EXAMPLE, check_runs_told_apart, check_told_apart, has_named_rows
+from knickpoint.formats.toolbox.number_notation import Habit
 from knickpoint.formats.toolbox.numbers import NUMBER_AND_UNIT, numeral
 from knickpoint.formats.toolbox.table_cells import header_cells, read_cells
 from knickpoint.formats.toolbox.table_columns import read_table, roles
 from knickpoint.model.errors import FormatError
-from knickpoint.model.report import Problem, Severity
 
 __all__ = ["fits", "read", "unread_table"]
 
@@ -28,9 +27,6 @@ _GOOGLE_BENCHMARK: Final = frozenset({"name", "iterations", "real_time", "cpu_ti
 _INFLUX: Final = frozenset({"result", "table", "_value"})
 """Columns of InfluxDB, whose result is the name of a query."""
 _EXCEL: Final = re.compile(r"\ufeff?sep=.\s*")
-_GROUPED: Final = re.compile(r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+", re.ASCII)
-_DECIMAL_COMMA: Final = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?", re.ASCII)
-_BELOW_THOUSAND: Final = re.compile(r"[+-]?\d{1,3}", re.ASCII)
 _DELIMITERS: Final = (",", "\t", ";", "|")
 
 
@@ -61,65 +57,22 @@ def read(file: FileContent) -> Parsed:
         raise FormatError("the table has no header", remedy="Begin with a line that names the columns.")
     delimiter = _delimiter(lines[first])
     header = header_cells(lines[first], delimiter)
-    number = partial(numeral, decimal_comma=delimiter == ";")
     found = read_cells(lines, len(header), first=first + 1, delimiter=delimiter)
     # Tables that were written one behind the other have a header each.
-    rows: Iterable[tuple[int, Sequence[str]]] = (
-        (line, cells) for line, cells in found if [cell.strip() for cell in cells] != header
-    )
-    warnings: tuple[Problem, ...] = ()
-    if delimiter == ";":
-        rows = list(rows)
-        warnings = _check_notation(header, rows)
+    rows = ((f"line {line}", cells) for line, cells in found if [cell.strip() for cell in cells] != header)
     check = check_told_apart if has_named_rows(header) else check_runs_told_apart
-    report = read_table(_NAME, header, ((f"line {line}", cells) for line, cells in rows), number=number, check=check)
+    report, warnings = read_table(_NAME, header, rows, habit=_habit(file, delimiter), check=check)
     return report, (*warnings, *file.open_line_warning())
 
 
-def _check_notation(header: Sequence[str], rows: Sequence[tuple[int, Sequence[str]]]) -> tuple[Problem, ...]:
-    """Refuse a column of numbers in which a point parts some in threes, and the others say that it may part thousands.
+def _habit(file: FileContent, delimiter: str) -> Habit:
+    """Return what the delimiter says of the numbers: ``;`` stands where the comma begins decimals.
 
-    Others do that which have a decimal comma, in that column or another one, and whole numbers below a thousand, where no number
-    has decimals of another length: 950 and 1.020 are what a spreadsheet of many countries makes of 950 and 1020.
-    A column with nothing but one such number is a warning.
+    Spreadsheets write UTF-16 and tabs in every country.
     """
-    with_comma = next(
-        (
-            name
-            for index, name in enumerate(header)
-            if any(_DECIMAL_COMMA.fullmatch(row[index].strip()) for _, row in rows)
-        ),
-        "",
-    )
-    alone: list[Problem] = []
-    for index, name in enumerate(header):
-        cells = [(line, row[index].strip()) for line, row in rows if row[index].strip()]
-        doubtful = next(((line, text) for line, text in cells if _GROUPED.fullmatch(text)), None)
-        if doubtful is None:
-            continue
-        line, text = doubtful
-        others = [text for _, text in cells if not _GROUPED.fullmatch(text)]
-        comma = any(map(_DECIMAL_COMMA.fullmatch, others))
-        whole = bool(others) and all(map(_BELOW_THOUSAND.fullmatch, others))
-        elsewhere = not others and with_comma
-        if comma or whole or elsewhere:
-            why = "have a decimal comma" if comma or elsewhere else "are whole numbers below 1000"
-            where = f"those in column {with_comma!r}" if elsewhere else "others there"
-            raise FormatError(
-                f"{text!r} in column {name!r} may be {text.replace('.', '')} or {text}: {where} {why}",
-                where=f"line {line}",
-                remedy="Write numbers without thousands separators, all with a comma or all with a point.",
-            )
-        if len(cells) == 1:
-            alone.append(
-                Problem(
-                    f"{text!r} in column {name!r} is read as a number with decimals, not as {text.replace('.', '')}",
-                    where=f"line {line}",
-                    remedy="If the point parts thousands, write the number without it.",
-                    severity=Severity.WARNING,
-                )
-            )
-    return tuple(alone)
+    if delimiter == ";":
+        return Habit.COMMA
+    return Habit.POINT if delimiter == "," and not file.is_utf16 else Habit.EITHER
 
 
 def unread_table(file: FileContent) -> str:
@@ -135,8 +88,7 @@ def unread_table(file: FileContent) -> str:
             f"Its cells have numbers with units, such as {with_unit!r}. Write numbers of one unit and the unit in the header,"
             f" as in {EXAMPLE}, or in a column unit."
         )
-    number = partial(numeral, decimal_comma=delimiter == ";")
-    if not any(number(cell) is not None for row in found for cell in row):
+    if not any(numeral(cell, decimal_comma=delimiter == ";") is not None for row in found for cell in row):
         return ""
     listed = ", ".join(names)[:100]
     return (

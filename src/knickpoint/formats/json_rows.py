@@ -87,7 +87,7 @@ def read(file: FileContent) -> Parsed:
             f"the {len(rows):,} rows have {len(header):,} different members, and few of them in common",
             remedy="Write a measurement a row: a member for the name and a member value.",
         )
-    return read_table(_NAME, header, ((row.path or "the document", _cells(row, header)) for row in rows)), ()
+    return read_table(_NAME, header, ((row.path or "the document", _cells(row, header)) for row in rows))
 
 
 def _is_plain(value: object) -> bool:

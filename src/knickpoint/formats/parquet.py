@@ -55,7 +55,7 @@ def read(file: FileContent) -> Parsed:
         raise FormatError(
             f"is no whole Parquet file: {error}", remedy="If the file was cut short, write it again."
         ) from error
-    return read_table(_NAME, names, _rows(columns), check=check_runs_told_apart), ()
+    return read_table(_NAME, names, _rows(columns), check=check_runs_told_apart)
 
 
 def _check_size(metadata: Any, file: FileContent) -> None:

@@ -121,6 +121,11 @@ class FileContent:
             )
         return content
 
+    @property
+    def is_utf16(self) -> bool:
+        """Whether a byte order mark says that the text is UTF-16."""
+        return self.unpacked.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+
     @cached_property
     def text(self) -> str:
         """The text; UTF-8, or UTF-16 where a byte order mark says so. Raises ``FormatError``."""

@@ -17,14 +17,15 @@ from itertools import pairwise
 from typing import Final
 
 from knickpoint.formats.toolbox.exported_points import is_export, read_export
-from knickpoint.formats.toolbox.numbers import NUMBER_AND_UNIT, NoNumberError, numeral, to_float
+from knickpoint.formats.toolbox.number_notation import Habit, Number, NumberCell, number_reader
+from knickpoint.formats.toolbox.numbers import NoNumberError, numeral, to_float
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.formats.toolbox.table_cells import Cell, cell_text
 from knickpoint.formats.toolbox.table_outcomes import row_outcome
 from knickpoint.formats.toolbox.timestamps import in_utc, read_moment
 from knickpoint.model.commit import Commit
 from knickpoint.model.errors import FormatError
-from knickpoint.model.report import Outcome, Report, RunReport
+from knickpoint.model.report import Outcome, Problem, Report, RunReport
 from knickpoint.model.revision import commit_name
 from knickpoint.model.unit import Better
 from knickpoint.model.unit_in_name import unit_in_name
@@ -139,7 +140,7 @@ class _Run:
 class _Table:
     """The meaning of a header, and the runs and commits of the rows read so far."""
 
-    def __init__(self, header: Sequence[str], wide: Sequence[int], number: Callable[[str], float | None]) -> None:
+    def __init__(self, header: Sequence[str], wide: Sequence[int], number: Number) -> None:
         self.header = [name.strip() for name in header]
         self.role = roles(header)
         self.wide = wide
@@ -295,9 +296,7 @@ class _Table:
             error = NoNumberError(
                 f"{cell_text(cell)!r} in column {self.header[index]!r} is no finite number",
                 where=where,
-                remedy="Write plain numbers, and the unit in a column unit or in the header."
-                if NUMBER_AND_UNIT.fullmatch(cell_text(cell))
-                else "Write plain numbers, without thousands separators; leave the cell empty where there is none.",
+                remedy="Write plain numbers; leave the cell empty where there is none.",
                 of=params.get("benchmark", ""),
             )
             if value is None and cell_text(cell).lower() not in _NO_NUMBERS:
@@ -349,23 +348,24 @@ def read_table(
     header: Sequence[str],
     rows: Iterable[tuple[str, Sequence[Cell]]],
     *,
-    number: Callable[[str], float | None] = numeral,
+    habit: Habit = Habit.EITHER,
     check: RowCheck | None = None,
-) -> Report:
-    """Return the report of a table; ``rows`` are pairs of a place and its cells. ``check`` looks at those of a wide one.
+) -> tuple[Report, tuple[Problem, ...]]:
+    """Return the report of a table and its warnings; ``rows`` are pairs of a place and its cells.
+
+    ``habit`` is that of what writes such tables; ``check`` looks at the rows of a wide one.
 
     Raises:
-        FormatError: a cell is not what its column needs, or no column holds values.
+        FormatError: a cell is not what its column needs, its number may be one of two, or no column holds values.
     """
     _check_header(header)
+    found, kept = roles(header), list(rows)
+    number, warnings = number_reader(_number_cells(header, found, kept), habit)
     if is_export(header):
-        return read_export(name, header, rows, number)
-    found = roles(header)
+        return read_export(name, header, kept, number), warnings
     long = "value" in found or "samples" in found
-    kept = list(rows)
     wide = () if long else _wide_columns(header, found, [row for _, row in kept], number)
     if not long and not wide:
-        _check_notation(header, found, kept)
         raise FormatError(
             f"no column holds values, among {', '.join(header)[:200]}",
             remedy="Name it value, or let its name end with a unit, as time_ms does.",
@@ -379,7 +379,7 @@ def read_table(
     table = _Table(header, wide, number)
     for where, row in kept:
         table.add(row, where)
-    return table.report(name)
+    return table.report(name), warnings
 
 
 def _check_header(header: Sequence[str]) -> None:
@@ -394,20 +394,35 @@ def _check_header(header: Sequence[str]) -> None:
         raise FormatError(f"two columns are called {repeated!r}", remedy="Give each column a different name.")
 
 
-def _check_notation(header: Sequence[str], found: dict[str, int], rows: Sequence[tuple[str, Sequence[Cell]]]) -> None:
-    """Refuse a table whose only columns of values, by their units, hold text: its numbers have a notation that is not read."""
-    taken = set(found.values())
-    for index, name in enumerate(header):
-        text, unit = name_and_unit(name) if len(name) <= _LONGEST_NAME else ("", "")
-        if index in taken or not (unit or unit_in_name(text)):
-            continue
-        for where, row in rows:
-            if (cell := cell_text(row[index])).lower() not in _MISSING:
-                raise FormatError(
-                    f"{cell!r} in column {name!r} is no number",
-                    where=where,
-                    remedy="Write plain numbers, without thousands separators and units.",
-                )
+def _number_cells(
+    header: Sequence[str], found: dict[str, int], rows: Sequence[tuple[str, Sequence[Cell]]]
+) -> list[NumberCell]:
+    """Return the texts in columns of values: those called so, else those with a unit or with a number in a cell."""
+    named = [found[role] for role in ("value", "samples") if role in found]
+    columns = named or [index for index in _untaken(header, found) if _holds_numbers(header[index], index, rows)]
+    return [
+        NumberCell(text, header[index], where)
+        for index in columns
+        for where, row in rows
+        for text in _texts(row[index])
+        if text.strip().lower() not in _MISSING
+    ]
+
+
+def _texts(cell: Cell) -> list[str]:
+    if isinstance(cell, str):
+        return [cell]
+    return [item for item in cell if isinstance(item, str)] if isinstance(cell, list) else []
+
+
+def _holds_numbers(name: str, index: int, rows: Sequence[tuple[str, Sequence[Cell]]]) -> bool:
+    """Tell whether a column of a wide table measures: by its unit, or by a number; not where it only says how exactly."""
+    if _is_beside(name):
+        return False
+    text, unit = name_and_unit(name) if len(name) <= _LONGEST_NAME else ("", "")
+    return bool(unit or unit_in_name(text)) or any(
+        numeral(text, decimal_comma=True) is not None for _, row in rows for text in _texts(row[index])
+    )
 
 
 def _check_samples(column: str, cells: Sequence[Cell]) -> None:
@@ -431,21 +446,35 @@ def _check_one_run(header: Sequence[str], found: dict[str, int], rows: Sequence[
         )
 
 
-def _wide_columns(
-    header: Sequence[str], found: dict[str, int], rows: Sequence[Sequence[Cell]], number: Callable[[str], float | None]
-) -> tuple[int, ...]:
+def _untaken(header: Sequence[str], found: dict[str, int]) -> list[int]:
+    """Return the columns of a wide table that may be series: without a role, a prefix but ``metric:``, or numbers of rows."""
     taken = set(found.values())
+    return [
+        index
+        for index, name in enumerate(header)
+        if index not in taken and name.strip() and not _ROW_NUMBERS.fullmatch(name.strip())
+        if _is_marked(name) or name.partition(":")[0].lower() not in _PREFIXES or ":" not in name
+    ]
+
+
+def _is_marked(column: str) -> bool:
+    """Return whether a column of a wide table is called a metric."""
+    prefix, colon, _ = column.partition(":")
+    return bool(colon) and prefix.lower() == "metric"
+
+
+def _wide_columns(
+    header: Sequence[str], found: dict[str, int], rows: Sequence[Sequence[Cell]], number: Number
+) -> tuple[int, ...]:
     wide = []
-    for index, name in enumerate(header):
-        prefix, colon, _ = name.partition(":")
-        if colon and prefix.lower() in _PREFIXES:
-            if prefix.lower() == "metric":
-                wide.append(index)
-            continue
-        if index not in taken and name.strip() and not _ROW_NUMBERS.fullmatch(name.strip()):
-            texts = [text for row in rows if (text := cell_text(row[index])).lower() not in _MISSING]
-            if any(number(text) is not None for text in texts) or any(isinstance(row[index], list) for row in rows):
-                wide.append(index)
+    for index in _untaken(header, found):
+        texts = [text for row in rows if (text := cell_text(row[index])).lower() not in _MISSING]
+        if (
+            _is_marked(header[index])
+            or any(number(text) is not None for text in texts)
+            or any(isinstance(row[index], list) for row in rows)
+        ):
+            wide.append(index)
     # What says how exact a measurement is makes no series, unless nothing else is measured.
     return tuple([index for index in wide if not _is_beside(header[index])] or wide)
 
@@ -458,8 +487,7 @@ def _beside_value(column: str) -> bool:
 def _is_beside(column: str) -> bool:
     """Return whether a column of a wide table has deviations, bounds or counts of what other columns measure."""
     name = name_and_unit(column)[0].strip()
-    marked = column.partition(":")[0].lower() == "metric"
-    return not marked and (_SPREAD.fullmatch(name) is not None or name.lower() in _COUNTED)
+    return not _is_marked(column) and (_SPREAD.fullmatch(name) is not None or name.lower() in _COUNTED)
 
 
 def says_nothing(column: str) -> bool:
