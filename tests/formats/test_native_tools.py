@@ -57,6 +57,21 @@ def test_google_benchmark_marks_skips_as_skipped() -> None:
     assert (result.outcome, result.message) == (Outcome.SKIPPED, "no GPU")
 
 
+@pytest.mark.parametrize("fact", ["label", "family_index", "per_family_instance_index"])
+def test_two_benchmarks_of_google_benchmark_with_one_name_are_refused_and_repetitions_are_not(fact: str) -> None:
+    rows = [
+        {"name": "BM_Copy", "real_time": 1.0, "cpu_time": 1.0, "time_unit": "ns", "repetition_index": 0, fact: value}
+        for value in (8, 65536)
+    ]
+    with pytest.raises(
+        FormatError, match=rf"benchmarks\[1\]: two benchmarks are called 'BM_Copy', and differ in {fact}"
+    ):
+        read_report(json.dumps({"context": {}, "benchmarks": rows}).encode())
+    rows[1]["repetition_index"] = 1
+    report, _ = read_report(json.dumps({"context": {}, "benchmarks": rows}).encode())
+    assert by(report, benchmark="BM_Copy", metric="real_time").samples == (1.0, 1.0)
+
+
 def test_google_benchmark_warns_of_a_debug_build() -> None:
     _, problems = read_report((HERE / "golden" / "google-benchmark-1.7.1.json").read_bytes())
     assert [problem.message for problem in problems] == ["the benchmark library is a debug build"]

@@ -545,15 +545,45 @@ def test_rows_of_one_commit_that_a_param_in_numbers_tells_apart_are_refused_with
 @pytest.mark.parametrize(
     "rows",
     [
-        "commit,benchmark,time_ms,score\n4f2c9e1,parse,1.5,7.5\n4f2c9e1,parse,1.7,7.9\n",
-        "commit,benchmark,mean,hits\n4f2c9e1,parse,15,7\n4f2c9e1,parse,17,9\n",
+        "commit,benchmark,time_ms,metric:score\n4f2c9e1,parse,1.5,7.5\n4f2c9e1,parse,1.7,7.9\n",
+        "commit,benchmark,rep,mean,hits\n4f2c9e1,parse,1,15,7\n4f2c9e1,parse,2,17,9\n",
         "commit,benchmark,time_ms,size\n4f2c9e1,parse,1.5,10\n5a2c9e1,parse,1.7,11\n",
     ],
-    ids=["fractions", "no units", "another commit"],
+    ids=["metric", "numbered", "another commit"],
 )
 def test_rows_that_differ_in_what_was_measured_are_samples(rows: str) -> None:
     report, _ = read_report(rows.encode())
     assert sum(len(result.samples) for run in report.runs for result in run.results) == 4
+
+
+@pytest.mark.parametrize(
+    ("header", "first", "second", "column"),
+    [
+        ("date,name,msg_bytes,latency_us", "2026-08-20,echo,8,20.1", "2026-08-20,echo,65536,21.6", "msg_bytes"),
+        ("name,size_kb,time_ms", "echo,4,20.1", "echo,64,21.6", "size_kb"),
+        ("name,theta,time_ms", "echo,0.5,20.1", "echo,0.99,21.6", "theta"),
+        ("name,rep,size_kb,time_ms", "echo,1,4,20.1", "echo,1,64,21.6", "size_kb"),
+        ("name,index,size_kb,time_ms", "echo,0,4,20.1", "echo,1,64,21.6", "size_kb"),
+    ],
+)
+def test_rows_of_one_key_that_differ_in_several_numbers_are_refused_unless_a_column_numbers_them(
+    header: str, first: str, second: str, column: str
+) -> None:
+    text = f"commit,{header}\n4f2c9e1,{first}\n4f2c9e1,{second}\n"
+    with pytest.raises(FormatError, match=rf"line 3: this row and line 2 .*'{column}', '\w+'.*param:{column}\b"):
+        csv(text)
+    report = csv(text.replace(column, f"param:{column}"))
+    assert [len(result.samples) for result in report.runs[0].results] == [1, 1]
+
+
+def test_a_refused_column_of_threads_is_not_sent_where_rows_merge() -> None:
+    text = "name,threads,rate\necho,1,20\necho,2,38\n"
+    with pytest.raises(FormatError) as refused:
+        read_report(text.encode())
+    assert "metric:NAME" in refused.value.remedy
+    assert "param:NAME" in refused.value.remedy
+    with pytest.raises(FormatError, match="differ in 'threads', 'rate'"):
+        csv(text)
 
 
 @pytest.mark.parametrize("column", ["std", "time_std", "SD", "sem", "min", "max", "median", "p99"])

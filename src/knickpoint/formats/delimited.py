@@ -12,7 +12,7 @@ from knickpoint.formats.format import Parsed
 from knickpoint.formats.locust import COLUMNS
 from knickpoint.formats.redis_benchmark import CSV_HEADER
 from knickpoint.formats.toolbox.file_content import FileContent
-from knickpoint.formats.toolbox.named_rows import EXAMPLE, check_runs_told_apart, check_told_apart, has_named_rows
+from knickpoint.formats.toolbox.named_rows import EXAMPLE, check_told_apart, has_named_rows
 from knickpoint.formats.toolbox.number_notation import Habit
 from knickpoint.formats.toolbox.numbers import NUMBER_AND_UNIT, numeral
 from knickpoint.formats.toolbox.table_cells import header_cells, read_cells
@@ -60,8 +60,7 @@ def read(file: FileContent) -> Parsed:
     found = read_cells(lines, len(header), first=first + 1, delimiter=delimiter)
     # Tables that were written one behind the other have a header each.
     rows = ((f"line {line}", cells) for line, cells in found if [cell.strip() for cell in cells] != header)
-    check = check_told_apart if has_named_rows(header) else check_runs_told_apart
-    report, warnings = read_table(_NAME, header, rows, habit=_habit(file, delimiter), check=check)
+    report, warnings = read_table(_NAME, header, rows, habit=_habit(file, delimiter), check=check_told_apart)
     return report, (*warnings, *file.open_line_warning())
 
 
@@ -93,7 +92,8 @@ def unread_table(file: FileContent) -> str:
     listed = ", ".join(names)[:100]
     return (
         f"As a table it needs a column value, or a column name and columns that end with a unit, as in {EXAMPLE};"
-        f" it has {listed}. Rename a column, or say that all columns of numbers are values, with --as csv."
+        f" it has {listed}. Rename a column; or call those that were measured metric:NAME and those that name a benchmark param:NAME, and"
+        " import it with --as csv."
     )
 
 

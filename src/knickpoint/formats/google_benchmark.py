@@ -63,6 +63,8 @@ _ARGUMENT: Final = re.compile(r"(?P<name>[A-Za-z_][\w.-]*):(?P<value>[^:/]+)")
 _RUN_OPTIONS: Final = ("iterations", "repeats", "min_time", "min_warmup_time")
 _TIMERS: Final = ("real_time", "process_time", "manual_time")
 _SPREADS: Final = ("stddev", "cv")
+_IDENTITY: Final = ("family_index", "per_family_instance_index", "label")
+"""Members in which repetitions of one benchmark agree."""
 _RESERVED: Final = ("benchmark", "metric", "stat")
 
 
@@ -86,6 +88,7 @@ def read(file: FileContent) -> Parsed:
     root = Node(file.json)
     context = root["context"]
     entries = list(root["benchmarks"].elements())
+    _check_told_apart(entries)
     measured = {_run_name(entry) for entry in entries if not _aggregate(entry)}
     rows = Rows()
     counters = {name for entry in entries for name, node in entry.members() if _is_counted(node)}
@@ -102,6 +105,25 @@ def read(file: FileContent) -> Parsed:
         environment=context.facts(),
     )
     return Report(_NAME, (run,)), _warnings(context)
+
+
+def _check_told_apart(entries: list[Node]) -> None:
+    """Refuse two benchmarks of one name: iterations that are not repetitions of each other."""
+    known: dict[tuple[str, str], tuple[str, ...]] = {}
+    for entry in entries:
+        if _aggregate(entry):
+            continue
+        facts = tuple([entry.words(fact) for fact in _IDENTITY])
+        name = _run_name(entry)
+        earlier = known.setdefault((name, entry.words("repetition_index")), facts)
+        different = [
+            fact for fact, one, other in zip(_IDENTITY, earlier, facts, strict=True) if one and other and one != other
+        ]
+        if different:
+            raise entry.refuse(
+                f"two benchmarks are called {name!r}, and differ in {' and '.join(different)}",
+                remedy="Give each a name of its own, or put what the label says into an argument.",
+            )
 
 
 def split_name(name: str) -> dict[str, str]:

@@ -8,6 +8,7 @@ from typing import Final
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.named_rows import check_told_apart
 from knickpoint.formats.toolbox.table_cells import Cell
 from knickpoint.formats.toolbox.table_columns import read_table, roles
 from knickpoint.model.errors import FormatError
@@ -87,7 +88,8 @@ def read(file: FileContent) -> Parsed:
             f"the {len(rows):,} rows have {len(header):,} different members, and few of them in common",
             remedy="Write a measurement a row: a member for the name and a member value.",
         )
-    return read_table(_NAME, header, ((row.path or "the document", _cells(row, header)) for row in rows))
+    cells = ((row.path or "the document", _cells(row, header)) for row in rows)
+    return read_table(_NAME, header, cells, check=check_told_apart)
 
 
 def _is_plain(value: object) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.file_content import FileContent
-from knickpoint.formats.toolbox.named_rows import check_runs_told_apart
+from knickpoint.formats.toolbox.named_rows import check_told_apart
 from knickpoint.formats.toolbox.parsing_memory import check_memory
 from knickpoint.formats.toolbox.table_cells import Cell
 from knickpoint.formats.toolbox.table_columns import read_table
@@ -55,7 +55,7 @@ def read(file: FileContent) -> Parsed:
         raise FormatError(
             f"is no whole Parquet file: {error}", remedy="If the file was cut short, write it again."
         ) from error
-    return read_table(_NAME, names, _rows(columns), check=check_runs_told_apart)
+    return read_table(_NAME, names, _rows(columns), check=check_told_apart)
 
 
 def _check_size(metadata: Any, file: FileContent) -> None:
