@@ -326,6 +326,18 @@ optional = true
 """
 
 
+def test_a_mapping_reads_each_document_as_a_run_or_lines_as_one_list() -> None:
+    lines = b'{"commit": "4f2c9e1", "name": "a", "ms": 1}\n{"commit": "5a2c9e1", "name": "a", "ms": 2}\n'
+    mapping = b'[run]\nrevision = "commit"\n[[results]]\nparams = { benchmark = "name" }\nvalue = "ms"\n'
+    report, _ = read_mapped(lines, mapping)
+    assert [(run.revision, run.results[0].samples) for run in report.runs] == [("4f2c9e1", (1.0,)), ("5a2c9e1", (2.0,))]
+    entries = mapping.replace(b'"commit"', b'"[1].commit"').replace(b"[[results]]", b'[[results]]\neach = "[*]"')
+    (run,) = read_mapped(lines, entries)[0].runs
+    assert (run.revision, run.results[0].samples) == ("5a2c9e1", (1.0, 2.0))
+    with pytest.raises(FormatError, match=r"document 2 \(line 2\), .*leads to no value"):
+        read_mapped(lines.replace(b'"ms": 2', b'"s": 2'), mapping)
+
+
 def test_a_mapping_reads_any_json() -> None:
     report, _ = read_mapped(_RALLY, _MAPPING)
     (run,) = report.runs

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from knickpoint.formats.format import Parsed
@@ -45,13 +45,50 @@ class _Found:
 def read_mapped(data: bytes, mapping: bytes, *, name: str = "", limits: ReadingLimits = UNLIMITED) -> Parsed:
     """Return what the JSON ``data`` say when read by ``mapping``, a TOML text.
 
+    Each of several documents is a run, or an entry of the list that the mapping begins at.
+
     Raises:
         FormatError: the mapping has an error, a path that it needs leads nowhere, or what stands there is no number.
     """
     declared = _load(mapping)
     file = FileContent(data, name, limits=limits)
     file.check_memory()
-    root = _Found(Node(file.strict_json))
+    known = str(declared.get("name", "mapping"))
+    if not file.several:
+        run, repository = _read_run(file.strict_json, declared)
+        return Report(known, (run,), (), repository), ()
+    if _takes_list(declared):
+        entries = [file.parse_json(document.text, first_line=document.line) for document in file.documents]
+        run, repository = _read_run(entries, declared)
+        return Report(known, (run,), (), repository), ()
+    runs: list[RunReport] = []
+    repositories: dict[str, None] = {}
+    for document in file.documents:
+        part = replace(file, data=document.text.encode(errors="surrogatepass"))
+        try:
+            run, repository = _read_run(part.strict_json, declared)
+        except FormatError as error:
+            where = f"{document}, {error.where}" if error.where else str(document)
+            raise FormatError(error.message, where=where, remedy=error.remedy) from error
+        runs.append(run)
+        repositories[repository] = None
+    if len(repositories) > 1:
+        raise FormatError(
+            f"the documents belong to {len(repositories)} repositories: {', '.join(repositories)}",
+            remedy="Split the file, one a repository.",
+        )
+    return Report(known, tuple(runs), (), next(iter(repositories))), ()
+
+
+def _takes_list(declared: Mapping[str, Any]) -> bool:
+    """Tell whether a mapping begins at a list: documents are then its entries."""
+    paths = [result.get("each", "") for result in declared["results"]]
+    return any(str(path[0] if isinstance(path, list) and path else path).startswith("[") for path in paths)
+
+
+def _read_run(document: object, declared: Mapping[str, Any]) -> tuple[RunReport, str]:
+    """Return the run that one document has, and its repository."""
+    root = _Found(Node(document))
     rows = Rows()
     for number, result in enumerate(declared["results"], 1):
         where = f"mapping, results {number}"
@@ -78,7 +115,7 @@ def read_mapped(data: bytes, mapping: bytes, *, name: str = "", limits: ReadingL
         environment=groups["environment"],
         links=groups["links"],
     )
-    return Report(str(declared.get("name", "mapping")), (report,), (), facts["repository"]), ()
+    return report, facts["repository"]
 
 
 def _load(mapping: bytes) -> dict[str, Any]:
