@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,6 +21,7 @@ from knickpoint.ingest.file_sources.file_names import may_hold_results
 from knickpoint.ingest.import_summary import FileSummary, ImportSummary, unreadable_file
 from knickpoint.ingest.local_files import (
     cannot_read,
+    is_stream,
     read_file,
     read_format_option,
     reader_of_neighbours,
@@ -81,7 +83,7 @@ def import_files(
 
     Args:
         destination: an instance.
-        paths: files and folders; files in folders that no format fits are left alone.
+        paths: files and folders, ``-`` for standard input; files in folders that no format fits are left alone.
         format: name of the format, or path of a mapping (``….toml``); "" to recognise the format of each file.
         revision: commit of all results, "" where they state it: hash, number, or a branch or tag of the git repository.
         branch: branch of all results.
@@ -129,17 +131,20 @@ def import_files(
     for done, (path, found) in enumerate(listing.files.items()):
         if progress is not None:
             progress(done, len(listing.files))
+        stream = is_stream(path)
         place = os.path.abspath(path)  # noqa: PTH100 - links stay
         source = path_text(place)
         try:
             with defects_refuse(path_text(path)):
                 written = written_at(path)
                 data = within_memory(lambda path=path: read_file(path, limit), path_text(path))  # type: ignore[misc]
-                context = FileContext.of(options.over(sidecar_of(path)), ci, mapping)
-                companions = companions_of(place, read_neighbour)
+                context = FileContext.of(options if stream else options.over(sidecar_of(path)), ci, mapping)
+                companions = {} if stream else companions_of(place, read_neighbour)
         except InputError as error:
             summaries.append(unreadable_file(path_text(path), error))
             continue
+        if stream:  # what comes next through it is other results, and no correction of these
+            source = f"standard input ({hashlib.sha256(data).hexdigest()})"
         summary = pipeline.import_file(
             ResultsFile(source, data, context, companions, found=found, written=written, references=True)
         )

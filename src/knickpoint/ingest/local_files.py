@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -11,21 +12,28 @@ from knickpoint.ingest.memory import read_at_most
 from knickpoint.model.errors import InputError
 from knickpoint.model.plain_text import path_text
 
-__all__ = ["cannot_read", "read_file", "read_format_option", "reader_of_neighbours", "written_at"]
+__all__ = ["cannot_read", "is_stream", "read_file", "read_format_option", "reader_of_neighbours", "written_at"]
+
+
+def is_stream(path: Path) -> bool:
+    """Tell whether ``path`` is standard input (``-``), or a pipe that the shell gave a name (``<(command)``)."""
+    return str(path) in {"-", "/dev/stdin"} or str(path.parent) in {"/dev/fd", "/proc/self/fd"}
 
 
 def read_file(path: Path, megabytes: int) -> bytes:
-    """Return the bytes of a file, at most one more than ``megabytes`` allow.
+    """Return the bytes of a file or stream, at most one more than ``megabytes`` allow.
 
     Raises:
         InputError: it cannot be read.
     """
+    if str(path) == "-":
+        return read_at_most(sys.stdin.buffer, megabytes * 1_000_000 + 1)
     try:
-        if path.exists() and not path.is_file():
+        if path.exists() and not path.is_file() and not is_stream(path):
             raise InputError(
                 "this is neither a file nor a folder",
                 where=path_text(path),
-                remedy="Name a file with results, or a folder.",
+                remedy="Name a file or a folder, or pipe into -.",
             )
         with path.open("rb") as file:
             return read_at_most(file, megabytes * 1_000_000 + 1)
@@ -73,7 +81,9 @@ def read_format_option(format: str) -> tuple[str, str]:  # noqa: A002 - the word
 
 
 def written_at(path: Path) -> datetime | None:
-    """Return when the file was written, None where that is unknown."""
+    """Return when the file was written, now for a stream; None where that is unknown."""
+    if is_stream(path):
+        return datetime.now(UTC)
     try:
         return datetime.fromtimestamp(path.stat().st_mtime, UTC)
     except (OSError, ValueError, OverflowError):

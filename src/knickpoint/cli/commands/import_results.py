@@ -132,7 +132,7 @@ def command(
     list_formats: bool,
     output: OutputFormat,
 ) -> None:
-    """Import results files, folders, or whole histories, each exactly once.
+    """Import results files, folders, or whole histories, each exactly once; - is standard input.
 
     A file is imported whole or not at all; a second import changes nothing. In folders, files without a known format are
     ignored. A file that is named and holds no results is refused. The exit code
