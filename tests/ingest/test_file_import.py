@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
 from pathlib import Path
 
 import pytest
 from tests.ingest.conftest import Lab
 
-from knickpoint.ingest import ImportState
+from knickpoint.ingest import ImportState, ImportSummary
 from knickpoint.ingest.settings import CommitOrder
 from knickpoint.store import FileState
 
@@ -269,6 +270,35 @@ def test_an_empty_file_is_refused(lab: Lab) -> None:
 def test_a_pipe_is_not_waited_for(lab: Lab) -> None:
     os.mkfifo(lab.directory / "pipe.json")
     assert "neither a file nor a folder" in lab.take(lab.directory / "pipe.json").lines()[0]
+
+
+def test_what_comes_through_standard_input_is_a_run_of_its_own_and_comes_in_once(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pipe(value: float) -> ImportSummary:
+        content = f"benchmark,unit,value\nsort,ms,{value}\n".encode()
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+        return lab.take(Path("-"), revision=A)
+
+    assert not pipe(1).failed
+    assert not pipe(1).changed
+    assert (pipe(3).files[0].rerun, lab.values()) == (1, {A: {"sort": 2}})
+
+
+def test_a_pipe_of_the_shell_is_read(lab: Lab) -> None:
+    receiver, sender = os.pipe()
+    os.write(sender, b"benchmark,unit,value\nsort,ms,3\n")
+    os.close(sender)
+    assert not lab.take(Path(f"/dev/fd/{receiver}"), revision=A).failed
+    os.close(receiver)
+    assert lab.values() == {A: {"sort": 3}}
+
+
+def test_an_import_says_how_many_rows_became_samples(lab: Lab) -> None:
+    rows = "".join(f"{A},{name},{rep},ms,{rep}\n" for name in ("sort", "parse") for rep in range(3))
+    text = f"commit,benchmark,rep,unit,value\n{rows}{A},once,0,ms,1\n"
+    assert "; 6 rows became samples of 2 points" in lab.take(lab.write("a.csv", text)).lines()[0]
+    assert "rows" not in lab.take(lab.write("b.csv", text.replace(A, B).replace("rep,", "r,"))).lines()[0]
 
 
 def test_a_file_that_is_too_large_is_refused(lab: Lab) -> None:

@@ -48,6 +48,8 @@ class FileSummary:
         commits: commits with new or changed points.
         new_traces: traces that did not exist before.
         points: points that were written.
+        rows: rows of the file that became samples of fewer points.
+        rows_points: those points.
         failed: results without a value because the benchmark failed.
         skipped: results without a value because the benchmark was skipped.
         unknown: the commits that runs wait for.
@@ -71,6 +73,8 @@ class FileSummary:
     commits: int = 0
     new_traces: int = 0
     points: int = 0
+    rows: int = 0
+    rows_points: int = 0
     failed: int = 0
     skipped: int = 0
     unknown: tuple[str, ...] = ()
@@ -120,6 +124,8 @@ class FileSummary:
             f"{_count(self.corrected, 'run')} corrected" if self.corrected else "",
         ]
         parts = [part for part in parts if part]
+        if self.rows and parts:
+            parts.append(f"{_count(self.rows, 'row')} became samples of {_count(self.rows_points, 'point')}")
         if self.same and parts:
             parts.append(f"{_count(self.same, 'run')} in already")
         if self.waiting:

@@ -94,7 +94,8 @@ class ResultTable(Sequence[Result]):
     Result ``i`` has the trace key ``keys[i]``, the samples ``samples[offsets[i]:offsets[i + 1]]`` (float64),
     the unit ``units[unit_codes[i]]``, the direction ``list(Better)[better_codes[i]]`` and the outcome
     ``list(Outcome)[outcome_codes[i]]``; ``messages``, ``summaries`` and ``links`` map the index of a result to what
-    only some results have. Keys may repeat: their samples join in one point.
+    only some results have. Keys may repeat: their samples join in one point. ``joined`` says how many rows of the file became
+    samples of fewer results, and of how many.
     """
 
     keys: tuple[str, ...]
@@ -107,6 +108,7 @@ class ResultTable(Sequence[Result]):
     messages: Mapping[int, str] = field(default_factory=dict)
     summaries: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
     links: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+    joined: tuple[int, int] = (0, 0)
 
     @classmethod
     def of(cls, results: Iterable[Result]) -> ResultTable:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
@@ -73,6 +74,7 @@ class Rows:
         self._unit_codes: list[int] = []
         self._betters: list[int] = []
         self._outcomes: list[int] = []
+        self._rows: Counter[int] = Counter()
         self._messages: dict[int, str] = {}
         self._summaries: dict[int, Mapping[str, float]] = {}
         self._links: dict[int, Mapping[str, str]] = {}
@@ -206,6 +208,8 @@ class Rows:
             self._outcomes.append(outcome)
         else:
             self._check_same(key, self._keys[place])
+            if outcome == _MEASURED:
+                self._rows[place] += 1
         return place
 
     @staticmethod
@@ -234,4 +238,5 @@ class Rows:
             self._messages,
             self._summaries,
             self._links,
+            (self._rows.total() + len(self._rows), len(self._rows)),
         )

@@ -81,6 +81,7 @@ def _summary(store: Store, resolved: ResolvedRuns, receipts: Sequence[Receipt]) 
     failed, skipped = count_outcomes(resolved.reports)
     failures = (failure_warning(resolved.reports, failed, source),) if failed else ()
     other_machine = tuple(_machine_warning(store, resolved, receipts))
+    joined = [run.results.joined for run in resolved.read.report.runs]
     state = ImportState.IMPORTED if written else ImportState.UNCHANGED
     return FileSummary(
         source,
@@ -96,6 +97,8 @@ def _summary(store: Store, resolved: ResolvedRuns, receipts: Sequence[Receipt]) 
         new_traces=len(new_traces),
         without_direction=_count_directionless(store, new_traces),
         points=sum(_count_points(run, receipt) for run, receipt in zip(resolved.runs, receipts, strict=True)),
+        rows=sum(rows for rows, _ in joined),
+        rows_points=sum(points for _, points in joined),
         failed=failed,
         skipped=skipped,
         unknown=resolved.unknown,
