@@ -289,6 +289,15 @@ def test_entries_of_one_commit_are_runs_of_their_own() -> None:
     assert report.commits[0].time.isoformat() == "2026-08-20T08:11:12+00:00"
 
 
+def test_memory_that_a_history_of_go_keeps_in_the_unit_splits_no_series() -> None:
+    entries = [
+        {"name": "BenchmarkAdd", "value": 3, "unit": f"ns/op\t    {size} B/op\t  12 allocs/op"} for size in (8, 16)
+    ]
+    report, _ = read_report(json.dumps(entries).encode())
+    (result,) = report.runs[0].results
+    assert (result.samples, result.unit, result.message) == ((3.0, 3.0), "ns/op", "16 B/op 12 allocs/op")
+
+
 def test_two_equal_entries_of_a_history_are_told_apart() -> None:
     entry = {"commit": {"id": "abc"}, "date": 1786961600000, "tool": "go", "benches": []}
     text = json.dumps({"lastUpdate": 1, "entries": {"S": [entry, entry]}})

@@ -633,3 +633,10 @@ def test_tables_one_behind_the_other_may_have_a_header_each() -> None:
         (",benchmark=b,", (2.0,)),
     ]
     assert problems == ()
+
+
+def test_spellings_of_one_thing_make_one_series() -> None:
+    text = "commit,benchmark,Metric,unit,value\n4F2C9E1D,echo,time,Âµs,3\n"
+    (run,) = csv(text + "4f2c9e1d,echo,time,µs,4\n").runs
+    assert len(run.results) == 1
+    assert (run.revision, run.results[0].params["metric"], run.results[0].unit) == ("4f2c9e1d", "time", "µs")

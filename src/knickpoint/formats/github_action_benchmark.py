@@ -129,11 +129,12 @@ def _date(entry: Node) -> float:
 
 def _add(rows: Rows, params: dict[str, str], bench: Node, tool: str) -> None:
     name = bench["name"].text()
-    unit = bench.words("unit")
+    # The tool "go" of early versions kept all that stood after the number: "ns/op\t  1568 B/op\t  12 allocs/op".
+    unit, _, others = bench.words("unit").partition("\t")
     better = _direction(tool, unit)
     summary, rest = _spread(bench.words("range"))
     extra = bench.words("extra").strip()
-    words = f"{rest}\n{extra}" if rest and extra else rest or extra
+    words = "\n".join(filter(None, (rest, " ".join(others.split()), extra)))
     named = {**params, "benchmark": name}
     with rows.failing(named):
         rows.add(named, (bench["value"].numeral(name),), unit, better, summary=summary, message=words)

@@ -78,8 +78,9 @@ def is_rounded(text: str) -> bool:
 
 
 def commit_name(text: str) -> str:
-    """Return the commit that ``text`` names, without spaces around it; "" for a placeholder."""
-    return "" if is_placeholder(text) else text.strip()
+    """Return the commit that ``text`` names, without spaces around it and a hash in small letters; "" for a placeholder."""
+    name = text.strip()
+    return "" if is_placeholder(text) else name.lower() if _HASH.fullmatch(name) else name
 
 
 def is_hash_or_number(text: str) -> bool:

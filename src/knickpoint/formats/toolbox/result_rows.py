@@ -49,6 +49,12 @@ def _is_tidy(text: str) -> bool:
     return text.isprintable() and text == text.strip()
 
 
+def _unit(text: str) -> str:
+    """Return a unit without space around it, and with its micro sign where UTF-8 was read as Latin-1 on the way (``Âµs``)."""
+    plain = text.strip()
+    return plain if plain.isascii() else plain.replace("Âµ", "µ").replace("Î¼", "μ")
+
+
 class _Pairs(dict[tuple[str, str], str]):
     """Params as they stand in keys, ``name=value``, each written once; "" for an empty one."""
 
@@ -150,7 +156,7 @@ class Rows:
         metric = params.get("metric", "")
         place = self._place(
             self.key(params),
-            unit.strip() or unit_in_name(metric),
+            _unit(unit) or unit_in_name(metric),
             _MEASURED,
             better,
             (metric, params.get("benchmark", "")),

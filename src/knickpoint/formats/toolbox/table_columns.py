@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import pairwise
-from typing import Final
+from typing import Final, cast
 
 from knickpoint.formats.toolbox.exported_points import is_export, read_export
 from knickpoint.formats.toolbox.number_notation import Habit, Number, NumberCell, number_reader
@@ -66,6 +66,8 @@ _ROLES: Final = {
 }
 _BY_NAME: Final = {name: role for role, names in _ROLES.items() for name in names}
 _PREFIXES: Final = ("param", "env", "link", "metric")
+_OF_FORMATS: Final = frozenset({"metric", "suite", "stat"})
+"""Params that formats name, beside ``benchmark``."""
 _MISSING: Final = {"", "null", "none", "na", "n/a", "-"}
 _NO_NUMBERS: Final = {"nan", "inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"}
 """How numbers that are none are written; any other text may be a number in a notation that is not read."""
@@ -160,14 +162,14 @@ class _Table:
             if colon and prefix.lower() in ("env", "link"):
                 self.facts.append((index, prefix.lower(), rest.strip()))
             elif colon and prefix.lower() == "param":
-                self.params.append((index, rest.strip()))
+                self.params.append((index, _param(rest.strip())))
             elif (
                 index not in taken
                 and name
                 and not _ROW_NUMBERS.fullmatch(name)
                 and not (_is_beside(name) if wide else _beside_value(name))
             ):
-                self.params.append((index, name))
+                self.params.append((index, _param(name)))
 
     def text(self, row: Sequence[Cell], role: str) -> str:
         """Return the cell with ``role`` as text, "" where there is none."""
@@ -412,7 +414,8 @@ def _number_cells(
 def _texts(cell: Cell) -> list[str]:
     if isinstance(cell, str):
         return [cell]
-    return [item for item in cell if isinstance(item, str)] if isinstance(cell, list) else []
+    items = cast("list[object]", cell) if isinstance(cell, list) else []
+    return [item for item in items if isinstance(item, str)]
 
 
 def _holds_numbers(name: str, index: int, rows: Sequence[tuple[str, Sequence[Cell]]]) -> bool:
@@ -482,6 +485,11 @@ def _wide_columns(
 def _beside_value(column: str) -> bool:
     """Return whether a column of a long table has deviations, bounds or another statistic of what the column ``value`` has."""
     return _SPREAD.fullmatch(column) is not None or _STATISTICS.fullmatch(column) is not None
+
+
+def _param(column: str) -> str:
+    """Return the param of a column: what formats have names for is called so in any case of letters."""
+    return column.lower() if column.lower() in _OF_FORMATS else column
 
 
 def _is_beside(column: str) -> bool:
