@@ -252,8 +252,8 @@ def test_series_that_are_judged_in_parts_keep_their_order(detect: Detect, monkey
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        (b"\xff1\n", "standard input, byte 0: this is not text in UTF-8. Give CSV in UTF-8."),
-        (b"pos;value\n1;2\n", "standard input, line 1: the columns are separated by ';'."),
+        (b"\xff1\n", "standard input: byte 0 (line 1) is not UTF-8"),
+        (b"pos;value\n1;2 ms\n", "standard input, line 2: '2 ms' in column 'value' is a number with its unit."),
         (b"value\n1\ninf\n", "standard input, line 3: 'inf' is not a finite number."),
     ],
 )
@@ -417,9 +417,9 @@ def test_a_falling_column_of_durations_is_no_order_of_time(detect: Detect) -> No
 
 
 def test_a_column_of_moments_is_no_series(detect: Detect) -> None:
-    ran = detect.run(given="timestamp,parse\n" + "\n".join(f"{1700000000 + row},{row}" for row in range(20)))
+    ran = detect.run(given="timestamp\n" + "\n".join(f"2026-08-{1 + row:02}" for row in range(20)))
     assert ran.code == 2
-    assert "the column 'timestamp' says when, and is no series. Name it pos: it orders the rows." in ran.errors
+    assert "the column 'timestamp' says when, and no column has values." in ran.errors
 
 
 @pytest.mark.parametrize(
@@ -427,11 +427,9 @@ def test_a_column_of_moments_is_no_series(detect: Detect) -> None:
     [
         (b"SQLite format 3\0\x10\0", "an SQLite database"),
         (b"PAR1\x15\x04", "Parquet"),
-        (b"\x1f\x8b\x08\0", "packed with gzip"),
-        ("value\n1\n".encode("utf-16"), "UTF-16"),
     ],
 )
 def test_what_is_no_csv_is_called_by_its_name(detect: Detect, content: bytes, kind: str) -> None:
     ran = detect.run(given=content)
     assert ran.code == 2
-    assert f"this is {kind}, and not CSV. Write CSV in UTF-8" in ran.errors
+    assert f"this is {kind}, and not CSV. Write CSV, such as" in ran.errors

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import gzip
 import math
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knickpoint.cli.commands.detect.series_csv import read_series
-from knickpoint.model.errors import InputError
+from knickpoint.cli.commands.detect.series_csv import NamedSeries
+from knickpoint.cli.commands.detect.series_csv import read_series as read_content
+from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.model.errors import FormatError, InputError
+
+_TABLE = "pos;parse;print\n1;1,5;1.234,5\n2;2,25;20.019\n"
+
+
+def read_series(text: str, name: str, *, warn: Callable[[str], None] = lambda _: None) -> list[NamedSeries]:
+    return read_content(FileContent(text.encode(), name), warn=warn)
 
 
 def _values(text: str) -> dict[str, list[float]]:
@@ -116,10 +126,29 @@ def test_empty_lines_between_rows_of_several_columns_are_nothing() -> None:
     assert _values("pos,value\n1,1\n\n2,2\n") == {"": [1, 2]}
 
 
-@pytest.mark.parametrize("text", ["pos;value\n1;2\n", "id\tvalue\na\t1\n", "a|b\n1|2\n"])
-def test_another_separator_is_named(text: str) -> None:
-    with pytest.raises(InputError, match=r"line 1: the columns are separated by .* Separate them by commas"):
-        read_series(text, "x.csv")
+@pytest.mark.parametrize("text", ["pos;value\n1;2\n", "pos\tvalue\n1\t2\n", "pos|value\n1|2\n"])
+def test_other_separators_are_found_as_for_results(text: str) -> None:
+    assert _values(text) == {"": [2]}
+
+
+def test_numbers_of_a_spreadsheet_are_read_in_the_notation_that_they_prove() -> None:
+    assert _values(_TABLE) == {"parse": [1.5, 2.25], "print": [1234.5, 20019.0]}
+    with pytest.raises(FormatError, match=r"x\.csv, line 3: '1\.020' in column 'parse' may be 1020 or 1\.020"):
+        _values("pos;parse\n1;950\n2;1.020\n")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf16_and_gzip_are_read_as_for_results(encoding: str) -> None:
+    content = gzip.compress(f"\ufeff{_TABLE}".encode(encoding))
+    assert [series.id for series in read_content(FileContent(content))] == ["parse", "print"]
+
+
+@pytest.mark.parametrize("header", ["date,parse,print", "pos,date,parse,print", "commit,date,parse,print"])
+def test_a_column_of_dates_is_no_series_beside_others(header: str) -> None:
+    first = {"pos": "1,", "commit": "ant,"}.get(header.partition(",")[0], "")
+    second = {"pos": "2,", "commit": "bee,"}.get(header.partition(",")[0], "")
+    text = f"{header}\n{first}2026-08-20,1,3\n{second}2026-08-21,2,4\n"
+    assert _values(text) == {"parse": [1, 2], "print": [3, 4]}
 
 
 def test_an_open_quote_is_refused_with_its_remedy() -> None:

@@ -19,7 +19,7 @@ from knickpoint.formats.toolbox.table_cells import header_cells, read_cells
 from knickpoint.formats.toolbox.table_columns import read_table, roles
 from knickpoint.model.errors import FormatError
 
-__all__ = ["fits", "read", "unread_table"]
+__all__ = ["delimiter_of", "fits", "habit_of", "read", "unread_table"]
 
 _NAME: Final = "csv"
 _GOOGLE_BENCHMARK: Final = frozenset({"name", "iterations", "real_time", "cpu_time", "time_unit"})
@@ -55,16 +55,16 @@ def read(file: FileContent) -> Parsed:
     first = next((index for index, line in enumerate(lines) if _has_cells(line)), None)
     if first is None:
         raise FormatError("the table has no header", remedy="Begin with a line that names the columns.")
-    delimiter = _delimiter(lines[first])
+    delimiter = delimiter_of(lines[first])
     header = header_cells(lines[first], delimiter)
     found = read_cells(lines, len(header), first=first + 1, delimiter=delimiter)
     # Tables that were written one behind the other have a header each.
     rows = ((f"line {line}", cells) for line, cells in found if [cell.strip() for cell in cells] != header)
-    report, warnings = read_table(_NAME, header, rows, habit=_habit(file, delimiter), check=check_told_apart)
+    report, warnings = read_table(_NAME, header, rows, habit=habit_of(file, delimiter), check=check_told_apart)
     return report, (*warnings, *file.open_line_warning())
 
 
-def _habit(file: FileContent, delimiter: str) -> Habit:
+def habit_of(file: FileContent, delimiter: str) -> Habit:
     """Return what the delimiter says of the numbers: ``;`` stands where the comma begins decimals.
 
     Spreadsheets write UTF-16 and tabs in every country.
@@ -79,7 +79,7 @@ def unread_table(file: FileContent) -> str:
     text = file.readable[:65536]
     names = _header(text) if text.lstrip()[:1] not in ("{", "[", "<", "") else []
     rows = [line for line in text.splitlines() if _has_cells(line)][1:]
-    delimiter = _delimiter(",".join(names)) if not rows else _delimiter(rows[0])
+    delimiter = delimiter_of(",".join(names)) if not rows else delimiter_of(rows[0])
     found = [header_cells(row, delimiter) for row in rows[:20]] if names else []
     with_unit = next((cell for row in found for cell in row if NUMBER_AND_UNIT.fullmatch(cell)), "")
     if with_unit:
@@ -105,7 +105,7 @@ def _has_cells(line: str) -> bool:
 def _header(text: str) -> list[str]:
     """Return the names of the columns, none where the first line is no header."""
     header = next((line for line in text.splitlines() if _has_cells(line)), "")
-    names = header_cells(header, _delimiter(header))
+    names = header_cells(header, delimiter_of(header))
     return [] if len(names) < 2 or any(numeral(name) is not None for name in names) else names
 
 
@@ -115,5 +115,6 @@ def _is_of_a_tool(text: str, names: Sequence[str]) -> bool:
     return text.startswith(CSV_HEADER) or any(lower >= columns for columns in (_GOOGLE_BENCHMARK, COLUMNS))
 
 
-def _delimiter(header: str) -> str:
+def delimiter_of(header: str) -> str:
+    """Return what separates the names in a line."""
     return max(_DELIMITERS, key=header.count)

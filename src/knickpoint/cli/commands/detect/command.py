@@ -22,6 +22,7 @@ from knickpoint.cli.commands.detect.steps import show_steps
 from knickpoint.cli.commands.detect.verdicts import show_verdicts
 from knickpoint.cli.options import read_pairs
 from knickpoint.cli.output import OutputFormat, format_option
+from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.model.errors import InputError
 from knickpoint.model.summary import read_summary
 
@@ -31,10 +32,6 @@ __all__ = ["command"]
 _KINDS: Final = (
     (b"SQLite format 3\0", "an SQLite database"),
     (b"PAR1", "Parquet"),
-    (b"\x1f\x8b", "packed with gzip"),
-    (b"PK\x03\x04", "a ZIP archive or a spreadsheet"),
-    (b"\xff\xfe", "UTF-16"),
-    (b"\xfe\xff", "UTF-16"),
 )
 """What files begin with that are often given instead of CSV."""
 
@@ -47,27 +44,23 @@ def _check_kind(content: bytes, name: str) -> None:
         raise InputError(
             f"this is {kind}, and not CSV",
             where=name,
-            remedy="Write CSV in UTF-8, such as id,pos,value; results files of tools are for knick import and knick check.",
+            remedy="Write CSV, such as id,pos,value; results files of tools are for knick import and knick check.",
         )
 
 
-def _read_text(file: str) -> tuple[str, str]:
-    """Return the text of FILE, and its name for messages."""
+def _read_content(file: str) -> FileContent:
+    """Return the content of FILE, with its name for messages."""
     name = "standard input" if file == "-" else file
     if file == "-" and sys.stdin.isatty():
         click.echo("knick: reading values from the terminal, one a line; end with Ctrl-D", err=True)
     try:
         content = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-        _check_kind(content, name)
-        return content.decode("utf-8"), name
     except OSError as error:
         raise InputError(
             f"it cannot be read: {error.strerror}", where=name, remedy="Give a CSV file, or - for standard input."
         ) from None
-    except UnicodeDecodeError as error:
-        raise InputError(
-            "this is not text in UTF-8", where=f"{name}, byte {error.start}", remedy="Give CSV in UTF-8."
-        ) from None
+    _check_kind(content, name)
+    return FileContent(content, name)
 
 
 def _refuse_reserved(parameters: dict[str, str]) -> None:
@@ -123,7 +116,8 @@ def command(
 ) -> None:
     """Find the steps of the series in FILE, or on standard input if it is - or missing.
 
-    FILE is CSV: one column of values; id,pos,value; or one column a series with an optional column pos. A list of objects with such
+    FILE is CSV, also with ; or tabs, and in UTF-16: one column of values; id,pos,value; or one column a series with an optional
+    column pos; columns of dates are no series. A list of objects with such
     members, in JSON or one a line, is read, too, and so is what pandas writes (to_json with orient records, split or table).
     An empty value is missing. Rows with the same `pos`, or without it the same `commit`, are samples of one commit, and those with the
     same `run` are of one run. In place of `id` a column may be called `benchmark` or `name`.
@@ -153,7 +147,7 @@ def command(
             "the newest rows are judged by the default method", where="--newest", remedy="Leave out --method."
         )
     wanted = read_summary(summary) if summary else None
-    series = read_series(*_read_text(file), warn=_Once())
+    series = read_series(_read_content(file), warn=_Once())
     if wanted:
         series = summarised(series, wanted)
     elif kind is MethodKind.SERIES and not newest and not ROWS.intersection(parameters):

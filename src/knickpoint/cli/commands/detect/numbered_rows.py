@@ -9,9 +9,9 @@ from typing import Final
 
 from knickpoint.model.errors import InputError
 
-__all__ = ["are_versions", "check_numbers", "column_of_commits", "numbers_rows"]
+__all__ = ["COMMITS", "are_versions", "check_numbers", "column_of_commits", "numbers_rows"]
 
-_COMMITS: Final = (
+COMMITS: Final = (
     "commit",
     "revision",
     "commit_hash",
@@ -61,7 +61,7 @@ def column_of_commits(header: Sequence[str], rows: Sequence[Sequence[str]], *, w
     In a ``wide`` table, where each column may be a series, it has to have text such as a hash, or whole numbers that only rise
     or only fall: ``commit`` may be what a data base takes for one.
     """
-    column = next((header.index(name) for name in _COMMITS if name in header), None)
+    column = next((header.index(name) for name in COMMITS if name in header), None)
     if column is None or not wide:
         return column
     texts = [fields[column] for fields in rows]
@@ -90,7 +90,7 @@ def check_numbers(
     """
     for column, title in enumerate(header):
         texts = [fields[column] for fields in rows]
-        named = title.strip().lower() in _BUILDS.union(_COMMITS)
+        named = title.strip().lower() in _BUILDS.union(COMMITS)
         if (named or (wide and numbers_rows(title, texts))) and _runs(_whole(texts)) < 0:
             raise InputError(
                 f"the rows go backwards: {title!r} falls from {texts[0].strip()} to {texts[-1].strip()} ({last})",

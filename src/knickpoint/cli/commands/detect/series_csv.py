@@ -14,8 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.cli.commands.detect.json_rows import is_json, read_rows
-from knickpoint.cli.commands.detect.numbered_rows import are_versions, check_numbers, column_of_commits, numbers_rows
+from knickpoint.cli.commands.detect.numbered_rows import (
+    COMMITS,
+    are_versions,
+    check_numbers,
+    column_of_commits,
+    numbers_rows,
+)
 from knickpoint.cli.commands.detect.time_columns import check_times, is_moment, seconds
+from knickpoint.formats.delimited import delimiter_of, habit_of
+from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.number_notation import Habit, NumberCell, number_reader
 from knickpoint.model.errors import InputError
 from knickpoint.model.spreadsheet import unguarded
 
@@ -135,9 +144,9 @@ def is_number(text: str) -> bool:
     return True
 
 
-def _rows(text: str, name: str) -> tuple[list[list[str]], list[int]]:
+def _rows(text: str, name: str, delimiter: str) -> tuple[list[list[str]], list[int]]:
     """Return all rows, and the line at which each ends; an empty line is a row without fields."""
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     rows: list[list[str]] = []
     lines: list[int] = []
     try:
@@ -157,25 +166,30 @@ def _titles(fields: Sequence[str]) -> list[str]:
     return [title.strip() for title in fields]
 
 
-def _table(text: str, name: str) -> _Table:
+def _table(file: FileContent) -> _Table:
     """Return the table of a file.
 
     In a table of one column, an empty line is a missing value, unless no value follows. One column that begins with a
     number has no header, so that empty lines before it are missing values as well.
     """
+    text, name = file.text, file.name
     if is_json(text):
         header, json_rows = read_rows(text, name)
         return _Table(_titles(header), 0, json_rows, list(range(len(json_rows))), name, "element")
-    rows, lines = _rows(text, name)
+    delimiter = delimiter_of(text.lstrip().partition("\n")[0])
+    rows, lines = _rows(text, name, delimiter)
     filled = [row for row, fields in enumerate(rows) if fields]
     if not filled:
         raise InputError("there are no rows", where=name, remedy="Give CSV with a header such as id,pos,value.")
     first, last = filled[0], filled[-1]
     if len(rows[first]) > 1:
         rest = filled[1:]
-        return _Table(
+        table = _Table(
             _titles(rows[first]), lines[first], [rows[row] for row in rest], [lines[row] for row in rest], name
         )
+        if delimiter != ",":
+            _read_notation(table, habit_of(file, delimiter))
+        return table
     has_header = not is_number(rows[first][0])
     begin = first + 1 if has_header else 0
     column = [fields or [""] for fields in rows[begin : last + 1]]
@@ -183,15 +197,30 @@ def _table(text: str, name: str) -> _Table:
     return _Table(header, lines[first], column, lines[begin : last + 1], name)
 
 
+def _read_notation(table: _Table, habit: Habit) -> None:
+    """Write the values of a table with a decimal point. Raises ``FormatError`` where their notation is unclear."""
+    columns = [
+        column
+        for column, title in enumerate(table.header)
+        if (title not in {_POSITION, *COMMITS} and not is_moment(title) if table.wide else title == _VALUE)
+    ]
+    fields = [
+        (cells, column, table.location(row))
+        for row, cells in enumerate(table.rows)
+        for column in columns
+        if column < len(cells) and cells[column].strip()
+    ]
+    number, _ = number_reader(
+        [NumberCell(cells[column], table.header[column], where) for cells, column, where in fields], habit
+    )
+    for cells, column, _ in fields:
+        value = number(cells[column])
+        if value is not None and not (is_number(cells[column]) and float(cells[column]) == value):
+            cells[column] = repr(value)
+
+
 def _check_header(table: _Table) -> None:
     header, where = table.header, f"{table.name}, line {table.line}" if table.line else table.name
-    separator = next((mark for mark in ";\t|" if len(header) == 1 and mark in header[0]), None)
-    if separator is not None:
-        raise InputError(
-            f"the columns are separated by {separator!r}",
-            where=where,
-            remedy="Separate them by commas, and write decimals with a point.",
-        )
     repeated = next((title for title in header if title and header.count(title) > 1), None)
     if repeated is not None:
         raise InputError(
@@ -206,12 +235,11 @@ def _check_header(table: _Table) -> None:
             remedy="Begin with the names of the columns: id,pos,value, or pos and one name a series; "
             "write decimals with a point.",
         )
-    moment = next((title for title in header if is_moment(title)), None)
-    if moment is not None:
+    if all(map(is_moment, header)):
         raise InputError(
-            f"the column {_shown(moment)} says when, and is no series",
+            f"the column {_shown(header[0])} says when, and no column has values",
             where=where,
-            remedy="Leave it out; pos orders the rows." if _POSITION in header else "Name it pos: it orders the rows.",
+            remedy="Add a column for each series.",
         )
     if "" in header:
         raise InputError(
@@ -309,7 +337,9 @@ def _long(table: _Table, warn: Callable[[str], None]) -> list[NamedSeries]:
 def _wide(table: _Table, warn: Callable[[str], None]) -> list[NamedSeries]:
     rows, positions = _in_order(table, list(range(len(table.rows))), warn)
     columns = [
-        column for column, title in enumerate(table.header) if title != _POSITION and column != table.column_of_commits
+        column
+        for column, title in enumerate(table.header)
+        if title != _POSITION and column != table.column_of_commits and not is_moment(title)
     ]
     numbering = {
         column for column in columns if numbers_rows(table.header[column], [row[column] for row in table.rows])
@@ -329,26 +359,26 @@ def _ignore(_: str) -> None:
     """Take no warning."""
 
 
-def read_series(text: str, name: str, *, warn: Callable[[str], None] = _ignore) -> list[NamedSeries]:
-    """Return the series in ``text`` in the order in which they first appear.
+def read_series(file: FileContent, *, warn: Callable[[str], None] = _ignore) -> list[NamedSeries]:
+    """Return the series in ``file`` in the order in which they first appear.
 
     It is CSV, or rows of JSON (:mod:`knickpoint.cli.commands.detect.json_rows`).
 
     The header decides: with a column ``value`` the rows are long (``id``, else ``benchmark`` or ``name``, names the series;
     repository, line and unit distinguish series with the same name, as in an export; ``pos`` orders the rows, and without
     it rows of one ``commit`` have one position; ``run`` says which rows of one position are of one run; other columns are
-    ignored); without it every column but ``pos``, one that names the commits, and those that number the rows is a series. One
+    ignored); without it every column but ``pos``, one that names the commits, those of dates, and those that number the rows is a series. One
     column of numbers needs no header. Rows are sorted stably by ``pos``.
-    ``name`` is the name of the file, for messages; ``warn`` gets a word about each series whose rows are not in the order of a
+    ``warn`` gets a word about each series whose rows are not in the order of a
     column of moments, such as ``date``, while nothing else orders them.
 
     Raises:
         InputError: the rows go backwards in time, there are no rows, a row has more or fewer fields, a value is not a finite number, the header names a
             column twice or not at all, or the file is not text.
     """
-    if "\0" in text:
-        raise InputError("this is not text", where=name, remedy="Give CSV in UTF-8.")
-    table = _table(text.removeprefix("\ufeff"), name)
+    if "\0" in file.text:
+        raise InputError("this is not text", where=file.name, remedy="Give CSV in UTF-8.")
+    table = _table(file)
     _check_header(table)
     _check_width(table)
     return _long(table, warn) if _VALUE in table.header else _wide(table, warn)
