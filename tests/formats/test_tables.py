@@ -640,3 +640,11 @@ def test_spellings_of_one_thing_make_one_series() -> None:
     (run,) = csv(text + "4f2c9e1d,echo,time,µs,4\n").runs
     assert len(run.results) == 1
     assert (run.revision, run.results[0].params["metric"], run.results[0].unit) == ("4f2c9e1d", "time", "µs")
+
+
+def test_names_with_several_units_or_spellings_are_counted_and_convertible_units_are_not() -> None:
+    text = "commit,benchmark,unit,value\nabc,echo,ms,3\nabc,echo,MB,4\nabc,Sort,ms,3\nabc,sort,ms,3\nabc,parse,ms,3\nabc,parse,us,3\n"
+    (problem,) = read_report(text.encode())[1]
+    assert problem.message.startswith(
+        "2 names have several units or spellings (echo: ms and MB; benchmark=Sort and benchmark=sort)"
+    )

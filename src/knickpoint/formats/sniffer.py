@@ -12,10 +12,10 @@ from knickpoint.formats.format import Format, Parsed
 from knickpoint.formats.json_documents import among_lines, read_documents
 from knickpoint.formats.registry import FORMATS, all_formats
 from knickpoint.formats.toolbox.commit_placeholders import without_placeholders
+from knickpoint.formats.toolbox.doubtful_results import negative_times, several_spellings
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.gc_pause import held_back
 from knickpoint.formats.toolbox.large_numbers import large_numbers
-from knickpoint.formats.toolbox.negative_times import negative_times
 from knickpoint.formats.toolbox.parsing_memory import UNLIMITED, ReadingLimits
 from knickpoint.formats.toolbox.printed_for_people import better_output
 from knickpoint.formats.toolbox.storable_text import keepable, keepable_text, may_need_tidying
@@ -161,7 +161,12 @@ def _checked(file: FileContent, parsed: Parsed) -> Parsed:
                 severity=Severity.WARNING,
             ),
         )
-    problems = (*problems, *negative_times(report, name), *large_numbers(report, name))
+    problems = (
+        *problems,
+        *negative_times(report, name),
+        *several_spellings(report, name),
+        *large_numbers(report, name),
+    )
     return report, tuple(_of_file(problem, name) for problem in problems)
 
 
