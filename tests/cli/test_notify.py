@@ -14,6 +14,7 @@ from tests.notify.conftest import Receiver, Reply, serving
 from tests.notify.github_server import GitHubServer
 from tests.notify.mail_servers import MailBox, serving_mail
 from tests.notify.tracker_server import TOKEN
+from tests.repositories import GitRepository
 
 from knickpoint.access.session_key import session_key
 from knickpoint.access.settings import AccessSettings
@@ -50,6 +51,22 @@ settle_share = 0
 settle_least = 3
 settle_most = 3
 notify = ["team", "hooks", "code"]
+"""
+
+_MAIL = """
+[channels.team]
+kind = "mail"
+server = "smtp://127.0.0.1:{mail}"
+sender = "knick@example.org"
+to = ["perf@example.org"]
+{setting}
+
+[alerts.all]
+method = "threshold"
+settle_share = 0
+settle_least = 3
+settle_most = 3
+notify = ["team"]
 """
 
 _SETTINGS = """
@@ -361,3 +378,42 @@ def test_a_channel_that_no_alert_names_is_pointed_out(knick: Knick, instance: Pa
         file.write('\n[alerts.all]\nnotify = ["room"]\n')
     assert "No alert sends" not in knick("notify", "--dry-run").output
     assert "channel room" not in knick("doctor").output
+
+
+@pytest.mark.parametrize(
+    ("setting", "written_to"),
+    [
+        ("", {"perf@example.org"}),
+        ('domains = ["project.example"]', {"perf@example.org", "dev8@project.example"}),
+        ("authors = true", {"perf@example.org", "dev8@project.example"}),
+    ],
+)
+def test_no_mail_goes_to_authors_of_an_imported_public_history(
+    knick: Knick, instance: Path, mailbox: MailBox, setting: str, written_to: set[str]
+) -> None:
+    repository = GitRepository.make(instance / "public")
+    hashes = []
+    for number in range(37):
+        author = f"Dev {number % 11} <dev{number % 11}@project.example>"
+        repository.git("commit", "--quiet", "--allow-empty", "--author", author, "-m", "Change the parser")
+        hashes.append(repository.git("rev-parse", "HEAD"))
+    with (instance / "knickpoint.toml").open("a", encoding="utf-8") as file:
+        file.write('\n[repositories.public]\nlocation = "public"\n')
+        file.write(_MAIL.format(mail=mailbox.port, setting=setting))
+
+    def measure(first: int, last: int) -> None:
+        rows = [
+            f"{hashes[each]},sort,ms,{(15.0 if each >= 30 else 10.0) + 0.01 * (each % 3)}"
+            for each in range(first, last)
+        ]
+        (instance / "results.csv").write_text(
+            "\n".join(["commit,benchmark,unit,value", *rows]) + "\n", encoding="utf-8"
+        )
+        assert knick("import", instance / "results.csv", "--repository", "public").code == 0
+        assert knick("run").code == 0
+
+    measure(0, 30)
+    assert knick("notify").code == 0
+    measure(30, 37)
+    planned = json.loads(knick("notify", "--dry-run", "--format", "json").output)
+    assert {row["recipient"] for row in planned} == written_to

@@ -117,7 +117,7 @@ def test_a_change_of_the_machine_goes_to_its_owner_and_not_to_the_author(
     commit = Commit("a" * 40, "Ada", "ada@example.org", announcer.clock(), "Parse twice")
     (slot,) = store.commits.add(repository, [commit]).values()
     settings = NotifySettings(machine_owners=("lab@example.org",))
-    office = Office(store, announcer.clock, Mailbox(), settings, (replace(MAIL, to=()),))
+    office = Office(store, announcer.clock, Mailbox(), settings, (replace(MAIL, to=(), authors=True),))
     announced = announcer.open()
     place = SuspectRange("main", 3, 4)
     ranked = Suspects(place, 1 - probability, SuspectFacts.GIT, (Suspect(slot, probability),), machine=machine)

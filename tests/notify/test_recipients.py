@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 from knickpoint.model.alert import Alert, AlertKind, AlertSeverity
 from knickpoint.model.notification import Recipient
 from knickpoint.notify.recipients import Audience, AuthorOfSuspect
@@ -35,16 +39,34 @@ def test_one_person_in_two_lists_of_two_alerts_hears_once() -> None:
 
 def test_authors_of_likely_suspects_hear_and_those_of_unlikely_ones_do_not() -> None:
     suspects = [suspect("Ben", "ben@example.org", 0.2), suspect("Dan", "dan@example.org", 0.19)]
-    found = AUDIENCE.of_change([Alert("a", notify=("mail",))], suspects)
+    found = replace(AUDIENCE, channels={"mail": replace(MAIL, authors=True)}).of_change(
+        [Alert("a", notify=("mail",))], suspects
+    )
     assert found == [LIST, ANN, Recipient("mail", "ben@example.org")]
 
 
-def test_a_channel_without_authors_goes_to_its_addresses_only() -> None:
-    lists = Audience(
-        {"mail": ChannelSettings("mail", ChannelKind.MAIL, to=("x@example.org",), authors=False)}, PEOPLE, 0
-    )
-    found = lists.of_change([Alert("a", notify=("mail",))], [suspect("Ben", "ben@example.org", 0.9)])
-    assert found == [Recipient("mail", "x@example.org")]
+@pytest.mark.parametrize(
+    ("domains", "heard"),
+    [
+        ((), ["eve@example.org"]),
+        (("Example.org",), ["ben@example.org", "eve@example.org"]),
+        (("other.example",), ["eve@example.org"]),
+    ],
+)
+def test_a_channel_writes_to_authors_of_people_and_of_its_domains(domains: tuple[str, ...], heard: list[str]) -> None:
+    channel = ChannelSettings("mail", ChannelKind.MAIL, domains=domains)
+    suspects = [
+        suspect("Ben", "ben@example.org", 0.9),
+        suspect("Eve", "eve@example.org", 0.9),
+        suspect("Kim", "kim@sub.example.org", 0.9),
+    ]
+    found = Audience({"mail": channel}, PEOPLE, 0).of_change([Alert("a", notify=("mail",))], suspects)
+    assert [each.address for each in found] == heard
+
+
+def test_an_owner_whom_the_configuration_names_is_no_stranger() -> None:
+    owner = AuthorOfSuspect(PEOPLE.owner("lab@example.net"), 0.9, configured=True)
+    assert Recipient("mail", "lab@example.net") in AUDIENCE.of_change([Alert("a", notify=("mail",))], [owner])
 
 
 def test_programs_and_muted_people_get_nothing() -> None:

@@ -227,7 +227,7 @@ def _authors(
             machine = max((each.none for each in suspects if each.machine), default=0.0)
             if machine and audience.machine_owners:
                 owners = [audience.directory.owner(owner) for owner in audience.machine_owners]
-                found[chain] = [AuthorOfSuspect(owner, machine) for owner in owners]
+                found[chain] = [AuthorOfSuspect(owner, machine, configured=True) for owner in owners]
             else:
                 likely[chain] = _likely_slots(suspects, audience.least_probability)
         # Their authors, read at once

@@ -26,18 +26,22 @@ AUTOMATIC: Final = TRACKERS | {ChannelKind.WEBHOOK, ChannelKind.OTHER}
 
 @dataclass(frozen=True, slots=True)
 class AuthorOfSuspect:
-    """The author of a commit that may have caused the change, or the owner of a machine that did, and the probability."""
+    """The author of a commit that may have caused the change, or the owner of a machine that did, and the probability.
+
+    ``configured`` is set for an owner: the configuration names the person.
+    """
 
     person: Person
     probability: float
+    configured: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Audience:
     """The people and channels of an instance.
 
-    ``least_probability`` is that of the suspects whose authors get mails. ``machine_owners`` get them in place of the authors
-    where the machine changed.
+    ``least_probability`` is that of the suspects whose authors get mails, unless they are strangers to the channel.
+    ``machine_owners`` get them in place of the authors where the machine changed.
     """
 
     channels: Mapping[str, ChannelSettings]
@@ -77,7 +81,7 @@ class Audience:
     def _of_change(
         self, alerts: Sequence[Alert], suspects: Sequence[AuthorOfSuspect], *, provisional: bool
     ) -> Iterator[Recipient | None]:
-        authors = [each.person for each in suspects if each.probability >= self.least_probability]
+        likely = [each for each in suspects if each.probability >= self.least_probability]
         for alert, channel in self._channels(alerts):
             if provisional and not (channel.provisional and channel.kind not in TRACKERS):
                 continue
@@ -85,8 +89,7 @@ class Audience:
                 yield Recipient(channel.name)
                 continue
             yield from (self.list_address(channel.name, address) for address in channel.to)
-            if channel.authors:
-                yield from (_by_mail(channel.name, person) for person in authors)
+            yield from (_by_mail(channel.name, each.person) for each in likely if _may_write(channel, each))
             if alert.severity is AlertSeverity.HIGH and not provisional:
                 yield from (_by_mail(channel.name, self.directory.owner(owner)) for owner in alert.owners)
 
@@ -104,6 +107,13 @@ class Audience:
         for alert in alerts:
             if alert.kind is AlertKind.WORK:
                 yield from ((alert, self.channels[name]) for name in alert.notify if name in self.channels)
+
+
+def _may_write(channel: ChannelSettings, author: AuthorOfSuspect) -> bool:
+    """Whether ``author`` belongs to the company: by the configuration, by a section of people, or by the domain."""
+    domain = author.person.mail.rpartition("@")[2].casefold()
+    named = author.configured or bool(author.person.name)
+    return channel.authors or named or domain in {each.casefold() for each in channel.domains}
 
 
 def _by_mail(channel: str, person: Person) -> Recipient | None:

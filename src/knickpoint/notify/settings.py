@@ -36,7 +36,8 @@ class ChannelSettings:
         authorities: of mail: path of a file (PEM), relative to the instance, with the certificates of the authorities to
             trust. Default: those of the system.
         to: of mail: addresses that get every message, beside the authors.
-        authors: of mail: whether the authors of the suspects get messages.
+        authors: of mail: whether all authors of the suspects get messages. Without it, those of `[people]` and `domains` do.
+        domains: of mail: domains of your company, as in `example.org`; authors with an address there get messages.
         provisional: whether findings that are not settled are sent as well.
         url: of a chat: its address as Apprise writes it. Of a webhook: the address that gets the messages.
         signing_secret: of a webhook: the secret that signs the messages, as in `${WEBHOOK_SECRET}`.
@@ -60,7 +61,8 @@ class ChannelSettings:
     sender: str = ""
     authorities: str = ""
     to: tuple[str, ...] = ()
-    authors: bool = True
+    authors: bool = False
+    domains: tuple[str, ...] = ()
     provisional: bool = False
     url: str = address_with_secret("")
     signing_secret: str = secret()

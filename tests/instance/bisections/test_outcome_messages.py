@@ -87,7 +87,6 @@ def announcing(slowed: Bisectable, *channels: str, kind: str = "github") -> Iter
             server=f"smtp://127.0.0.1:{box.port}",
             sender="knick@example.org",
             to=("list@example.org",),
-            authors=False,
         )
         code = ChannelSettings("code", **ADDRESSES[kind], server=tracker.url, token=TOKEN)
         config = replace(slowed.instance.config, channels={"mails": mails, "code": code})

@@ -60,3 +60,6 @@ def _check_channel(channel: ChannelSettings, where: str) -> None:
         wrong = next((address for address in channel.to if not is_mail_address(address.strip())), None)
         if wrong is not None:
             raise ConfigError(f"to has {wrong!r}, which is no mail address", where=where, remedy="Correct it.")
+        wrong = next((domain for domain in channel.domains if not is_mail_address(f"x@{domain}")), None)
+        if wrong is not None:
+            raise ConfigError(f"domains has {wrong!r}", where=where, remedy="Write a domain as in example.org.")
