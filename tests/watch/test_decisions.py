@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
 
+from knickpoint.instance.ticket_import import TicketRow, import_tickets
 from knickpoint.model.errors import InputError, QueryError
 from knickpoint.model.regression import Action, Condition, Direction, Regression, Status
 from knickpoint.store import EventKind
@@ -442,6 +443,28 @@ def test_a_ticket_that_came_first_matches_what_is_found_later(world: World) -> N
     world.run()
     assert listed(world, processed=False) == []
     assert [regression.counts for regression in listed(world, processed=True)] == [{Status.TICKET: 1}]
+
+
+def test_a_ticket_keeps_its_change_when_missing_commits_are_measured(world: World) -> None:
+    values = [100.0 + 0.2 * (each % 2) if each < 32 else 120.0 + 0.2 * (each % 2) for each in range(60)]
+    for each in range(0, 60, 3):
+        world.measure({"parse": [values[each]]}, first=each)
+    world.run()
+    assert put_tickets(world.store, world.repository, [Ticket("PERF-7", "benchmark=parse", 33)]) == 1
+    for each in (31, 32):
+        world.measure({"parse": [values[each]]}, first=each)
+    world.run()
+    (point,) = world.points("parse")
+    assert (point.suspect_range.previous, point.suspect_range.slot) == (31, 32)
+    assert point.matched_ticket == "PERF-7"
+
+
+def test_a_ticket_that_was_corrected_loses_the_change_of_the_earlier_commit(busy: World) -> None:
+    hashes = [each.commit.hash for each in busy.store.commits.get(busy.repository, [10, 11])]
+    for commit, matched in zip((hashes[0], hashes[0], hashes[1]), ("PERF-1", "PERF-1", ""), strict=True):
+        row = TicketRow("PERF-1", commit, "benchmark=parse", "", open=True, repository="", where="")
+        import_tickets(busy.store, [row], replace=True)
+        assert busy.points("parse")[0].matched_ticket == matched
 
 
 def test_of_several_tickets_the_first_one_wins(busy: World) -> None:

@@ -171,12 +171,16 @@ def import_tickets(
     with store.transaction():
         of_trackers = {ticket.name for ticket in store.findings.tracker_tickets.all()} if replace else set()
         for name, each in known.items():
+            corrected: set[str] = set()
             if replace:
-                for ticket in {ticket.name for ticket in store.findings.tickets.all(each)} - of_trackers:
+                stated = {(ticket.name, ticket.slot, ticket.query) for ticket in wanted.get(name, ())}
+                before = {(ticket.name, ticket.slot, ticket.query) for ticket in store.findings.tickets.all(each)}
+                corrected = {ticket for ticket, _, _ in before - stated} - of_trackers
+                for ticket in corrected:
                     store.findings.tickets.remove(each, ticket)
                 changed += match_tickets(store, each) if name not in wanted else 0
             if name in wanted:
-                changed += put_tickets(store, each, wanted[name])
+                changed += put_tickets(store, each, wanted[name], afresh=corrected)
         if who:
             others = ", removed all others" if replace else ""
             store.audit.append(AuditKind.TICKETS_CHANGED, who, f"imported {counted(len(rows), 'ticket')}{others}")

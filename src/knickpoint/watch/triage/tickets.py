@@ -1,12 +1,14 @@
 """Match tickets of an issue tracker with change points: same traces, same commit.
 
 A ticket names a commit and a query. It covers a change point where its commit lies in the suspect range and its query
-matches the trace; such a finding counts as processed without a decision of a person.
+matches the trace; such a finding counts as processed without a decision of a person. From then on the ticket belongs to the
+change point: values of missing commits may narrow or move the range, and the ticket stays.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
@@ -24,8 +26,12 @@ _MOST_VALUES: Final = 50
 """Values of one param that a query of a ticket names."""
 
 
-def put_tickets(store: Store, repository: Repository, tickets: Sequence[Ticket]) -> int:
-    """Write ``tickets`` and match all tickets of the repository anew; return how many findings changed.
+def put_tickets(
+    store: Store, repository: Repository, tickets: Sequence[Ticket], *, afresh: Collection[str] = ()
+) -> int:
+    """Write ``tickets`` and match all tickets of the repository; return how many findings changed.
+
+    The tickets ``afresh`` lose the findings that they have.
 
     Raises:
         QueryError: a ticket's query cannot be read; nothing is written.
@@ -34,14 +40,17 @@ def put_tickets(store: Store, repository: Repository, tickets: Sequence[Ticket])
         parse_query(ticket.query)
     with store.transaction():
         store.findings.tickets.put(repository, tickets)
-        return match_tickets(store, repository)
+        return match_tickets(store, repository, afresh=afresh)
 
 
-def match_tickets(store: Store, repository: Repository, *, among: Collection[int] | None = None) -> int:
+def match_tickets(
+    store: Store, repository: Repository, *, among: Collection[int] | None = None, afresh: Collection[str] = ()
+) -> int:
     """Match tickets with live change points, all of them or those ``among``; return how many of these changed.
 
     A ticket covers the traces that its query matches where its commit lies in their suspect range. The
-    first ticket that came wins.
+    first ticket that came wins, and keeps its change points while it exists. The tickets ``afresh`` are matched as new
+    ones, because a person corrected what they are about.
     """
     lines = Lines(store, repository)
     points = store.findings.groups.members(repository, among=among)
@@ -52,7 +61,8 @@ def match_tickets(store: Store, repository: Repository, *, among: Collection[int
         line = lines.line(point.suspect_range.line)
         if line.name not in by_line:
             by_line[line.name] = _LineTickets(tickets, line.positions)
-        name = by_line[line.name].covering(point.suspect_range, point.trace_key)
+        kept = "" if point.matched_ticket in afresh else point.matched_ticket
+        name = by_line[line.name].covering(point.suspect_range, point.trace_key, kept)
         if name != point.matched_ticket:
             changed[point.id] = name
     if changed:
@@ -82,16 +92,24 @@ class _LineTickets:
         self._placed = sorted(
             (positions[ticket.slot], number) for number, (ticket, _) in enumerate(tickets) if ticket.slot in positions
         )
+        self._queries: dict[str, list[Query]] = defaultdict(list)
+        for ticket, query in tickets:
+            self._queries[ticket.name].append(query)
         self._params: dict[str, Mapping[str, str]] = {}
 
-    def covering(self, suspect_range: SuspectRange, key: str) -> str:
-        """Return the name of the first ticket with its commit in ``suspect_range`` and a query that matches, or ""."""
+    def covering(self, suspect_range: SuspectRange, key: str, kept: str) -> str:
+        """Return the name of the first ticket with its commit in ``suspect_range`` and a query that matches, or "".
+
+        The ticket ``kept`` needs no commit there: it is ``kept`` while one of its queries matches.
+        """
+        params = self._params.setdefault(key, decode_key(key))
+        if kept and any(query.matches(params) for query in self._queries[kept]):
+            return kept
         begin = self._positions.get(suspect_range.previous, -1)
         end = self._positions.get(suspect_range.slot, -1)
         low, high = (bisect_right(self._placed, (position, len(self._tickets))) for position in (begin, end))
         if low >= high:
             return ""
-        params = self._params.setdefault(key, decode_key(key))
         for number in sorted(number for _, number in self._placed[low:high]):
             ticket, query = self._tickets[number]
             if query.matches(params):
