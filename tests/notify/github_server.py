@@ -57,8 +57,13 @@ def _events(call: Call) -> Answer:
     return call.server.paged(call, [{"event": "labeled"}, *events])
 
 
-def _close(call: Call) -> Answer:
-    call.server.touch(call.ticket, open=call.body["state"] != "closed")
+def _get(call: Call) -> Answer:
+    return 200, _issue(call.ticket)
+
+
+def _edit(call: Call) -> Answer:
+    is_open = call.body.get("state", "open") != "closed"
+    call.server.touch(call.ticket, open=is_open, body=call.body.get("body", call.ticket.body))
     return 200, _issue(call.ticket)
 
 
@@ -73,7 +78,8 @@ class GitHubServer(TrackerServer):
             ("GET", f"{_ISSUE}/comments", _comments),
             ("POST", f"{_ISSUE}/comments", _comment),
             ("GET", f"{_ISSUE}/events", _events),
-            ("PATCH", _ISSUE, _close),
+            ("GET", _ISSUE, _get),
+            ("PATCH", _ISSUE, _edit),
         )
 
     def is_allowed(self, headers: dict[str, str]) -> bool:

@@ -55,8 +55,13 @@ def _closed_by(call: Call) -> Answer:
     return call.server.paged(call, [{"state": "opened"}, *([merged] if call.ticket.fixed else [])])
 
 
-def _close(call: Call) -> Answer:
-    call.server.touch(call.ticket, open=call.body["state_event"] != "close")
+def _get(call: Call) -> Answer:
+    return 200, _issue(call.ticket)
+
+
+def _edit(call: Call) -> Answer:
+    is_open = call.body.get("state_event", "") != "close"
+    call.server.touch(call.ticket, open=is_open, body=call.body.get("description", call.ticket.body))
     return 200, _issue(call.ticket)
 
 
@@ -71,7 +76,8 @@ class GitLabServer(TrackerServer):
             ("GET", f"{_ISSUE}/notes", _notes),
             ("POST", f"{_ISSUE}/notes", _note),
             ("GET", f"{_ISSUE}/closed_by", _closed_by),
-            ("PUT", _ISSUE, _close),
+            ("GET", _ISSUE, _get),
+            ("PUT", _ISSUE, _edit),
         )
 
     def is_allowed(self, headers: dict[str, str]) -> bool:

@@ -94,8 +94,14 @@ def _transition(call: Call) -> Answer:
     return 204, None
 
 
+def _get(call: Call) -> Answer:
+    return 200, _issue(call.ticket)
+
+
 def _edit(call: Call) -> Answer:
-    call.server.touch(call.ticket, fixed=call.body["fields"][FIXING])
+    edited, ticket = call.body["fields"], call.ticket
+    call.server.touch(ticket, fixed=edited.get(FIXING, ticket.fixed), body=edited.get("description", ticket.body))
+    ticket.fields |= {name: value for name, value in edited.items() if name == FAILING}
     return 204, None
 
 
@@ -121,6 +127,7 @@ class JiraServer(TrackerServer):
             ("POST", f"{_ISSUE}/comment", _comment),
             ("GET", f"{_ISSUE}/transitions", _transitions),
             ("POST", f"{_ISSUE}/transitions", _transition),
+            ("GET", _ISSUE, _get),
             ("PUT", _ISSUE, _edit),
         )
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,9 +20,12 @@ from tests.notify.jira_server import FAILING, JiraServer
 from tests.notify.tracker_server import TOKEN
 from tests.notify.tracker_world import COMMIT, KINDS, World, message, open_channel, server_of
 
+from knickpoint.model.commit import Commit
 from knickpoint.model.errors import ConfigError
 from knickpoint.model.notification import Message, Sent
 from knickpoint.model.regression import Status
+from knickpoint.model.report import Result, ResultTable, RunReport
+from knickpoint.model.ticket import FixVerdict
 from knickpoint.notify.channel import ChannelContext, DeliveryError
 from knickpoint.notify.exchange import Exchange
 from knickpoint.notify.settings import ChannelKind, ChannelSettings
@@ -29,10 +33,12 @@ from knickpoint.notify.trackers.github import github_channel
 from knickpoint.notify.trackers.gitlab import gitlab_channel
 from knickpoint.notify.trackers.jira import jira_channel
 from knickpoint.notify.trackers.rest import Rest
+from knickpoint.notify.trackers.sync import sync_tickets
 from knickpoint.notify.trackers.ticket_text import LABEL, fixing_revision, read_block
 from knickpoint.notify.trackers.tracker_channel import TrackerChannel
 from knickpoint.outgoing import OutgoingRule
-from knickpoint.store import Store, open_store
+from knickpoint.store import RunWrite, Store, create_store, open_store
+from knickpoint.watch.alert_run.run import default_alert, run_alerts
 
 
 @pytest.fixture(params=KINDS)
@@ -335,3 +341,43 @@ def test_settings_that_cannot_be_used_are_named(tmp_path: Path, kind: str, more:
     maker = {"github": github_channel, "gitlab": gitlab_channel, "jira": jira_channel}[kind]
     with pytest.raises(ConfigError, match=rf"\[channels.tracker\]: {says}"):
         maker(given, context)
+
+
+def test_a_ticket_follows_its_change_when_missing_commits_are_measured(tmp_path: Path, world: World) -> None:
+    with create_store(tmp_path / "sparse.db") as store:
+        repository = store.commits.add_repository("textmill")
+        begin = datetime(2026, 1, 1, tzinfo=UTC)
+        store.commits.add(repository, [Commit(f"{each:040d}", "Ada", "", begin, "Change") for each in range(60)])
+        store.commits.set_line(repository, "main", range(60))
+
+        def measure(level: Callable[[int], float], slots: Iterable[int]) -> None:
+            for slot in slots:
+                value = level(slot) + 0.02 * (slot % 2)
+                run = RunReport(ResultTable.of([Result({"benchmark": "sort", "os": "linux"}, (value,), "ms")]))
+                store.runs.write(repository, [RunWrite(slot, run, str(slot), f"{slot} {value}", "test")])
+            run_alerts(store, [default_alert()], as_work=True)
+
+        measure(lambda slot: 10.0 if slot < 14 else 12.0, range(0, 48, 3))
+        channel = open_channel(world.kind, world.server, store)
+        name = channel.send(message()).reference
+        (point,) = store.findings.live_members(1)
+        assert (point.suspect_range.slot, point.matched_ticket) == (15, name)
+
+        # The change is located: the fields at the tracker name its commit, and what people wrote stays.
+        world.server.touch(world.ticket, body=f"Ours: {COMMIT}. {world.ticket.body}")
+        measure(lambda slot: 10.0 if slot < 14 else 12.0, (13, 14))
+        sync_tickets(channel, now=0.0)
+        sync_tickets(channel, now=0.0)
+        located = f"{14:040d}"
+        _, (change,) = read_block(world.ticket.body)
+        assert change.failing == located
+        assert world.ticket.body.startswith(f"Ours: {COMMIT}. ")
+        assert not world.kind.startswith("jira") or world.ticket.fields[FAILING] == located
+        assert [row.slot for row in store.findings.tickets.all(repository)] == [14]
+
+        # Closed with the revision that fixed it, it is compared with the values since then.
+        world.server.touch(world.ticket, open=False, fixed=f"{48:040d}")
+        measure(lambda _slot: 10.0, range(48, 60))
+        sync_tickets(channel, now=0.0)
+        (ticket,) = store.findings.tracker_tickets.all()
+        assert ticket.verdict is FixVerdict.FIXED

@@ -20,6 +20,7 @@ from knickpoint.notify.trackers.ticket_text import (
     has_mark,
     markdown_block,
     read_block,
+    relocated,
 )
 from knickpoint.notify.trackers.tracker import ChangedIssues, Issue
 from knickpoint.notify.trackers.tracker_channel import TrackerChannel, open_tracker_channel
@@ -67,6 +68,12 @@ class GitHub:
         """Add a comment."""
         body = {"body": f"{text}\n\n<!-- {comment_mark(key)} -->"}
         self.rest.ask("POST", f"{self._issue_path(ticket)}/comments", body=body)
+
+    def relocate(self, ticket: TrackerTicket, was: str, located: str) -> None:
+        """Edit the text of the issue."""
+        _, found = self.rest.ask("GET", self._issue_path(ticket))
+        body = {"body": relocated(text_of(found, "body"), was, located)}
+        self.rest.ask("PATCH", self._issue_path(ticket), body=body)
 
     def finish(self, ticket: TrackerTicket, fixed: str) -> None:
         """Close the issue; the comment before has the fixing revision."""

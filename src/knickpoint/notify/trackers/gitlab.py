@@ -20,6 +20,7 @@ from knickpoint.notify.trackers.ticket_text import (
     has_mark,
     markdown_block,
     read_block,
+    relocated,
 )
 from knickpoint.notify.trackers.tracker import ChangedIssues, Issue
 from knickpoint.notify.trackers.tracker_channel import TrackerChannel, open_tracker_channel
@@ -68,6 +69,12 @@ class GitLab:
         """Add a note."""
         body = {"body": f"{text}\n\n<!-- {comment_mark(key)} -->"}
         self.rest.ask("POST", f"{self._issue_path(ticket)}/notes", body=body)
+
+    def relocate(self, ticket: TrackerTicket, was: str, located: str) -> None:
+        """Edit the description of the issue."""
+        _, found = self.rest.ask("GET", self._issue_path(ticket))
+        body = {"description": relocated(text_of(found, "description"), was, located)}
+        self.rest.ask("PUT", self._issue_path(ticket), body=body)
 
     def finish(self, ticket: TrackerTicket, fixed: str) -> None:
         """Close the issue; the note before has the fixing revision."""

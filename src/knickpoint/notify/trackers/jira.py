@@ -29,6 +29,7 @@ from knickpoint.notify.trackers.ticket_text import (
     fixing_revision,
     has_mark,
     read_block,
+    relocated,
     text_block,
     unique_label,
 )
@@ -99,6 +100,14 @@ class Jira:
         """Add a comment."""
         body = {"body": f"{wiki_text(text)}\n\n{{color:#999999}}{comment_mark(key)}{{color}}"}
         self.rest.ask("POST", f"{self._path(ticket)}/comment", body=body)
+
+    def relocate(self, ticket: TrackerTicket, was: str, located: str) -> None:
+        """Edit the description, and the field for the first failing revision."""
+        _, found = self.rest.ask("GET", self._path(ticket))
+        fields = {"description": relocated(text_of(found, "fields", "description"), was, located)}
+        if self.failing_field:
+            fields[self.failing_field] = located
+        self.rest.ask("PUT", self._path(ticket), body={"fields": fields})
 
     def finish(self, ticket: TrackerTicket, fixed: str) -> None:
         """Write the fixing revision into its field, and take the first transition to a status that counts as done."""

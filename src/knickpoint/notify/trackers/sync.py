@@ -10,14 +10,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from knickpoint.model.commit import Repository
-from knickpoint.model.regression import ChangePoint
+from knickpoint.model.params import decode_key
+from knickpoint.model.query import parse_query
+from knickpoint.model.regression import ChangePoint, Regression
 from knickpoint.model.ticket import FixVerdict, TicketFields, TrackerTicket
 from knickpoint.notify.channel import DeliveryError
+from knickpoint.notify.exchange import RefusedError
 from knickpoint.notify.trackers.ticket_text import read_block
 from knickpoint.notify.trackers.tracker import Issue
-from knickpoint.notify.trackers.tracker_channel import TrackerChannel
+from knickpoint.notify.trackers.tracker_channel import GONE, TrackerChannel
 from knickpoint.store import Store
 from knickpoint.store.findings.selection import Selection
+from knickpoint.store.findings.tickets import Ticket
 from knickpoint.watch.triage.ticket_fixes import compare_fix
 
 __all__ = ["TicketSync", "sync_tickets"]
@@ -44,6 +48,8 @@ class TicketSync:
 def sync_tickets(channel: TrackerChannel, *, now: float) -> TicketSync:
     """Read the tickets of ``channel`` that changed, and compare those that were closed with a fixing revision.
 
+    Open tickets get the first failing revision of a change that was located since.
+
     ``now`` is the time in seconds since 1970.
 
     Raises:
@@ -57,6 +63,7 @@ def sync_tickets(channel: TrackerChannel, *, now: float) -> TicketSync:
         changed = channel.tracker.changed(cursor)
         for issue in changed.issues:
             _take(channel, issue)
+        _relocate_open(channel)
         compared = _compare_closed(channel)
     except DeliveryError as error:
         if error.wait_seconds:
@@ -84,6 +91,40 @@ def _take(channel: TrackerChannel, issue: Issue) -> None:
 def _without_regressions(changes: Sequence[TicketFields]) -> tuple[TicketFields, ...]:
     """Return ``changes`` by their traces alone: in a restored store, an id may be that of another regression."""
     return tuple(replace(change, regression=0) for change in changes)
+
+
+def _relocate_open(channel: TrackerChannel) -> None:
+    """Write the first failing revision of open tickets whose change was located since, there and here."""
+    store = channel.store
+    names = {each.name: each for each in store.findings.tracker_tickets.all(channel.settings.name) if each.open}
+    for repository in store.commits.repositories():
+        for row in store.findings.tickets.all(repository):
+            slot = _located(store, repository, row) if row.name in names else row.slot
+            if slot == row.slot:
+                continue
+            hashes = {each.slot: each.commit.hash for each in store.commits.get(repository, [row.slot, slot])}
+            try:
+                channel.tracker.relocate(names[row.name], hashes[row.slot], hashes[slot])
+            except RefusedError as error:
+                if error.status not in GONE:
+                    raise
+            store.findings.tickets.relocate(repository, row, slot)
+
+
+def _located(store: Store, repository: Repository, row: Ticket) -> int:
+    """The first commit of the change that a row of a ticket is about; that of the row while the data do not contradict it.
+
+    Where the traces have several changes, those with a row of their own are left out, and the most severe one counts.
+    """
+    query = parse_query(row.query)
+    taken = {each.slot for each in store.findings.tickets.all(repository) if each.name == row.name}
+    found = [
+        each
+        for each in _regressions(store, repository, row.name)
+        if any(query.matches(decode_key(member.key)) for member in each.members)
+    ]
+    slots = [each.suspect_range.slot for each in sorted(found, key=lambda each: (-each.severity, each.id))]
+    return row.slot if row.slot in slots else next((slot for slot in slots if slot not in taken), row.slot)
 
 
 def _compare_closed(channel: TrackerChannel) -> tuple[TrackerTicket, ...]:
@@ -116,6 +157,8 @@ def _verdict(store: Store, ticket: TrackerTicket) -> FixVerdict:
 
 def _points(store: Store, repository: Repository, name: str) -> list[ChangePoint]:
     """Return the live change points of a ticket, by decision or by match."""
-    selection = Selection(ticket=name, alert_kinds=None)
-    regressions = store.findings.regressions(repository, selection=selection)
-    return [member for regression in regressions for member in regression.members]
+    return [member for regression in _regressions(store, repository, name) for member in regression.members]
+
+
+def _regressions(store: Store, repository: Repository, name: str) -> list[Regression]:
+    return list(store.findings.regressions(repository, selection=Selection(ticket=name, alert_kinds=None)))

@@ -27,6 +27,7 @@ __all__ = [
     "has_mark",
     "markdown_block",
     "read_block",
+    "relocated",
     "severity_label",
     "text_block",
     "title_line",
@@ -134,6 +135,12 @@ def read_block(body: str) -> tuple[str, tuple[TicketFields, ...]]:
                 entries = changes[:_MOST_CHANGES] if isinstance(changes, list) else []
                 return block["key"], tuple(_fields(each) for each in entries if isinstance(each, dict))
     return "", ()
+
+
+def relocated(body: str, was: str, located: str) -> str:
+    """Replace the first failing revision ``was`` in the block and in the line for people."""
+    pattern = rf"(first[ _]failing[ _]revision\W{{1,8}}){re.escape(was)}\b"
+    return re.sub(pattern, lambda found: f"{found[1]}{located}", body, flags=re.IGNORECASE)
 
 
 def _fields(entry: Mapping[str, object]) -> TicketFields:

@@ -43,6 +43,9 @@ class Tracker(Protocol):
     def comment(self, ticket: TrackerTicket, key: str, text: str) -> None:
         """Add a comment, Markdown, which gets the mark of ``key``."""
 
+    def relocate(self, ticket: TrackerTicket, was: str, located: str) -> None:
+        """Replace the first failing revision ``was`` by ``located`` in the fields of a ticket; other text stays."""
+
     def finish(self, ticket: TrackerTicket, fixed: str) -> None:
         """Close a ticket whose change is gone; ``fixed`` is the fixing revision, "" where it is unknown."""
 

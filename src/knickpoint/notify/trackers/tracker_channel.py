@@ -26,9 +26,9 @@ from knickpoint.store.findings.tickets import Ticket
 from knickpoint.store.findings.tracker_tickets import thread_of
 from knickpoint.watch.triage.tickets import covering_query, put_tickets
 
-__all__ = ["TrackerChannel", "changes_of", "covered_traces", "open_tracker_channel"]
+__all__ = ["GONE", "TrackerChannel", "changes_of", "covered_traces", "open_tracker_channel"]
 
-_GONE: Final = frozenset({404, 410})
+GONE: Final = frozenset({404, 410})
 _OVER: Final = frozenset(
     kind.value for kind in (AnnouncementKind.WITHDRAWN, AnnouncementKind.RECOVERED, AnnouncementKind.FIXED)
 )
@@ -56,7 +56,7 @@ class TrackerChannel:
             try:
                 return self._follow(known, message, changes)
             except RefusedError as error:
-                if error.status not in _GONE:
+                if error.status not in GONE:
                     raise
             self.store.findings.tracker_tickets.forget(known)  # it was deleted there
         kinds = _last_kinds(message.data)

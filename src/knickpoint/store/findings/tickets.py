@@ -57,6 +57,17 @@ class TicketTable:
         with self._database.transaction() as connection:
             connection.execute(table.update().where(table.c.name == name).values(changing))
 
+    def relocate(self, repository: Repository, ticket: Ticket, slot: int) -> None:
+        """Let ``ticket`` be about the commit ``slot`` instead."""
+        with self._database.transaction() as connection:
+            of_ticket = (
+                table.c.repository_id == repository.id,
+                table.c.name == ticket.name,
+                table.c.query == ticket.query,
+            )
+            connection.execute(table.delete().where(*of_ticket, table.c.slot == slot))
+            connection.execute(table.update().where(*of_ticket, table.c.slot == ticket.slot).values(slot=slot))
+
     def remove(self, repository: Repository, name: str) -> None:
         """Delete the ticket ``name`` with all its queries and commits."""
         with self._database.transaction() as connection:
