@@ -67,6 +67,22 @@ def test_a_rerun_of_the_commit_keeps_the_first_run_out() -> None:
     assert states(assess([*calm(20), run(20, 12.0, identity="first"), again])) == {"first": KEPT_OUT}
 
 
+@pytest.mark.parametrize("commits", [30, 60])
+def test_bad_commits_in_a_row_are_one_move_though_each_was_measured_again(commits: int) -> None:
+    bad = [run(position, 13.0, identity=f"bad-{position}") for position in (20, 21, 22)]
+    verdicts = assess([*calm(commits), *bad])
+    assert states(verdicts) == dict.fromkeys(["bad-20", "bad-21", "bad-22"], KEPT_OUT)
+    (health,) = verdicts.health
+    assert (health.episodes, health.useless) == (1, "")
+
+
+def test_a_canary_that_moves_at_separate_commits_of_a_young_history_is_useless() -> None:
+    bad = [run(position, 13.0, identity=f"bad-{position}") for position in (14, 18, 22)]
+    (health,) = assess([*calm(24), *bad]).health
+    assert health.episodes == 3
+    assert health.useless
+
+
 def test_changed_facts_are_suspect_where_no_canary_was_measured() -> None:
     before = [run(position, kernel="6.1") for position in range(6)]
     first, second, third = (run(position, kernel="6.2") for position in (6, 7, 8))

@@ -218,6 +218,8 @@ class _Machine:
     sessions_waiting: int = 0
     judged: int = 0
     episodes: int = 0
+    off_before: bool = False
+    """Whether the canaries had moved at the commit before, too, which was measured again: both are one move."""
     strays: dict[int, list[tuple[int, float]]] = field(default_factory=lambda: defaultdict(list))
     doubtful: list[tuple[_Suspicion, ...]] = field(default_factory=list)
     found: dict[str, Assessment] = field(default_factory=dict)
@@ -345,7 +347,10 @@ class _Machine:
                 self._decide(each, QuarantineState.ENVIRONMENT_CHANGED, "the canaries are at their levels")
         for each in suspect:
             self._decide(each, QuarantineState.KEPT_OUT, "another run of the same commit shows the machine as before")
-        self.episodes += any(each.by_canary for each in (*self.waiting, *suspect)) or any(each.strayed for each in calm)
+        measured_again = any(each.by_canary for each in suspect)
+        moved = measured_again or any(each.by_canary for each in self.waiting)
+        self.episodes += any(each.strayed for each in calm) or (moved and not self.off_before)
+        self.off_before = measured_again
         self._begin_anew()
         usual = [each for each in calm if not each.strayed]
         for key in sorted({key for each in usual for key in each.run.canaries}):
