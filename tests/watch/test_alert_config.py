@@ -219,3 +219,13 @@ def test_an_alert_that_works_has_no_problems(world: World) -> None:
     world.run()
     (health,) = health_of_alerts(world.store, [QUICK])
     assert (health.runs, health.findings, health.steadiness, health.problems) == (2, 1, 1.0, ())
+
+
+def test_a_param_of_group_by_that_no_trace_has_is_a_problem(world: World) -> None:
+    world.measure({"parse": levels((10, 20.0))})
+    grouped, split = (replace(QUICK, name=name, group_by=(name,)) for name in ("benchmark", "Branch"))
+    split_health, grouped_health = health_of_alerts(world.store, [grouped, split])
+    assert grouped_health.problems == ()
+    (problem,) = split_health.problems
+    assert problem.startswith("group_by names Branch, which no trace has; params are: benchmark")
+    assert "param:branch" in problem

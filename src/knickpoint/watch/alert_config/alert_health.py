@@ -42,6 +42,8 @@ _HUGE_EFFECT: Final = 1.0
 _ENOUGH: Final = 10
 """Number of findings from which that share is meaningful."""
 
+_BRANCHES: Final = frozenset({"branch", "git_branch"})
+
 _SAMPLED_TRACES: Final = 16
 _SAMPLED_COMMITS: Final = 32
 """Traces, and their newest measured commits, whose samples say whether there are enough for a percentile."""
@@ -126,6 +128,7 @@ def _health(store: Store, alert: Alert) -> AlertHealth:
         else (
             *_problems(failure, counted, steadiness, alert.minimum_effect),
             *_missing_line(store, alert, repositories),
+            *_missing_params(store, alert, repositories),
             *_too_few_samples(store, alert, repositories),
         ),
         failure=failure,
@@ -188,6 +191,18 @@ def _missing_line(store: Store, alert: Alert, repositories: Sequence[Repository]
     if alert.line and watched and not any(alert.line in store.commits.lines(each) for each in watched):
         known = listed(sorted({name for each in watched for name in store.commits.lines(each)}))
         yield f"it judges nothing: there is no line {alert.line!r}; known lines: {known}"
+
+
+def _missing_params(store: Store, alert: Alert, repositories: Sequence[Repository]) -> Iterator[str]:
+    """Yield which params of ``group_by`` no trace of the alert has, as after a column became the branch of its runs."""
+    watched = [each for each in repositories if alert.repository in {"", each.name}] if alert.group_by else []
+    known = {name for each in watched for name in store.traces.facets(each, parse_query(alert.query))}
+    missing = [name for name in alert.group_by if name not in known] if known else []
+    if missing:
+        hint = ""
+        if any(name.lower() in _BRANCHES for name in missing):
+            hint = "; a column of this name is the branch of the run, unless it is called param:branch"
+        yield f"group_by names {listed(missing)}, which no trace has; params are: {listed(sorted(known))}{hint}"
 
 
 def _too_few_samples(store: Store, alert: Alert, repositories: Sequence[Repository]) -> Iterator[str]:
