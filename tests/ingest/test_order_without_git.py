@@ -215,3 +215,11 @@ def _run(lab: Lab, number: int) -> Path:
     samples = [(1.0 if number < 8 else 1.5) + 0.001 * ((number * 5) % 3)]
     benchmark = {"fullname": "t.py::test_sort", "params": None, "param": None, "stats": {"data": samples}}
     return lab.write(f"{number}.json", document | {"benchmarks": [benchmark]})
+
+
+@pytest.mark.parametrize("column", ["branch", "Branch", "BRANCH", "param:Branch"])
+def test_branches_of_one_commit_that_join_as_re_runs_are_named(lab: Lab, column: str) -> None:
+    text = f"commit,time,{column},benchmark,value\n"
+    text += "".join(f"{A},2026-01-01T00:00:00Z,{name},sort,{value}\n" for name, value in (("pgo", 10), ("plain", 12)))
+    lines = "\n".join(lab.take(lab.write("t.csv", text)).lines())
+    assert ("branches pgo, plain, joined as re-runs" in lines) is not column.startswith("param:")

@@ -7,7 +7,7 @@ store, and so takes place inside the transaction that writes the runs.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -113,7 +113,22 @@ def name_runs(read: ReadResults, source: CommitSource, settings: IngestSettings)
             remedy="Write the hashes as text, and export the table again.",
         )
     renamed, warnings = _with_stored_keys(read.file, runs, settings)
-    return NamedRuns(read, renamed, _content_hash(read, settings), (*read.warnings, *warnings), notes, head)
+    warnings = (*read.warnings, *warnings, *_several_branches(read.file, renamed))
+    return NamedRuns(read, renamed, _content_hash(read, settings), warnings, notes, head)
+
+
+def _several_branches(file: ResultsFile, runs: Sequence[CompletedRun]) -> tuple[Problem, ...]:
+    """Warn of a commit with results of several branches: they are joined as re-runs, and may have been configurations."""
+    branches: dict[str, list[str]] = defaultdict(list)
+    for each in runs:
+        if each.run.branch and each.run.branch not in branches[each.run.revision]:
+            branches[each.run.revision].append(each.run.branch)
+    revision, names = next(((commit, names) for commit, names in branches.items() if len(names) > 1), ("", []))
+    if not names:
+        return ()
+    message = f"the commit {revision[:12]} has results of the branches {', '.join(names[:5])}, joined as re-runs"
+    remedy = "If they are configurations, call the column param:branch: then each has a trace of its own."
+    return (Problem(message, file.source, remedy, Severity.WARNING),)
 
 
 def resolve_runs(named: NamedRuns, source: CommitSource, store: Store, order: CommitOrder) -> ResolvedRuns:
