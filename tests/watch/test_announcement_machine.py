@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import random
 import tempfile
 from collections import defaultdict
+from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -14,16 +16,17 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from tests.examples import in_the_long_run
 
 from knickpoint.model.announcement import Announcement, AnnouncementKind
 from knickpoint.model.errors import StoreError
 from knickpoint.model.regression import ChangePoint, Status
 from knickpoint.store.findings.announcements import AnnouncementLedger
 from knickpoint.watch.alert_run.run import run_alerts
-from knickpoint.watch.triage.decisions import Targets, decide
+from knickpoint.watch.triage.decisions import Targets, decide, split
 
 from .conftest import World, copied, make_world
-from .test_announcements import ALERT, ledger
+from .test_announcements import ALERT, feed, ledger
 
 _TRACES: Final = ("parse", "render")
 _COMMITS: Final = 60
@@ -220,3 +223,64 @@ def test_no_long_sequence_repeats_an_announcement_or_loses_a_decision() -> None:
             max_examples=20, stateful_step_count=25, deadline=None, suppress_health_check=_QUIET, phases=_PHASES
         ),
     )
+
+
+_NAMES: Final = ("pack", "parse", "read", "write")
+_EVENTS: Final = (16, 34, 52)
+_LONG: Final = 68
+
+
+def _history(random: random.Random) -> tuple[dict[int, set[str]], dict[str, Sequence[float]]]:
+    """Draw which traces each event slows, and the values: the next event fixes them and costs elsewhere; some are seldom measured."""
+    slowed: dict[int, set[str]] = {}
+    fixed: set[str] = set()
+    for event in _EVENTS:
+        fixed = set(random.sample(sorted(set(_NAMES) - fixed), random.randint(1, 2)))
+        slowed[event] = fixed
+    values: dict[str, Sequence[float]] = {}
+    for name in _NAMES:
+        seldom, first = random.choice([1, 1, 2, 3]), random.randint(0, 2)
+        levels = [10.0] * _LONG
+        for event, names in slowed.items():
+            if name in names:
+                levels[event : event + 18] = [13.0] * len(levels[event : event + 18])
+        values[name] = [
+            level * (1 + 0.003 * random.random()) if (slot - first) % seldom == 0 else math.nan
+            for slot, level in enumerate(levels)
+        ]
+    return slowed, values
+
+
+@pytest.mark.parametrize("seed", [0, 1, *in_the_long_run(*range(2, 24))])
+def test_each_change_of_a_random_history_is_announced_once_under_its_own_name(empty_world: Path, seed: int) -> None:
+    drawn = random.Random(seed)
+    slowed, values = _history(drawn)
+    with tempfile.TemporaryDirectory() as place:
+        world = copied(empty_world, Path(place) / "store.db")
+        feed(world, values, first=14)
+        rows = ledger(world)
+        opened = [row for row in rows if row.kind is AnnouncementKind.REGRESSED]
+        traces = {world.trace(name): name for name in _NAMES}
+        leads = {point.id: traces[point.trace_id] for point in world.store.findings.points([row.lead for row in rows])}
+        found = [
+            next(event for event in _EVENTS if row.suspect_range.previous < event <= row.suspect_range.slot)
+            for row in opened
+        ]
+        assert sorted(found) == list(_EVENTS)
+        assert all(leads[row.lead] in slowed[event] for row, event in zip(opened, found, strict=True))
+        assert all(row.size > 0 for row in rows)
+        over = [row.chain for row in rows if row.kind is AnnouncementKind.RECOVERED]
+        assert over == [row.chain for row, event in zip(opened, found, strict=True) if event < _EVENTS[-1]]
+        assert len(rows) == len(opened) + len(over)
+
+        # A second run says nothing, and a split says what it sets apart once.
+        _run(world)
+        assert ledger(world) == rows
+        last = [world.points(name)[-1] for name in sorted(slowed[_EVENTS[-1]])]
+        split(world.store, Targets(points=(drawn.choice(last).id,)), who="ann")
+        assert len(ledger(world)) == len(rows) + (len(last) > 1)
+        said = ledger(world)
+        _run(world)
+        assert ledger(world) == said
+        assert {row.lead for row in said if row.kind is AnnouncementKind.REGRESSED} >= {point.id for point in last}
+        world.store.close()

@@ -327,7 +327,7 @@ class _Announcer:
             self.regressions[point.id] = point.regression_id
         for chain, key in sorted({(point.announced, point.regression_id) for point in strays}):
             members = ledger.of_regressions([key])
-            parts = [point for point in members if point.announced == chain and self._brought_back(point) != chain]
+            parts = [point for point in members if point.announced == chain and not self._brought_back(point)]
             settled = [point for point in parts if _may_be_announced(point)]
             if settled and _stands(chains[chain]) and (decided or self._lie_apart(parts, chains[chain])):
                 side = side_of(min(settled, key=lambda point: point.rank))
