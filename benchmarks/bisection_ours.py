@@ -167,7 +167,7 @@ def _named(standing: Standing | None, conclusion: Conclusion | None, *, certain:
 def _answer(cell: Cell, search: int, culprit: int, probe: PlannedProbe, counts: dict[int, int]) -> Observation:
     k = counts.get(probe.place, 0)
     counts[probe.place] = k + 1
-    at = tuple(np.array([number]) for number in (search, probe.place, k, culprit))
+    at = np.array([search]), np.array([probe.place]), np.array([k]), np.array([culprit])
     if cell.error is None:
         number = np.array([sum(counts.values())])
         value = float(cell.answers.values(*at, number)[0]) + (0.0 if cell.known else _LEVEL)
