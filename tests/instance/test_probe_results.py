@@ -1,4 +1,4 @@
-"""Results of probes are re-runs: they never replace what was measured before, and another machine is another trace."""
+"""Results of probes are re-runs: they never replace what was measured before."""
 
 from __future__ import annotations
 
@@ -75,3 +75,10 @@ def test_results_come_from_another_machine_unless_they_name_the_same_one(
     slots = sorted(instance.store.runs.slots(repository))
     (file,) = probe(commit, 20.0, host).files
     assert [measured_elsewhere(instance, "project", slots, file)] == elsewhere
+
+
+def test_a_file_that_cannot_be_read_is_left_to_the_import_which_says_why(instance: Instance) -> None:
+    repository = instance.store.commits.repository("project")
+    slots = sorted(instance.store.runs.slots(repository))
+    broken = ResultsFile("out.json", b'{"context": {"host_name": "lab-2"}, "benchmarks": [')
+    assert not measured_elsewhere(instance, "project", slots, broken)

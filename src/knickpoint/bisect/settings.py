@@ -70,7 +70,7 @@ class ProfileSettings:
         minimum_effect: findings of at least this relative size are bisected without being asked for. 0 means none.
         budget_hours: device hours that bisections by rule may take within a day.
         same_machine: the devices measure like the machines whose results the traces have. Then results of probes join these
-            traces. Without it, they do only where they name the same machine; others become traces with a param `device`.
+            traces. Without it, they do only where they name the same machine; others stay in the journal of the bisection.
     """
 
     name: str

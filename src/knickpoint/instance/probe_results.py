@@ -11,10 +11,7 @@ from knickpoint.model.bisection import PROBE_FACT, ProbeResult, ResultsFile
 if TYPE_CHECKING:
     from knickpoint.ingest import ImportSummary
 
-__all__ = ["DEVICE_PARAM", "import_probe_results", "measured_elsewhere"]
-
-DEVICE_PARAM: Final = "device"
-"""The param that keeps results of another machine apart from the traces that they would join by their names."""
+__all__ = ["import_probe_results", "measured_elsewhere"]
 
 _FURTHER_FACTS: Final = ("host_name",)
 """What formats call the name of a machine, beside what the configuration names."""
@@ -89,7 +86,7 @@ def measured_elsewhere(
     """Return whether a results file may come from another machine than the results of the commits ``slots``.
 
     The facts that name a machine decide (``[quarantine] machine``), all of them that are there. Where the file names none,
-    it may.
+    it may. A file that cannot be read is left to the import, which refuses it with its reason.
     """
     from knickpoint.ingest.context.file_context import FileContext
     from knickpoint.ingest.context.sidecar import Sidecar
@@ -101,9 +98,9 @@ def measured_elsewhere(
         incoming = IncomingFile(file.name, file.content, FileContext(Sidecar(format=format)))
         read = read_results(incoming, instance.ingest)
     except KnickpointError:
-        return True
+        return False
     if read is None or read.errors:
-        return True
+        return False
     store = instance.store
     names = (*instance.config.quarantine.machine, *_FURTHER_FACTS)
     here = {_machine(run.environment, names) for run in read.report.runs}

@@ -5,7 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 from tests.instance.bisections.bisectable import BAD, CULPRIT, GOOD, PARSE, Bisectable, QuickPool, profile
 from tests.server.client import Client
 from tests.watch.conftest import QUICK
@@ -25,6 +27,7 @@ from knickpoint.server import create_app
 from knickpoint.store import RunWrite
 from knickpoint.store.bisections import StoredBisection
 from knickpoint.watch.explanation import explain_trace
+from knickpoint.watch.formula_traces import calculate_traces
 from knickpoint.watch.regressions.bisection_text import bisection_text
 
 FOUND = SuspectRange("main", CULPRIT - 1, CULPRIT)
@@ -145,12 +148,23 @@ def test_the_list_of_regressions_says_how_the_search_stands(slowed: Bisectable, 
     assert [before, asked, standing()] == [None, ("waiting", 0), ("culprit", 1)]
 
 
-def test_results_of_an_unknown_machine_become_a_trace_of_their_own(slowed: Bisectable, pool: QuickPool) -> None:
-    before = slowed.instance.store.findings.change_points(slowed.world.trace("parse"))
-    run(slowed.with_profiles(profile()), pool)
-    assert [key for key in keys(slowed.instance) if "device=" in key] == [",benchmark=parse,device=lab-1,kind=p,"]
+def test_results_of_an_unknown_machine_enter_no_average_and_no_judgement(slowed: Bisectable, pool: QuickPool) -> None:
+    store, repository = slowed.instance.store, slowed.world.repository
+
+    def averaged() -> NDArray[np.float64]:
+        formula = 'ave(filter("benchmark=parse"))'
+        found, _ = calculate_traces(store, store.commits.line(repository), formula, short_id=lambda _name: ())
+        return np.asarray(found.values, dtype=np.float64)
+
+    traces, average = keys(slowed.instance), averaged()
+    points = store.findings.of_traces(store.traces.select(repository, parse_query("")).tolist())
+    pool.level = lambda place: 1000.0 + 300.0 * (place >= CULPRIT)
+    done = run(slowed.with_profiles(profile()), pool)
     slowed.run()
-    assert slowed.instance.store.findings.change_points(slowed.world.trace("parse")) == before
+    assert (done.state, keys(slowed.instance)) == (BisectionState.CULPRIT, traces)
+    np.testing.assert_array_equal(averaged(), average)
+    assert store.findings.of_traces(store.traces.select(repository, parse_query("")).tolist()) == points
+    assert [each.value for each in store.bisections.values_of(slowed.world.trace("parse"))]
 
 
 def test_results_of_the_same_machine_join_the_trace_as_re_runs(slowed: Bisectable, pool: QuickPool) -> None:

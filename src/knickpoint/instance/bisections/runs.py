@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, cast
 from knickpoint.instance.bisections.other_repositories import moved_beside, pins_of
 from knickpoint.instance.bisections.store_journal import StoreJournal, stored_posterior
 from knickpoint.instance.instance import Instance
-from knickpoint.instance.probe_results import DEVICE_PARAM, import_probe_results, measured_elsewhere
+from knickpoint.instance.probe_results import import_probe_results, measured_elsewhere
 from knickpoint.model.bisection import PROBE_FACT, BisectionState, ProbeOutcome, ProbeResult, Target
 from knickpoint.model.errors import BusyError, InputError, KnickpointError, StoreError
 from knickpoint.model.plain_text import counted
@@ -216,7 +216,11 @@ def import_waiting_results(instance: Instance) -> int:
 
 
 def _import(instance: Instance, waiting: WaitingResults) -> str:
-    """Import the results of one probe; return why they could not be, "" where they are in."""
+    """Import the results of one probe; return why they could not be, "" where they are in, or stay in the journal.
+
+    What another machine measured has levels of its own. It stays in the journal, where it is no trace that a query averages
+    with those of the history, or that an alert judges.
+    """
     store = instance.store
     repository = _repository(instance, waiting.repository_id)
     (first, *_) = (store.bisections.get(int(name[1:])) for name in waiting.bisections)
@@ -225,12 +229,11 @@ def _import(instance: Instance, waiting: WaitingResults) -> str:
     commits = {each.slot: each.commit.hash for each in store.commits.get(repository, [waiting.slot])}
     if profile is None or waiting.slot not in commits:
         return "the profile or the commit is gone"
-    params = dict(cast("Mapping[str, str]", asked.facts.get("added_params", {})))
     ends = (asked.slots[0], asked.slots[-1])
     if not profile.same_machine and any(
         measured_elsewhere(instance, repository.name, ends, file, format=profile.format) for file in waiting.files
     ):
-        params[DEVICE_PARAM] = waiting.device
+        return ""
     result = ProbeResult(
         waiting.identity,
         Target(commits[waiting.slot], waiting.pins),
@@ -247,7 +250,7 @@ def _import(instance: Instance, waiting: WaitingResults) -> str:
             result,
             execution=waiting.identity,
             format=profile.format,
-            params=params,
+            params=cast("Mapping[str, str]", asked.facts.get("added_params", {})),
             environment={PROBE_FACT: " ".join(waiting.bisections)},
         )
     except StoreError:
