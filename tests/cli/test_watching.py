@@ -284,19 +284,25 @@ def stepping(path: Path, unit: str) -> Path:
 
 
 @pytest.mark.usefixtures("instance")
-def test_a_configured_direction_reaches_findings_that_are_there(knick: Knick) -> None:
+def test_a_configured_direction_turns_findings_that_are_there_once_it_is_accepted(knick: Knick) -> None:
     imported = knick("import", stepping(Path("a.csv"), "widgets/s"), "--format", "json")
     assert json.loads(imported.output)[0]["without_direction"] == ["1 in widgets/s"]
 
-    def findings() -> list[tuple[str, str, str]]:
-        assert knick("run").code == 0
+    def findings(*options: str) -> list[tuple[str, str, str]]:
+        assert knick("run", *options).code == 0
         rows = json.loads(knick("regressions", "--status", "all", "--format", "json").output)
         return [(row["id"], row["direction"], row["status"]) for row in rows]
 
     assert findings() == [("P1", "unknown", "new")]
     assert knick("triage", "P1", "--as", "acknowledged").code == 0
     configure('[directions.widgets]\nquery = "benchmark=sort"\nbetter = "lower"\n')
-    assert findings() == [("P1", "regression", "acknowledged")]
+    assert findings() == [("P1", "unknown", "acknowledged")]
+    assert "1 finding would turn, because another direction" in knick("run").output
+    (row,) = [row for row in doctor(knick) if row["about"] == "directions"]
+    assert row["observed"] == "1 finding in 1 trace would turn, because another direction is better now"
+    assert findings("--turn-findings") == [("P1", "regression", "acknowledged")]
+    assert not [row for row in doctor(knick) if row["about"] == "directions"]
+    assert "leave --alert out" in knick("run", "--turn-findings", "--alert", "default").errors
 
 
 @pytest.mark.usefixtures("instance")

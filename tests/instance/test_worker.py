@@ -119,6 +119,19 @@ def with_alerts(instance: Instance, alerts: str) -> Instance:
     return open_instance(instance.directory)
 
 
+def test_findings_that_would_turn_are_named_once(instance: Instance) -> None:
+    with_a_step(instance)
+    Worker(instance, lambda _line: None, clock=Clock()).step()
+    announced: list[str] = []
+    with with_alerts(instance, '[directions.all]\nquery = "benchmark=*"\nbetter = "higher"\n') as opened:
+        worker = Worker(opened, announced.append, clock=Clock())
+        worker.step()
+        measure(instance, 30, 20.0)
+        worker.step()
+    (line,) = [line for line in announced if "would turn" in line]
+    assert line == "1 finding would turn with the direction of the trace: knick run --turn-findings accepts"
+
+
 def test_an_alert_that_cannot_run_is_told_once_and_the_others_run(instance: Instance) -> None:
     with_a_step(instance)
     announced: list[str] = []

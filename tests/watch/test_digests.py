@@ -14,10 +14,8 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from knickpoint.model.alert import Alert, AlertDirection
-from knickpoint.model.direction import DirectionRule
-from knickpoint.model.query import Query, parse_query
-from knickpoint.model.regression import ChangePoint, Direction, Regression, Sighting, Status
-from knickpoint.model.unit import Better
+from knickpoint.model.query import Query
+from knickpoint.model.regression import ChangePoint, Regression, Sighting, Status
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.triage.decisions import Targets, decide
 
@@ -176,30 +174,3 @@ def test_the_record_of_a_run_counts_sightings_in_traces_that_were_not_judged_aga
         world.run(replace(QUICK, name=name))
     newest = world.store.findings.alerts.runs(name)[0]
     assert (newest.traces, newest.kept, newest.added, newest.lost) == (2, 1, 0, 0)
-
-
-def test_findings_get_the_direction_of_a_rule_and_keep_ids_and_decisions(world: World) -> None:
-    world.units["parse"] = "points"
-    world.measure({"parse": levels((10, 20.0), (20, 25.0))})
-    world.run()
-    (before,) = world.points("parse")
-    decide(world.store, Targets(points=(before.id,)), status=Status.ACKNOWLEDGED, who="Ada", note="seen")
-    world.store.traces.set_directions([DirectionRule(parse_query("benchmark=parse"), Better.LOWER)])
-    world.run()
-    (after,) = world.points("parse")
-    assert (before.direction, after.direction) == (Direction.UNKNOWN, Direction.REGRESSION)
-    assert (after.id, after.regression_id, after.status, after.note) == (
-        before.id,
-        before.regression_id,
-        Status.ACKNOWLEDGED,
-        "seen",
-    )
-
-
-def test_a_rule_that_turns_a_direction_round_turns_findings_round(world: World) -> None:
-    world.measure({"parse": levels((10, 20.0), (20, 25.0))})
-    world.run()
-    world.store.traces.set_directions([DirectionRule(parse_query("benchmark=parse"), Better.HIGHER)])
-    world.run()
-    assert [point.direction for point in world.points("parse")] == [Direction.IMPROVEMENT]
-    assert world.run().judged == 0

@@ -253,6 +253,13 @@ def test_directions_of_the_configuration_hold_where_workers_read(watched: World)
     assert detected(watched, [QUICK], Reading(place_of(watched))) == detected(watched, [QUICK], Serial())
 
 
+def test_directions_that_traces_keep_hold_where_workers_read(watched: World) -> None:
+    by_unit = detected(watched, [QUICK], Serial())
+    watched.store.traces.keep_directions({watched.trace("t7"): Better.HIGHER})
+    kept = detected(watched, [QUICK], Reading(place_of(watched)))
+    assert kept == detected(watched, [QUICK], Serial()) != by_unit
+
+
 @pytest.mark.alike
 @pytest.mark.parametrize("blind", [lambda _: True, lambda sent: sent == 1], ids=["all", "one of them"])
 def test_what_workers_cannot_read_is_sent_to_them(watched: World, blind: Callable[[int], bool]) -> None:

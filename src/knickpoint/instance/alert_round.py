@@ -20,6 +20,7 @@ def run_alert_round(
     *,
     names: Collection[str] = (),
     afresh: bool = False,
+    turn: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> RunSummary:
     """Hold back results of machines that moved, run the alerts, and rank the suspects of what they find.
@@ -28,6 +29,7 @@ def run_alert_round(
         instance: the instance, open.
         names: only these alerts; all of them by default.
         afresh: judge all traces, including those without a change since the last run.
+        turn: turn the findings of traces of which another direction is better now.
         progress: is called with (done, total).
 
     Raises:
@@ -41,6 +43,7 @@ def run_alert_round(
         progress=progress,
         runner=instance.runner,
         afresh=afresh,
+        turn=turn,
         as_work=instance.config.history.as_work,
         announcements=instance.config.findings.rule,
     )

@@ -15,6 +15,7 @@ from typing import Final
 
 from sqlalchemy import text
 
+from knickpoint.model.better import Better
 from knickpoint.model.direction import DirectionRule
 from knickpoint.model.errors import StoreError
 from knickpoint.store import schema
@@ -37,12 +38,13 @@ class StoreReference:
     """The address of a store, with its password, and what else its reader needs to read the same.
 
     ``system`` is the identifier of the PostgreSQL cluster, which its standbys share; "" for a file. ``directions`` are the
-    rules of the configuration that say which direction is better.
+    rules of the configuration that say which direction is better, ``kept`` the traces that keep another one.
     """
 
     location: str = field(repr=False)
     system: str
     directions: tuple[DirectionRule, ...]
+    kept: tuple[tuple[int, Better], ...] = ()
 
 
 def refer_to_file(store: Store) -> StoreReference | None:
@@ -54,7 +56,7 @@ def refer_to_file(store: Store) -> StoreReference | None:
     path = Path(database.url.database or "").absolute()
     if not database.embedded or database.connection is not None or not path.is_file():
         return None
-    return StoreReference(str(path), "", store.traces.directions)
+    return StoreReference(str(path), "", store.traces.directions, store.traces.kept_directions)
 
 
 def refer_to_server(store: Store) -> StoreReference | None:
@@ -63,7 +65,7 @@ def refer_to_server(store: Store) -> StoreReference | None:
     if database.embedded or database.connection is not None:
         return None
     location = database.url.set(drivername="postgresql").render_as_string(hide_password=False)
-    return StoreReference(location, _system(database), store.traces.directions)
+    return StoreReference(location, _system(database), store.traces.directions, store.traces.kept_directions)
 
 
 def _system(database: Database) -> str:
@@ -120,6 +122,7 @@ def _opened(reference: StoreReference) -> Store:
         raise
     store = Store(database)
     store.traces.set_directions(reference.directions)
+    store.traces.keep_directions(dict(reference.kept))
     return store
 
 

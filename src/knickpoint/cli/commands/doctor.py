@@ -72,11 +72,19 @@ def _git_repositories(instance: Instance) -> Iterator[Row]:
 
 
 def _directions(instance: Instance) -> Iterator[Row]:
-    """Report traces without a direction; this is no warning, because it may be intended."""
+    """Report traces without a direction, which may be intended, and findings that wait to be turned."""
     from knickpoint.ingest.import_summary import remark_on_directions
     from knickpoint.model.query import Query
+    from knickpoint.watch.alert_run.run_plan import turned_traces
 
     traces = instance.store.traces
+    if turned := turned_traces(instance.store):
+        findings = counted(sum(each.findings for each in turned.values()), "finding")
+        yield _row(
+            "directions",
+            f"{findings} in {counted(len(turned), 'trace')} would turn, because another direction is better now",
+            "knick run --turn-findings accepts it, and announces nothing; until then the former direction counts.",
+        )
     for repository in instance.store.commits.repositories():
         ids = traces.select(repository, Query())
         units = Counter(trace.unit for trace in traces.without_direction(ids))

@@ -18,11 +18,25 @@ if TYPE_CHECKING:
 
 __all__ = ["command", "summary_lines"]
 
-_COUNTS = ("traces", "new", "moved", "gone", "returned", "recovered")
+_COUNTS = ("traces", "new", "moved", "gone", "returned", "recovered", "turned", "unturned")
 
 
 def summary_lines(summary: RunSummary) -> list[str]:
     """Return the result of a run as lines for people."""
+    lines = _result_lines(summary)
+    if summary.turned:
+        lines.append(
+            f"{counted(summary.turned, 'finding')} turned with the direction of the trace; nothing is announced."
+        )
+    if summary.unturned:
+        lines.append(
+            f"{counted(summary.unturned, 'finding')} would turn, because another direction of the trace is better now;"
+            " until then the former one counts: `knick run --turn-findings` accepts, and announces nothing."
+        )
+    return lines
+
+
+def _result_lines(summary: RunSummary) -> list[str]:
     looked = f"Looked at {counted(summary.traces, 'trace')}"
     if not summary.traces and summary.nothing_new:
         return ["No alert watches any trace that has results: see `knick alerts list` and `knick traces`."]
@@ -53,9 +67,15 @@ def summary_lines(summary: RunSummary) -> list[str]:
 @click.command("run")
 @click.option("--alert", "names", multiple=True, metavar="NAME", help="Only this alert; repeatable.")
 @click.option("--afresh", is_flag=True, help="Judge all traces, including those without a change since the last run.")
+@click.option(
+    "--turn-findings",
+    "turn",
+    is_flag=True,
+    help="Turn findings of traces of which another direction is better now; nothing is announced about them.",
+)
 @instance_option
 @format_option
-def command(*, names: tuple[str, ...], afresh: bool, instance: str | None, output: OutputFormat) -> None:
+def command(*, names: tuple[str, ...], afresh: bool, turn: bool, instance: str | None, output: OutputFormat) -> None:
     """Run the alerts once over all traces that they watch.
 
     The exit code is 0, with or without findings, and 2 when there are no results or an alert could not run; the other alerts
@@ -63,9 +83,11 @@ def command(*, names: tuple[str, ...], afresh: bool, instance: str | None, outpu
     """
     from knickpoint.instance.alert_round import run_alert_round
 
+    if turn and names:
+        raise click.UsageError("--turn-findings is about all alerts; leave --alert out")
     with open_chosen_instance(instance) as opened, Progress("Looking at traces") as progress:
         require_results(opened)
-        summary = run_alert_round(opened, names=names, afresh=afresh, progress=progress)
+        summary = run_alert_round(opened, names=names, afresh=afresh, turn=turn, progress=progress)
     for name, reason in summary.failures.items():
         click.echo(f"knick: alert {name!r} could not run: {reason}", err=True)
     if output is OutputFormat.TEXT:

@@ -369,6 +369,15 @@ class AnnouncementLedger:
                 .values(announced=BASELINE)
             )
 
+    def silence(self, traces: Collection[int]) -> None:
+        """Take all change points of traces out of their chains: nothing is announced about them any more."""
+        point = change_point.c
+        with self._database.transaction() as connection:
+            connection.execute(
+                update(change_point).where(self._database.among(point.trace_id, "ids")).values(announced=BASELINE),
+                {"ids": self._database.listed(sorted(traces))},
+            )
+
     def mark(self, members: Mapping[int, int]) -> None:
         """Write which change point is a member of which chain."""
         rows = [{"id": key, "announced": chain} for key, chain in sorted(members.items())]

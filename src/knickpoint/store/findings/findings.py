@@ -19,7 +19,16 @@ from knickpoint.model.alert import Alert, AlertKind
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.model.frame import Trace
-from knickpoint.model.regression import ChangePoint, Condition, KnownPoint, PointUpdate, Regression, Status
+from knickpoint.model.regression import (
+    ChangePoint,
+    Condition,
+    Direction,
+    KnownPoint,
+    PointUpdate,
+    Regression,
+    Status,
+)
+from knickpoint.model.settlement import FindingKind
 from knickpoint.store.commits.commits import Commits
 from knickpoint.store.database import Database
 from knickpoint.store.findings.alert_definitions import AlertDefinitions
@@ -272,6 +281,18 @@ class Findings:
         found: dict[int, list[int]] = {}
         for row in self._rows(live, change_point.c.trace_id, trace_ids, change_point.c.slot):
             found.setdefault(row["trace_id"], []).append(row["slot"])
+        return found
+
+    def judged_sizes(self) -> dict[int, list[tuple[float, Direction]]]:
+        """Return trace → size and direction of its live change points; less noise is better in every trace, and left out."""
+        point = change_point.c
+        query = select(point.trace_id, point.size, point.direction).where(
+            point.condition != Condition.GONE.value, point.kind != FindingKind.NOISE.value, point.size.is_not(None)
+        )
+        found: dict[int, list[tuple[float, Direction]]] = {}
+        with self._database.reading() as connection:
+            for trace, size, direction in connection.execute(query.order_by(point.id)):
+                found.setdefault(trace, []).append((size, Direction(direction)))
         return found
 
     def known(self, trace_ids: Collection[int]) -> dict[int, list[KnownPoint]]:

@@ -65,6 +65,7 @@ class Traces:
         self._rows = select(*columns).where(database.among(chunk.id))
         self.renames = TraceRenames(database)
         self._rules: tuple[DirectionRule, ...] = ()
+        self._kept: Mapping[int, Better] = {}
         self._configured: dict[int, Better | None] = {}
         database.on_rollback(self._forget_configured)
 
@@ -80,6 +81,18 @@ class Traces:
     def directions(self) -> tuple[DirectionRule, ...]:
         """The rules that say which direction is better."""
         return self._rules
+
+    def keep_directions(self, kept: Mapping[int, Better]) -> None:
+        """Let traces keep the direction by which their findings were judged, whatever rules, results and units say now.
+
+        As with rules, nothing of it is stored.
+        """
+        self._kept = dict(sorted(kept.items()))
+
+    @property
+    def kept_directions(self) -> tuple[tuple[int, Better], ...]:
+        """The traces that keep a direction, sorted, and that direction."""
+        return tuple(self._kept.items())
 
     def _forget_configured(self) -> None:
         self._configured = {}
@@ -118,7 +131,8 @@ class Traces:
     def get(self, ids: Sequence[int] | NDArray[np.int64]) -> list[Trace]:
         """Return traces by id, in the order given.
 
-        The direction of each is what the rules say, else what its results stated, else that of its unit.
+        The direction of each is the one that it keeps, else what the rules say, else what its results stated, else that of
+        its unit.
 
         Raises:
             StoreError: an id is unknown.
@@ -130,8 +144,11 @@ class Traces:
             raise AbsentError(f"there is no trace {missing}", remedy="Ask for the ids anew.")
         return [found[number].trace for number in wanted]
 
-    def owned(self, ids: Sequence[int] | NDArray[np.int64]) -> dict[int, OwnedTrace]:
-        """Return traces by id, each with the id of its repository; unknown ones are left out."""
+    def owned(self, ids: Sequence[int] | NDArray[np.int64], *, kept: bool = True) -> dict[int, OwnedTrace]:
+        """Return traces by id, each with the id of its repository; unknown ones are left out.
+
+        Without ``kept``, directions that traces keep do not count.
+        """
         wanted = np.asarray(ids, dtype=np.int64)
         found: dict[int, OwnedTrace] = {}
         if not len(wanted):
@@ -153,6 +170,7 @@ class Traces:
                 if self._rules:
                     configured = self._configured_better(number, names[chunk.repository], key)
                     better = better if configured is None else configured
+                better = self._kept.get(number, better) if kept else better
                 found[number] = OwnedTrace(chunk.repository, Trace(number, key, text, dimension, better))
         return found
 

@@ -40,7 +40,14 @@ from knickpoint.watch.alert_run.comparison import (
 from knickpoint.watch.alert_run.kept_clusters import drifted_points, keep_clusters
 from knickpoint.watch.alert_run.persistence import PersistedChanges, persist_changes
 from knickpoint.watch.alert_run.redetection import detect_again
-from knickpoint.watch.alert_run.run_plan import RepositoryPlan, RunRequest, chosen_alerts, plan_run, unable_alerts
+from knickpoint.watch.alert_run.run_plan import (
+    RepositoryPlan,
+    RunRequest,
+    chosen_alerts,
+    plan_run,
+    turned_traces,
+    unable_alerts,
+)
 from knickpoint.watch.alert_run.run_summary import JobResult, RunSummary
 from knickpoint.watch.announcements.announcer import announce
 from knickpoint.watch.lines import Lines
@@ -79,6 +86,7 @@ def run_alerts(
     runner: Runner | None = None,
     afresh: bool = False,
     as_work: bool = False,
+    turn: bool = False,
     announcements: AnnouncementRule = DEFAULT_ANNOUNCEMENT_RULE,
 ) -> RunSummary:
     """Run ``alerts``, or those called ``names``, and write what they find.
@@ -94,6 +102,9 @@ def run_alerts(
     ``as_work`` nothing of it becomes history. What is history is never announced as new.
 
     What settled, moved, recovered or vanished is written into the announcement ledger, by the rule ``announcements``.
+
+    Where another direction of a trace is better now than when its findings were judged, the trace keeps the former one until
+    a complete run has ``turn``. That run turns the findings, and nothing is announced about those of such traces.
 
     An alert that cannot run appears in ``failures`` of the answer, keeps its findings, and stops no other.
 
@@ -111,14 +122,20 @@ def run_alerts(
         afresh=afresh,
         as_work=as_work,
     )
+    turned = turned_traces(store)
+    store.traces.keep_directions({} if turn else {key: each.better for key, each in turned.items()})
     known = [Lines(store, repository) for repository in store.commits.repositories()]
     unable = unable_alerts(chosen, known)
     # In one snapshot, as fifty alerts ask for the same; but where a plan reads all values, that would stay open for minutes.
     with nullcontext() if traces is None else store.database.reading():
         plans = plan_run(store, request, known, unable)
     advance = _counter(sum(len(job.trace_ids) for plan in plans for job in plan.jobs), progress)
-    summaries = [_run_repository(store, plan, runner or Serial(), advance, announcements) for plan in plans]
-    return sum(summaries, RunSummary(failures=unable))
+    silent = turned.keys() if turn else ()
+    summaries = [
+        _run_repository(store, plan, runner or Serial(), advance, announcements, silent=silent) for plan in plans
+    ]
+    count = sum(each.findings for each in turned.values())
+    return sum(summaries, RunSummary(failures=unable, turned=count * turn, unturned=count * (not turn)))
 
 
 def _counter(total: int, progress: Progress | None) -> Advance:
@@ -135,9 +152,18 @@ def _counter(total: int, progress: Progress | None) -> Advance:
 
 
 def _run_repository(
-    store: Store, plan: RepositoryPlan, runner: Runner, advance: Advance, announcements: AnnouncementRule
+    store: Store,
+    plan: RepositoryPlan,
+    runner: Runner,
+    advance: Advance,
+    announcements: AnnouncementRule,
+    *,
+    silent: Collection[int],
 ) -> RunSummary:
-    """Run the jobs of one repository and write what they find; the last writes are one transaction."""
+    """Run the jobs of one repository and write what they find; the last writes are one transaction.
+
+    Nothing is announced about the traces ``silent``.
+    """
     latest = store.findings.alerts.last()
     found = _detect(store, plan, runner, advance, latest)
     early = judge_newest_early(store, plan.lines.default, _newest_due(plan), runner)
@@ -148,6 +174,8 @@ def _run_repository(
         written = found.written + _write(store, plan, found.pending, latest, found.drifted, failed=found.failures)
         regressions = _update_regressions(store, plan, written.changes)
         hold_findings(store, plan.lines.repository, plan.lines)
+        if silent:
+            store.findings.announcements.silence(silent)
         announce(store, plan.lines.repository, written.changes.point_ids, announcements, complete=plan.complete)
         _judge_newest(store, plan, early)
         _keep_digests(store, found.results, written.overtaken)

@@ -6,19 +6,50 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.model.alert import Alert
+from knickpoint.model.better import Better
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import InputError
+from knickpoint.model.regression import direction_of
 from knickpoint.store import Store
 from knickpoint.watch.alert_run.alert_job import AlertJob, plan_jobs, unable_job
 from knickpoint.watch.alert_validation import reason_against
 from knickpoint.watch.lines import Lines
 
-__all__ = ["RepositoryPlan", "RunRequest", "chosen_alerts", "plan_run", "unable_alerts"]
+__all__ = [
+    "RepositoryPlan",
+    "RunRequest",
+    "TurnedTrace",
+    "chosen_alerts",
+    "plan_run",
+    "turned_traces",
+    "unable_alerts",
+]
+
+
+class TurnedTrace(NamedTuple):
+    """A trace of which another direction is better now: the former one, and how many findings were judged by it."""
+
+    better: Better
+    findings: int
+
+
+def turned_traces(store: Store) -> dict[int, TurnedTrace]:
+    """Find the traces whose live findings would turn: rules, results or units name another direction now."""
+    judged = store.findings.judged_sizes()
+    found = {}
+    for key, owned in store.traces.owned(sorted(judged), kept=False).items():
+        now = owned.trace.better
+        turned = [(size, way) for size, way in judged[key] if direction_of(size, now) is not way]
+        former = [better for size, way in turned for better in Better if direction_of(size, better) is way]
+        if former:
+            found[key] = TurnedTrace(former[0], len(turned))
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,8 @@ class RunSummary:
     ``new``, ``moved``, ``gone``, ``returned`` and ``recovered`` count change points; ``traces`` those that the run was
     about, once for each alert, and ``judged`` those of them that had changed since the alert's last run.
     ``new_regressions`` and ``changed_regressions`` are ids of those that are work; ``history_regressions`` counts the
-    new ones that are history. ``failures`` says which alerts could not run, and why.
+    new ones that are history. ``turned`` counts the findings that turned with the direction of their traces, ``unturned``
+    those that wait for a person to accept it. ``failures`` says which alerts could not run, and why.
     """
 
     alerts: tuple[AlertRun, ...] = ()
@@ -66,6 +67,8 @@ class RunSummary:
     new_regressions: tuple[int, ...] = ()
     changed_regressions: tuple[int, ...] = ()
     history_regressions: int = 0
+    turned: int = 0
+    unturned: int = 0
 
     def __add__(self, other: RunSummary) -> RunSummary:
         """Return what a run did in the repositories of both."""
@@ -82,6 +85,8 @@ class RunSummary:
             new_regressions=(*self.new_regressions, *other.new_regressions),
             changed_regressions=(*self.changed_regressions, *other.changed_regressions),
             history_regressions=self.history_regressions + other.history_regressions,
+            turned=self.turned + other.turned,
+            unturned=self.unturned + other.unturned,
         )
 
     @classmethod

@@ -360,7 +360,7 @@ class _Announcer:
         absent = self.places.absent([point for members in self.members.values() for point in members])
         opened = {each.chain for each in self.written}
         for chain in sorted(self.chains.keys() - opened - self.steady):
-            if self.chains[chain][-1].provisional:
+            if self.chains[chain][-1].provisional or not self.members[chain]:
                 continue
             side = self.sides[chain]
             members = [point for point in self.members[chain] if side_of(point) is side]

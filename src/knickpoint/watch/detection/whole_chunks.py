@@ -78,7 +78,8 @@ class WholeChunks:
     def _settings(self) -> bytes:
         """Return a digest of what changes values or directions, and stands in no row of a chunk."""
         if self._outside is None:
-            digest = blake2b(repr(self._store.traces.directions).encode(), digest_size=_BYTES)
+            traces = self._store.traces
+            digest = blake2b(repr((traces.directions, traces.kept_directions)).encode(), digest_size=_BYTES)
             for each in self._store.quarantines.stored(self._lines.repository):
                 if each.quarantine.state.withholds:
                     digest.update(f"{each.quarantine.run_id} {each.quarantine.slot} {each.evidence}".encode())
