@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 import subprocess
 import sys
-from contextlib import suppress
+import tempfile
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -49,17 +51,16 @@ for each in commands:
 
 
 @pytest.mark.parametrize("state", ["quiet", pytest.param("in-use", marks=pytest.mark.long)])
-def test_a_store_that_can_only_be_read_is_read_and_writing_it_names_the_file(
-    judged: Path, tmp_path: Path, state: str
-) -> None:
-    lab, other = (tmp_path / name for name in ("lab", "other"))
-    for each in (lab, other):
-        shutil.copytree(judged, each)
-    for place in (lab, *lab.parents):
-        with suppress(PermissionError):
-            place.chmod(place.stat().st_mode | 0o011)
-    ran = subprocess.run([sys.executable, "-c", _READER, state], cwd=lab, capture_output=True, text=True, check=False)
-    lab.chmod(0o755)
+def test_a_store_that_can_only_be_read_is_read_and_writing_it_names_the_file(judged: Path, state: str) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        room = Path(name)
+        room.chmod(0o755)
+        lab = room / "lab"
+        for each in (lab, room / "other"):
+            shutil.copytree(judged, each)
+        command = [sys.executable, "-c", _READER, state]
+        ran = subprocess.run(command, cwd=lab, capture_output=True, text=True, check=False)
+        lab.chmod(0o755)
     assert ran.stdout.startswith("repository,line,id,")
     assert "good   store" in ran.stdout
     assert ran.stderr.startswith(f"knick: {lab / 'knickpoint.db'}: The store cannot be written")
@@ -76,3 +77,19 @@ def test_an_alert_that_finds_too_much_is_counted_before_and_taken_back_afterward
     knick("alerts", "remove", "wild")
     knick("run")
     assert found(knick) == usual
+
+
+def test_damage_is_named_by_table_and_row_and_healthy_points_come_out(knick: Knick, judged: Path) -> None:
+    healthy = knick("export").output.splitlines()
+    with closing(sqlite3.connect(judged / "knickpoint.db")) as store, store:
+        (lost,) = store.execute("SELECT hash FROM commit_ WHERE slot = 0").fetchone()
+        store.execute("UPDATE commit_ SET hash = CAST(x'e9' || hash AS TEXT) WHERE slot = 0")
+        store.execute("UPDATE alert_in_force SET definition = 'Z' || definition")
+        store.execute("UPDATE suspects SET body = 'Z' || body")
+    exported, deep = knick("export"), knick("doctor", "--deep")
+    assert exported.output.splitlines() == [line for line in healthy if lost not in line]
+    assert exported.code == 2
+    assert "commit_ (repository_id 1, slot 0), column hash: not UTF-8" in exported.errors
+    assert deep.code == 1
+    for cell in ("commit_ (repository_id 1, slot 0), column hash", "alert_in_force (name default), column definition"):
+        assert cell in deep.output

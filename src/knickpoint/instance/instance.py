@@ -266,9 +266,9 @@ def open_instance(directory: Path | str | None = None) -> Instance:
 
 def _record_alerts(instance: Instance) -> None:
     """Keep the alerts of ``instance`` in its store; where it cannot be written now, the next run does it."""
-    if instance.store.findings.alerts_in_force.all() == {alert.name: alert for alert in instance.alerts}:
-        return
     try:
+        if instance.store.findings.alerts_in_force.all() == {alert.name: alert for alert in instance.alerts}:
+            return
         with instance.store.transaction(wait=False):
             instance.store.findings.alerts_in_force.replace(instance.alerts)
     except StoreError as error:
@@ -278,9 +278,9 @@ def _record_alerts(instance: Instance) -> None:
 def _switch_notifications(instance: Instance) -> None:
     """Begin behind the newest announcement where channels are configured for the first time, and end without any."""
     wanted = bool(instance.config.channels)
-    if (instance.store.notifications.cursor() is not None) == wanted:
-        return
     try:
+        if (instance.store.notifications.cursor() is not None) == wanted:
+            return
         with instance.store.transaction(wait=False):
             instance.store.notifications.switch(on=wanted)
     except StoreError as error:

@@ -10,6 +10,7 @@ from functools import cache, lru_cache
 from typing import Any, Final, get_type_hints
 
 from knickpoint.model.alert import Alert, AlertKind, AlertSeverity
+from knickpoint.model.errors import StoreError
 
 __all__ = [
     "alert_from",
@@ -68,8 +69,17 @@ def alert_from_json(name: str, definition: str) -> Alert:
 
     The alerts of a store are read with most answers and seldom change, so they are kept. The settings of an alert must not
     be changed in place.
+
+    Raises:
+        StoreError: the text is damaged.
     """
-    return alert_from(name, json.loads(definition))
+    try:
+        return alert_from(name, json.loads(definition))
+    except ValueError as error:
+        raise StoreError(
+            f"the stored settings of the alert {name!r} are damaged ({error})",
+            remedy="Run knick doctor --deep, and restore the newest backup with knick restore.",
+        ) from error
 
 
 @cache

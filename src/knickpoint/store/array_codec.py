@@ -1,4 +1,4 @@
-"""Pack arrays of integers and floats into bytes, small where they are constant or count upwards.
+"""Read stored JSON, and pack arrays of integers and floats into bytes, small where they are constant or count upwards.
 
 Each array is a head of 6 bytes (kind, type, length) and its values. The values of a constant array are one value, those
 of an array that counts upwards by one its first; others are in the narrowest type that holds them without loss.
@@ -6,6 +6,7 @@ of an array that counts upwards by one its first; others are in the narrowest ty
 
 from __future__ import annotations
 
+import json
 import struct
 from collections.abc import Sequence
 from typing import Any, Final
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from knickpoint.model.errors import StoreError
 from knickpoint.native.points import narrowed
 
-__all__ = ["narrow", "pack", "unpack"]
+__all__ = ["narrow", "pack", "stored_json", "unpack"]
 
 _HEAD: Final = struct.Struct("<BBI")
 _TYPES: Final = ("<i8", "<i4", "<u4", "<u2", "<u1", "<f8", "<f4")
@@ -40,6 +41,22 @@ def _smallest(array: NDArray[Any]) -> NDArray[Any]:
         if bounds.min <= low and high <= bounds.max:
             return array.astype(name)
     return array.astype("<i8")
+
+
+def stored_json(text: str | bytes) -> Any:
+    """Return what a JSON text of the store says.
+
+    Raises:
+        StoreError: it is damaged.
+    """
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        shown = text if isinstance(text, str) else text.decode(errors="replace")
+        raise StoreError(
+            f"a stored JSON text is damaged ({error}): {shown[:80]!r}",
+            remedy="knick doctor --deep names its table and row; restore the newest backup with knick restore.",
+        ) from error
 
 
 def pack(*arrays: NDArray[Any]) -> bytes:
@@ -78,7 +95,7 @@ def unpack(data: bytes | memoryview, count: int, *, first: int = 0) -> Sequence[
         for number in range(count):
             kind, code, length = _HEAD.unpack_from(data, place)
             place += _HEAD.size
-            held = length if kind == _RAW else 1
+            held = (length, 1, 1)[kind]
             if number < first:
                 place += held * _SIZES[code]
                 continue

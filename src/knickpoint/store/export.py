@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.model.commit import Commit, Line, Repository
-from knickpoint.model.errors import StoreError
+from knickpoint.model.commit import NO_TIME, Commit, Line, Repository
+from knickpoint.model.errors import HistoryError, StoreError
 from knickpoint.model.frame import Trace
 from knickpoint.model.params import decode_key
 from knickpoint.model.query import Query
 from knickpoint.model.spreadsheet import guarded
 from knickpoint.model.unit import Better
+from knickpoint.store.points.integrity import LOST_UNIT
 
 if TYPE_CHECKING:
     from knickpoint.store.store import Store
@@ -47,6 +48,8 @@ __all__ = [
 ]
 
 _MEMORY: Final = 64 * 2**20
+_LOST: Final = Commit("", "", "", NO_TIME, "")
+"""A commit whose row is damaged and left out, and so are its points."""
 
 
 class ExportRow(NamedTuple):
@@ -98,8 +101,14 @@ def batches(
     ``line`` is "" for each repository's default line. No more than 64 MiB of values are held at a time.
     """
     for repository in sorted(repositories or store.commits.repositories(), key=lambda each: each.name):
-        order = store.commits.line(repository, line)
-        traces = store.traces.get(store.traces.select(repository, query or Query()))
+        try:
+            order = store.commits.line(repository, line)
+        except HistoryError:
+            if line:
+                raise
+            continue  # without its default line, a repository has no order
+        found = store.traces.get(store.traces.select(repository, query or Query()))
+        traces = [trace for trace in found if trace.unit != LOST_UNIT]
         yield from _line_batches(store, order, sorted(traces, key=lambda trace: (trace.key, trace.unit)))
 
 
@@ -114,7 +123,7 @@ def _commits(store: Store, line: Line) -> tuple[list[str], list[str], list[str]]
     """Return the hashes, times and authors of the commits of a line."""
     known = {each.slot: each.commit for each in store.commits.get(line.repository, line.slots)}
     ran = store.runs.first_times(line.repository)
-    commits = [known[slot] for slot in line.slots]
+    commits = [known.get(slot, _LOST) for slot in line.slots]
     times = [_time(commit, ran.get(slot)) for commit, slot in zip(commits, line.slots, strict=True)]
     return [commit.hash for commit in commits], times, [commit.author for commit in commits]
 
@@ -125,6 +134,8 @@ def _line_batches(store: Store, line: Line, traces: list[Trace]) -> Iterator[Bat
     for begin in range(0, len(traces), at_once):
         some = traces[begin : begin + at_once]
         values = store.frames.values(line, [trace.id for trace in some])
+        lost = [place for place, commit in enumerate(commits[0]) if not commit]
+        values[:, lost] = np.nan
         trace, position = np.nonzero(~np.isnan(values))
         points = values[trace, position].astype(np.float64)
         yield Batch(line.repository.name, line.name, some, *commits, trace, position, points)

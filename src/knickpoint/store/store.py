@@ -38,7 +38,7 @@ from knickpoint.store.notifications.problems import Problems
 from knickpoint.store.notifications.used_links import UsedLinks
 from knickpoint.store.points.file_ledger import Ledger
 from knickpoint.store.points.frames import Frames
-from knickpoint.store.points.integrity import IntegrityReport, check_integrity
+from knickpoint.store.points.integrity import IntegrityReport, check_integrity, without_damage
 from knickpoint.store.points.retention import Forgotten, retain
 from knickpoint.store.points.runs import Runs
 from knickpoint.store.points.sealer import Sealed, Sealer
@@ -153,8 +153,12 @@ class Store:
         schema.refuse_newer(self.database)
 
     def check_integrity(self) -> IntegrityReport:
-        """Read every row that holds points or provenance, and compare it with its checksum."""
+        """Read every row, compare those of points and provenance with their checksums, and look at the content of others."""
         return check_integrity(self.database)
+
+    def without_damage(self) -> AbstractContextManager[tuple[str, ...]]:
+        """Leave out what is damaged beside the points while a ``with`` lasts, and give the names of it; for an export."""
+        return without_damage(self.database)
 
     def backup(self, path: str | Path) -> None:
         """Write the whole store into a new file while it is in use; see :func:`restore`.

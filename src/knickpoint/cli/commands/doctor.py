@@ -323,7 +323,9 @@ def _integrity(instance: Instance) -> Iterator[Row]:
     report = instance.store.check_integrity()
     for damaged in report.damaged[:_MOST_DAMAGED]:
         yield _row(
-            f"damage in {damaged.repository or 'an unknown repository'}", _described(instance, damaged), _RESTORE
+            f"damage in {damaged.repository}" if damaged.repository else "damage",
+            _described(instance, damaged),
+            _RESTORE,
         )
     if len(report.damaged) > _MOST_DAMAGED:
         yield _row("damage", f"and {len(report.damaged) - _MOST_DAMAGED:,} more rows", _RESTORE)
@@ -334,6 +336,8 @@ def _integrity(instance: Instance) -> Iterator[Row]:
 
 def _described(instance: Instance, damaged: DamagedRow) -> str:
     """Say which row is damaged, and of which commits and traces the values are left out."""
+    if not damaged.repository and not damaged.commits and damaged.traces == (-1, -1):
+        return damaged.row
     first, last = damaged.traces
     traces = "traces unknown"
     if 0 <= first <= last:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from knickpoint.store import Store
 
 __all__ = ["command"]
+
+_MOST_NAMED: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,16 @@ def _check_matches(store: Store, repositories: Sequence[Repository], query: Quer
             "no trace matches" if text else "there are no traces",
             where=f"query {text!r}" if text else ", ".join(repository.name for repository in repositories),
             remedy=no_trace_remedy(store, repositories, text),
+        )
+
+
+def _check_whole(store: Store, damage: Sequence[str]) -> None:
+    """Name what the export lacks. Raises ``StoreError``."""
+    if damage:
+        raise StoreError(
+            f"the export lacks what {counted(len(damage), 'damaged cell')} held: {'; '.join(damage[:_MOST_NAMED])}",
+            where=store.location,
+            remedy="knick doctor --deep lists all that is damaged; restore the newest backup with knick restore.",
         )
 
 
@@ -111,10 +123,12 @@ def command(
     from knickpoint.model.query import parse_query
 
     with open_chosen_instance(instance) as opened:
-        require_results(opened)
-        query = parse_query(query_text)
-        repositories = [opened.store.commits.repository(repository)] if repository else None
-        _check_matches(opened.store, repositories or opened.store.commits.repositories(), query, query_text)
-        count = _write(opened.store, _Points(repositories, query, line, params), output, path)
+        with opened.store.without_damage() as damage:
+            require_results(opened)
+            query = parse_query(query_text)
+            repositories = [opened.store.commits.repository(repository)] if repository else None
+            _check_matches(opened.store, repositories or opened.store.commits.repositories(), query, query_text)
+            count = _write(opened.store, _Points(repositories, query, line, params), output, path)
+        _check_whole(opened.store, damage)
     if path is not None:
         note(f"Wrote {counted(count, 'point')} to {path}.")

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, select, update
 
 from knickpoint.model.bisection import ResultsFile
+from knickpoint.store.array_codec import stored_json
 from knickpoint.store.bisections.records import ProbeValue, WaitingResults
 from knickpoint.store.bisections.rows import target_of
 from knickpoint.store.tables.bisections import bisection, planned_probe, probe, probe_file
@@ -67,7 +68,7 @@ def finish_import(connection: Connection, probe_id: int, problem: str) -> None:
 
 def merged(kept: str, new: str) -> str:
     """Return the values of two readings of the same results, as JSON by trace key."""
-    return json.dumps({**json.loads(kept), **json.loads(new)}, ensure_ascii=False, sort_keys=True)
+    return json.dumps({**stored_json(kept), **stored_json(new)}, ensure_ascii=False, sort_keys=True)
 
 
 def values_of_trace(connection: Connection, trace_id: int) -> list[ProbeValue]:
@@ -85,7 +86,7 @@ def values_of_trace(connection: Connection, trace_id: int) -> list[ProbeValue]:
     )
     found: dict[int, ProbeValue] = {}
     for row in connection.execute(query):
-        value, _, unit = json.loads(row.measured).get(row.trace_key, (None, (), ""))
+        value, _, unit = stored_json(row.measured).get(row.trace_key, (None, (), ""))
         if value is None:
             continue
         before = found[row.id].bisections if row.id in found else ()

@@ -12,7 +12,7 @@ import numpy as np
 
 from knickpoint.model.bisection import BisectionState, Measured, ProbeOutcome, ProbePurpose, ProbeResult, Target
 from knickpoint.model.regression import SuspectRange
-from knickpoint.store.array_codec import pack, unpack
+from knickpoint.store.array_codec import pack, stored_json, unpack
 from knickpoint.store.bisections.records import (
     BisectionAnswer,
     BisectionRequest,
@@ -93,12 +93,12 @@ def stored_of(row: Mapping[Any, Any]) -> StoredBisection:
         regression_id=row["regression_id"],
         trace_id=row["trace_id"],
         trace_key=row["trace_key"],
-        facts=json.loads(row["request"]),
+        facts=stored_json(row["request"]),
         by_rule=bool(row["by_rule"]),
     )
     state = BisectionState(row["state"])
     found = SuspectRange(row["line"], row["previous"], row["slot"]) if row["slot"] >= 0 else None
-    culprits = tuple(json.loads(row["culprits"]))
+    culprits = tuple(stored_json(row["culprits"]))
     posterior = None
     if row["posterior"]:
         single, rest, marginal = unpack(row["posterior"], 3)
@@ -111,7 +111,7 @@ def stored_of(row: Mapping[Any, Any]) -> StoredBisection:
         started=None if row["started"] is None else moment(row["started"]),
         ended=None if row["ended"] is None else moment(row["ended"]),
         posterior=posterior,
-        devices=tuple(json.loads(row["devices"])),
+        devices=tuple(stored_json(row["devices"])),
         seconds_left=row["left_seconds"],
         holder=row["holder"],
         lease=moment(row["lease"]),
@@ -127,7 +127,7 @@ def target_text(target: Target) -> str:
 
 def target_of(text: str) -> Target:
     """Return the target that :func:`target_text` wrote."""
-    commit, pins = json.loads(text)
+    commit, pins = stored_json(text)
     return Target(commit, tuple((repository, pinned) for repository, pinned in pins))
 
 
@@ -147,7 +147,7 @@ def _number(value: float) -> float | None:
 def _measured_of(text: str) -> dict[str, Measured]:
     return {
         key: Measured(_value(value), tuple(_value(sample) for sample in samples), unit)
-        for key, (value, samples, unit) in json.loads(text).items()
+        for key, (value, samples, unit) in stored_json(text).items()
     }
 
 

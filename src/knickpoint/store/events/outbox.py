@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Row, Select, bindparam, func, or_, select, update
 
+from knickpoint.store.array_codec import stored_json
 from knickpoint.store.database import Database
 from knickpoint.store.events.payloads import EventKind, Payload
 from knickpoint.store.tables.outbox import consumer as consumers
@@ -79,7 +80,7 @@ def _event_of(row: Row[Any]) -> Event:
     return Event(
         id=row.id,
         kind=EventKind(row.kind),
-        payload=json.loads(row.payload),
+        payload=stored_json(row.payload),
         created=moment(row.created),
         attempts=row.attempts,
         worker=row.worker,

@@ -13,6 +13,7 @@ from sqlalchemy import delete, select
 
 from knickpoint.model.alert import Alert
 from knickpoint.model.alert_settings import alert_from, alert_from_json, alert_settings
+from knickpoint.store.array_codec import stored_json
 from knickpoint.store.database import Database
 from knickpoint.store.tables.alerts import alert_file, stored_alert
 from knickpoint.store.timestamps import moment
@@ -114,7 +115,7 @@ def _file_of(row: Mapping[Any, Any]) -> AlertFile:
         rule=row["rule"],
         tip=row["tip"],
         commit=row["commit"],
-        alerts={name: alert_from(name, settings) for name, settings in json.loads(row["definitions"]).items()},
+        alerts={name: alert_from(name, settings) for name, settings in stored_json(row["definitions"]).items()},
         failure=row["failure"],
         failed_at=row["failed_at"],
     )

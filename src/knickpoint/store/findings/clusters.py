@@ -13,6 +13,7 @@ from knickpoint.model.cluster import KeptCluster, KeptMember, MemberState, Membe
 from knickpoint.model.commit import Repository
 from knickpoint.model.regression import Condition, SuspectRange
 from knickpoint.model.step import Check
+from knickpoint.store.array_codec import stored_json
 from knickpoint.store.database import Database
 from knickpoint.store.findings.row_writes import next_id
 from knickpoint.store.findings.rows import finite_or_none, number_or_nan
@@ -151,11 +152,11 @@ def _values(key: int, repository: Repository, kept: KeptCluster) -> dict[str, An
 
 
 def _cluster(row: Any, members: Iterable[KeptMember]) -> KeptCluster:
-    body = json.loads(row.body)
+    body = stored_json(row.body)
     return KeptCluster(
         id=row.id,
         alert=row.alert,
-        group=tuple(json.loads(row.group_key)),
+        group=tuple(stored_json(row.group_key)),
         suspect_range=SuspectRange(row.line, row.previous, row.slot),
         movement=row.movement,
         regression=row.regression,
@@ -194,7 +195,7 @@ def _member_values(key: int, kept: KeptMember) -> dict[str, Any]:
 
 
 def _member(row: Any, begun: int) -> KeptMember:
-    body = json.loads(row.body)
+    body = stored_json(row.body)
     state = MemberState(row.state)
     return KeptMember(
         trace_id=row.trace_id,

@@ -11,6 +11,7 @@ from sqlalchemy import RowMapping, delete, select
 from knickpoint.model.alert import Alert
 from knickpoint.model.alert_settings import alert_from, alert_settings
 from knickpoint.model.proposal import ProposalDecision, ProposalKind
+from knickpoint.store.array_codec import stored_json
 from knickpoint.store.database import Database
 from knickpoint.store.findings.row_writes import next_id
 from knickpoint.store.tables.proposals import proposal_decision as table
@@ -62,7 +63,7 @@ def _written(alerts: Mapping[str, Alert | None]) -> str:
 
 
 def _read(text: str) -> dict[str, Alert | None]:
-    return {name: alert_from(name, settings) if settings else None for name, settings in json.loads(text).items()}
+    return {name: alert_from(name, settings) if settings else None for name, settings in stored_json(text).items()}
 
 
 def _decision_of(row: RowMapping) -> ProposalDecision:

@@ -23,6 +23,7 @@ from knickpoint.model.regression import (
 )
 from knickpoint.model.settlement import Certainty, FindingKind, Settlement
 from knickpoint.model.step import StableRegion
+from knickpoint.store.array_codec import stored_json
 from knickpoint.store.timestamps import moment
 
 __all__ = [
@@ -186,7 +187,7 @@ def text_of_names(names: Sequence[str]) -> str:
 @lru_cache(maxsize=1024)
 def names_of(text: str) -> tuple[str, ...]:
     """Read what :func:`text_of_names` wrote."""
-    return tuple(json.loads(text))
+    return tuple(stored_json(text))
 
 
 def change_point_of(row: Values) -> ChangePoint:

@@ -14,6 +14,7 @@ from knickpoint.model.commit import Repository
 from knickpoint.model.regression import Condition, Status, SuspectRange
 from knickpoint.model.settlement import Certainty
 from knickpoint.model.suspects import Suspect, SuspectFacts, Suspects
+from knickpoint.store.array_codec import stored_json
 from knickpoint.store.database import Database
 from knickpoint.store.tables.bisections import bisection
 from knickpoint.store.tables.findings import change_point, regression
@@ -166,7 +167,7 @@ class SuspectTable:
 
 
 def _suspects_of(row: Row[Any]) -> Suspects:
-    body = json.loads(row.body)
+    body = stored_json(row.body)
     return Suspects(
         SuspectRange(row.line, row.previous, row.slot),
         body["none"],

@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, case, delete, func, select, update
 
 from knickpoint.model.commit import Repository
+from knickpoint.store.array_codec import stored_json
 from knickpoint.store.database import Database
 from knickpoint.store.gates.records import ChosenCommit, GateProbe, GateProbeState, GatePurpose
 from knickpoint.store.tables.gates import gate_probe as table
@@ -162,7 +163,7 @@ class GateProbes:
 
 
 def _probe(row: Row[Any]) -> GateProbe:
-    pins = tuple((str(name), str(commit)) for name, commit in json.loads(row.pins))
+    pins = tuple((str(name), str(commit)) for name, commit in stored_json(row.pins))
     return GateProbe(
         row.id,
         row.repository_id,

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from knickpoint.model.notification import Delivery, DeliveryState, NotificationKind, PlannedDelivery, Recipient
+from knickpoint.store.array_codec import stored_json
 from knickpoint.store.timestamps import moment
 
 __all__ = ["delivery_of", "listed_ids", "new_row", "part_key"]
@@ -22,7 +23,7 @@ def delivery_of(row: Mapping[Any, Any]) -> Delivery:
         kind=NotificationKind(row["kind"]),
         recipient=Recipient(row["channel"], row["address"], row["person"]),
         repository_id=row["repository_id"],
-        announcements=tuple(json.loads(row["announcements"])),
+        announcements=tuple(stored_json(row["announcements"])),
         thread=row["thread"],
         created=moment(row["created"]),
         due=moment(row["due"]),

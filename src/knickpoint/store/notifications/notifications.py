@@ -7,7 +7,6 @@ until the lease ends; the next one repeats what no answer was kept for, with the
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
@@ -25,6 +24,7 @@ from knickpoint.model.notification import (
     Sent,
     SentMark,
 )
+from knickpoint.store.array_codec import stored_json
 from knickpoint.store.database import Database
 from knickpoint.store.notifications.delivery_rows import delivery_of, listed_ids, new_row, part_key
 from knickpoint.store.tables.announcements import announcement
@@ -176,7 +176,7 @@ class Notifications:
 
     def _extend(self, connection: Connection, row: Mapping[Any, Any], planned: PlannedDelivery) -> int:
         """Add announcements to a delivery that waits; return its id, 0 where it is full or was claimed meanwhile."""
-        ids = (*json.loads(row["announcements"]), *(each.id for each in planned.announcements))
+        ids = (*stored_json(row["announcements"]), *(each.id for each in planned.announcements))
         if len(ids) > MOST_IN_DIGEST:
             return 0
         same = {each.repository_id for each in planned.announcements} == {row["repository_id"]}
@@ -273,7 +273,7 @@ class Notifications:
         moved = tuple(key for key in one.announcements if key in ids)
         with self._database.transaction() as connection:
             row = connection.execute(select(delivery).where(delivery.c.id == one.id)).mappings().one()
-            announced = json.loads(row["announcements"])
+            announced = stored_json(row["announcements"])
             kept = listed_ids(tuple(key for key in announced if key not in ids))
             if not self._mark(one.id, holder, {"announcements": kept}):
                 return False

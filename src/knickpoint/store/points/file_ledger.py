@@ -21,6 +21,7 @@ from sqlalchemy import CompoundSelect, Row, bindparam, func, literal, select, un
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import StoreError
 from knickpoint.model.report import Problem, Severity
+from knickpoint.store.array_codec import stored_json
 from knickpoint.store.database import Database
 from knickpoint.store.tables import ledger as tables
 from knickpoint.store.timestamps import moment
@@ -93,14 +94,14 @@ def _waiting_of(row: Row[Any]) -> Waiting:
         row.content_hash,
         bytes(row.payload),
         moment(row.created),
-        json.loads(row.options),
+        stored_json(row.options),
     )
 
 
 def _quarantined_of(row: Row[Any]) -> Quarantined:
     problems = tuple(
         Problem(stored["message"], stored["where"], stored["remedy"], Severity(stored["severity"]))
-        for stored in json.loads(row.problems)
+        for stored in stored_json(row.problems)
     )
     return Quarantined(
         row.id,
@@ -110,7 +111,7 @@ def _quarantined_of(row: Row[Any]) -> Quarantined:
         bytes(row.payload),
         row.attempts,
         moment(row.changed),
-        json.loads(row.options),
+        stored_json(row.options),
     )
 
 

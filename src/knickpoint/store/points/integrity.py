@@ -1,28 +1,94 @@
-"""Check every row that holds points or provenance, and name what is damaged: repository, commits, traces, row.
+"""Check every row, and name what is damaged: its table, key and column, and of points the repository, commits and traces.
+
+Rows of points and provenance have checksums. Of all other tables, texts, JSON, packed numbers and types are checked.
 
 The check reads the whole store once, in one snapshot, beside writers and readers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import json
+import zlib
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, Table, select
+from sqlalchemy import ColumnElement, Connection, LargeBinary, Row, Table, Text, and_, cast, select
 
+from knickpoint.model.errors import StoreError
+from knickpoint.store.array_codec import unpack
 from knickpoint.store.database import Database
 from knickpoint.store.points.checksums import RowName, hot_name, part_name, row_checksum, sealed_name, segment_name
+from knickpoint.store.tables import metadata
 from knickpoint.store.tables.commits import commit as commit_table
+from knickpoint.store.tables.commits import line as line_table
 from knickpoint.store.tables.commits import repository as repository_table
 from knickpoint.store.tables.runs import part
 from knickpoint.store.tables.tiles import hot, sealed, segment
 from knickpoint.store.tables.traces import chunk as chunk_table
 from knickpoint.store.traces.trace_chunks import CHUNK
 
-__all__ = ["DamagedRow", "IntegrityReport", "check_integrity"]
+__all__ = ["LOST_UNIT", "DamagedRow", "IntegrityReport", "check_integrity", "without_damage"]
 
 _ROWS_AT_ONCE: Final = 200
+
+LOST_NAME: Final = "damaged"
+"""The name of a repository or a param whose name is damaged, where damage is left out."""
+
+LOST_UNIT: Final = "damaged"
+"""The unit of traces whose unit is damaged, where damage is left out."""
+
+_JSON: Final[Mapping[str, Collection[str]]] = {
+    "alert_file": ("definitions",),
+    "alert_in_force": ("definition",),
+    "bisection": ("culprits", "devices", "request"),
+    "change_point": ("alerts",),
+    "cluster": ("body", "group_key"),
+    "cluster_member": ("body",),
+    "delivery": ("announcements",),
+    "environment": ("facts",),
+    "gate_probe": ("pins",),
+    "ledger_quarantine": ("options", "problems"),
+    "ledger_waiting": ("options",),
+    "outbox_event": ("payload",),
+    "planned_probe": ("target",),
+    "probe": ("measured",),
+    "proposal_decision": ("after", "before"),
+    "quarantine": ("reasons",),
+    "run": ("links", "revisions", "unmeasured"),
+    "shortcut": ("content",),
+    "stored_alert": ("definition",),
+    "suspects": ("body",),
+    "token": ("repositories", "scopes"),
+}
+"""Table → columns of JSON; "" is none."""
+
+_PACKED: Final[Mapping[tuple[str, str], int]] = {
+    ("bisection", "slots"): 1,
+    ("chunk", "codes"): 1,
+    ("chunk", "facts"): 3,
+    ("layout", "traces"): 2,
+    ("line", "slots"): 2,
+    ("quarantine", "trace_ids"): 1,
+    ("run", "chunks"): 1,
+    ("withheld_run", "kept"): 1,
+}
+"""Table and column → how many packed arrays it has at least."""
+
+_EXPORTED: Final = ("repository", "commit_", "line", "chunk", "unit", "run", "param_name", "param_value")
+"""Tables that the export of points reads beside those with checksums."""
+
+_REPLACED: Final[Mapping[tuple[str, str], str]] = {
+    **{("commit_", name): "" for name in ("author", "email", "subject", "parents", "url")},
+    ("line", "base"): "",
+    **{("run", name): "" for name in ("branch", "entry", "links", "revisions", "source", "unmeasured")},
+    ("param_name", "name"): LOST_NAME,
+    ("param_value", "value"): LOST_NAME,
+    **{("repository", name): LOST_NAME for name in ("location", "name")},
+    ("unit", "text"): LOST_UNIT,
+}
+"""Cells that can be left out alone, and what takes their place: without the others, their row has no meaning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +128,7 @@ class _Content:
 
 
 def check_integrity(database: Database) -> IntegrityReport:
-    """Check the checksums of all rows that hold points or provenance."""
+    """Check the checksums of all rows that hold points or provenance, and the content of all others."""
     checked = without = 0
     damaged: list[DamagedRow] = []
     with database.reading() as connection:
@@ -75,6 +141,8 @@ def check_integrity(database: Database) -> IntegrityReport:
                 name = name_of(row)
                 if row_checksum(name, *(getattr(row, blob) for blob in blobs)) != row.checksum:
                     damaged.append(_described(connection, name, content_of(row)))
+        cells = _damaged_cells(connection, [table.name for table in metadata.sorted_tables])
+        damaged.extend(DamagedRow(str(cell), "", (), (-1, -1)) for cell in cells)
     return IntegrityReport(checked, without, tuple(damaged))
 
 
@@ -142,3 +210,139 @@ def _traces_of(connection: Connection, repository_id: int) -> tuple[int, int]:
     )
     rows = connection.execute(query.order_by(chunk_table.c.id)).all()
     return (rows[0].id * CHUNK, rows[-1].id * CHUNK + rows[-1].traces - 1) if rows else (-1, -1)
+
+
+# What has no checksum
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """A damaged cell of a table, and the values that its row has in the columns of the key."""
+
+    table: Table
+    key: Mapping[str, Any]
+    column: str
+    reason: str
+
+    def __str__(self) -> str:
+        facts = ", ".join(f"{name} {_shown(value)}" for name, value in self.key.items())
+        return f"{self.table.name} ({facts}), column {self.column}: {self.reason}"
+
+
+def _shown(value: object) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+
+
+def _damaged_cells(connection: Connection, tables: Collection[str]) -> Iterator[_Cell]:
+    """Yield the damaged cells of ``tables``, those with checksums excepted."""
+    with_checksums = {table.name for table, *_ in _KINDS}
+    for table in metadata.sorted_tables:
+        if table.name not in tables or table.name in with_checksums:
+            continue
+        key = [column.name for column in table.primary_key] or [column.name for column in table.columns][:1]
+        for row in _stored_rows(connection, table):
+            for column in table.columns:
+                if reason := _reason(table.name, column.name, column.type, row[column.name]):
+                    yield _Cell(table, {name: row[name] for name in key}, column.name, reason)
+
+
+def _stored_rows(connection: Connection, table: Table) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a table as they are stored: SQLite does not check its texts, which are bytes here."""
+    names = [column.name for column in table.columns]
+    if connection.dialect.name != "sqlite":
+        yield from (dict(zip(names, row, strict=True)) for row in _rows(connection, table))
+        return
+    driver: Any = connection.connection.driver_connection
+    cursor = driver.execute(str(select(table).compile(connection)))
+    usual = driver.text_factory
+    while True:
+        driver.text_factory = bytes
+        try:
+            some = cursor.fetchmany(_ROWS_AT_ONCE)
+        finally:
+            driver.text_factory = usual
+        if not some:
+            return
+        yield from (dict(zip(names, row, strict=True)) for row in some)
+
+
+def _reason(table: str, column: str, kind: object, value: object) -> str:
+    """Say why a cell cannot be what was written, "" where it can."""
+    if value is None:
+        return ""
+    if isinstance(kind, LargeBinary):
+        return _reason_of_bytes(table, column, value) if isinstance(value, bytes) else "not bytes"
+    if isinstance(kind, Text):
+        return _reason_of_text(value, is_json=column in _JSON.get(table, ()))
+    return "" if isinstance(value, (int, float)) else "not a number"
+
+
+def _reason_of_bytes(table: str, column: str, value: bytes) -> str:
+    try:
+        if (table, column) == ("chunk", "keys"):
+            zlib.decompress(value).decode()
+        elif value and (table, column) in _PACKED:
+            unpack(value, _PACKED[table, column])
+    except (StoreError, UnicodeDecodeError, zlib.error):
+        return "cannot be unpacked"
+    return ""
+
+
+def _reason_of_text(value: object, *, is_json: bool) -> str:
+    try:
+        text = value.decode() if isinstance(value, bytes) else value
+    except UnicodeDecodeError:
+        return "not UTF-8"
+    if not isinstance(text, str):
+        return "not a text"
+    try:
+        if is_json and text and not isinstance(json.loads(text), (dict, list)):
+            return "not a JSON list or object"
+    except ValueError:
+        return "not JSON"
+    return ""
+
+
+@contextmanager
+def without_damage(database: Database) -> Iterator[tuple[str, ...]]:
+    """Leave out what is damaged beside the points while a ``with`` lasts, for an export, and give what that is.
+
+    Nothing changes in the store: it is left out in a savepoint that is rolled back.
+    """
+    with database.reading() as connection:
+        cells = tuple(_damaged_cells(connection, _EXPORTED))
+    if not cells:
+        yield ()
+        return
+    with database.transaction() as connection, connection.begin_nested() as undone:
+        for cell in cells:
+            _leave_out(connection, cell)
+        yield tuple(map(str, cells))
+        undone.rollback()
+
+
+def _leave_out(connection: Connection, cell: _Cell) -> None:
+    table = cell.table
+    row = and_(*(_equals(table.c[name], value) for name, value in cell.key.items()))
+    replacement = _replacement(connection, cell)
+    statement = table.delete() if replacement is None else table.update().values({cell.column: replacement})
+    connection.execute(statement.where(row))
+
+
+def _replacement(connection: Connection, cell: _Cell) -> str | None:
+    """Return what takes the place of a cell, None where its row is left out. A line or its default is known by the other."""
+    place, lines = (cell.table.name, cell.column), select(line_table.c.name)
+    if place == ("repository", "default_line"):
+        return connection.execute(lines.where(line_table.c.repository_id == cell.key["id"])).scalar()
+    if place == ("line", "name"):
+        owner = cell.key["repository_id"]
+        query = select(repository_table.c.default_line).where(repository_table.c.id == owner)
+        name = connection.execute(query).scalar()
+        taken = connection.execute(lines.where(line_table.c.repository_id == owner, line_table.c.name == name)).scalar()
+        return name if taken is None else None
+    return _REPLACED.get(place)
+
+
+def _equals(column: ColumnElement[Any], value: object) -> ColumnElement[bool]:
+    """Compare a column of a key; as bytes where SQLite may have a text that is none."""
+    return cast(column, LargeBinary) == value if isinstance(value, bytes) else column == value

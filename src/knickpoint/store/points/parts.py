@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.store.array_codec import pack, unpack
+from knickpoint.store.array_codec import pack, stored_json, unpack
 from knickpoint.store.traces.trace_chunks import CHUNK
 
 __all__ = ["Part", "converted", "cut", "medians"]
@@ -127,7 +127,7 @@ class Part:
     def unpack(cls, data: bytes) -> Part:
         """Read bytes that :meth:`pack` made."""
         implicit, places, counts, units, factors, samples, failed, skipped, texts = unpack(data, 9)
-        by_place = json.loads(texts.astype(np.uint8).tobytes()) if len(texts) else {}
+        by_place = stored_json(texts.astype(np.uint8).tobytes()) if len(texts) else {}
         messages = {int(place): text for place, text in by_place.items()}
         held = None if implicit[0] else samples.astype(np.float64, copy=False)
         return cls(places, counts, units, factors.astype(np.float64), held, failed, skipped, messages)

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Row, bindparam, select, update
 
 from knickpoint.model.params import decode_key, encode_key
 from knickpoint.model.report import Outcome, Result
+from knickpoint.store.array_codec import stored_json
 from knickpoint.store.database import Database
 from knickpoint.store.points.run_records import Run, RunWrite
 from knickpoint.store.tables.runs import environment, run
@@ -134,14 +135,14 @@ def run_of(connection: Connection, row: Row[Any]) -> Run:
         row.entry,
         row.branch,
         moment(row.time) if row.time is not None else None,
-        json.loads(facts) if facts else {},
-        json.loads(row.links) if row.links else {},
-        json.loads(row.revisions) if row.revisions else {},
+        stored_json(facts) if facts else {},
+        stored_json(row.links) if row.links else {},
+        stored_json(row.revisions) if row.revisions else {},
         moment(row.created),
         row.corrections,
         tuple(
             Result(decode_key(key), outcome=Outcome(outcome), message=message)
-            for key, outcome, message in json.loads(row.unmeasured or "[]")
+            for key, outcome, message in stored_json(row.unmeasured or "[]")
         ),
     )
 

@@ -14,7 +14,6 @@ of which hands frozen results to the next:
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Final
@@ -28,7 +27,7 @@ from knickpoint.model.commit import Repository
 from knickpoint.model.errors import StoreError
 from knickpoint.model.params import encode_key
 from knickpoint.model.report import Outcome
-from knickpoint.store.array_codec import pack
+from knickpoint.store.array_codec import pack, stored_json
 from knickpoint.store.database import Database
 from knickpoint.store.events.outbox import Outbox
 from knickpoint.store.points.change_events import publish_changes
@@ -321,7 +320,7 @@ class Runs:
     def _environments(self, connection: Connection, repository: Repository) -> dict[int, Mapping[str, str]]:
         used = select(table.c.environment_id).where(table.c.repository_id == repository.id).distinct()
         query = select(environment.c.id, environment.c.facts).where(environment.c.id.in_(used))
-        return {row.id: json.loads(row.facts) for row in connection.execute(query)}
+        return {row.id: stored_json(row.facts) for row in connection.execute(query)}
 
     def slots(self, repository: Repository) -> set[int]:
         """Return the slots of the commits that have a run."""

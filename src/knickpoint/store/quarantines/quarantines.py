@@ -15,7 +15,7 @@ from knickpoint.model.commit import Repository
 from knickpoint.model.errors import InputError
 from knickpoint.model.quarantine import CanaryMove, FactChange, Quarantine, QuarantineState
 from knickpoint.model.regression import SuspectRange
-from knickpoint.store.array_codec import pack, unpack
+from knickpoint.store.array_codec import pack, stored_json, unpack
 from knickpoint.store.database import Database
 from knickpoint.store.quarantines.hook_calls import HookCalls
 from knickpoint.store.tables.findings import change_point
@@ -125,7 +125,7 @@ class Quarantines:
 
 
 def _stored_of(row: Mapping[Any, Any]) -> StoredQuarantine:
-    reasons = json.loads(row["reasons"])
+    reasons = stored_json(row["reasons"])
     quarantine = Quarantine(
         id=row["id"],
         repository_id=row["repository_id"],

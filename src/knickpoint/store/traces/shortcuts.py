@@ -12,6 +12,7 @@ from typing import Final
 from sqlalchemy import Connection, func, select
 
 from knickpoint.model.errors import InputError
+from knickpoint.store.array_codec import stored_json
 from knickpoint.store.database import Database
 from knickpoint.store.tables.shortcuts import shortcut as table
 
@@ -71,4 +72,4 @@ class Shortcuts:
             content = connection.execute(select(table.c.content).where(table.c.id == name)).scalar()
         if content is None:
             raise InputError(f"there is no shortcut {name!r}", remedy="Ask for the address again.")
-        return tuple(json.loads(content))
+        return tuple(stored_json(content))
