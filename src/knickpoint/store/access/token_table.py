@@ -13,7 +13,6 @@ from sqlalchemy import Row, or_, select, update
 from knickpoint.model.access import Permission, Token
 from knickpoint.model.errors import AbsentError, InputError
 from knickpoint.store.access.damaged_rows import naming_the_row, texts_of
-from knickpoint.store.array_codec import stored_json
 from knickpoint.store.database import Database
 from knickpoint.store.tables.access import token as table
 from knickpoint.store.timestamps import moment
@@ -125,8 +124,8 @@ def _token_of(row: Row[Any]) -> Token:
         name, created_by = texts_of([row.name, row.created_by])
         return Token(
             name=name,
-            scopes=frozenset(Permission(scope) for scope in texts_of(stored_json(row.scopes))),
-            repositories=texts_of(stored_json(row.repositories)),
+            scopes=frozenset(Permission(scope) for scope in texts_of(json.loads(row.scopes))),
+            repositories=texts_of(json.loads(row.repositories)),
             created=moment(row.created),
             created_by=created_by,
             expires=_time(row.expires),
