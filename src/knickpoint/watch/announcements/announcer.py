@@ -405,6 +405,11 @@ class _Announcer:
         points = live or list(members) or self.members[chain]
         votes = Counter(point.regression_id for point in points)
         regression = min(votes, key=lambda key: (-votes[key], key))
+        lead = min(points, key=lambda point: point.rank)
+        last = self._announced_last(chain)
+        moved = kind is AnnouncementKind.MOVED
+        if moved and last and self._range_of(chain, regression, lead, moved=True) == last.suspect_range:
+            return  # the place was named already
         self._write(chain, kind, regression, points, condition)
 
     def _recovery_of(self, point: ChangePoint) -> int:
