@@ -298,7 +298,9 @@ class Runs:
         query = query.where(table.c.repository_id == repository.id).order_by(table.c.id.desc()).limit(limit)
         with self._database.reading() as connection:
             rows = connection.execute(query).all()
-        return [RunHead(key, slot, identity, json.loads(facts) if facts else {}) for key, slot, identity, facts in rows]
+        return [
+            RunHead(key, slot, identity, stored_json(facts) if facts else {}) for key, slot, identity, facts in rows
+        ]
 
     def environments_at(self, repository: Repository, slots: Sequence[int]) -> list[tuple[int, Mapping[str, str]]]:
         """Return slot and environment of the runs at ``slots``, by slot, each pair once; each environment is read once."""
