@@ -51,6 +51,7 @@ _ALLOWED = {
     "bisect/pool/dask_settings.py": {"distributed"},
     "bisect/pool/scheduler.py": {"distributed"},  # listens, with certificates on both sides
     "bisect/pool/agent.py": {"distributed"},  # to the scheduler that its operator names
+    "work/separate_process.py": {"multiprocessing.connection"},  # pipes to the processes that it starts
     "work/dask.py": {"distributed"},  # to the scheduler of the configuration
     "access/exposure.py": {"socket"},  # finds which addresses the server listens at
 }

@@ -216,11 +216,11 @@ def test_a_command_that_leaves_too_little_of_the_disk_is_ended(repository: GitRe
     project(repository, [10.0])
     workspace = Workspace(tmp_path / "workspace")
     free = os.statvfs(tmp_path).f_bavail * os.statvfs(tmp_path).f_frsize // 1_000_000
-    almost = Workspace(workspace.directory, least_free_megabytes=free - 40)
+    almost = Workspace(workspace.directory, least_free_megabytes=free - 300)  # other tests write there as well
     fill = script(
         "import os, time",
         "with open('large', 'wb') as file:",
-        "    os.posix_fallocate(file.fileno(), 0, 120_000_000)",
+        "    os.posix_fallocate(file.fileno(), 0, 700_000_000)",
         "time.sleep(60)",
     )
     result = _probe(repository, almost, measure=fill)
