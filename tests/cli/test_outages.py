@@ -93,3 +93,17 @@ def test_damage_is_named_by_table_and_row_and_healthy_points_come_out(knick: Kni
     assert deep.code == 1
     for cell in ("commit_ (repository_id 1, slot 0), column hash", "alert_in_force (name default), column definition"):
         assert cell in deep.output
+
+
+@pytest.mark.parametrize("column", ["keys", "facts", "codes"])
+def test_a_damaged_catalogue_is_named_and_stops_neither_the_export_nor_the_other_checks(
+    knick: Knick, judged: Path, column: str
+) -> None:
+    with closing(sqlite3.connect(judged / "knickpoint.db")) as store, store:
+        store.execute(f"UPDATE chunk SET {column} = CAST(x'ff' || substr({column}, 2) AS BLOB)")
+    exported, deep = knick("export"), knick("doctor", "--deep")
+    assert exported.code == 2
+    assert "chunk (id 0), column" in exported.errors
+    assert deep.code == 1
+    assert "chunk (id 0), column" in deep.output
+    assert "nothing waits, nothing was refused" in deep.output

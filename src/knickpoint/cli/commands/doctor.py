@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
@@ -350,6 +350,31 @@ def _described(instance: Instance, damaged: DamagedRow) -> str:
     return f"{damaged.row} is not what was written; left out: {commits}, {traces}"
 
 
+_CHECKS: Final[Mapping[str, Callable[[Instance], Iterator[Row]]]] = {
+    "data": _data,
+    "git repositories": _git_repositories,
+    "directions": _directions,
+    "ingest": _held_files,
+    "events": _events,
+    "workers": _workers,
+    "notices": _notices,
+    "canaries": _canaries,
+    "deliveries": _deliveries,
+    "gates": _gates,
+    "alerts": _alerts,
+    "alert sources": _alert_sources,
+    "access": _access,
+}
+
+
+def _checked(name: str, check: Callable[[Instance], Iterator[Row]], instance: Instance) -> Iterator[Row]:
+    """Report what ``check`` finds; what cannot be read in the store is a row, and the other checks go on."""
+    try:
+        yield from check(instance)
+    except StoreError as error:
+        yield _row(name, f"cannot be read: {error.message}", error.remedy)
+
+
 @click.command("doctor")
 @instance_option
 @click.option("--deep", is_flag=True, help="Read the whole store, and compare each row with its checksum.")
@@ -360,21 +385,7 @@ def command(instance: str | None, output: OutputFormat, *, deep: bool) -> None:
     The exit code is 0 when all is well, 1 when there is a warning, 2 when the instance cannot be opened.
     """
     with open_chosen_instance(instance) as opened:
-        rows = [
-            *_data(opened),
-            *_git_repositories(opened),
-            *_directions(opened),
-            *_held_files(opened),
-            *_events(opened),
-            *_workers(opened),
-            *_notices(opened),
-            *_canaries(opened),
-            *_deliveries(opened),
-            *_gates(opened),
-            *_alerts(opened),
-            *_alert_sources(opened),
-            *_access(opened),
-            *(_integrity(opened) if deep else ()),
-        ]
+        checks = {**_CHECKS, **({"damage": _integrity} if deep else {})}
+        rows = [row for name, check in checks.items() for row in _checked(name, check, opened)]
     show(_COLUMNS, rows, output)
     raise click.exceptions.Exit(_UNHEALTHY if any(row["state"] != "good" for row in rows) else 0)

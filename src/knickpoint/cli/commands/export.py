@@ -127,7 +127,8 @@ def command(
             require_results(opened)
             query = parse_query(query_text)
             repositories = [opened.store.commits.repository(repository)] if repository else None
-            _check_matches(opened.store, repositories or opened.store.commits.repositories(), query, query_text)
+            if not damage:  # else the traces may be what is lost, and the damage is named in the end
+                _check_matches(opened.store, repositories or opened.store.commits.repositories(), query, query_text)
             count = _write(opened.store, _Points(repositories, query, line, params), output, path)
         _check_whole(opened.store, damage)
     if path is not None:

@@ -195,7 +195,7 @@ def _hidden(size: float, found_from: float, found_this_way: float, agreed: float
     """
     if size < found_from or not math.isfinite(found_from):
         if not found_from < HOPELESS:
-            return "the noise is too large to find a change"
+            return "too few runs, or too much noise, to find any change"
         return f"the noise is so large that only changes from {_percent(found_from)} on are found"
     if size < found_this_way:
         return f"the noise is so large that only improvements from {_percent(found_this_way)} on are found"

@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from knickpoint.model.errors import StoreError
 from knickpoint.store.array_codec import pack, unpack
 
 __all__ = ["CHUNK", "StoredChunk", "extended", "free_places"]
@@ -37,8 +38,22 @@ class StoredChunk:
     def of(cls, row: Any) -> StoredChunk:
         """Read a row of the table."""
         unit, _, better = unpack(row.facts, 3)
-        keys = zlib.decompress(row.keys).decode().split("\n")
+        keys = _keys_text(row.keys).split("\n")
         return cls(row.repository_id, keys, unit.tolist(), better.tolist())
+
+
+def _keys_text(packed: bytes) -> str:
+    """Return the keys of a chunk, a line each.
+
+    Raises:
+        StoreError: they are damaged.
+    """
+    try:
+        return zlib.decompress(packed).decode()
+    except (zlib.error, UnicodeDecodeError) as error:
+        raise StoreError(
+            f"keys of traces are damaged ({error})", remedy="Restore the newest backup with knick restore."
+        ) from error
 
 
 def extended(
@@ -50,7 +65,7 @@ def extended(
     whole = dict(columns)
     if old is not None:
         before = old.count
-        texts = zlib.decompress(old.keys).decode() + "\n" + texts
+        texts = _keys_text(old.keys) + "\n" + texts
         facts = np.concatenate([np.stack(unpack(old.facts, 3), axis=1), facts])
         known = _unpack_codes(old.codes)
         for name in known.keys() | columns.keys():
