@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from accuracy_drift import COMMITS, counter, ramp, step_on_drift
 from knickpoint.detect import explain, find_steps, find_steps_many, judge
+from knickpoint.detect.patterns.drift.trend import fit_trend
 from knickpoint.model.errors import InputError
 from knickpoint.model.settlement import FindingKind
 from knickpoint.model.step import Step, Verdict
@@ -204,3 +206,21 @@ def test_the_evidence_of_a_drift_compares_its_end_with_the_best_level_before_it(
     found = {check.name: check.value for check in drift.evidence}
     assert found["its end over the lowest level before it"] == pytest.approx(15 / 90, abs=0.01)
     assert found["its end over the highest level before it"] == pytest.approx(0.05, abs=0.01)
+
+
+@pytest.mark.parametrize("spread", [0.1, 0.3])
+def test_a_staircase_of_many_steps_is_judged_with_a_bounded_number_of_fits(
+    spread: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fitted: list[int] = []
+
+    def counted(values: Any, places: Any, slopes: Any) -> Any:
+        fitted.append(len(places))
+        return fit_trend(values, places, slopes)
+
+    monkeypatch.setattr("knickpoint.detect.patterns.drift.trend_search.fit_trend", counted)
+    draw = np.random.default_rng(1)
+    values = np.repeat(np.cumsum(draw.normal(0, 5, 100)), 10) + draw.normal(0, spread, 1000)
+    assert len(find_steps(values)) > 50
+    assert sum(places > 32 for places in fitted) <= 1
+    assert len(fitted) < 250

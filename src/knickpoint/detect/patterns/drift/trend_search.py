@@ -33,6 +33,8 @@ _MOST_OF_A_CURVE: Final = 6
 _STEPS_OF_A_CURVE: Final = 4
 _MOST_ROUNDS: Final = 4
 _MOST_STAIRS: Final = 4
+_MOST_STEPS: Final = 32
+"""Steps beside which slopes are fitted: a fit takes time in proportion to their square, and a trend has few of them."""
 _SHORTEST_LEVEL: Final = 3
 _WORTH_A_SLOPE: Final = 3.0
 """What a further slope has to explain, in logarithms of the number of values."""
@@ -76,7 +78,8 @@ def search_trend(values: Floats, places: Places, search: PlaceSearch) -> Searche
         return None
     # What the search of steps rejects may still describe the values better than a slope does.
     most = _MOST_STAIRS if len(places) < 2 else 0
-    stairs = [*_stairs(values, steps, most), *_stairs(values, fit_trend(values, best.places, ()), most + len(places))]
+    beside = min(most + len(places), _MOST_STEPS)
+    stairs = [*_stairs(values, steps, most), *_stairs(values, fit_trend(values, best.places, ()), beside)]
     return SearchedTrend(best, min([better, *(advantage(each, best) for each in stairs)]))
 
 
@@ -115,7 +118,7 @@ def _fits(sloped: Trend, steps: Trend) -> bool:
 
 
 def _starts(values: Floats, places: Places) -> list[Places]:
-    """Return the sets of steps to begin with."""
+    """Return the sets of steps to begin with, without those of more than :data:`_MOST_STEPS`."""
     if not places:
         return [()]
     jumps = np.diff([float(np.median(part)) for part in np.split(values, places)])
@@ -123,7 +126,8 @@ def _starts(values: Floats, places: Places) -> list[Places]:
     distances = np.abs(jumps - np.median(jumps))
     bound = _STANDS_OUT * MAD * float(np.median(distances))
     standing = tuple(place for place, far in zip(places, (distances > bound).tolist(), strict=True) if far)
-    return list(dict.fromkeys([(), (largest,), standing, places]))
+    starts = dict.fromkeys([(), (largest,), standing, places])
+    return [start for start in starts if len(start) <= _MOST_STEPS]
 
 
 def _sloped_from(values: Floats, places: Places, search: PlaceSearch) -> list[Trend]:
@@ -134,7 +138,10 @@ def _sloped_from(values: Floats, places: Places, search: PlaceSearch) -> list[Tr
         longer = _with_further_slope(values, trend)
         if longer is None:
             break
-        trend = _alternated(values, longer, search)
+        alternated = _alternated(values, longer, search)
+        if alternated is None:
+            break
+        trend = alternated
         found.append(trend)
     return found
 
@@ -147,7 +154,8 @@ def _curved(values: Floats, search: PlaceSearch) -> list[Trend]:
         if longer is None:
             break
         trend = fit_trend(values, (), _fitted_slopes(longer, ()))
-    return [_alternated(values, trend, search)] if trend.slopes else []
+    alternated = _alternated(values, trend, search) if trend.slopes else None
+    return [] if alternated is None else [alternated]
 
 
 def _with_further_slope(values: Floats, trend: Trend) -> Trend | None:
@@ -159,11 +167,16 @@ def _with_further_slope(values: Floats, trend: Trend) -> Trend | None:
     return fit_trend(values, trend.places, (*trend.slopes, further[0]))
 
 
-def _alternated(values: Floats, trend: Trend, search: PlaceSearch) -> Trend:
-    """Find steps in what the slopes leave and fit the slopes beside them, in turn until nothing changes."""
+def _alternated(values: Floats, trend: Trend, search: PlaceSearch) -> Trend | None:
+    """Find steps in what the slopes leave and fit the slopes beside them, in turn until nothing changes.
+
+    None where the slopes leave more than :data:`_MOST_STEPS` steps.
+    """
     seen: set[tuple[Places, tuple[Slope, ...]]] = set()
     for _ in range(_MOST_ROUNDS):
         places = search(values, trend.moved())
+        if len(places) > _MOST_STEPS:
+            return None
         slopes = _fitted_slopes(trend, places)
         if (places, slopes) in seen:
             break
