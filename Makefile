@@ -23,6 +23,9 @@ FUZZ_SECONDS ?= 60
 MEMORY := $(shell df --output=avail /dev/shm 2>/dev/null | awk 'NR == 2 && $$1 > 6000000 { print "/dev/shm" }')
 IN_MEMORY = export TMPDIR="$$(mktemp -d -p "$(or $(MEMORY),$${TMPDIR:-/tmp})")" && chmod 711 "$$TMPDIR" && trap 'rm -rf "$$TMPDIR"' EXIT
 
+# In CI, a few failed tests run once more, alone, and are printed as flaky where they pass.
+AGAIN = { [ "$${CI:-}" = true ] && $(BIN)/python building/failed_tests.py; }
+
 # Tests start hundreds of processes. Without bytecode, each of them compiles the whole program anew.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -105,7 +108,7 @@ compiled-tests: setup-dev
 	@$(BIN)/python building/compiled_tests.py
 
 test-python: setup-dev ## The tests of the package, the browser included
-	@$(IN_MEMORY) && $(BIN)/python -m pytest -q -n $(JOBS) --dist loadscope -m "not long" $(TEST_ARGS)
+	@$(IN_MEMORY) && $(BIN)/python -m pytest -q -n $(JOBS) --dist loadscope -m "not long" $(TEST_ARGS) || $(AGAIN)
 
 # Building the dashboard has checked its types.
 test-frontend: $(DASHBOARD) ## Lint, types and tests of the dashboard
@@ -130,7 +133,7 @@ fuzz-api: setup-dev ## Send requests made from the description of the API: 60 to
 	@KNICKPOINT_EXAMPLES=6 $(BIN)/python -m pytest -q -m long --timeout 1800 tests/server/test_api_fuzz.py
 
 test-long: setup-dev ## Kills, fuzzing, load, many random examples and all cases of a matrix: minutes, not seconds
-	@$(IN_MEMORY) && KNICKPOINT_EXAMPLES=6 $(BIN)/python -m pytest -q -n $(LONG_JOBS) --dist loadscope --no-loadscope-reorder -m "long or thorough" --timeout 1800 $(TEST_ARGS)
+	@$(IN_MEMORY) && KNICKPOINT_EXAMPLES=6 $(BIN)/python -m pytest -q -n $(LONG_JOBS) --dist loadscope --no-loadscope-reorder -m "long or thorough" --timeout 1800 $(TEST_ARGS) || $(AGAIN)
 
 # --- measuring it -----------------------------------------------------------------------------------
 
