@@ -1272,7 +1272,8 @@ export interface paths {
          * Post Results
          * @description Import a results file, the body of the request, exactly once.
          *
-         *     The answer comes when the results are stored. 429 and 503 with `Retry-After` say that nothing of them is, and when to send the file
+         *     The answer comes when the results are stored. If the client disconnects before, or they take longer than `import_seconds` of
+         *     `[limits]`, nothing of them is. 429 and 503 with `Retry-After` say that nothing of them is, and when to send the file
          *     again. Callers and repositories take turns.
          */
         post: operations["post_results"];
