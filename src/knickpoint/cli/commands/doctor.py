@@ -53,7 +53,7 @@ def _data(instance: Instance) -> Iterator[Row]:
             f"{counted(traces, 'trace')} over {counted(len(line.slots), 'commit')} of {line.name!r}",
         )
         lines = [store.commits.line(repository, name).slots for name in store.commits.lines(repository)]
-        if hidden := len(store.runs.measured_slots(repository).difference(*lines)):
+        if hidden := len(store.runs.slots(repository).difference(*lines)):
             reason = "they came in by a merge, were rewritten, or their branch is gone"
             yield _row(
                 f"lines of {repository.name}", f"the points of {counted(hidden, 'commit')} show on no line: {reason}"

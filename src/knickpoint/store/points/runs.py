@@ -268,12 +268,6 @@ class Runs:
             rows = connection.execute(query, numbers).all()
             return [(run_of(connection, row), int(row.points)) for row in rows]
 
-    def measured_slots(self, repository: Repository) -> frozenset[int]:
-        """Return the slots of all commits that a run measured."""
-        query = select(table.c.slot).where(table.c.repository_id == repository.id).distinct()
-        with self._database.reading() as connection:
-            return frozenset(connection.execute(query).scalars())
-
     def counts(self, repository: Repository, slots: Sequence[int]) -> dict[int, tuple[int, int]]:
         """Return slot → how many runs measured the commit, and how many points they gave; without commits without runs."""
         query = select(table.c.slot, func.count(), func.sum(table.c.points)).where(self._database.among(table.c.slot))
