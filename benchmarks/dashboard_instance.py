@@ -1,4 +1,4 @@
-"""Make an instance of 40,000 traces × 250 commits with 2,000 regressions, one of them with 8,400 members."""
+"""Make an instance of 40,000 traces × 250 commits with 2,000 changes, one of them with 8,400 members."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.instance import create_instance
-from knickpoint.model.commit import Commit
-from knickpoint.model.query import parse_query
-from knickpoint.model.regression import (
+from knickpoint.model.change import (
     Action,
     Direction,
     PointUpdate,
@@ -24,18 +22,20 @@ from knickpoint.model.regression import (
     SuspectRange,
     Transition,
 )
+from knickpoint.model.commit import Commit
+from knickpoint.model.query import parse_query
 from knickpoint.model.report import ResultTable, RunReport
 from knickpoint.model.step import StableRegion
 from knickpoint.store import RunWrite, Store
 from knickpoint.store.findings.groups import Membership
 
-__all__ = ["COMMITS", "LARGEST", "REGRESSIONS", "TRACES", "make_instance"]
+__all__ = ["CHANGES", "COMMITS", "LARGEST", "TRACES", "make_instance"]
 
 TRACES: Final = 40_000
 COMMITS: Final = 250
-REGRESSIONS: Final = 2_000
+CHANGES: Final = 2_000
 LARGEST: Final = 8_400
-"""Members of the largest regression."""
+"""Members of the largest change."""
 
 _PROCESSED: Final = 0.25
 _MEAN_MEMBERS: Final = 12
@@ -44,7 +44,7 @@ _AUTHORS: Final = ("Ada Lovelace", "Grace Hopper", "Mary Somerville", "Émilie d
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One regression to be: where its traces step, by which factor, and which traces they are."""
+    """One change to be: where its traces step, by which factor, and which traces they are."""
 
     slot: int
     factor: float
@@ -61,8 +61,8 @@ def _keys() -> tuple[str, ...]:
 
 
 def _steps(random: np.random.Generator) -> list[_Step]:
-    """Draw the regressions; the one with most members is not the one that moved most."""
-    sizes = [LARGEST, *(random.geometric(1 / _MEAN_MEMBERS, REGRESSIONS - 1).tolist())]
+    """Draw the changes; the one with most members is not the one that moved most."""
+    sizes = [LARGEST, *(random.geometric(1 / _MEAN_MEMBERS, CHANGES - 1).tolist())]
     return [
         _Step(
             slot=int(random.integers(20, COMMITS - 20)),
@@ -95,7 +95,7 @@ def _region(values: NDArray[np.float32], first: int, last: int) -> StableRegion:
 
 
 def _changes(step: _Step, values: NDArray[np.float32], ids: Sequence[int]) -> Iterator[PointUpdate]:
-    """Describe the members of one regression as its alert saw them."""
+    """Describe the members of one change as its alert saw them."""
     for row in step.rows.tolist():
         before = _region(values[row], step.slot - 15, step.slot - 1)
         after = _region(values[row], step.slot, step.slot + 14)
@@ -148,7 +148,7 @@ def _write_values(store: Store, values: NDArray[np.float32]) -> None:
 
 
 def _write_findings(store: Store, values: NDArray[np.float32], steps: Sequence[_Step]) -> None:
-    """Write the regressions, each set apart from the others at its commit, and acknowledge some of them."""
+    """Write the changes, each set apart from the others at its commit, and acknowledge some of them."""
     (repository,) = store.commits.repositories()
     ids = store.traces.select(repository, parse_query("")).tolist()
     traces = {trace.id: trace for trace in store.traces.get(ids)}

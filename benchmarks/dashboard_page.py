@@ -1,12 +1,12 @@
 """Time the pages of a large instance, the triage page most closely, and print and write the table (``make bench-dashboard``).
 
-    python benchmarks/dashboard_page.py             # 40,000 traces × 250 commits, 2,000 regressions; two minutes
+    python benchmarks/dashboard_page.py             # 40,000 traces × 250 commits, 2,000 changes; two minutes
     python benchmarks/dashboard_page.py requests    # without the browser
     python benchmarks/dashboard_page.py views       # each page: first paint with data, answers, longest task, axe
     python benchmarks/dashboard_page.py peers       # published pages beside those of asv and github-action-benchmark
 
 The server runs in this process and is asked over HTTP, answers compressed as a browser gets them. How long the page stands
-still is the longest task of a real Chromium, in processor time: while 2,500 members of the largest regression are loaded,
+still is the longest task of a real Chromium, in processor time: while 2,500 members of the largest change are loaded,
 while the keyboard walks among them, while they are scrolled, and from the key of a decision until its row has left.
 """
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 _ROUNDS: Final = 20
 _MEMBERS: Final = 2_500
 _DECISIONS: Final = 5
-_LARGE: Final = f"a regression of {LARGEST:,}"
+_LARGE: Final = f"a change of {LARGEST:,}"
 _CHROMIUM: Final = ("chromium", "chromium-browser", "google-chrome")
 
 _COMMITS: Final = 50
@@ -94,10 +94,10 @@ def _percentiles(measure: str, answers: list[Answer], bound: float) -> list[Row]
 
 def _lists(client: Client) -> list[Row]:
     sorts = ("-change", "-traces", "-date", "author", "-hazard")
-    paths = [f"regressions?sort={sort}&page={page}" for page in range(1, 5) for sort in sorts]
+    paths = [f"changes?sort={sort}&page={page}" for page in range(1, 5) for sort in sorts]
     client.ask(paths[0])
     listed = [client.ask(paths[number % len(paths)]) for number in range(_ROUNDS)]
-    filtered = [client.ask(f"regressions?filter=draw_rect_{number}") for number in range(_ROUNDS)]
+    filtered = [client.ask(f"changes?filter=draw_rect_{number}") for number in range(_ROUNDS)]
     return [*_percentiles("triage list", listed, 300), *_percentiles("filtered list", filtered, 300)]
 
 
@@ -105,7 +105,7 @@ def _members(client: Client, key: int) -> list[Row]:
     pages: list[Answer] = []
     after = ""
     for _ in range(_ROUNDS):
-        pages.append(client.ask(f"members?regression={key}{after}"))
+        pages.append(client.ask(f"members?change={key}{after}"))
         after = f"&after={pages[-1].content['after']}"
     return _percentiles(f"200 members of {_LARGE}", pages, 300)
 
@@ -124,13 +124,13 @@ def _round_trip(client: Client, measure: str, target: dict[str, Any], rounds: in
 
 def requests(client: Client) -> list[Row]:
     """Measure what scripts and the page ask for."""
-    (largest, *_) = client.ask("regressions?sort=-traces&size=1").content["groups"]
+    (largest, *_) = client.ask("changes?sort=-traces&size=1").content["groups"]
     member = largest["members"][0]["id"]
     return [
         *_lists(client),
         *_members(client, largest["id"]),
         *_round_trip(client, "a member", {"ids": [member]}, _ROUNDS, 300),
-        *_round_trip(client, _LARGE, {"regressions": [largest["id"]]}, 3, 2000),
+        *_round_trip(client, _LARGE, {"changes": [largest["id"]]}, 3, 2000),
     ]
 
 
@@ -153,7 +153,7 @@ def _chromium() -> Iterator[Browser | None]:
 
 def page(client: Client) -> list[Row]:
     """Measure how long the page stands still; not measured without Chromium and Playwright."""
-    (largest,) = client.ask("regressions?sort=-traces&size=1").content["groups"]
+    (largest,) = client.ask("changes?sort=-traces&size=1").content["groups"]
     with _chromium() as browser:
         if browser is None:
             return [Row(f"{_STILL} loaded", "ms", None, reach=Reach.AT_MOST, bound=100)]
@@ -189,7 +189,7 @@ def page(client: Client) -> list[Row]:
 
 def all_views(client: Client) -> list[Row]:
     """Measure every page; only the JavaScript without Chromium and Playwright."""
-    (largest,) = client.ask("regressions?sort=-traces&size=1").content["groups"]
+    (largest,) = client.ask("changes?sort=-traces&size=1").content["groups"]
     member = largest["members"][0]
     with _chromium() as browser:
         if browser is None:

@@ -71,7 +71,7 @@ def views(browser: Browser, address: str, *, largest: int, commit: str, trace: i
     Args:
         browser: a Chromium that is running.
         address: where the dashboard is, with a slash at its end.
-        largest: the regression with most members.
+        largest: the change with most members.
         commit: the hash of a commit with findings.
         trace: a trace with a finding.
     """
@@ -125,7 +125,7 @@ def javascript() -> list[Row]:
 
 def _views(largest: int, commit: str, trace: int) -> Iterator[View]:
     yield View("overview", "", ".trend-total")
-    yield View("triage", "triage", "tr.regression-row", still=True)
+    yield View("triage", "triage", "tr.change-row", still=True)
     yield View("triage, largest open", f"triage?sort=-traces&open=c{largest}", "tr.finding-row", still=True)
     yield View("trace", f"trace/{trace}", "kp-chart canvas", still=True)
     yield View("explore", "explore", "tr[data-trace]", still=True)

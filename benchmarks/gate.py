@@ -1,4 +1,4 @@
-"""Measure how often a check fails unchanged pull requests, and how often it catches a regression (``make bench-gate``).
+"""Measure how often a check fails unchanged pull requests, and how often it catches a change (``make bench-gate``).
 
 Each pull request has new histories and new samples. A change of 10 % in one benchmark is added to half of them.
 The parts are

@@ -149,7 +149,7 @@ def _full_pass(world: World, runner: Runner, workers: Sequence[int]) -> _Pass:
         repository = instance.store.commits.repository(REPOSITORY)
         found = [
             (each.id, [(point.id, repr(point.numbers)) for point in instance.store.findings.live_members(each.id)])
-            for each in instance.store.findings.regressions(repository)
+            for each in instance.store.findings.changes(repository)
         ]
     return _Pass(seconds, here, taken, sorted(found, key=str))
 

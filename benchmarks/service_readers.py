@@ -95,11 +95,11 @@ def _requests(chance: random.Random, traces: int) -> Sequence[tuple[str, str]]:
     trace = chance.randrange(1, traces + 1)
     query = quote(f"bot=device_{chance.randrange(BOTS)}&config=gpu")
     return (
-        ("triage", f"regressions?repository={REPOSITORY}&size=50&members=1"),
+        ("triage", f"changes?repository={REPOSITORY}&size=50&members=1"),
         ("overview", f"overview?repository={REPOSITORY}&since=2026-01-01T00:00:{chance.randrange(60):02}Z"),
         ("facets", f"facets?repository={REPOSITORY}&query={query}"),
         ("traces", f"traces?repository={REPOSITORY}&query={query}&limit=50"),
-        ("changes", f"traces/{trace}/changes"),
+        ("changes", f"traces/{trace}/change-points"),
         ("values", f"values?traces={trace}"),
         ("commits", f"commits?repository={REPOSITORY}&limit=100"),
     )

@@ -420,7 +420,7 @@ def huge(traces: int = 40_000_000) -> list[Row]:
         subprocess.run([sys.executable, str(_HUGE), "fill", *arguments], check=True)
         lived = subprocess.run([sys.executable, str(_HUGE), "live", *arguments], check=True, capture_output=True)
         found = json.loads(lived.stdout)
-        commands = (["regressions"], ["ingest", "status"])
+        commands = (["changes"], ["ingest", "status"])
         short = max(fastest(partial(knick, instance, *said), 3)[0] for said in commands)
         ready = min(start_seconds(instance) for _ in range(3))
     among = f"of 20,000 of {traces:,} traces"

@@ -69,7 +69,7 @@ def planned() -> Iterator[PlannedCommit]:
 
 
 def measure_time(directory: Path) -> tuple[float, float, int]:
-    """Return the seconds of the alerts, those of the ranking, and the number of regressions."""
+    """Return the seconds of the alerts, those of the ranking, and the number of changes."""
     make_repository(directory / "project", planned())
     git = Git.at(directory / "project")
     with create_store(directory / "store.db") as store:
@@ -88,9 +88,9 @@ def measure_time(directory: Path) -> tuple[float, float, int]:
         summary = run_alerts(store, [Alert("all")], as_work=True)
         alerts = time.perf_counter() - begin
         begin = time.perf_counter()
-        regressions = update_suspects(store, lambda _repository: git)
-        print(f"{summary.new} findings in {regressions} regressions")
-        return alerts, time.perf_counter() - begin, regressions
+        changes = update_suspects(store, lambda _repository: git)
+        print(f"{summary.new} findings in {changes} changes")
+        return alerts, time.perf_counter() - begin, changes
 
 
 def _value(trace: int, slot: int) -> float:
@@ -118,8 +118,8 @@ def main() -> None:
             )
             for every in (4, 8, 16)
         ]
-        alerts, ranking, regressions = measure_time(Path(room))
-    what = f"rank the suspects of {regressions} regressions"
+        alerts, ranking, changes = measure_time(Path(room))
+    what = f"rank the suspects of {changes} changes"
     rows.append(Row(what, "s", ranking, alerts, "the run of the alerts", Reach.AT_MOST_TIMES, 0.05))
     finish("suspects", rows)
 

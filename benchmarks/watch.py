@@ -1,15 +1,15 @@
 """Measure how calm findings are: histories replayed commit by commit through the real pipeline (``make bench-watch``).
 
 Each commit is imported as one results file, the alerts run, and the announcement ledger is read. The peer of each row is the
-same replay with every new regression announced at first sight. The parts are
+same replay with every new change announced at first sight. The parts are
 
 - ``generated``: noise with known changes, made here; it needs nothing else;
 - ``published``: the histories of ``data/histories`` in the directory that ``KNICKPOINT_REFERENCE`` names;
 - ``injected``: changes of known sizes, put into quiet parts of the series of ``data/dev-series`` there;
 - ``series``: single series of ``data/dev-series`` there, sampled at random with a fixed seed;
 - ``members``: which traces of generated groups join a cluster (``watch_members.py``);
-- ``places``: how many regressions one cause makes where values are noisy (``watch_places.py``);
-- ``growth``: what a file takes whose traces belong to a large regression (``watch_growth.py``);
+- ``places``: how many changes one cause makes where values are noisy (``watch_places.py``);
+- ``growth``: what a file takes whose traces belong to a large change (``watch_growth.py``);
 - ``machines``: how often results of generated machines are held back (``watch_machines.py``);
 - ``dense`` and ``sparse``: the time of runs over large instances (``watch_load.py``);
 - ``views``: what a worker's cache of views saves (``watch_views.py``);
@@ -58,7 +58,7 @@ _EACH: Final = 4
 """Injected changes of each size."""
 
 _PUBLISHED: Final = ("msal-dotnet", "hyper", "safetensors")
-_AT_FIRST_SIGHT: Final = "each new regression at first sight"
+_AT_FIRST_SIGHT: Final = "each new change at first sight"
 _PER_FINDING, _DELAY, _WITHIN = 1.15, 6, 20
 
 
@@ -81,7 +81,7 @@ def _rows(name: str, replays: Sequence[Replay]) -> list[Row]:
 
     return [
         Row(
-            f"{name}: changes announced for each regression of the end",
+            f"{name}: changes announced for each change of the end",
             "",
             share(sum(len(each.opened) for each in replays)),
             share(sum(len(each.first_seen) for each in replays)),

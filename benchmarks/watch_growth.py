@@ -1,8 +1,8 @@
-"""Measure what a file of results takes whose traces all belong to a large regression, on an embedded store.
+"""Measure what a file of results takes whose traces all belong to a large change, on an embedded store.
 
 A part of ``make bench-watch``. A commit moves all traces by 10 %, and the results of each commit come in files of 250 traces. The
-peer is the same file where the regression has no other traces: whoever reads all members of a regression for each file takes
-longer the more there are. Two phases are measured: the commits at which the regression settles, trace by trace, and one at
+peer is the same file where the change has no other traces: whoever reads all members of a change for each file takes
+longer the more there are. Two phases are measured: the commits at which the change settles, trace by trace, and one at
 which nothing is new.
 """
 
@@ -34,13 +34,13 @@ _SIZES: Final = (2_000, 10_000)
 _BEFORE, _SETTLES, _QUIET = 40, 3, 1
 _START: Final = datetime(2026, 1, 1, tzinfo=UTC)
 _ALERTS: Final = (Alert("steps"),)
-_ALONE: Final = f"a regression of these {_FILE} alone"
+_ALONE: Final = f"a change of these {_FILE} alone"
 _AT_MOST: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Times:
-    """Mean processor seconds of a file while the regression settles, and after that."""
+    """Mean processor seconds of a file while the change settles, and after that."""
 
     settling: float
     quiet: float
@@ -60,7 +60,7 @@ def _ids(store: Store, repository: Repository, rows: Sequence[int]) -> list[int]
 
 
 def _timed(traces: int) -> _Times:
-    """Replay the arrival of the commits of a regression of so many traces."""
+    """Replay the arrival of the commits of a change of so many traces."""
     commits = _BEFORE + _SETTLES + _QUIET
     values = 100 * (1 + 0.01 * np.random.default_rng(_SEED).standard_normal((traces, commits)))
     values[:, _BEFORE:] *= 1.1
@@ -87,20 +87,20 @@ def _timed(traces: int) -> _Times:
                 begin = time.process_time()
                 run_alerts(store, _ALERTS, traces=ids[number])
                 taken[commit, number] = time.process_time() - begin
-        largest = max(len(each.members) for each in store.findings.regressions(repository))
-        assert largest > 0.9 * traces, f"the largest regression has {largest} traces of {traces}"
-    # The later half of the files of each commit: in these, most members of the regression are there.
+        largest = max(len(each.members) for each in store.findings.changes(repository))
+        assert largest > 0.9 * traces, f"the largest change has {largest} traces of {traces}"
+    # The later half of the files of each commit: in these, most members of the change are there.
     late = taken[:, len(files) // 2 :]
     return _Times(float(late[:_SETTLES].mean()), float(late[_SETTLES:].mean()))
 
 
 def growth_rows() -> list[Row]:
-    """Return rows about files of traces that are part of a small and of a large regression."""
+    """Return rows about files of traces that are part of a small and of a large change."""
     alone = _timed(_FILE)
     rows: list[Row] = []
     for size in _SIZES:
         found = _timed(size)
-        name = f"a file of {_FILE} traces of a regression of {size:,}"
+        name = f"a file of {_FILE} traces of a change of {size:,}"
         for phase, ours, peer in (
             ("while it settles", found.settling, alone.settling),
             ("afterwards", found.quiet, alone.quiet),

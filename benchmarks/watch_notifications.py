@@ -44,7 +44,7 @@ _CHANGES: Final = 50
 
 _RECIPIENTS: Final = 200
 _APART: Final = 4
-"""Commits between two changes, so that they do not become one regression."""
+"""Commits between two changes, so that they do not become one change."""
 
 _ROUNDS: Final = 9
 _FILE: Final = 2_000

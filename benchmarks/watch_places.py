@@ -1,4 +1,4 @@
-"""Measure how many regressions one cause makes: generated traces in which it is known which commits changed them.
+"""Measure how many changes one cause makes: generated traces in which it is known which commits changed them.
 
 A part of ``make bench-watch``. A commit moves all traces by 6 %, or a commit moves one half of them, and a later commit the
 other half. Each trace has a noise of its own within the range that the row names, and is measured at every commit, or at
@@ -21,8 +21,8 @@ from typing import Final
 import numpy as np
 
 from knickpoint.detect import find_steps_many
+from knickpoint.watch.changes.groups import Group, Member, group_members
 from knickpoint.watch.detection.sightings import location_interval
-from knickpoint.watch.regressions.groups import Group, Member, group_members
 from table import Row
 
 __all__ = ["place_rows"]
@@ -147,14 +147,14 @@ def place_rows() -> list[Row]:
         count = case.causes * _DRAWS
         elsewhere = (100 * ours.wrong / ours.members, 100 * alone.wrong / alone.members)
         rows += [
-            Row(f"{name}: regressions of each cause", "1", ours.groups / count, alone.groups / count, _ALONE),
+            Row(f"{name}: changes of each cause", "1", ours.groups / count, alone.groups / count, _ALONE),
             Row(f"{name}: change points elsewhere", "%", *elsewhere, peer_name=_ALONE),
         ]
     return rows
 
 
 def _print() -> None:
-    print("measured  distance  noise       traces  regressions/cause  elsewhere %  without cause")
+    print("measured  distance  noise       traces  changes/cause  elsewhere %  without cause")
     for case in _cases():
         alone, ours = _measured(case)
         count = case.causes * _DRAWS

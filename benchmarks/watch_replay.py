@@ -24,11 +24,11 @@ from knickpoint.ingest import import_data
 from knickpoint.instance import Instance, create_instance, open_instance
 from knickpoint.instance.worker.alert_runs import AlertRuns
 from knickpoint.model.announcement import Announcement
+from knickpoint.model.change import Change, ChangePoint, Condition, SuspectRange
 from knickpoint.model.commit import Repository
-from knickpoint.model.regression import ChangePoint, Condition, Regression, SuspectRange
 from knickpoint.store import EventKind
 
-__all__ = ["Change", "Replay", "history_of_series", "published_history", "replay"]
+__all__ = ["Replay", "SeenMessage", "history_of_series", "published_history", "replay"]
 
 _START: Final = 1_600_000_000
 _ASSIGNMENT: Final = re.compile(r"^\s*window\.BENCHMARK_DATA\s*=\s*")
@@ -65,7 +65,7 @@ def history_of_series(values: NDArray[np.float64], *, name: str, higher_is_bette
         stamp = f"{np.datetime64(second, 's')}Z"
         commit = {
             "id": identity,
-            "message": f"Change {number}",
+            "message": f"SeenMessage {number}",
             "timestamp": stamp,
             "url": f"{url}/commit/{identity}",
             "author": {"name": "A. Author", "email": "author@example.org", "username": "author"},
@@ -81,13 +81,13 @@ def history_of_series(values: NDArray[np.float64], *, name: str, higher_is_bette
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """One announcement: of which regression, at which commit of the replay, and how many values after the change.
+class SeenMessage:
+    """One announcement: of which change, at which commit of the replay, and how many values after the message.
 
     The change lies in the positions (``previous``, ``position``] of the line, or ``interval`` values away.
     """
 
-    regression: int
+    change: int
     kind: str
     commit: int
     later: int
@@ -110,37 +110,37 @@ class Change:
 class Replay:
     """What a replay came to.
 
-    ``first_seen`` are the new regressions, each as soon as a run found it; ``announced`` the rows of the ledger, ``final``
-    the live regressions of the end. ``contradictions`` are the chains whose last row is not what the data show: withdrawn
+    ``first_seen`` are the new changes, each as soon as a run found it; ``announced`` the rows of the ledger, ``final``
+    the live changes of the end. ``contradictions`` are the chains whose last row is not what the data show: withdrawn
     but there, gone but not withdrawn, or elsewhere.
     """
 
     commits: int
-    first_seen: tuple[Change, ...]
-    announced: tuple[Change, ...]
-    final: tuple[Regression, ...]
+    first_seen: tuple[SeenMessage, ...]
+    announced: tuple[SeenMessage, ...]
+    final: tuple[Change, ...]
     contradictions: tuple[int, ...]
 
     @property
-    def opened(self) -> list[Change]:
+    def opened(self) -> list[SeenMessage]:
         """The announcements of changes."""
-        return [change for change in self.announced if change.opens]
+        return [message for message in self.announced if message.opens]
 
     @property
     def delays(self) -> list[int]:
-        """How many values after the change each regression of the end was announced, without those that never were."""
-        opened = {change.chain: change.later for change in self.opened}
+        """How many values after the change each change of the end was announced, without those that never were."""
+        opened = {message.chain: message.later for message in self.opened}
         chains = [
-            [opened[member.announced] for member in regression.members if member.announced in opened]
-            for regression in self.final
+            [opened[member.announced] for member in change.members if member.announced in opened]
+            for change in self.final
         ]
         return [min(found) for found in chains if found]
 
     @property
     def first_delays(self) -> list[int]:
-        """How many values after the change each regression of the end was first seen."""
-        live = {regression.id for regression in self.final}
-        return [change.later for change in self.first_seen if change.regression in live]
+        """How many values after the change each change of the end was first seen."""
+        live = {change.id for change in self.final}
+        return [message.later for message in self.first_seen if message.change in live]
 
 
 @contextmanager
@@ -153,10 +153,10 @@ def _instance() -> Iterator[Instance]:
 
 def replay(documents: Sequence[Document]) -> Replay:
     """Import ``documents`` one by one into a new instance, and run the alerts after each."""
-    seen: list[Change] = []
-    announced: list[Change] = []
+    seen: list[SeenMessage] = []
+    announced: list[SeenMessage] = []
     with _instance() as instance:
-        instance.store.outbox.subscribe("replay", [EventKind.REGRESSIONS_CHANGED])
+        instance.store.outbox.subscribe("replay", [EventKind.CHANGES_UPDATED])
         alerts = AlertRuns(instance, "replay", lambda _line: None, lambda: 0.0)
         last = 0
         for number, document in enumerate(documents):
@@ -167,29 +167,29 @@ def replay(documents: Sequence[Document]) -> Replay:
             announced += [_announced(instance, number, row) for row in rows]
             last = max((last, *(row.id for row in rows)))
         (repository,) = instance.store.commits.repositories()
-        final = tuple(instance.store.findings.regressions(repository))
+        final = tuple(instance.store.findings.changes(repository))
         contradictions = tuple(_contradictions(instance, repository, announced, final))
     return Replay(len(documents), tuple(seen), tuple(announced), final, contradictions)
 
 
-def _first_seen(instance: Instance, number: int) -> Iterator[Change]:
+def _first_seen(instance: Instance, number: int) -> Iterator[SeenMessage]:
     store = instance.store
-    for event in store.outbox.claim([EventKind.REGRESSIONS_CHANGED], "replay", 60, 1000, consumer="replay"):
+    for event in store.outbox.claim([EventKind.CHANGES_UPDATED], "replay", 60, 1000, consumer="replay"):
         (repository,) = store.commits.repositories()
-        for key in event.payload.get("new_regressions", []):
-            regression = store.findings.regression(key)
-            points = [member for member in regression.members if member.condition is not Condition.GONE]
-            previous, position = _bounds(instance, repository, regression.suspect_range)
-            yield Change(key, "new", number, _later(instance, repository, points), previous, position)
+        for key in event.payload.get("new_changes", []):
+            change = store.findings.change(key)
+            points = [member for member in change.members if member.condition is not Condition.GONE]
+            previous, position = _bounds(instance, repository, change.suspect_range)
+            yield SeenMessage(key, "new", number, _later(instance, repository, points), previous, position)
         store.outbox.done(event)
 
 
-def _announced(instance: Instance, number: int, row: Announcement) -> Change:
+def _announced(instance: Instance, number: int, row: Announcement) -> SeenMessage:
     (repository,) = instance.store.commits.repositories()
     points = instance.store.findings.points([row.lead])
     later = _later(instance, repository, points)
     previous, position = _bounds(instance, repository, row.suspect_range)
-    return Change(row.regression_id, row.kind.value, number, later, previous, position, row.interval, row.chain)
+    return SeenMessage(row.change_id, row.kind.value, number, later, previous, position, row.interval, row.chain)
 
 
 def _bounds(instance: Instance, repository: Repository, suspect_range: SuspectRange) -> tuple[int, int]:
@@ -198,25 +198,25 @@ def _bounds(instance: Instance, repository: Repository, suspect_range: SuspectRa
 
 
 def _contradictions(
-    instance: Instance, repository: Repository, announced: Sequence[Change], final: Sequence[Regression]
+    instance: Instance, repository: Repository, announced: Sequence[SeenMessage], final: Sequence[Change]
 ) -> Iterator[int]:
     """Yield the chains whose last announcement disagrees with the settled findings of the end."""
-    last = {change.chain: change for change in announced}
+    last = {message.chain: message for message in announced}
     live: dict[int, list[ChangePoint]] = {}
-    for member in (member for regression in final for member in regression.members):
+    for member in (member for change in final for member in change.members):
         live.setdefault(member.announced, []).append(member)
-    for chain, change in last.items():
+    for chain, message in last.items():
         settled = [point for point in live.get(chain, []) if point.settlement.settled]
-        if (change.kind == "withdrawn" and settled) or (
-            settled and not any(_covered(instance, repository, change, point) for point in live[chain])
+        if (message.kind == "withdrawn" and settled) or (
+            settled and not any(_covered(instance, repository, message, point) for point in live[chain])
         ):
             yield chain
 
 
-def _covered(instance: Instance, repository: Repository, change: Change, point: ChangePoint) -> bool:
+def _covered(instance: Instance, repository: Repository, message: SeenMessage, point: ChangePoint) -> bool:
     previous, position = _bounds(instance, repository, point.suspect_range)
-    reach = max(change.interval, point.interval)
-    return previous < change.position + reach and change.previous - reach < position
+    reach = max(message.interval, point.interval)
+    return previous < message.position + reach and message.previous - reach < position
 
 
 def _later(instance: Instance, repository: Repository, points: Sequence[ChangePoint]) -> int:

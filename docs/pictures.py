@@ -22,7 +22,7 @@ from knickpoint.server import serving
 _PICTURES: Final = Path(__file__).parent / "pictures"
 _CHROMIUM: Final = ("chromium", "chromium-browser", "google-chrome")
 _BENCHMARK: Final = "wrap_text"
-"""It has two regressions in the demonstration; the commits around the second one were not all measured."""
+"""It has two changes in the demonstration; the commits around the second one were not all measured."""
 
 
 def main() -> int:
@@ -43,7 +43,7 @@ def main() -> int:
 def _trace_address(address: str) -> str:
     """Return the page of the trace with a change between two measured commits, which is pinned."""
     traces = httpx.get(f"{address}api/v1/traces", params={"query": f"benchmark={_BENCHMARK}"}).json()["traces"]
-    changes = httpx.get(f"{address}api/v1/traces/{traces[0]['id']}/changes").json()["changes"]
+    changes = httpx.get(f"{address}api/v1/traces/{traces[0]['id']}/change-points").json()["changes"]
     uncertain = max(changes, key=lambda change: change["place"]["suspects"])
     return f"{address}trace/{traces[0]['id']}?commit={uncertain['place']['position']}"
 

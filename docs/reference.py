@@ -61,7 +61,7 @@ _AREAS: Final = {
     "036": "Time of runs and messages",
     "037": "Explore, and what browsers load",
     "038": "Compared files, clusters, graphs and groups of many traces",
-    "039": "Large regressions",
+    "039": "Large changes",
 }
 
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { alertRegressionsRoute } from "../src/routes/triage";
+import { alertChangesRoute } from "../src/routes/triage";
 import { parseTriageFilter } from "../src/text/triage-filter";
 
 test("free words stay as they are", () => {
@@ -44,7 +44,7 @@ test.each([
 test.each(["night", "every night", 'the "parser"', "a\\b", '"', "sigma:3 -x"])(
   "the alert %s is named whatever its name has",
   (name) => {
-    expect(parseTriageFilter(alertRegressionsRoute(name).filter)).toEqual({ alert: name, filter: "" });
+    expect(parseTriageFilter(alertChangesRoute(name).filter)).toEqual({ alert: name, filter: "" });
   },
 );
 

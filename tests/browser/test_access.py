@@ -244,7 +244,7 @@ def test_a_role_that_was_taken_meanwhile_is_a_clear_message_and_the_buttons_go(
     sign_in("vera")
     page.keyboard.press("a")
     expect(page.get_by_role("status").get_by_text("Nothing was changed")).to_contain_text("may not decide")
-    expect(page.locator("tr.regression-row")).to_have_count(2)
+    expect(page.locator("tr.change-row")).to_have_count(2)
     expect(page.get_by_role("button", name="Acknowledge")).to_have_count(0)
 
 
@@ -289,12 +289,12 @@ def test_a_page_whose_sign_in_ended_keeps_its_rows_and_goes_on_after_the_next(
     sign_in()
     page.keyboard.press("a")
     expect(page.get_by_text("The sign-in of edith (gate) has ended.")).to_be_visible()
-    expect(page.locator("tr.regression-row")).to_have_count(2)
+    expect(page.locator("tr.change-row")).to_have_count(2)
     sign_in("edith")
     page.evaluate("() => window.dispatchEvent(new Event('focus'))")
     expect(page.get_by_text("The sign-in of edith (gate) has ended.")).to_have_count(0)
     page.keyboard.press("a")
-    expect(page.locator("tr.regression-row")).to_have_count(1)
+    expect(page.locator("tr.change-row")).to_have_count(1)
 
 
 # ---- Names from elsewhere

@@ -78,7 +78,7 @@ def test_the_page_is_as_light_as_the_system(
 ) -> None:
     page.emulate_media(color_scheme=scheme)
     page.goto(f"{shared_address}/triage")
-    expect(page.locator("tr.regression-row")).to_have_count(2)
+    expect(page.locator("tr.change-row")).to_have_count(2)
     assert paper(page) == colour
 
 
@@ -111,7 +111,7 @@ def test_nothing_is_wider_than_the_window(page: Page, shared_address: str, view:
 
 def test_commits_and_their_traces_share_their_columns(page: Page, shared_address: str) -> None:
     page.goto(f"{shared_address}/triage")
-    page.locator("tr.regression-row").first.click()
+    page.locator("tr.change-row").first.click()
     expect(page.locator("tr.finding-row")).to_have_count(2)
     script = "(cells) => new Set(cells.map((cell) => Math.round(cell.getBoundingClientRect().left))).size"
     for width in (1400, 800):

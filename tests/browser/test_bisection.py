@@ -41,7 +41,7 @@ _POLL_MS = 2_000
 
 
 class Searched:
-    """An instance that is served, its regression, and the device on which its bisections run."""
+    """An instance that is served, its change, and the device on which its bisections run."""
 
     def __init__(self, made: Bisectable, instance: Instance, address: str, commits: list[str]) -> None:
         self.made = made

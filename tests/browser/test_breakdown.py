@@ -1,4 +1,4 @@
-"""A regression of many traces opens with its plot and with the params that its traces share."""
+"""A change of many traces opens with its plot and with the params that its traces share."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def moved(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             yield found.rstrip("/")
 
 
-def test_a_regression_of_many_traces_shows_what_they_share_and_narrows_the_list_to_it(page: Page, moved: str) -> None:
+def test_a_change_of_many_traces_shows_what_they_share_and_narrows_the_list_to_it(page: Page, moved: str) -> None:
     page.goto(f"{moved}/triage")
     page.get_by_role("row").filter(has_text="Change 25").locator("button.twist").click()
     breakdown = page.locator("kp-breakdown")
@@ -51,7 +51,7 @@ def test_a_regression_of_many_traces_shows_what_they_share_and_narrows_the_list_
     assert violations(page) == []
     breakdown.get_by_role("button", name="arm").click()
     page.wait_for_url("**q=arch%3Darm*")
-    expect(page.locator("tr.regression-row")).to_have_count(2)
+    expect(page.locator("tr.change-row")).to_have_count(2)
 
 
 def test_a_row_says_that_later_values_are_back_at_the_level_before(page: Page, moved: str) -> None:

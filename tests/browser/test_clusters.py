@@ -48,7 +48,7 @@ def test_the_step_of_a_cluster_leads_to_its_findings_in_triage(page: Page, share
     slower = page.get_by_role("table", name="Clusters").get_by_role("row").filter(has_text=commit_hash(SLOWER)[:7])
     slower.get_by_role("link", name="Findings in triage").click()
     page.wait_for_url(re.compile(rf"/triage\?.*q={commit_hash(SLOWER)[:7]}"))
-    expect(page.locator("tr.regression-row")).to_have_count(1)
+    expect(page.locator("tr.change-row")).to_have_count(1)
 
 
 def test_a_cluster_is_decided_where_it_is_shown(page: Page, address: str) -> None:

@@ -13,10 +13,10 @@ pytestmark = pytest.mark.browser
 BASE, HEAD = commit_hash(SLOWER - 5), commit_hash(SLOWER + 5)
 PAGES = {
     "/": ["trends"],
-    "/triage": ["regressions"],
-    "/triage?sort=-traces&open=c1": ["regressions"],
-    "/trace/1": ["traces/1/changes", "values"],
-    "/trace/1?line=main&commit=30": ["traces/1/changes", "values"],
+    "/triage": ["changes"],
+    "/triage?sort=-traces&open=c1": ["changes"],
+    "/trace/1": ["traces/1/change-points", "values"],
+    "/trace/1?line=main&commit=30": ["traces/1/change-points", "values"],
     f"/commit/{HEAD}": [f"commits/{HEAD}/report"],
     "/commit/refs%2Ftags%2Fv~1(a)": ["commits/refs%2Ftags%2Fv~1(a)/report"],
     "/explore": ["traces", "facets"],

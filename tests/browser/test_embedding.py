@@ -68,11 +68,11 @@ def test_a_named_website_shows_a_page_that_decides_nothing(
     website.framed = f"{embeddable}/triage?embed"
     page.goto(website.address)
     frame = page.frame_locator("iframe")
-    expect(frame.locator("tr.regression-row")).to_have_count(2)
+    expect(frame.locator("tr.change-row")).to_have_count(2)
     expect(frame.locator("header.top")).to_have_count(0)
     expect(frame.get_by_role("button", name="Acknowledge")).to_have_count(0)
     with page.context.expect_page() as opened:
-        frame.locator("tr.regression-row a.hash, tr.regression-row a:has(code.hash)").first.click()
+        frame.locator("tr.change-row a.hash, tr.change-row a:has(code.hash)").first.click()
     expect(opened.value.locator("header.top")).to_be_visible()
     opened.value.close()
 
@@ -83,4 +83,4 @@ def test_a_page_without_embed_stays_out_of_frames(
     expected_errors += ["frame-ancestors", "X-Frame-Options", "Framing"]
     website.framed = f"{embeddable}/triage"
     page.goto(website.address)
-    expect(page.frame_locator("iframe").locator("tr.regression-row")).to_have_count(0)
+    expect(page.frame_locator("iframe").locator("tr.change-row")).to_have_count(0)

@@ -28,7 +28,7 @@ def test_the_list_of_work_is_empty_and_leads_to_the_history(page: Page, years: s
     expect(page.get_by_text("knick history take")).to_be_visible()
     page.get_by_role("link", name="See the history").click()
     page.wait_for_url("**/triage?tab=history")
-    expect(page.locator("tr.regression-row")).to_have_count(2)
+    expect(page.locator("tr.change-row")).to_have_count(2)
 
 
 def test_a_key_shows_the_history(page: Page, years: str) -> None:
@@ -41,7 +41,7 @@ def test_a_key_shows_the_history(page: Page, years: str) -> None:
 @pytest.mark.core
 def test_history_that_is_decided_about_leaves_its_list_and_undo_brings_it_back(page: Page, years: str) -> None:
     page.goto(f"{years}/triage?tab=history")
-    rows = page.locator("tr.regression-row")
+    rows = page.locator("tr.change-row")
     expect(rows).to_have_count(2)
     page.keyboard.press("h")
     expect(rows).to_have_count(1)
@@ -55,6 +55,6 @@ def test_history_that_is_decided_about_leaves_its_list_and_undo_brings_it_back(p
 
 def test_a_plot_names_history_in_its_legend_and_in_the_list_of_changes(page: Page, years: str) -> None:
     page.goto(f"{years}/triage?tab=history")
-    page.locator("tr.regression-row .trace-link").first.click()
+    page.locator("tr.change-row .trace-link").first.click()
     expect(page.locator(".legend", has_text="history")).to_be_visible()
     expect(page.locator("table.changes .tag", has_text="history")).to_be_visible()

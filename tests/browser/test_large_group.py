@@ -1,4 +1,4 @@
-"""A regression of hundreds of traces: rows in view only, by keyboard alone, and two people who decide at the same time."""
+"""A change of hundreds of traces: rows in view only, by keyboard alone, and two people who decide at the same time."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from knickpoint.watch.triage.decisions import Targets, undo
 pytestmark = pytest.mark.browser
 
 TRACES = 450
-"""Traces of the large regression: the list has the first one, and the page loads 200 more at once."""
+"""Traces of the large change: the list has the first one, and the page loads 200 more at once."""
 
 COMMITS = 3
-"""Regressions on the page: the large one, that of three traces, and a false one."""
+"""Changes on the page: the large one, that of three traces, and a false one."""
 
 PLACE = 2 + 401 - 9
 """The number of the row that tests go to, below the head and the commit: the tenth loaded trace from the end."""
@@ -99,7 +99,7 @@ def name_of(page: Page) -> str:
 
 
 def open_large(page: Page, address: str) -> None:
-    """Open the large regression by keyboard, and load a second page of its traces."""
+    """Open the large change by keyboard, and load a second page of its traces."""
     page.goto(f"{address}/triage?sort=-traces")
     wait_until_loaded(page)
     page.keyboard.press("ArrowRight")
@@ -110,7 +110,7 @@ def open_large(page: Page, address: str) -> None:
 
 
 def open_deep(page: Page, address: str) -> None:
-    """Open the large regression, and go to the tenth of its loaded traces from the end: from the commit below them."""
+    """Open the large change, and go to the tenth of its loaded traces from the end: from the commit below them."""
     open_large(page, address)
     page.keyboard.press("J")
     for _ in range(10):
@@ -171,7 +171,7 @@ def test_hundreds_of_traces_are_loaded_walked_and_decided_about_by_keyboard_alon
     assert violations(page) == []
 
 
-def test_two_people_decide_about_one_regression_and_see_each_other_without_a_reload(
+def test_two_people_decide_about_one_change_and_see_each_other_without_a_reload(
     page: Page, browser: Browser, large: str
 ) -> None:
     open_deep(page, large)
@@ -195,4 +195,4 @@ def test_two_people_decide_about_one_regression_and_see_each_other_without_a_rel
         assert current(page).evaluate(VISIBLE)
         # And the other way round
         page.keyboard.press("a")
-        expect(other.locator("tr.regression-row").first).to_contain_text(f"{TRACES - 2}", timeout=10_000)
+        expect(other.locator("tr.change-row").first).to_contain_text(f"{TRACES - 2}", timeout=10_000)

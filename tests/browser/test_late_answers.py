@@ -81,7 +81,7 @@ def wait_for_answers(page: Page) -> None:
         page.evaluate("() => fetch('/api/v1/repositories').then((answer) => answer.text())")
 
 
-@pytest.mark.parametrize("late", [r"/traces/0/changes", r"/values\?traces=0&"])
+@pytest.mark.parametrize("late", [r"/traces/0/change-points", r"/values\?traces=0&"])
 def test_a_late_answer_for_one_trace_does_not_overwrite_the_next(browse: Visit, late: str) -> None:
     page = browse("/explore")
     held = Held(page, late)
@@ -100,21 +100,21 @@ def test_a_late_answer_for_one_trace_does_not_overwrite_the_next(browse: Visit, 
 
 def test_a_late_list_does_not_overwrite_the_one_asked_for_since(browse: Visit) -> None:
     page = browse("/triage")
-    held = Held(page, r"/regressions\?.*filter=load")
+    held = Held(page, r"/changes\?.*filter=load")
     navigate(page, "/triage?q=load")
     held.wait()
     navigate(page, "/triage")
-    expect(page.locator("tr.regression-row")).to_have_count(2)
+    expect(page.locator("tr.change-row")).to_have_count(2)
     held.release()
     wait_for_answers(page)
-    expect(page.locator("tr.regression-row")).to_have_count(2)
+    expect(page.locator("tr.change-row")).to_have_count(2)
 
 
 def test_decisions_in_quick_succession_end_as_the_last_one_left_the_list(visit: Visit) -> None:
-    """The answer to the first one, from before the second one, would bring the regression back if it came last."""
+    """The answer to the first one, from before the second one, would bring the change back if it came last."""
     page = visit("/triage")
     rows = page.locator("tr.finding-row")
-    page.locator("tr.regression-row").first.click()
+    page.locator("tr.change-row").first.click()
     expect(rows).to_have_count(2)
     answers: list[tuple[Route, APIResponse]] = []
     page.route(re.compile(r"/api/v1/triage$"), lambda route: answers.append((route, route.fetch())), times=1)
@@ -123,13 +123,13 @@ def test_decisions_in_quick_succession_end_as_the_last_one_left_the_list(visit: 
     while not answers:
         page.wait_for_timeout(20)
     rows.first.get_by_role("button", name="Hide").click()
-    expect(page.locator("tr.regression-row")).to_have_count(1)
+    expect(page.locator("tr.change-row")).to_have_count(1)
     wait_for_answers(page)
     for route, response in answers:
         route.fulfill(response=response)
     expect(page.get_by_text("Hid 1 finding")).to_be_visible()
     wait_for_answers(page)
-    expect(page.locator("tr.regression-row")).to_have_count(1)
+    expect(page.locator("tr.change-row")).to_have_count(1)
 
 
 @pytest.mark.core
@@ -138,7 +138,7 @@ def test_a_decision_that_cannot_be_sent_puts_its_row_back_and_says_so(
 ) -> None:
     expected_errors += ["ERR_CONNECTION", "ERR_EMPTY"]
     page.goto(f"{server.address}/triage")
-    expect(page.locator("tr.regression-row")).to_have_count(2)
+    expect(page.locator("tr.change-row")).to_have_count(2)
     before = page.locator("tbody").inner_text()
     server.stop()
     page.keyboard.press("j")
@@ -146,7 +146,7 @@ def test_a_decision_that_cannot_be_sent_puts_its_row_back_and_says_so(
     expect(
         page.get_by_text("Nothing was changed, and the list is as before. The server does not answer.")
     ).to_be_visible()
-    expect(page.locator("tr.regression-row")).to_have_count(2)
+    expect(page.locator("tr.change-row")).to_have_count(2)
     assert page.locator("tbody").inner_text() == before
     page.set_viewport_size({"width": 390, "height": 800})
     toast = page.locator(".toast").bounding_box()
@@ -154,12 +154,12 @@ def test_a_decision_that_cannot_be_sent_puts_its_row_back_and_says_so(
     assert toast["width"] > 300
     server.start()
     page.keyboard.press("a")
-    expect(page.locator("tr.regression-row")).to_have_count(1)
+    expect(page.locator("tr.change-row")).to_have_count(1)
 
 
 @pytest.mark.parametrize(
     ("path", "there"),
-    [("/triage?q=load", "tr.regression-row"), ("/trace/1", "kp-chart"), ("/explore?traces=0,1", "kp-chart")],
+    [("/triage?q=load", "tr.change-row"), ("/trace/1", "kp-chart"), ("/explore?traces=0,1", "kp-chart")],
 )
 def test_a_view_without_its_server_says_so_and_recovers_by_itself(
     page: Page, server: Server, expected_errors: list[str], path: str, there: str
@@ -179,7 +179,7 @@ def test_a_view_without_its_server_says_so_and_recovers_by_itself(
     expect(page.get_by_role("alert").get_by_text("The server does not answer.")).to_have_count(0)
 
 
-@pytest.mark.parametrize(("view", "rows"), [("/triage", "tr.regression-row"), ("/explore", "table.traces tbody tr")])
+@pytest.mark.parametrize(("view", "rows"), [("/triage", "tr.change-row"), ("/explore", "table.traces tbody tr")])
 def test_rows_of_another_filter_are_not_shown_below_an_error(
     page: Page, server: Server, expected_errors: list[str], view: str, rows: str
 ) -> None:
@@ -201,31 +201,31 @@ def test_rows_stay_below_an_error_when_the_same_list_is_read_again(
 ) -> None:
     expected_errors += ["ERR_CONNECTION", "ERR_EMPTY"]
     page.goto(f"{server.address}/triage")
-    expect(page.locator("tr.regression-row")).to_have_count(2)
+    expect(page.locator("tr.change-row")).to_have_count(2)
     server.stop()
     page.evaluate("() => document.dispatchEvent(new Event('visibilitychange'))")
     expect(page.get_by_role("alert").get_by_text("The server does not answer.")).to_be_visible()
-    expect(page.locator("tr.regression-row")).to_have_count(2)
+    expect(page.locator("tr.change-row")).to_have_count(2)
 
 
 def test_a_decision_while_another_list_is_read_reaches_only_the_rows_that_were_shown(visit: Visit) -> None:
     page = visit("/triage?q=print")
-    expect(page.locator("tr.regression-row .c-traces")).to_have_text("1")
-    held = Held(page, r"/regressions\?(?!.*filter=print)")
+    expect(page.locator("tr.change-row .c-traces")).to_have_text("1")
+    held = Held(page, r"/changes\?(?!.*filter=print)")
     navigate(page, "/triage")
     held.wait()
     page.keyboard.press("a")
     expect(page.get_by_text("Acknowledged 1 finding.")).to_be_visible()
     held.release()
-    expect(page.locator("tr.regression-row")).to_have_count(2)
+    expect(page.locator("tr.change-row")).to_have_count(2)
 
 
 def test_a_tab_that_was_read_before_a_decision_was_recorded_is_read_again(visit: Visit) -> None:
     page = visit("/triage")
     decision = Held(page, "/api/v1/triage$")
-    page.locator("tr.regression-row").first.get_by_role("button", name="Acknowledge").click()
+    page.locator("tr.change-row").first.get_by_role("button", name="Acknowledge").click()
     decision.wait()
-    processed = Held(page, r"/regressions\?.*processed=true")
+    processed = Held(page, r"/changes\?.*processed=true")
     page.locator(".tab", has_text=re.compile("^Processed")).click()
     processed.wait()
     before = processed.routes[0].fetch()
@@ -234,7 +234,7 @@ def test_a_tab_that_was_read_before_a_decision_was_recorded_is_read_again(visit:
     with contextlib.suppress(Error):  # where the page has given that request up
         processed.routes.pop(0).fulfill(response=before)
     processed.release()
-    expect(page.locator("tr.regression-row")).to_contain_text("acknowledged 2")
+    expect(page.locator("tr.change-row")).to_contain_text("acknowledged 2")
 
 
 def test_a_trace_is_painted_before_the_page_asks_for_what_is_drawn_over_it(page: Page, shared_address: str) -> None:
@@ -245,7 +245,7 @@ def test_a_trace_is_painted_before_the_page_asks_for_what_is_drawn_over_it(page:
     expect(page.get_by_role("heading", level=1)).to_have_text("parse")
     held.wait()
     wait_for_answers(page)
-    assert not [url for url in asked if "/traces/0/" in url and "/changes" not in url]
+    assert not [url for url in asked if "/traces/0/" in url and "/change-points" not in url]
     held.release()
     page.wait_for_selector("kp-chart canvas")
     page.wait_for_load_state("networkidle")

@@ -36,7 +36,7 @@ def test_the_first_page_leads_to_what_it_counts(browse: Callable[[str], Page]) -
     expect(page).to_have_url(re.compile(r"/explore\?.*benchmark%3Dload"))
     page.go_back()
     figures.get_by_role("link", name="to triage").click()
-    expect(page.locator("tr.regression-row")).to_have_count(2)
+    expect(page.locator("tr.change-row")).to_have_count(2)
 
 
 def test_news_count_from_the_last_look(page: Page, shared_address: str) -> None:
@@ -48,13 +48,13 @@ def test_news_count_from_the_last_look(page: Page, shared_address: str) -> None:
     assert json.loads(look.split()[0]) == 1000000000000
     assert json.loads(look.split()[1]) > 1700000000000
     page.goto(f"{shared_address}/?at=c1")
-    expect(page.locator("tr.regression-row")).to_have_count(2)
+    expect(page.locator("tr.change-row")).to_have_count(2)
 
 
 @pytest.mark.core
 def test_a_hash_leads_to_the_page_of_its_commit(browse: Callable[[str], Page]) -> None:
     page = browse("/triage")
-    page.locator("tr.regression-row", has_text="Read files ahead").locator("a", has=page.locator("code")).first.click()
+    page.locator("tr.change-row", has_text="Read files ahead").locator("a", has=page.locator("code")).first.click()
     expect(page.get_by_role("heading", name="Read files ahead")).to_be_visible()
     expect(page.get_by_role("table", name="What changed here").locator("tbody tr")).to_have_count(1)
     page.get_by_role("link", name="Measured before:").click()

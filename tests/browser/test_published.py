@@ -139,13 +139,13 @@ def test_nobody_is_offered_a_decision(page: Page, site: str) -> None:
     expect(page.get_by_role("button", name="Acknowledge")).to_have_count(0)
 
 
-def test_the_regressions_of_an_alert_are_listed_without_what_people_wrote(
+def test_the_changes_of_an_alert_are_listed_without_what_people_wrote(
     page: Page, site: str, refused: list[str]
 ) -> None:
     page.goto(f"{site}#/alerts")
-    page.get_by_role("link", name="Regressions of default").click()
-    expect(page.get_by_role("heading", name="Regressions of default")).to_be_visible()
-    expect(page.locator("tr.regression-row")).to_have_count(2)
-    expect(page.locator("tr.regression-row").first).to_contain_text("Read files ahead")
+    page.get_by_role("link", name="Changes of default").click()
+    expect(page.get_by_role("heading", name="Changes of default")).to_be_visible()
+    expect(page.locator("tr.change-row")).to_have_count(2)
+    expect(page.locator("tr.change-row").first).to_contain_text("Read files ahead")
     expect(page.locator(".c-decision").last).to_have_text("unprocessed 2")
     assert refused == []

@@ -25,7 +25,7 @@ Visit = Callable[[str], Page]
 
 
 def groups(page: Page) -> Locator:
-    return page.locator("tr.regression-row")
+    return page.locator("tr.change-row")
 
 
 def members(page: Page) -> Locator:
@@ -390,17 +390,17 @@ def test_results_that_no_run_has_judged_are_not_said_to_have_no_changes(page: Pa
             expect(page.get_by_text("No run of the alert has ended yet.")).to_be_visible()
             run_alerts(instance.store, instance.alerts, as_work=True)
             page.reload()
-            expect(page.locator("tr.regression-row")).to_have_count(2)
+            expect(page.locator("tr.change-row")).to_have_count(2)
 
 
 @pytest.mark.core
 def test_a_server_that_is_gone_is_an_error_with_a_way_back(browse: Visit, expected_errors: list[str]) -> None:
     expected_errors.append("ERR_FAILED")
     page = browse("/triage")
-    page.route("**/api/v1/regressions*", lambda route: route.abort())
+    page.route("**/api/v1/changes*", lambda route: route.abort())
     page.get_by_role("button", name="Date").click()
     expect(page.get_by_role("alert")).to_contain_text("does not answer")
-    page.unroute("**/api/v1/regressions*")
+    page.unroute("**/api/v1/changes*")
     page.get_by_role("button", name="Try again").click()
     expect(groups(page)).to_have_count(2)
 
@@ -408,8 +408,8 @@ def test_a_server_that_is_gone_is_an_error_with_a_way_back(browse: Visit, expect
 def test_what_another_person_decides_appears_without_a_reload(visit: Visit, address: str) -> None:
     page = visit("/triage")
     expect(groups(page)).to_have_count(2)
-    found = httpx.get(f"{address}/api/v1/regressions").json()["groups"][0]
-    decision = {"regressions": [found["id"]], "status": "acknowledged"}
+    found = httpx.get(f"{address}/api/v1/changes").json()["groups"][0]
+    decision = {"changes": [found["id"]], "status": "acknowledged"}
     assert httpx.post(f"{address}/api/v1/triage", json=decision).status_code == 200
     expect(groups(page)).to_have_count(1, timeout=10_000)
 
@@ -451,10 +451,10 @@ def test_notices_are_loaded_when_they_are_opened(browse: Visit) -> None:
     expect(page.get_by_text("No canary moved, and no benchmark stopped.")).to_be_visible()
 
 
-def test_an_alert_leads_to_all_its_regressions_with_what_people_decided(visit: Visit) -> None:
+def test_an_alert_leads_to_all_its_changes_with_what_people_decided(visit: Visit) -> None:
     page = visit("/alerts")
-    page.get_by_role("link", name="Regressions of default").click()
-    expect(page.get_by_role("heading", name="Regressions of default")).to_be_visible()
+    page.get_by_role("link", name="Changes of default").click()
+    expect(page.get_by_role("heading", name="Changes of default")).to_be_visible()
     expect(groups(page)).to_have_count(2)
     expect(groups(page).first).to_contain_text("Read files ahead")  # the newest commit
     expect(groups(page).last.locator(".c-decision")).to_have_text("unprocessed 2")
@@ -479,7 +479,7 @@ def test_an_alert_leads_to_all_its_regressions_with_what_people_decided(visit: V
     expect(page.get_by_text("No finding matches the filter")).to_be_visible()
     page.get_by_role("button", name="Clear the filter").click()
     expect(groups(page)).to_have_count(2)
-    expect(page.get_by_role("heading", name="Regressions of default")).to_be_visible()
+    expect(page.get_by_role("heading", name="Changes of default")).to_be_visible()
 
 
 def test_a_row_of_all_that_is_decided_about_stays_and_can_be_put_back(visit: Visit) -> None:
@@ -493,7 +493,7 @@ def test_a_row_of_all_that_is_decided_about_stays_and_can_be_put_back(visit: Vis
 
 @pytest.mark.parametrize("scheme", ["dark", *in_the_long_run("light")])
 @pytest.mark.parametrize("width", [390, *in_the_long_run(1024, 1440)])
-def test_decisions_have_room_beside_the_regressions_of_an_alert(visit: Visit, width: int, scheme: str) -> None:
+def test_decisions_have_room_beside_the_changes_of_an_alert(visit: Visit, width: int, scheme: str) -> None:
     page = visit("/triage?tab=all&q=alert:default&sort=-date")
     page.set_viewport_size({"width": width, "height": 900})
     page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
@@ -509,7 +509,7 @@ def test_decisions_have_room_beside_the_regressions_of_an_alert(visit: Visit, wi
     assert violations(page) == []
 
 
-def test_an_alert_without_regressions_says_what_to_do(browse: Visit) -> None:
+def test_an_alert_without_changes_says_what_to_do(browse: Visit) -> None:
     page = browse('/triage?tab=all&q=alert:"night"')
     expect(page.get_by_text("There is no alert of this name")).to_be_visible()
     page.get_by_role("link", name="See the alerts").click()

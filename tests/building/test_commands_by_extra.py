@@ -42,7 +42,7 @@ _WORKS: Final = (
     "ingest status",
     "missing",
     "run",
-    "regressions",
+    "changes",
     "explain benchmark=parse",
     "suspects R1",
     "clusters R1",

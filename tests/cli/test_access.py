@@ -127,7 +127,7 @@ def test_a_decision_names_the_user_of_the_operating_system(
     assert judged.is_dir()
     for variable in ("KNICKPOINT_USER", "USER", "LOGNAME"):
         monkeypatch.setenv(variable, "mallory")
-    finding = listed(knick, "regressions")[0]["id"]
+    finding = listed(knick, "changes")[0]["id"]
     decided = listed(knick, "triage", str(finding), "--as", "hidden")
     assert {row["who"] for row in decided} == {local_caller().name}
     assert "there is no option --by" in knick("triage", str(finding), "--undo", "--by", "mallory").errors

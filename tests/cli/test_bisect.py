@@ -255,7 +255,7 @@ def test_a_search_that_is_killed_fifty_times_ends_as_one_that_is_not(repository:
     assert len(results) == len(set(results))
 
 
-def _instance_with_a_regression(knick: Knick, repository: GitRepository, directory: Path) -> list[str]:
+def _instance_with_a_change(knick: Knick, repository: GitRepository, directory: Path) -> list[str]:
     """Make an instance that knows every second commit of a project, and the profile that measures it."""
     hashes = project(repository, [10.0] * 13 + ["broken"] + [11.0] * 14)
     assert knick("init", directory, "--repository", f"lib={repository.directory}").code == 0
@@ -274,10 +274,10 @@ def _instance_with_a_regression(knick: Knick, repository: GitRepository, directo
 
 
 @pytest.mark.long
-def test_the_commit_of_a_regression_is_found_with_the_profile_of_the_instance(
+def test_the_commit_of_a_change_is_found_with_the_profile_of_the_instance(
     knick: Knick, repository: GitRepository, tmp_path: Path
 ) -> None:
-    hashes = _instance_with_a_regression(knick, repository, tmp_path / "instance")
+    hashes = _instance_with_a_change(knick, repository, tmp_path / "instance")
     ran = knick("bisect", "R1", "--instance", tmp_path / "instance", "--format", "json")
     assert ran.output, ran.errors
     found = json.loads(ran.output)
@@ -286,7 +286,7 @@ def test_the_commit_of_a_regression_is_found_with_the_profile_of_the_instance(
     assert "no number" in next(probe["reason"] for probe in found["probes"] if probe["outcome"] == "skipped")
     again = knick("bisect", "R1", "--instance", tmp_path / "instance", "--repeats", "3")
     assert again.code == 2
-    assert "a regression is searched with a profile of the configuration" in again.errors
+    assert "a change is searched with a profile of the configuration" in again.errors
 
 
 @pytest.mark.long

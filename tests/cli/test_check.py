@@ -185,7 +185,7 @@ def test_the_rate_of_false_positives_comes_from_the_option_then_the_configuratio
     assert [knick("check", slower, *more).code for more in ((), ("--minimum-effect", "0.1"))] == [0, 1]
 
 
-def test_a_commit_of_the_branch_accepts_a_regression_with_a_reason(knick: Knick, project: Project) -> None:
+def test_a_commit_of_the_branch_accepts_a_change_with_a_reason(knick: Knick, project: Project) -> None:
     message = (
         "Change\n\nKnickpoint-Accept: b3, the new grammar costs it\nKnickpoint-Accept: b4\nKnickpoint-Accept: c, x\n"
     )

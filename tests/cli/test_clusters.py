@@ -41,17 +41,17 @@ def table(place: Path, steps: Mapping[str, int], commits: range) -> Path:
 
 @pytest.fixture
 def clustered(knick: Knick, instance: Path) -> str:
-    """Make an instance whose alert found a cluster of four benchmarks, and return the id of its regression."""
+    """Make an instance whose alert found a cluster of four benchmarks, and return the id of its change."""
     settings = instance / "knickpoint.toml"
     settings.write_text(settings.read_text() + ALERT)
     assert knick("import", table(instance / "first.csv", STEPS, range(1, 61))).code == 0
     assert knick("run").code == 0
-    (found,) = {row["regression"] for row in json.loads(knick("regressions", "--format", "json").output)}
+    (found,) = {row["change"] for row in json.loads(knick("changes", "--format", "json").output)}
     return str(found)
 
 
-def rows(knick: Knick, regression: str) -> dict[str, dict[str, object]]:
-    listed = json.loads(knick("clusters", regression, "--format", "json").output)
+def rows(knick: Knick, change: str) -> dict[str, dict[str, object]]:
+    listed = json.loads(knick("clusters", change, "--format", "json").output)
     return {row["trace"].split("benchmark=")[1][:2]: row for row in listed}
 
 
@@ -71,8 +71,8 @@ def test_decisions_stay_while_a_cluster_grows_and_new_members_are_told_from_old_
         **dict.fromkeys(NAMES[1:4], ("member", False)),
         **dict.fromkeys(NAMES[4:6], ("member", True)),
     }
-    listed = json.loads(knick("regressions", "--format", "json", "--status", "all").output)
-    assert {row["regression"] for row in listed} == {clustered}
+    listed = json.loads(knick("changes", "--format", "json", "--status", "all").output)
+    assert {row["change"] for row in listed} == {clustered}
     statuses = {row["trace"].split("benchmark=")[1][:2]: row["status"] for row in listed}
     assert {name for name, status in statuses.items() if status == "hidden"} == set(NAMES[1:4])
     assert {name for name, status in statuses.items() if status == "new"} == set(NAMES[4:6])
@@ -93,7 +93,7 @@ def test_clusters_say_what_their_members_have_in_common(knick: Knick, clustered:
 def test_the_api_lists_members_with_their_checks(instance: Path, clustered: str) -> None:
     with open_instance(instance) as opened:
         client = Client(create_app(opened))
-        answer = client.get(f"/api/v1/regressions/{clustered[1:]}/clusters").json()
+        answer = client.get(f"/api/v1/changes/{clustered[1:]}/clusters").json()
         (cluster,) = answer["clusters"]
         assert cluster["counts"]["member"] == 4
         assert len(cluster["centroid"]) == len(cluster["positions"])
@@ -102,10 +102,10 @@ def test_the_api_lists_members_with_their_checks(instance: Path, clustered: str)
         assert all(check["passed"] for check in first["checks"])
         explained = client.get(f"/api/v1/traces/{first['trace']}/explanation").json()
         assert explained["candidates"][0]["note"].startswith("member 1 of cluster C1")
-        assert client.get("/api/v1/regressions/99/clusters").status_code == 404
+        assert client.get("/api/v1/changes/99/clusters").status_code == 404
 
 
 @pytest.mark.usefixtures("judged")
-def test_a_regression_of_other_methods_has_no_clusters(knick: Knick) -> None:
-    key = json.loads(knick("regressions", "--format", "json", "--limit", "1").output)[0]["regression"]
+def test_a_change_of_other_methods_has_no_clusters(knick: Knick) -> None:
+    key = json.loads(knick("changes", "--format", "json", "--limit", "1").output)[0]["change"]
     assert "No cluster" in knick("clusters", key).output

@@ -186,7 +186,7 @@ def test_verbose_prints_every_check(knick: Knick) -> None:
 
 
 @pytest.mark.usefixtures("judged")
-def test_a_regression_and_a_finding_are_explained_by_their_ids(knick: Knick) -> None:
+def test_a_change_and_a_finding_are_explained_by_their_ids(knick: Knick) -> None:
     by_trace = knick("explain", "benchmark=parse_csv").output
     finding = re.search(r"the finding (P[0-9]+) of (R[0-9]+)", by_trace)
     assert finding is not None
@@ -196,5 +196,5 @@ def test_a_regression_and_a_finding_are_explained_by_their_ids(knick: Knick) -> 
 
 @pytest.mark.usefixtures("judged")
 def test_an_id_that_does_not_exist_is_named(knick: Knick) -> None:
-    assert "there is no finding P999. Take it from knick regressions" in knick("explain", "P999").errors
-    assert "there is no regression 999." in knick("explain", "R999").errors
+    assert "there is no finding P999. Take it from knick changes" in knick("explain", "P999").errors
+    assert "there is no change 999." in knick("explain", "R999").errors

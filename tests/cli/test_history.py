@@ -34,60 +34,60 @@ def listed(knick: Knick, *arguments: str) -> list[dict[str, Any]]:
 def test_a_run_says_what_is_history_and_how_to_take_it(knick: Knick, instance: Path) -> None:
     knick("import", EXAMPLE, "--instance", instance)
     ran = knick("run")
-    assert "new regressions are history" in ran.output
+    assert "new changes are history" in ran.output
     assert "knick history take" in ran.output
     assert "to triage" not in ran.output
 
 
 @pytest.mark.usefixtures("years")
 def test_history_is_marked_in_every_row(knick: Knick) -> None:
-    rows = listed(knick, "regressions")
+    rows = listed(knick, "changes")
     assert len(rows) > 5
     assert {row["history"] for row in rows} == {True}
-    assert knick("regressions").output.splitlines()[1].endswith("history")
-    (_, *lines) = csv.reader(knick("regressions", "--format", "csv").output.splitlines())
+    assert knick("changes").output.splitlines()[1].endswith("history")
+    (_, *lines) = csv.reader(knick("changes", "--format", "csv").output.splitlines())
     assert len(lines) == len(rows)
 
 
 @pytest.mark.usefixtures("years")
 def test_filters_that_nothing_meets_say_how_many_findings_there_are_without_them(knick: Knick) -> None:
-    known = len(listed(knick, "regressions"))
+    known = len(listed(knick, "changes"))
     for filters in (("--query", "benchmark=nosuch"), ("--match", "nosuch"), ("--since", "2099-01-01")):
-        ran = knick("regressions", *filters)
+        ran = knick("changes", *filters)
         assert ran.output == f"No finding matches. Without these filters, there are {known}.\n"
-        assert listed(knick, "regressions", *filters) == []
+        assert listed(knick, "changes", *filters) == []
 
 
 @pytest.mark.usefixtures("years")
 def test_a_day_that_cannot_be_read_is_answered_with_one_that_can(knick: Knick) -> None:
-    ran = knick("regressions", "--since", "yesterday")
+    ran = knick("changes", "--since", "yesterday")
     assert ran.code == 2
     assert "invalid value for '--since': 'yesterday' is no day; write it as 2026-03-14." in ran.errors
 
 
 @pytest.mark.usefixtures("years")
 def test_a_list_of_work_that_is_empty_names_the_history(knick: Knick) -> None:
-    ran = knick("regressions", "--work")
+    ran = knick("changes", "--work")
     assert ran.output.startswith("Nothing to triage. ")
     assert "findings are history" in ran.output
-    assert listed(knick, "regressions", "--work") == []
+    assert listed(knick, "changes", "--work") == []
 
 
 @pytest.mark.usefixtures("years")
 def test_work_is_listed_before_history(knick: Knick) -> None:
     knick("history", "take", "--since", "73106d259b")
-    marks = [row["history"] for row in listed(knick, "regressions")]
+    marks = [row["history"] for row in listed(knick, "changes")]
     assert set(marks) == {True, False}
     assert marks == sorted(marks)
-    assert {row["history"] for row in listed(knick, "regressions", "--work")} == {False}
-    assert {row["history"] for row in listed(knick, "regressions", "--history")} == {True}
+    assert {row["history"] for row in listed(knick, "changes", "--work")} == {False}
+    assert {row["history"] for row in listed(knick, "changes", "--history")} == {True}
 
 
 @pytest.mark.usefixtures("years")
 def test_the_list_says_how_far_history_reaches(knick: Knick) -> None:
     (row,) = listed(knick, "history", "list")
     assert (row["repository"], row["line"], row["work"], row["by"]) == ("main", "main", 0, "")
-    assert row["history"] == len(listed(knick, "regressions"))
+    assert row["history"] == len(listed(knick, "changes"))
     assert row["commit"]
 
 
@@ -122,7 +122,7 @@ def test_a_boundary_at_nothing_is_refused_and_moves_nothing(knick: Knick, at: st
 def test_an_import_as_work_leaves_no_history(knick: Knick) -> None:
     knick("import", "--as-work", EXAMPLE)
     assert "to triage" in knick("run").output
-    assert {row["history"] for row in listed(knick, "regressions")} == {False}
+    assert {row["history"] for row in listed(knick, "changes")} == {False}
 
 
 @pytest.mark.usefixtures("years")
@@ -136,16 +136,16 @@ def test_an_import_as_work_that_brings_nothing_says_what_does(knick: Knick) -> N
 
 def test_an_import_as_work_announces_the_history_that_it_makes_work(knick: Knick, years: Path, tmp_path: Path) -> None:
     with open_instance(years) as opened:
-        for event in opened.store.outbox.claim([EventKind.REGRESSIONS_CHANGED], "test", 60, 10):
+        for event in opened.store.outbox.claim([EventKind.CHANGES_UPDATED], "test", 60, 10):
             opened.store.outbox.done(event)
     more = tmp_path / "more.csv"
     more.write_text("commit,time,benchmark,value\nffffffffff,2030-01-01T00:00:00Z,late,1.0\n", encoding="utf-8")
     ran = knick("import", "--as-work", more)
     assert ran.code == 0, ran.errors
     with open_instance(years) as opened:
-        (event,) = opened.store.outbox.claim([EventKind.REGRESSIONS_CHANGED], "test", 60, 10)
+        (event,) = opened.store.outbox.claim([EventKind.CHANGES_UPDATED], "test", 60, 10)
     (row,) = listed(knick, "history", "list")
-    assert (row["history"], len(event.payload["changed_regressions"])) == (0, row["work_regressions"])
+    assert (row["history"], len(event.payload["updated_changes"])) == (0, row["work_changes"])
 
 
 def test_an_instance_made_as_work_leaves_no_history(knick: Knick, tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_a_dry_run_as_work_changes_nothing(knick: Knick) -> None:
     knick("import", "--dry-run", "--as-work", EXAMPLE)
     knick("import", EXAMPLE)
     knick("run")
-    assert {row["history"] for row in listed(knick, "regressions")} == {True}
+    assert {row["history"] for row in listed(knick, "changes")} == {True}
 
 
 @pytest.mark.usefixtures("instance")

@@ -29,9 +29,9 @@ _DANGEROUS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069
 _COLOURS = re.compile(r"\x1b\[(?:2|31|32|33|0)m")
 """The colours of the program itself."""
 COMMANDS = (
-    "regressions",
-    "regressions --format json",
-    "regressions --format csv",
+    "changes",
+    "changes --format json",
+    "changes --format csv",
     "triage 1 --acknowledge --note {note}",
     "history",
     "explain 1",
@@ -113,7 +113,7 @@ def test_no_command_controls_the_terminal(place: Path) -> None:
     assert json.dumps(HOSTILE["html"])[1:-1] in text  # it did show them
 
 
-@pytest.mark.parametrize("command", ["regressions --format csv", "export", "audit --format csv"])
+@pytest.mark.parametrize("command", ["changes --format csv", "export", "audit --format csv"])
 def test_no_cell_of_csv_is_a_formula(place: Path, knick: Knick, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
     monkeypatch.chdir(place)
     rows = list(csv.reader(io.StringIO(knick(*command.split()).output)))
@@ -144,9 +144,9 @@ def test_every_answer_of_the_api_is_json_that_no_browser_shows_as_a_page(hostile
     ]
     addresses += [f"/api/v1/traces?query={text}" for text in ("benchmark~pwned", "benchmark=*")]
     addresses += [
-        "/api/v1/regressions",
+        "/api/v1/changes",
         "/api/v1/traces/1",
-        "/api/v1/regressions/1",
+        "/api/v1/changes/1",
         "/api/v1/runs?trace=1",
         f"/api/v1/{NOTE!r}",
     ]

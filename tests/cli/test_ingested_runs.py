@@ -43,8 +43,8 @@ def _values(knick: Knick) -> dict[str, tuple[int, float]]:
     return {row["trace"].split("=")[1].rstrip(","): (row["values"], row["newest"]) for row in rows}
 
 
-def _regressions(knick: Knick) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = json.loads(knick("regressions", "--format", "json").output)
+def _changes(knick: Knick) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = json.loads(knick("changes", "--format", "json").output)
     return rows
 
 
@@ -58,10 +58,10 @@ def test_runs_of_a_commit_are_listed_newest_first(knick: Knick) -> None:
 
 @pytest.mark.usefixtures("imported")
 def test_removing_a_wrong_file_takes_its_findings_away(knick: Knick) -> None:
-    assert len(_regressions(knick)) == 1
+    assert len(_changes(knick)) == 1
     assert knick("ingest", "remove", "--source", "results/wrong.csv").code == 0
     assert knick("run").code == 0
-    assert _regressions(knick) == []
+    assert _changes(knick) == []
     assert _values(knick)["sort"] == (40, 100.0)
     assert _values(knick)["parse"][0] == 0
 

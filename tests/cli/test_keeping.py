@@ -28,7 +28,7 @@ def test_detect_on_an_export_finds_what_run_found(knick: Knick, tmp_path: Path) 
     (tmp_path / "points.csv").write_text(knick("export").output)
     steps = _rows(knick("detect", tmp_path / "points.csv", "--format", "csv").output)
     commits = {(row["id"], row["pos"]): row["commit"] for row in _rows((tmp_path / "points.csv").read_text())}
-    found = _rows(knick("regressions", "--format", "csv").output)
+    found = _rows(knick("changes", "--format", "csv").output)
     assert {(step["id"], commits[step["id"], step["pos"]]) for step in steps} == {
         (row["trace"], row["commit"]) for row in found
     }
@@ -94,7 +94,7 @@ def test_a_restored_instance_has_the_same_findings_and_decisions(knick: Knick, t
     knick("triage", "--commit", "73106d259b", "--as", "hidden")
     knick("backup", tmp_path / "saved.tar")
     knick("restore", tmp_path / "saved.tar", tmp_path / "again")
-    listed = ("regressions", "--status", "all")
+    listed = ("changes", "--status", "all")
     assert knick(*listed).output == knick(*listed, "--instance", tmp_path / "again").output
 
 
@@ -278,7 +278,7 @@ def test_alerts_that_were_applied_are_listed_as_applied(knick: Knick) -> None:
 def test_a_worker_judges_what_was_imported(knick: Knick) -> None:
     knick("import", EXAMPLE)
     knick("worker", "--once")
-    assert json.loads(knick("regressions", "--format", "json").output)
+    assert json.loads(knick("changes", "--format", "json").output)
 
 
 @pytest.mark.usefixtures("instance")
@@ -286,10 +286,10 @@ def test_the_doctor_counts_events_that_wait_and_that_failed(knick: Knick, instan
     knick("import", EXAMPLE)
     with open_instance(instance) as opened:
         outbox = opened.store.outbox
-        outbox.publish(FindingsDecided("main", decided=0, regressions=()))
+        outbox.publish(FindingsDecided("main", decided=0, changes=()))
         for _ in range(5):
-            assert outbox.claim([EventKind.REGRESSIONS_CHANGED], "one", 0.0, 1)
-        assert outbox.claim([EventKind.REGRESSIONS_CHANGED], "one", 0.0, 1) == []
+            assert outbox.claim([EventKind.CHANGES_UPDATED], "one", 0.0, 1)
+        assert outbox.claim([EventKind.CHANGES_UPDATED], "one", 0.0, 1) == []
     rows = [row for row in json.loads(knick("doctor", "--format", "json").output) if row["about"] == "events"]
     assert [row["state"] for row in rows] == ["good", "warning"]
     assert "1 traces-changed for main" in rows[0]["observed"]

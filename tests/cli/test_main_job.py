@@ -30,7 +30,7 @@ def test_a_second_run_finds_nothing_new(knick: Knick) -> None:
 
 @pytest.mark.usefixtures("judged")
 def test_the_findings_of_the_example_are_those_that_are_true(knick: Knick) -> None:
-    rows = json.loads(knick("regressions", "--format", "json").output)
+    rows = json.loads(knick("changes", "--format", "json").output)
     subjects = {row["subject"] for row in rows}
     assert {
         "Compile the slug pattern once",
@@ -44,7 +44,7 @@ def test_the_findings_of_the_example_are_those_that_are_true(knick: Knick) -> No
 
 @pytest.mark.usefixtures("judged")
 def test_a_finding_among_commits_without_results_names_the_measured_ones(knick: Knick) -> None:
-    rows = json.loads(knick("regressions", "--format", "json", "--match", "wrap_text comma").output)
+    rows = json.loads(knick("changes", "--format", "json", "--match", "wrap_text comma").output)
     assert [(row["previous_commit"][:10], row["commit"][:10]) for row in rows] == [("91d7d0bd8f", "440239b99d")]
 
 
@@ -52,7 +52,7 @@ def test_a_finding_among_commits_without_results_names_the_measured_ones(knick: 
 def test_what_was_acknowledged_stays_acknowledged_after_another_run(knick: Knick) -> None:
     knick("triage", "--commit", "73106d259b", "--as", "acknowledged", "--note", "wanted")
     knick("run")
-    rows = json.loads(knick("regressions", "--status", "processed", "--format", "json").output)
+    rows = json.loads(knick("changes", "--status", "processed", "--format", "json").output)
     assert {(row["commit"][:10], row["status"], row["note"]) for row in rows} == {
         ("73106d259b", "acknowledged", "wanted")
     }
@@ -60,10 +60,10 @@ def test_what_was_acknowledged_stays_acknowledged_after_another_run(knick: Knick
 
 @pytest.mark.usefixtures("judged")
 def test_undo_brings_a_finding_back_to_the_list(knick: Knick) -> None:
-    before = knick("regressions").output
+    before = knick("changes").output
     knick("triage", "--commit", "73106d259b", "--as", "hidden")
     knick("triage", "--commit", "73106d259b", "--undo")
-    assert knick("regressions").output == before
+    assert knick("changes").output == before
 
 
 @pytest.mark.usefixtures("judged")
@@ -80,9 +80,9 @@ def test_undo_without_an_id_takes_back_your_last_decision_that_counts(knick: Kni
 
 @pytest.mark.usefixtures("judged")
 def test_text_json_and_csv_list_the_same_findings(knick: Knick) -> None:
-    as_json = json.loads(knick("regressions", "--format", "json").output)
-    as_csv = knick("regressions", "--format", "csv").output.splitlines()
-    as_text = knick("regressions").output.splitlines()
+    as_json = json.loads(knick("changes", "--format", "json").output)
+    as_csv = knick("changes", "--format", "csv").output.splitlines()
+    as_text = knick("changes").output.splitlines()
     assert len(as_json) == len(as_csv) - 1 == len(as_text) - 1
 
 
@@ -134,7 +134,7 @@ def test_a_port_in_use_is_named_with_a_remedy(knick: Knick) -> None:
         (("run", "--alert", "nobody"), "'nobody'"),
         (("import",), "PATH"),
         (("import", "--param", "x", "y.json"), "'x'"),
-        (("regressions", "--status", "odd"), "odd"),
+        (("changes", "--status", "odd"), "odd"),
         (("nonsense",), "nonsense"),
     ],
 )

@@ -77,8 +77,8 @@ def test_a_group_without_a_command_takes_an_instance(knick: Knick, judged: Path)
 
 
 def test_suggestions_are_similar_names_and_names_with_this_beginning() -> None:
-    names = ["regressions", "restore", "triage", "tokens"]
-    assert closest("Regression", names) == ["regressions"]
+    names = ["changes", "restore", "triage", "tokens"]
+    assert closest("Change", names) == ["changes"]
     assert closest("to", names) == ["tokens"]
     assert closest("q", names) == []
 
@@ -88,7 +88,7 @@ def test_suggestions_are_similar_names_and_names_with_this_beginning() -> None:
 def test_quiet_leaves_out_what_is_no_data_before_and_behind_the_command(knick: Knick, place: list[str]) -> None:
     assert knick("run").output != ""
     assert knick(*place).output == ""
-    assert "regression" in knick("-q", "regressions").output
+    assert "change" in knick("-q", "changes").output
 
 
 @pytest.mark.usefixtures("instance")
@@ -107,8 +107,8 @@ def test_verbose_shows_where_in_the_program_an_error_arose(knick: Knick) -> None
 
 @pytest.mark.usefixtures("judged")
 def test_verbose_shows_columns_that_text_leaves_out(knick: Knick) -> None:
-    assert "hazard" not in knick("regressions").output.splitlines()[0]
-    assert "hazard" in knick("regressions", "--verbose").output.splitlines()[0]
+    assert "hazard" not in knick("changes").output.splitlines()[0]
+    assert "hazard" in knick("changes", "--verbose").output.splitlines()[0]
 
 
 def test_the_version_has_a_short_option(knick: Knick) -> None:
@@ -146,9 +146,9 @@ def test_a_table_on_a_terminal_fits_it_and_has_colours(knick: Knick, monkeypatch
     monkeypatch.delenv("NO_COLOR", raising=False)
     for name, value in {"TERM": "xterm", "COLUMNS": "100"}.items():
         monkeypatch.setenv(name, value)
-    piped = knick("regressions").output
+    piped = knick("changes").output
     monkeypatch.setattr(sys, "stdout", screen := _Terminal())
-    knick("regressions")
+    knick("changes")
     shown = screen.getvalue()
     plain = shown.replace("\x1b[31m", "").replace("\x1b[32m", "").replace("\x1b[0m", "")
     assert painted("regression", tone_of("regression")) in shown

@@ -11,7 +11,7 @@ from .conftest import Knick
 
 @pytest.mark.usefixtures("judged")
 def test_a_change_is_marked_listed_and_removed(knick: Knick) -> None:
-    found = json.loads(knick("regressions", "--format", "json", "--limit", "1").output)[0]
+    found = json.loads(knick("changes", "--format", "json", "--limit", "1").output)[0]
     opposite = "down" if found["relative_size"] > 0 else "up"
     added = knick("missed", "add", found["trace"], found["commit"], "--direction", opposite, "--note", "look")
     assert added.code == 0, added.errors

@@ -263,7 +263,7 @@ def test_the_links_of_a_digest_are_signed_for_its_reader_and_expire_as_those_of_
     assert body is not None
     for words, action in (("noise:", LinkAction.NOISE), ("look into it:", LinkAction.TAKE)):
         links = _links(body.get_content(), words)
-        assert len({each.regression for each in links}) == 2
+        assert len({each.change for each in links}) == 2
         assert {(each.action, each.address) for each in links} == {(action, "perf@example.org")}
         assert {each.expires for each in links} == {clock.now + timedelta(days=3)}
 
@@ -277,7 +277,7 @@ def test_what_no_person_took_goes_to_the_owner_once_and_after_quiet_hours(
     send(clock)
     scheduled(6, 20.0)
     send(clock)
-    taken, *_ = json.loads(knick("regressions", "--format", "json").output)
+    taken, *_ = json.loads(knick("changes", "--format", "json").output)
     assert knick("triage", taken["id"], "--assign", "ada").code == 0
     clock.set(2, 9)
     send(clock)

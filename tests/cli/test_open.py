@@ -1,4 +1,4 @@
-"""``knick open``: the page of a regression or trace, shown by a browser where there is one."""
+"""``knick open``: the page of a change or trace, shown by a browser where there is one."""
 
 from __future__ import annotations
 
@@ -74,5 +74,5 @@ def test_without_a_server_it_says_what_to_start(knick: Knick, judged: Path) -> N
 
 
 @pytest.mark.usefixtures("judged")
-def test_a_regression_that_is_not_there_is_no_page(knick: Knick) -> None:
-    assert "there is no regression 999" in knick("open", "R999").errors
+def test_a_change_that_is_not_there_is_no_page(knick: Knick) -> None:
+    assert "there is no change 999" in knick("open", "R999").errors

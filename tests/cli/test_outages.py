@@ -16,7 +16,7 @@ from tests.cli.conftest import Knick
 
 
 def found(knick: Knick) -> set[tuple[str, str]]:
-    rows = json.loads(knick("regressions", "--format", "json").output)
+    rows = json.loads(knick("changes", "--format", "json").output)
     return {(row["commit"], row["trace"]) for row in rows if row["condition"] != "gone"}
 
 

@@ -44,9 +44,9 @@ COMMANDS = (
     "run",
     "alerts plan",
     "alerts list",
-    "regressions",
-    "regressions --format json",
-    "regressions --format csv",
+    "changes",
+    "changes --format json",
+    "changes --format csv",
     "triage 1 --acknowledge",
     "history",
     "tickets list",
@@ -138,7 +138,7 @@ def test_no_answer_and_no_log_of_the_server_has_a_secret(
 )
 def test_a_store_that_does_not_open_shows_no_secret(instance: Path, knick: Knick, location: str) -> None:
     (instance / CONFIG_FILE).write_text(f'[store]\nlocation = "{location}"\n')
-    for command in ("doctor", "regressions", "backup b.tar"):
+    for command in ("doctor", "changes", "backup b.tar"):
         ran = knick(*command.split())
         assert ran.code != 0
         assert SECRET not in ran.output + ran.errors

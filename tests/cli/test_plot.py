@@ -26,7 +26,7 @@ def _plot(instance: Path, *options: str) -> Result:
 def _key(instance: Path) -> str:
     with open_instance(instance) as opened:
         (repository, *_) = opened.store.commits.repositories()
-        (lead, *_) = opened.store.findings.regressions(repository)[0].members
+        (lead, *_) = opened.store.findings.changes(repository)[0].members
         return lead.key
 
 

@@ -25,7 +25,7 @@ def test_doubtful_labels_are_counted_and_listed(knick: Knick) -> None:
     knick("triage", "4", "--as", "acknowledged")
     assert "acknowledged-without-ticket" in knick("quality", "audit").output
     rows = json.loads(knick("quality", "audit", "acknowledged-without-ticket", "--format", "json").output)
-    assert {row["regression"] for row in rows} == {"R4"}
+    assert {row["change"] for row in rows} == {"R4"}
     refused = knick("quality", "audit", "everything")
     assert refused.code == 2
     assert "there is no list 'everything'" in refused.errors
@@ -74,7 +74,7 @@ def test_the_corpus_is_json_lines_or_csv(knick: Knick) -> None:
 @pytest.mark.long
 @pytest.mark.usefixtures("judged")
 def test_a_proposal_is_accepted_and_taken_back(knick: Knick) -> None:
-    rows = json.loads(knick("regressions", "--format", "json").output)
+    rows = json.loads(knick("changes", "--format", "json").output)
     for row in rows:
         small = abs(row["relative_size"]) < 0.35
         knick("triage", row["id"], "--as", "hidden" if small else "acknowledged")

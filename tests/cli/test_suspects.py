@@ -1,4 +1,4 @@
-"""``knick suspects``: the commits that may have caused a regression."""
+"""``knick suspects``: the commits that may have caused a change."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .conftest import Knick
 
 @pytest.mark.usefixtures("judged")
 def test_suspects_are_listed_after_a_run_with_the_part_of_no_commit(knick: Knick) -> None:
-    key = json.loads(knick("regressions", "--format", "json", "--limit", "1").output)[0]["regression"]
+    key = json.loads(knick("changes", "--format", "json", "--limit", "1").output)[0]["change"]
     assert "not ranked yet" in knick("suspects", key).output
     assert knick("run").code == 0
     printed = knick("suspects", key).output
@@ -25,8 +25,8 @@ def test_suspects_are_listed_after_a_run_with_the_part_of_no_commit(knick: Knick
 
 
 @pytest.mark.usefixtures("judged")
-@pytest.mark.parametrize(("text", "reason"), [("P1", "is no id of a regression"), ("R999", "no regression")])
-def test_what_is_no_regression_is_refused(knick: Knick, text: str, reason: str) -> None:
+@pytest.mark.parametrize(("text", "reason"), [("P1", "is no id of a change"), ("R999", "no change")])
+def test_what_is_no_change_is_refused(knick: Knick, text: str, reason: str) -> None:
     refused = knick("suspects", text)
     assert refused.code == 2
     assert reason in refused.errors

@@ -31,40 +31,40 @@ def tracker(judged: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GitHubSer
         yield server
 
 
-def first_regression(knick: Knick) -> str:
-    row = json.loads(knick("regressions", "--format", "json").output)[0]
-    return str(row["regression"])
+def first_change(knick: Knick) -> str:
+    row = json.loads(knick("changes", "--format", "json").output)[0]
+    return str(row["change"])
 
 
 def test_a_decision_makes_its_ticket(knick: Knick, tracker: GitHubServer) -> None:
-    ran = knick("triage", first_regression(knick), "--as", "ticket", "--create", "code", "--format", "json")
+    ran = knick("triage", first_change(knick), "--as", "ticket", "--create", "code", "--format", "json")
     assert ran.code == 0, ran.errors
     (ticket,) = tracker.tickets.values()
     assert {row["ticket"] for row in json.loads(ran.output)} == {"ada/textmill#1"}
     assert "First failing revision" in ticket.body
 
 
-def test_a_regression_with_an_open_ticket_gets_no_second_one(knick: Knick, tracker: GitHubServer) -> None:
-    regression = first_regression(knick)
+def test_a_change_with_an_open_ticket_gets_no_second_one(knick: Knick, tracker: GitHubServer) -> None:
+    change = first_change(knick)
     for _ in range(2):
-        assert knick("triage", regression, "--create", "code", "--all").code == 0
+        assert knick("triage", change, "--create", "code", "--all").code == 0
     assert len(tracker.tickets) == 1
 
 
 def test_a_ticket_whose_answer_was_lost_is_found_again(knick: Knick, tracker: GitHubServer) -> None:
-    regression = first_regression(knick)
+    change = first_change(knick)
     tracker.replies = [Reply(500, after=True)]
-    assert knick("triage", regression, "--create", "code").code != 0
-    assert knick("triage", regression, "--create", "code").code == 0
+    assert knick("triage", change, "--create", "code").code != 0
+    assert knick("triage", change, "--create", "code").code == 0
     assert len(tracker.tickets) == 1
 
 
 def test_nothing_is_decided_where_the_tracker_refuses(knick: Knick, tracker: GitHubServer) -> None:
-    regression = first_regression(knick)
+    change = first_change(knick)
     tracker.replies = [Reply(422, body=b'{"message": "Validation Failed"}')]
-    ran = knick("triage", regression, "--create", "code")
+    ran = knick("triage", change, "--create", "code")
     assert "Validation Failed" in ran.errors
-    assert first_regression(knick) == regression
+    assert first_change(knick) == change
 
 
 @pytest.mark.usefixtures("tracker")
@@ -76,11 +76,11 @@ def test_only_the_decision_for_a_ticket_makes_one(knick: Knick, options: tuple[s
 
 @pytest.mark.usefixtures("tracker")
 def test_an_unknown_tracker_is_refused_with_the_known_ones(knick: Knick) -> None:
-    assert "The trackers are: code." in knick("triage", first_regression(knick), "--create", "jira").errors
+    assert "The trackers are: code." in knick("triage", first_change(knick), "--create", "jira").errors
 
 
 def test_a_sync_brings_back_what_people_changed(knick: Knick, tracker: GitHubServer) -> None:
-    knick("triage", first_regression(knick), "--create", "code")
+    knick("triage", first_change(knick), "--create", "code")
     tracker.touch(tracker.tickets[1], title="Sorting is slow", assignee="ada")
     assert knick("tickets", "sync").output == "code: 1 ticket changed.\n"
     (row,) = json.loads(knick("tickets", "list", "--format", "json").output)
@@ -93,7 +93,7 @@ def test_a_sync_brings_back_what_people_changed(knick: Knick, tracker: GitHubSer
 
 
 def test_the_worker_syncs_too(judged: Path, knick: Knick, tracker: GitHubServer) -> None:
-    knick("triage", first_regression(knick), "--create", "code")
+    knick("triage", first_change(knick), "--create", "code")
     tracker.touch(tracker.tickets[1], title="Sorting is slow")
     with open_instance(judged) as opened:
         Worker(opened).once(threading.Event())
@@ -107,21 +107,21 @@ def test_without_a_tracker_a_sync_says_what_to_do(knick: Knick, instance: Path) 
 
 
 def test_a_ticket_of_a_tracker_is_not_removed_here(knick: Knick, tracker: GitHubServer) -> None:
-    knick("triage", first_regression(knick), "--create", "code")
+    knick("triage", first_change(knick), "--create", "code")
     assert "is a ticket of the tracker 'code'" in knick("tickets", "remove", "ada/textmill#1").errors
     assert len(tracker.tickets) == 1
 
 
 def test_what_people_do_with_tickets_is_in_the_audit_log(judged: Path, knick: Knick, tracker: GitHubServer) -> None:
-    regression = first_regression(knick)
-    knick("triage", regression, "--create", "code")
+    change = first_change(knick)
+    knick("triage", change, "--create", "code")
     (judged / "tickets.csv").write_text("name,commit\nPERF-1,73106d259b\n", encoding="utf-8")
     knick("tickets", "put", "tickets.csv")
     knick("tickets", "remove", "PERF-1")
     rows = json.loads(knick("audit", "--kind", "tickets-changed", "--format", "json").output)
     assert sorted(row["about"] for row in rows) == [
         "imported 1 ticket",
-        f"made ada/textmill#1 in code for {regression}",
+        f"made ada/textmill#1 in code for {change}",
         "removed PERF-1",
     ]
     assert len(tracker.tickets) == 1

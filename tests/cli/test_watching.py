@@ -59,7 +59,7 @@ def test_alerts_are_listed_with_why_one_cannot_run(knick: Knick) -> None:
 
 @pytest.mark.usefixtures("judged")
 def test_applying_alerts_says_first_how_many_findings_go(knick: Knick) -> None:
-    before = len(json.loads(knick("regressions", "--format", "json").output))
+    before = len(json.loads(knick("changes", "--format", "json").output))
     configure('[alerts.other]\nquery = "benchmark=nothing"\n')
     for options in (["--dry-run"], []):
         rows = {row["name"]: row for row in json.loads(knick("alerts", "apply", *options, "--format", "json").output)}
@@ -67,7 +67,7 @@ def test_applying_alerts_says_first_how_many_findings_go(knick: Knick) -> None:
         assert rows["default"]["gone"] > 0
         assert (rows["default"]["decided"], rows["default"]["staying"]) == (0, 0)
         assert rows["other"]["gone"] == 0
-        left = len(json.loads(knick("regressions", "--format", "json").output))
+        left = len(json.loads(knick("changes", "--format", "json").output))
         assert left == (before if options else 0)
 
 
@@ -221,14 +221,14 @@ def test_a_round_of_work_leaves_no_worker_behind(knick: Knick) -> None:
 @pytest.mark.usefixtures("judged")
 def test_tickets_are_put_listed_and_removed(knick: Knick) -> None:
     Path("tickets.csv").write_text("name,commit,url\nPERF-1,73106d259b,https://t.example/1\n", encoding="utf-8")
-    before = knick("regressions").output
+    before = knick("changes").output
     ran = knick("tickets", "put", "tickets.csv")
     assert (ran.code, ran.output.startswith("Imported 1 ticket; ")) == (0, True)
-    assert "73106d259b" not in knick("regressions").output
+    assert "73106d259b" not in knick("changes").output
     (row,) = json.loads(knick("tickets", "list", "--format", "json").output)
     assert (row["name"], row["commit"][:10], row["url"]) == ("PERF-1", "73106d259b", "https://t.example/1")
     assert knick("tickets", "remove", "PERF-1").code == 0
-    assert knick("regressions").output == before
+    assert knick("changes").output == before
     ran = knick("tickets", "remove", "PERF-1")
     assert (ran.code, "there is no ticket 'PERF-1'" in ran.errors) == (2, True)
 
@@ -290,7 +290,7 @@ def test_a_configured_direction_turns_findings_that_are_there_once_it_is_accepte
 
     def findings(*options: str) -> list[tuple[str, str, str]]:
         assert knick("run", *options).code == 0
-        rows = json.loads(knick("regressions", "--status", "all", "--format", "json").output)
+        rows = json.loads(knick("changes", "--status", "all", "--format", "json").output)
         return [(row["id"], row["direction"], row["status"]) for row in rows]
 
     assert findings() == [("P1", "unknown", "new")]

@@ -79,7 +79,7 @@ def test_panels_of_the_dashboard_do_not_overlap() -> None:
 
 
 _OF_THE_STORE = re.compile(
-    r"\bknickpoint_(?:regressions|events|files|alert|workers?|part|store|traces|commits|deliver|bisections|gate|device)_?[a-z_]*"
+    r"\bknickpoint_(?:changes|events|files|alert|workers?|part|store|traces|commits|deliver|bisections|gate|device)_?[a-z_]*"
 )
 
 

@@ -197,13 +197,13 @@ def test_any_order_of_import_gives_the_same_line_and_findings(
             run_alerts(instance.store, instance.alerts)
             store = instance.store
             repository = store.commits.repository("p")
-            regressions = [
+            changes = [
                 (point.key, point.suspect_range.slot, point.direction, point.numbers.relative_size)
-                for regression in store.findings.regressions(repository)
-                for point in regression.members
+                for change in store.findings.changes(repository)
+                for point in change.members
             ]
             names = {slotted.slot: slotted.commit.hash for slotted in store.commits.get(repository, list(range(16)))}
-            facts = sorted((key, names[slot], way.value, size) for key, slot, way, size in regressions)
+            facts = sorted((key, names[slot], way.value, size) for key, slot, way, size in changes)
             found.append((lab.line("p"), lab.values("p"), facts))
     assert found[0] == found[1]
     assert found[0][2]

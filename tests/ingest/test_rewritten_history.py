@@ -11,7 +11,7 @@ from tests.repositories import GitRepository
 
 from knickpoint.ingest import retry_waiting
 from knickpoint.model.alert import Alert
-from knickpoint.model.regression import ChangePoint, Condition, Status
+from knickpoint.model.change import ChangePoint, Condition, Status
 from knickpoint.store import EventKind, unpack_ids
 from knickpoint.store.findings.tickets import Ticket
 from knickpoint.watch.alert_run.run import run_alerts
@@ -106,7 +106,7 @@ def test_a_triaged_finding_stays_triaged_over_a_rebase_of_its_commit(story: Stor
         Condition.PRESENT,
     )
     assert story.hash_of(after.suspect_range.slot) == hashes[7] != story.hashes[6]
-    assert (summary.new, summary.new_regressions) == (0, ())
+    assert (summary.new, summary.new_changes) == (0, ())
 
 
 def test_a_run_between_the_rebase_and_the_new_results_loses_nothing(story: Story) -> None:
@@ -256,7 +256,7 @@ def test_history_stays_history_over_a_rebase_below_it(story: Story) -> None:
     story.measure(hashes, slower_from(7))
     summary = story.run()
     assert [point.history for point in story.points] == [True]
-    assert (boundary_of(story), summary.new_regressions) == (hashes[12], ())
+    assert (boundary_of(story), summary.new_changes) == (hashes[12], ())
 
 
 def test_what_comes_after_a_rebased_boundary_is_work(story: Story) -> None:

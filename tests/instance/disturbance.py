@@ -19,8 +19,8 @@ from tests.waiting import PAUSE
 from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.ingest.file_import import import_data
 from knickpoint.instance import Instance, Worker, create_instance
+from knickpoint.model.change import Status
 from knickpoint.model.query import Query
-from knickpoint.model.regression import Status
 
 __all__ = ["Reader", "Visitors", "assert_decided", "assert_logged", "live", "results", "undisturbed_instance", "values"]
 
@@ -51,8 +51,8 @@ def live(instance: Instance) -> list[tuple[str, int]]:
     repository = instance.store.commits.repository("main")
     found = [
         point
-        for regression in instance.store.findings.regressions(repository)
-        for point in instance.store.findings.live_members(regression.id)
+        for change in instance.store.findings.changes(repository)
+        for point in instance.store.findings.live_members(change.id)
     ]
     order = list(instance.store.commits.line(repository).slots)
     keys = {trace.id: trace.key for trace in instance.store.traces.get([point.trace_id for point in found])}
@@ -144,7 +144,7 @@ class Visitors:
         browser = _Browser(self.api, self.headers)
         ids: list[int] = []
         while not self._stop.wait(self.pause_seconds):
-            for path in ("/regressions", "/regressions?processed=true"):
+            for path in ("/changes", "/changes?processed=true"):
                 if (answer := browser.ask("GET", path)) is None:
                     continue
                 found = [member["id"] for group in answer.json()["groups"] for member in group["members"]]

@@ -72,10 +72,8 @@ def found(instance: Instance) -> list[tuple[float, float]]:
     """Import what waits, run the alerts, and return the levels before and after of each change."""
     Worker(instance, clock=Clock()).once()
     store = instance.store
-    (regression,) = store.findings.regressions(store.commits.repository("main"))
-    return [
-        (point.numbers.before.mean, point.numbers.after.mean) for point in store.findings.live_members(regression.id)
-    ]
+    (change,) = store.findings.changes(store.commits.repository("main"))
+    return [(point.numbers.before.mean, point.numbers.after.mean) for point in store.findings.live_members(change.id)]
 
 
 @pytest.mark.long

@@ -238,11 +238,11 @@ def test_settings_that_cannot_be_used_are_named(tmp_path: Path, old: str, new: s
 
 
 def found_range(world: GateWorld) -> tuple[str, str]:
-    """Return the suspect range of the only regression, as the good commit and the bad one."""
+    """Return the suspect range of the only change, as the good commit and the bad one."""
     with world.open() as instance:
         run_alerts(instance.store, instance.alerts)
         repository = instance.store.commits.repository("lib")
-        (finding,) = instance.store.findings.regressions(repository)
+        (finding,) = instance.store.findings.changes(repository)
         slots = [finding.suspect_range.previous, finding.suspect_range.slot]
         good, bad = instance.store.commits.get(repository, slots)
         return good.commit.hash, bad.commit.hash

@@ -67,7 +67,7 @@ def test_a_canary_that_steps_is_noticed_with_what_it_puts_in_doubt(place: Path) 
     )
     with open_instance(place) as opened:
         (notice,) = find_notices(opened)
-    assert (notice.kind, notice.canary, notice.regressions) == (NoticeKind.CANARY, "machine", (1,))
+    assert (notice.kind, notice.canary, notice.changes) == (NoticeKind.CANARY, "machine", (1,))
 
 
 def test_a_benchmark_that_stopped_is_noticed(place: Path) -> None:
@@ -138,4 +138,4 @@ def test_a_file_of_tickets_that_cannot_be_used_is_told_and_stops_nothing(place: 
         measure(place, number, sort=20.0 if number < 15 else 30.0)
     announced = work(place)
     assert any(line.startswith("tickets: ") and "cannot be read" in line for line in announced)
-    assert any("1 new regression" in line for line in announced)
+    assert any("1 new change" in line for line in announced)

@@ -56,7 +56,7 @@ def test_subjects_say_app_function_and_instance() -> None:
     subjects = Subjects.of("Lab")
     assert subjects.all == (
         "knickpoint-traces-changed-lab",
-        "knickpoint-regressions-changed-lab",
+        "knickpoint-changes-updated-lab",
         "knickpoint-files-arrived-lab",
     )
 

@@ -37,12 +37,12 @@ def test_one_process_imports_and_another_finds(instance: Instance) -> None:
     worker.step()
     assert (instance.store.commits.repositories(), announced) == ([], [])
     Worker(instance, clock=Clock(), name="i", parts=INGEST).step()
-    assert (points(instance), instance.store.findings.regressions(instance.store.commits.repository("main"))) == (
+    assert (points(instance), instance.store.findings.changes(instance.store.commits.repository("main"))) == (
         30,
         [],
     )
     worker.step()
-    assert any("1 new regression" in line for line in announced)
+    assert any("1 new change" in line for line in announced)
     assert {each.name: each.parts for each in instance.store.workers.all()} == {"w": WORKER, "i": INGEST}
 
 

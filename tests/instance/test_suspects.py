@@ -1,4 +1,4 @@
-"""The suspects of regressions: ranked from a real repository by the run and the worker, kept, and listed."""
+"""The suspects of changes: ranked from a real repository by the run and the worker, kept, and listed."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tests.watch.conftest import QUICK, World, levels
 from knickpoint.history import Git
 from knickpoint.instance import Instance, create_instance, rank_new_suspects
 from knickpoint.instance.worker import Worker
+from knickpoint.model.change import Status
 from knickpoint.model.commit import Commit
-from knickpoint.model.regression import Status
 from knickpoint.model.suspects import SuspectFacts, Suspects
 from knickpoint.server import create_app
 from knickpoint.watch.suspects.benchmark_words import KeyWords, count_words
@@ -189,7 +189,7 @@ def test_a_file_of_an_earlier_confirmed_cause_speaks_for_a_commit(slowed: Story)
     )  # commit 31 touches src/x1.py, as 25 does
     rank_new_suspects(slowed.instance)
     (parse,) = slowed.world.points("parse")
-    found = slowed.instance.store.findings.suspects.get(parse.regression_id)
+    found = slowed.instance.store.findings.suspects.get(parse.change_id)
     assert found is not None
     reasons = {suspect.slot: suspect.reasons for suspect in found.suspects}
     assert reasons[25] == ("touches src/x1.py, as the cause of an earlier confirmed finding does",)
@@ -199,7 +199,7 @@ def test_a_file_of_an_earlier_confirmed_cause_speaks_for_a_commit(slowed: Story)
 def test_the_api_lists_the_suspects_as_they_are_kept(slowed: Story) -> None:
     client = Client(create_app(slowed.instance))
     (key,) = slowed.world.store.findings.groups.suspect_ranges(slowed.world.repository)
-    address = f"/api/v1/regressions/{key}/suspects"
+    address = f"/api/v1/changes/{key}/suspects"
     unranked = client.get(address).json()
     assert (unranked["ranked"], unranked["suspects"]) == (False, [])
     rank_new_suspects(slowed.instance)
@@ -210,5 +210,5 @@ def test_the_api_lists_the_suspects_as_they_are_kept(slowed: Story) -> None:
     assert first["reasons"] == ["touches src/parser.py, and benchmark=parse moved"]
 
 
-def test_a_regression_that_does_not_exist_has_no_suspects(slowed: Story) -> None:
-    assert Client(create_app(slowed.instance)).get("/api/v1/regressions/999/suspects").status_code == 404
+def test_a_change_that_does_not_exist_has_no_suspects(slowed: Story) -> None:
+    assert Client(create_app(slowed.instance)).get("/api/v1/changes/999/suspects").status_code == 404

@@ -11,9 +11,9 @@ import pytest
 
 from knickpoint.ingest import import_files
 from knickpoint.instance import CONFIG_FILE, Instance, Worker, create_instance, forget_values, open_instance
+from knickpoint.model.change import Status
 from knickpoint.model.errors import BusyError
 from knickpoint.model.query import Query
-from knickpoint.model.regression import Status
 from knickpoint.store import EventKind
 from knickpoint.store.events.packed_ids import PackedIds
 from knickpoint.store.events.payloads import FindingsDecided, TracesChanged
@@ -84,7 +84,7 @@ def test_a_round_takes_in_what_arrived_and_finds_what_changed(instance: Instance
     worker = Worker(instance, announced.append, clock=Clock())
     assert worker.step()
     assert points(instance) == 30
-    assert any("1 new regression" in line for line in announced)
+    assert any("1 new change" in line for line in announced)
     assert EventKind.TRACES_CHANGED not in pending(instance)
 
 
@@ -142,7 +142,7 @@ def test_an_alert_that_cannot_run_is_told_once_and_the_others_run(instance: Inst
         worker.step()
     (line,) = [line for line in announced if "magic" in line]
     assert line.startswith("alert 'a' could not run: there is no method 'magic'. The methods are: catapult, cluster")
-    assert any("1 new regression" in line for line in announced)
+    assert any("1 new change" in line for line in announced)
 
 
 def test_a_mended_alert_catches_up_with_the_next_run_over_everything(instance: Instance) -> None:
@@ -154,7 +154,7 @@ def test_a_mended_alert_catches_up_with_the_next_run_over_everything(instance: I
     announced: list[str] = []
     with open_instance(instance.directory) as opened:
         Worker(opened, announced.append, clock=Clock()).step()
-    assert any("1 new regression" in line for line in announced)
+    assert any("1 new change" in line for line in announced)
 
 
 class Broken:
@@ -179,7 +179,7 @@ def test_an_unexpected_error_is_logged_told_and_does_not_stop_the_rest(
     monkeypatch.setattr(Worker, "_follow_history", lambda _worker: 1 / 0)
     announced: list[str] = []
     Worker(instance, announced.append, clock=Clock()).step()
-    assert any("1 new regression" in line for line in announced)
+    assert any("1 new change" in line for line in announced)
     assert any(line.startswith("history: it failed unexpectedly") for line in announced)
     assert "ZeroDivisionError" in caplog.text
     (state,) = instance.store.workers.all()
@@ -215,7 +215,7 @@ def test_events_that_cannot_be_read_do_not_hold_up_the_others(instance: Instance
     with_a_step(instance)
     announced: list[str] = []
     Worker(instance, announced.append, clock=Clock()).step()
-    assert any("1 new regression" in line for line in announced)
+    assert any("1 new change" in line for line in announced)
     assert pending(instance)[EventKind.TRACES_CHANGED] == 1
 
 
@@ -235,7 +235,7 @@ def test_events_outlive_a_store_that_is_busy(instance: Instance, monkeypatch: py
     assert instance.store.outbox.dead() == []
     announced: list[str] = []
     Worker(instance, announced.append, clock=Clock()).step()
-    assert any("1 new regression" in line for line in announced)
+    assert any("1 new change" in line for line in announced)
 
 
 def test_a_worker_is_seen_while_it_works_and_not_when_it_ended(instance: Instance) -> None:
@@ -288,19 +288,19 @@ def test_two_workers_do_not_do_the_same_work(instance: Instance) -> None:
     for worker in workers:
         worker.step()
     assert points(instance) == 30
-    assert pending(instance)[EventKind.REGRESSIONS_CHANGED] == 1
+    assert pending(instance)[EventKind.CHANGES_UPDATED] == 1
 
 
 def test_events_that_nobody_takes_do_not_pile_up(instance: Instance) -> None:
     path = instance.directory / CONFIG_FILE
     path.write_text(path.read_text(encoding="utf-8") + "[worker]\nmost_events = 2\n", encoding="utf-8")
     for number in range(5):
-        instance.store.outbox.publish(FindingsDecided("main", decided=number, regressions=()))
+        instance.store.outbox.publish(FindingsDecided("main", decided=number, changes=()))
     announced: list[str] = []
     with open_instance(instance.directory) as opened:
         Worker(opened, announced.append, clock=Clock()).step()
-    assert pending(instance) == {EventKind.REGRESSIONS_CHANGED: 2}
-    assert any("3 of kind regressions-changed" in line for line in announced)
+    assert pending(instance) == {EventKind.CHANGES_UPDATED: 2}
+    assert any("3 of kind changes-updated" in line for line in announced)
 
 
 def keep_values_on(instance: Instance, commits: int) -> None:
@@ -324,9 +324,9 @@ def test_the_evidence_of_what_somebody_decided_is_kept(instance: Instance) -> No
     with_a_step(instance)
     Worker(instance, clock=Clock()).step()
     store = instance.store
-    (regression,) = store.findings.regressions(store.commits.repository("main"))
+    (change,) = store.findings.changes(store.commits.repository("main"))
     store.findings.triage.decide(
-        [point.id for point in store.findings.live_members(regression.id)], Status.ACKNOWLEDGED, "ann"
+        [point.id for point in store.findings.live_members(change.id)], Status.ACKNOWLEDGED, "ann"
     )
     keep_values_on(instance, 10)
     with open_instance(instance.directory) as again:
@@ -349,9 +349,9 @@ def usual(tmp_path: Path) -> Iterator[Instance]:
 
 
 def sides(instance: Instance) -> tuple[int, int]:
-    """Return how many regressions are history, and how many are work."""
+    """Return how many changes are history, and how many are work."""
     found = instance.store.boundaries.sides(instance.store.commits.repository("main"))
-    return found.history_regressions, found.work_regressions
+    return found.history_changes, found.work_changes
 
 
 def test_a_folder_of_years_is_history(usual: Instance) -> None:
@@ -359,7 +359,7 @@ def test_a_folder_of_years_is_history(usual: Instance) -> None:
     announced: list[str] = []
     Worker(usual, announced.append, clock=Clock()).step()
     assert sides(usual) == (1, 0)
-    assert any("0 new regressions, and 1 that are history" in line for line in announced)
+    assert any("0 new changes, and 1 that are history" in line for line in announced)
 
 
 def test_results_that_arrive_one_by_one_are_work(usual: Instance) -> None:

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from knickpoint.model.regression import Direction, StepNumbers, severity_of
+from knickpoint.model.change import Direction, StepNumbers, severity_of
 from knickpoint.model.step import StableRegion
 
 REGION = StableRegion(0, 9, 10, 1.0, 3.0, 2.0, 2.0, 0.25)
@@ -30,7 +30,7 @@ def test_a_certain_change_from_nothing_is_infinite() -> None:
     assert certain_share(5.0, 15.0, before=0.0) == math.inf
 
 
-def test_a_small_certain_regression_ranks_above_a_large_uncertain_one() -> None:
+def test_a_small_certain_change_ranks_above_a_large_uncertain_one() -> None:
     assert severity_of(Direction.REGRESSION, 0.02, 0.015) > severity_of(Direction.REGRESSION, 0.3, 0.001)
 
 

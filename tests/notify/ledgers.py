@@ -11,8 +11,8 @@ from sqlalchemy import update
 
 from knickpoint.model.alert import Alert
 from knickpoint.model.announcement import Announcement, AnnouncementKind
+from knickpoint.model.change import Condition, Direction, SuspectRange
 from knickpoint.model.notification import Delivery, Message, Sent
-from knickpoint.model.regression import Condition, Direction, SuspectRange
 from knickpoint.model.settlement import FindingKind
 from knickpoint.notify.planner import Planner
 from knickpoint.notify.recipients import Audience
@@ -21,7 +21,7 @@ from knickpoint.notify.sender import Sender
 from knickpoint.notify.settings import ChannelKind, ChannelSettings, NotifySettings
 from knickpoint.people import Directory
 from knickpoint.store import Store
-from knickpoint.store.tables.findings import change_point, regression
+from knickpoint.store.tables.findings import change, change_point
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 MAIL = ChannelSettings("mail", ChannelKind.MAIL, to=("perf@example.org", "team@example.org"))
@@ -59,7 +59,7 @@ class Announcer:
     def open(
         self, kind: AnnouncementKind = AnnouncementKind.REGRESSED, *, alerts: Sequence[str] = ("a",), slot: int = 4
     ) -> Announcement:
-        """Announce a change of a trace of its own; the chain, the regression and the change point have one id."""
+        """Announce a change of a trace of its own; the chain, the change and the change point have one id."""
         key = self.store.findings.announcements.next_id()
         place = {"line": "main", "previous": slot - 1, "slot": slot, "repository_id": self.repository_id}
         with self.store.transaction() as connection:
@@ -78,7 +78,7 @@ class Announcer:
                         certainty="settled",
                         status="new",
                         alerts="[" + ",".join(f'"{name}"' for name in alerts) + "]",
-                        regression_id=key,
+                        change_id=key,
                         announced=key,
                         absent_since=-1,
                         alert_kind="work",
@@ -91,7 +91,7 @@ class Announcer:
                     )
                 )
             )
-            connection.execute(regression.insert().values(_blank(regression, **place, id=key, traces=1)))
+            connection.execute(change.insert().values(_blank(change, **place, id=key, traces=1)))
             return self._append(key, key, 0, kind)
 
     def follow(self, chain: int, kind: AnnouncementKind) -> Announcement:
@@ -118,7 +118,7 @@ class Announcer:
             chain=chain,
             number=number,
             repository_id=self.repository_id,
-            regression_id=chain,
+            change_id=chain,
             kind=kind,
             time=self.clock(),
             suspect_range=SuspectRange("main", 3, 4),

@@ -30,7 +30,7 @@ def test_a_changed_character_makes_a_link_bad_or_leaves_what_it_is_for(position:
 
 
 def test_the_body_of_one_link_does_not_go_with_the_signature_of_another() -> None:
-    other = sign_link(replace(CLAIM, regression=13), KEY)
+    other = sign_link(replace(CLAIM, change=13), KEY)
     text = sign_link(CLAIM, KEY)
     assert read_link(f"{other.partition('.')[0]}.{text.partition('.')[2]}", KEY) is None
 

@@ -11,14 +11,14 @@ from tests.notify.ledgers import MAIL, Announcer, Clock, Mailbox, Office
 
 from knickpoint.model.alert import Alert
 from knickpoint.model.announcement import AnnouncementKind
+from knickpoint.model.change import SuspectRange
 from knickpoint.model.commit import Commit
 from knickpoint.model.notification import NotificationKind
-from knickpoint.model.regression import SuspectRange
 from knickpoint.model.settlement import Certainty
 from knickpoint.model.suspects import Suspect, SuspectFacts, Suspects
 from knickpoint.notify.settings import ChannelKind, ChannelSettings, NotifySettings
 from knickpoint.store import Store, create_store
-from knickpoint.store.findings.suspects import RankedRegression
+from knickpoint.store.findings.suspects import RankedChange
 
 _HOUR = 3600.0
 _ROOM = ChannelSettings("room", ChannelKind.CHAT)
@@ -121,6 +121,6 @@ def test_a_change_of_the_machine_goes_to_its_owner_and_not_to_the_author(
     announced = announcer.open()
     place = SuspectRange("main", 3, 4)
     ranked = Suspects(place, 1 - probability, SuspectFacts.GIT, (Suspect(slot, probability),), machine=machine)
-    store.findings.suspects.put({RankedRegression(announced.id, place, 1, 0, Certainty.SETTLED): ranked})
+    store.findings.suspects.put({RankedChange(announced.id, place, 1, 0, Certainty.SETTLED): ranked})
     office.finish()
     assert [message.recipient.address for message in office.mailbox.taken] == [hears]

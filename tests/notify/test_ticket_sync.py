@@ -113,7 +113,7 @@ def test_a_closed_ticket_without_a_fixing_revision_has_no_verdict(world: World) 
 
 
 def test_a_ticket_that_the_store_lost_is_known_by_its_block(world: World) -> None:
-    change = TicketFields("textmill", "benchmark=sort", "", 1, "main", COMMIT, regression=999)
+    change = TicketFields("textmill", "benchmark=sort", "", 1, "main", COMMIT, change=999)
     draft = TicketDraft("k9", "sort is slow", "", changes=(change,))
     world.server.add("sort is slow", markdown_block(draft), [LABEL])
     sync_tickets(world.channel, now=0.0)

@@ -20,10 +20,10 @@ from tests.notify.jira_server import FAILING, JiraServer
 from tests.notify.tracker_server import TOKEN
 from tests.notify.tracker_world import COMMIT, KINDS, World, message, open_channel, server_of
 
+from knickpoint.model.change import Status
 from knickpoint.model.commit import Commit
 from knickpoint.model.errors import ConfigError
 from knickpoint.model.notification import Message, Sent
-from knickpoint.model.regression import Status
 from knickpoint.model.report import Result, ResultTable, RunReport
 from knickpoint.model.ticket import FixVerdict
 from knickpoint.notify.channel import ChannelContext, DeliveryError
@@ -75,7 +75,7 @@ def test_the_ticket_maps_back_to_the_change(world: World) -> None:
     key, (change,) = read_block(world.ticket.body)
     assert key == "k1"
     assert (change.repository, change.trace, change.failing) == ("textmill", ",benchmark=sort,os=linux,", COMMIT)
-    assert (change.regression, change.traces, change.severity, change.line) == (1, 1, "high", "main")
+    assert (change.change, change.traces, change.severity, change.line) == (1, 1, "high", "main")
 
 
 def test_jira_has_the_first_failing_revision_in_its_field(store: Store) -> None:
@@ -128,7 +128,7 @@ def test_a_lost_answer_makes_no_second_comment(world: World) -> None:
     assert len(world.ticket.comments) == 1
 
 
-def test_a_second_chain_of_a_regression_joins_its_ticket(world: World) -> None:
+def test_a_second_chain_of_a_change_joins_its_ticket(world: World) -> None:
     world.channel.send(message())
     world.channel.send(replace(message("k2"), thread="change/2"))
     assert len(world.server.tickets) == 1
@@ -136,10 +136,10 @@ def test_a_second_chain_of_a_regression_joins_its_ticket(world: World) -> None:
 
 
 def test_several_findings_have_one_ticket(world: World) -> None:
-    first, second = message(), message(regression=2)
+    first, second = message(), message(change=2)
     changes = [*changes_of_message(first), *changes_of_message(second)]
     world.channel.send(replace(first, data={"changes": changes}))
-    world.channel.send(replace(message("k2", "regressed", "moved", regression=2), thread="change/2"))
+    world.channel.send(replace(message("k2", "regressed", "moved", change=2), thread="change/2"))
     assert len(world.server.tickets) == 1
 
 

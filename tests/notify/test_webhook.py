@@ -27,8 +27,8 @@ MESSAGE = Message(
     subject="clean_text is 12 % slower",
     text="clean_text is 12 % slower.\n",
     html="<p>clean_text is 12 % slower.</p>",
-    data={"changes": [{"regression": 7}]},
-    address="https://perf.example.org/regressions/7",
+    data={"changes": [{"change": 7}]},
+    address="https://perf.example.org/changes/7",
 )
 
 

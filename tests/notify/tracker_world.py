@@ -66,10 +66,10 @@ class World:
         return [issue.ticket for issue in changed.issues]
 
 
-def message(key: str = "k1", *kinds: str, fixed: str = "", regression: int = 1) -> Message:
-    change = {
+def message(key: str = "k1", *kinds: str, fixed: str = "", change: int = 1) -> Message:
+    entry = {
         "repository": "textmill",
-        "regression": regression,
+        "change": change,
         "announcements": list(kinds or ("regressed",)),
         "severity": "high",
         "lead": {"trace": ",benchmark=sort,os=linux,"},
@@ -86,5 +86,5 @@ def message(key: str = "k1", *kinds: str, fixed: str = "", regression: int = 1) 
         Recipient("tracker"),
         "sort is 100 % slower",
         "**sort** is [slower](https://perf.example.org/r/1) than `before`.",
-        data={"changes": [change]},
+        data={"changes": [entry]},
     )

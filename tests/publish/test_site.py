@@ -74,12 +74,12 @@ def test_packed_values_come_back_to_the_last_bit() -> None:
     assert planes.reshape(8, -1).T.tobytes() == numbers.tobytes()
 
 
-def test_all_commits_and_regressions_are_published(published: Path, instance: Path) -> None:
+def test_all_commits_and_changes_are_published(published: Path, instance: Path) -> None:
     assert len(json.loads((published / "data/0/commits.json").read_bytes())) == COMMITS
     lists = json.loads((published / "data/lists.json").read_bytes())
     with open_instance(instance) as opened:
         repository = opened.store.commits.repositories()[0]
-        known = {each.id for each in opened.store.findings.regressions(repository)}
+        known = {each.id for each in opened.store.findings.changes(repository)}
     assert set(lists.pop("all")) == known
     assert {each["id"] for groups in lists.values() for each in groups} == known
 
@@ -97,7 +97,7 @@ def test_a_change_of_a_percentile_is_published_with_the_values_it_was_found_in(s
         line = opened.store.commits.line(repository)
         frame = opened.store.frames.read(line, [0])
         expected = read_summaries(opened.store, frame, read_summary("p95"))[0]
-    changes = json.loads((directory / "data" / "0" / "details-0.json").read_text())["0"]["changes"]
+    changes = json.loads((directory / "data" / "0" / "details-0.json").read_text())["0"]["change-points"]
     assert [each["summary"] for each in changes["summaries"]] == ["p95"]
     packed = gzip.decompress((directory / "data" / "0" / "values-0-p95.bin").read_bytes())
     numbers = np.frombuffer(packed, np.uint8).reshape(8, -1).T.copy().view(np.float64)[:, 0]

@@ -228,7 +228,7 @@ def test_work_that_workers_claim_ends_no_answer(store: Store) -> None:
     kept.get(store, "question", build)
     store.workers.report("one", started=1.0)
     store.outbox.publish(FindingsChanged("main", 1, (), (), 0, False, 0, 0, 0, 0, 0))
-    (claimed,) = store.outbox.claim([EventKind.REGRESSIONS_CHANGED], "one", 60.0, 1)
+    (claimed,) = store.outbox.claim([EventKind.CHANGES_UPDATED], "one", 60.0, 1)
     store.outbox.done(claimed)
     assert kept.get(store, "question", build).json == b'{"entry":1}'
 
@@ -252,13 +252,13 @@ def test_a_standby_is_read_again_when_it_has_repeated_a_write(own_cluster: Clust
 @pytest.mark.parametrize(
     "path",
     [
-        "regressions?members=5",
-        "regressions?condition=recovered&alert_kind=canary",
+        "changes?members=5",
+        "changes?condition=recovered&alert_kind=canary",
         "overview?since=1970-01-01T00:00:00Z",
         "commits?limit=100",
         "trends?by=benchmark",
         "alert-quality",
-        "regressions/1/breakdown",
+        "changes/1/breakdown",
         "missing",
         "notices",
     ],
@@ -280,11 +280,11 @@ def test_a_list_shows_each_decision_at_once(alone: Cluster, tmp_path: Path) -> N
             import_data(instance, results(number), source=f"upload:{number}", stated=Sidecar(repository="main"))
         Worker(instance, clock=Clock()).step()
         client = Client(create_app(instance))
-        pages = ("/api/v1/regressions", "/api/v1/overview?since=2026-01-01T00:00:00Z")
+        pages = ("/api/v1/changes", "/api/v1/overview?since=2026-01-01T00:00:00Z")
         before = [[client.get(page).json() for page in pages] for _ in range(2)]
         assert before[0] == before[1]
-        (regression,) = before[0][0]["groups"]
-        client.post("/api/v1/triage", json={"regressions": [regression["id"]], "status": "hidden"})
+        (change,) = before[0][0]["groups"]
+        client.post("/api/v1/triage", json={"changes": [change["id"]], "status": "hidden"})
         listed, overview = (client.get(page).json() for page in pages)
     assert listed["groups"] == []
     assert (before[0][1]["waiting"], overview["waiting"]) == (1, 0)

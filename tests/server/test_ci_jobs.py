@@ -140,7 +140,7 @@ def test_a_wrong_token_writes_nothing_and_its_sender_learns_no_reason(
 
 def test_a_job_may_do_nothing_else(served: Served) -> None:
     authorization = {"Authorization": f"Bearer {served.github_token()}"}
-    for method, path in (("GET", "repositories"), ("GET", "regressions"), ("POST", "triage"), ("POST", "arrivals")):
+    for method, path in (("GET", "repositories"), ("GET", "changes"), ("POST", "triage"), ("POST", "arrivals")):
         answer = httpx.request(method, f"{served.address}api/v1/{path}", headers=authorization, json={})
         assert answer.status_code == 403, path
 

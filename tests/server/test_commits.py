@@ -46,7 +46,7 @@ def test_times_come_as_binary_numbers(reader: Client) -> None:
         ("commits?line=nowhere", 404),
         ("commits?first=-1", 422),
         ("commits?limit=lots", 422),
-        ("regressions?sort=colour", 400),
+        ("changes?sort=colour", 400),
         ("nothing", 404),
     ],
 )
@@ -73,7 +73,7 @@ def test_the_server_tells_its_version(reader: Client) -> None:
 
 
 def test_the_reference_can_be_read_from_the_server(reader: Client) -> None:
-    assert "## GET /api/v1/regressions" in reader.get("/api/v1/reference").text
+    assert "## GET /api/v1/changes" in reader.get("/api/v1/reference").text
 
 
 @pytest.mark.parametrize("number", ["-1", "9" * 30, "1e3", "NaN", "%00", "\U0001f40c"])
@@ -81,15 +81,15 @@ def test_the_reference_can_be_read_from_the_server(reader: Client) -> None:
     "path",
     [
         "traces/{}",
-        "traces/{}/changes",
+        "traces/{}/change-points",
         "traces/0/runs?commit={}",
         "values?traces={}",
         "values?traces=0&first={}",
         "commits?first={}",
         "commits/{}",
-        "regressions?page={}",
-        "regressions?minimum_hazard={}",
-        "regressions?filter={}",
+        "changes?page={}",
+        "changes?minimum_hazard={}",
+        "changes?filter={}",
         "triage?finding={}",
         "traces?query={}",
     ],

@@ -23,7 +23,7 @@ def test_a_page_names_what_every_page_asks_for_and_what_its_address_determines(r
     assert names(reader, "/settings") == EVERYWHERE
     assert names(reader, "/trace/1") == [
         *EVERYWHERE,
-        "/api/v1/traces/1/changes",
+        "/api/v1/traces/1/change-points",
         "/api/v1/values?traces=1&points=2400&compact=false",
     ]
 

@@ -88,7 +88,7 @@ GET    /api/v1/ready                          200 200 200 200 200 200 200 200 20
 GET    /api/v1/status                         401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
 POST   /api/v1/status/retry                   401 403 403 200 403 403 403 403 200 | 401 401 401 401 401
 GET    /api/v1/repositories                   401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
-GET    /api/v1/regressions                    401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/changes                    401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/history                        401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/alerts                         401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/notices                        401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
@@ -100,8 +100,8 @@ GET    /api/v1/bisections/{bisection}         401 200 200 200 404 200 403 200 20
 GET    /api/v1/gates                          401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/traces/{key}/remeasured        401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 POST   /api/v1/bisections/{bisection}/stop    401 403 200 200 403 403 403 200 200 | 401 401 401 401 401
-GET    /api/v1/regressions/{regression}/profiles 401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
-POST   /api/v1/regressions/{regression}/bisection 401 403 400 400 403 403 403 400 400 | 401 401 401 401 401
+GET    /api/v1/changes/{change}/profiles 401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+POST   /api/v1/changes/{change}/bisection 401 403 400 400 403 403 403 400 400 | 401 401 401 401 401
 GET    /api/v1/metrics                        401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/lines                          401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/releases                       401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
@@ -112,9 +112,9 @@ GET    /api/v1/clustering                     401 200 200 200 404 200 403 200 20
 GET    /api/v1/commits/times                  401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/commits/{revision}             401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/commits/{revision}/report      401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
-GET    /api/v1/regressions/{regression}/breakdown 401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
-GET    /api/v1/regressions/{regression}/clusters 401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
-GET    /api/v1/regressions/{regression}/suspects 401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/changes/{change}/breakdown 401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/changes/{change}/clusters 401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/changes/{change}/suspects 401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/triage/last                    401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/members                        401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/triage                         401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
@@ -125,7 +125,7 @@ GET    /api/v1/tickets                        401 200 200 200 404 200 403 200 20
 GET    /api/v1/marks                          401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/trackers                       401 403 200 200 403 403 403 200 200 | 401 401 401 401 401
 GET    /api/v1/traces/{key}                   401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
-GET    /api/v1/traces/{key}/changes           401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/traces/{key}/change-points           401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/traces/{key}/runs              401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/traces/{key}/without-value     401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/traces/{key}/patterns          401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
@@ -253,7 +253,7 @@ class Served:
             revision=self.closed.commit,
             name=options.pop("name", "company"),
             number=self.closed.trace,
-            regression=self.closed.regression,
+            change=self.closed.change,
             quarantine=quarantine_of(self.instance.store) if "{quarantine}" in path else 0,
             decision=0,
             bisection=bisection_of(self.instance.store) if "{bisection}" in path else 0,
@@ -284,7 +284,7 @@ class Served:
             "GET /api/v1/commits/{revision}": of_closed,
             "GET /api/v1/commits/{revision}/report": of_closed,
             "GET /api/v1/shortcuts/{name}": {"name": closed.short_id, **of_closed},
-            "GET /api/v1/members": {"params": {"regression": closed.regression}},
+            "GET /api/v1/members": {"params": {"change": closed.change}},
             "GET /api/v1/triage": {"params": {"finding": closed.finding}},
             "GET /api/v1/values": {"params": {"traces": str(closed.trace)}},
             "GET /api/v1/tickets": {"params": {"traces": str(closed.trace)}},
@@ -324,7 +324,7 @@ class Served:
             "POST /api/v1/missing/renames": {"json": {"old": closed.trace, "new": closed.trace}},
             "POST /api/v1/missing/renames/undo": {"json": {"old": closed.trace, "new": closed.trace}},
             "POST /api/v1/quarantines/{quarantine}/lift": {"json": {"reason": "the machine is fine"}},
-            "POST /api/v1/regressions/{regression}/bisection": {"json": {"profile": "none of this name"}},
+            "POST /api/v1/changes/{change}/bisection": {"json": {"profile": "none of this name"}},
             "POST /api/v1/arrivals": {"json": {"url": "memory://elsewhere/a.json"}},
         }
         whole = {"GET /api/v1/lines", "GET /api/v1/commits", "GET /api/v1/commits/times", "GET /api/v1/traces"}
@@ -394,7 +394,7 @@ def test_no_answer_tells_a_stranger_of_the_closed_repository(served: Served, end
 def test_the_words_that_a_stranger_must_not_see_are_in_what_others_see(served: Served) -> None:
     seen = {endpoint: served.ask(endpoint, "viewer").text.lower() for endpoint in STATUSES}
     naming = {endpoint for endpoint, text in seen.items() if any(word in text for word in HIDDEN)}
-    assert naming >= {f"GET /api/v1/{name}" for name in ("repositories", "regressions", "history", "alerts", "metrics")}
+    assert naming >= {f"GET /api/v1/{name}" for name in ("repositories", "changes", "history", "alerts", "metrics")}
 
 
 def test_settings_belong_to_the_person_who_signed_in(served: Served) -> None:

@@ -101,18 +101,18 @@ def _behind_gate(instance: Instance) -> FastAPI:
 
 
 def test_the_person_that_a_proxy_names_is_the_caller(instance: Instance) -> None:
-    answer = _ask(_behind_gate(instance), "10.1.2.3", "/api/v1/regressions", [("x-forwarded-user", "alice")])
+    answer = _ask(_behind_gate(instance), "10.1.2.3", "/api/v1/changes", [("x-forwarded-user", "alice")])
     assert (answer.status_code, answer.json()["error"]) == (403, "The caller alice (gate) may not read.")
 
 
 def test_the_person_that_a_stranger_names_is_not(instance: Instance) -> None:
-    answer = _ask(_behind_gate(instance), "127.0.0.1", "/api/v1/regressions", [("x-forwarded-user", "alice")])
+    answer = _ask(_behind_gate(instance), "127.0.0.1", "/api/v1/changes", [("x-forwarded-user", "alice")])
     assert answer.status_code == 401
     assert "alice" not in answer.text.lower()
 
 
 def test_a_person_that_a_proxy_names_twice_is_refused(instance: Instance) -> None:
     headers = [("x-forwarded-user", "alice"), ("x-forwarded-user", "boss")]
-    answer = _ask(_behind_gate(instance), "10.1.2.3", "/api/v1/regressions", headers)
+    answer = _ask(_behind_gate(instance), "10.1.2.3", "/api/v1/changes", headers)
     assert answer.status_code == 401
     assert "2 times" in answer.json()["error"]

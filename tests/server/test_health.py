@@ -97,11 +97,11 @@ def test_metrics_name_what_monitoring_asks_for(sick: Instance) -> None:
     assert samples["knickpoint_worker_failures",] == 2
     assert samples["knickpoint_workers", "failing"] == 1
     assert samples["knickpoint_events_failed",] == 0
-    assert ("knickpoint_regressions_unprocessed", REPOSITORY) in samples
+    assert ("knickpoint_changes_unprocessed", REPOSITORY) in samples
 
 
 def test_what_programs_may_read_of_findings_does_not_count_as_waiting(instance: Instance) -> None:
-    instance.store.outbox.publish(FindingsDecided("main", decided=0, regressions=()))
+    instance.store.outbox.publish(FindingsDecided("main", decided=0, changes=()))
     client = Client(create_app(instance))
     assert client.get("/api/v1/status").json()["events"] == []
     assert not re.search(r"^knickpoint_events_(waiting|oldest)", client.get("/api/v1/metrics").text, re.MULTILINE)

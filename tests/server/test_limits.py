@@ -301,9 +301,9 @@ def test_guesses_that_were_under_way_when_the_rate_was_used_up_are_owed() -> Non
 def test_visitors_without_a_credential_shut_out_no_one_else_at_their_address(instance: Instance) -> None:
     secret = create_token(instance.store, "reader", [Permission.READ], by="test").secret
     client = Client(create_app(limited(instance, requests_per_minute=3), open_port=True), peer="203.0.113.7")
-    codes = [client.get("/api/v1/regressions").status_code for _ in range(5)]
+    codes = [client.get("/api/v1/changes").status_code for _ in range(5)]
     assert (codes[0], codes[-1]) == (401, 429)
-    known = client.get("/api/v1/regressions", headers={"authorization": f"Bearer {secret}"})
+    known = client.get("/api/v1/changes", headers={"authorization": f"Bearer {secret}"})
     assert known.status_code == 200
 
 

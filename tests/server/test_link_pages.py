@@ -16,7 +16,7 @@ from knickpoint.access.session_key import session_key
 from knickpoint.access.settings import AccessSettings
 from knickpoint.instance import CONFIG_FILE, Instance, open_instance
 from knickpoint.model.audit import AuditKind
-from knickpoint.model.regression import Status
+from knickpoint.model.change import Status
 from knickpoint.notify.links import LinkAction, LinkClaim, sign_link
 from knickpoint.server import create_app
 from knickpoint.watch.triage.decisions import Targets, decide, undo
@@ -56,9 +56,9 @@ def app(instance: Instance, clock: Clock) -> FastAPI:
 
 @pytest.fixture
 def claim(instance: Instance) -> Iterator[LinkClaim]:
-    """A link of Ann about a regression that nobody decided about, before and after the test."""
+    """A link of Ann about a change that nobody decided about, before and after the test."""
     store = instance.store
-    (first, *_) = store.findings.regressions(store.commits.repositories()[0], members=0)
+    (first, *_) = store.findings.changes(store.commits.repositories()[0], members=0)
     yield LinkClaim(first.id, LinkAction.NOISE, "ann@example.org", "ann", NOW + timedelta(days=14))
     while undo(store, Targets((first.id,)), who="test").decisions:
         pass
@@ -71,7 +71,7 @@ def address(instance: Instance, claim: LinkClaim) -> str:
 
 
 def statuses(instance: Instance, claim: LinkClaim) -> set[Status]:
-    return {member.effective_status for member in instance.store.findings.live_members(claim.regression)}
+    return {member.effective_status for member in instance.store.findings.live_members(claim.change)}
 
 
 def title(text: str) -> str:
@@ -82,7 +82,7 @@ def title(text: str) -> str:
 def test_opening_a_link_asks_and_decides_nothing(instance: Instance, app: FastAPI, claim: LinkClaim) -> None:
     shown = Client(app).get(address(instance, claim))
     assert (shown.status_code, title(shown.text)) == (200, "Mark this change as noise?")
-    assert f"R{claim.regression}" in shown.text
+    assert f"R{claim.change}" in shown.text
     assert "recorded as one of afield" in shown.text
     assert statuses(instance, claim) == {Status.NEW}
 
@@ -97,7 +97,7 @@ def test_the_button_decides_as_the_recipient_and_the_audit_log_says_so(
     assert statuses(instance, claim) == {Status.HIDDEN}
     (entry,) = instance.store.audit.entries(kind=AuditKind.DECIDED, limit=1)
     assert (entry.who, entry.address) == ("afield", "127.0.0.1")
-    assert f"R{claim.regression}" in entry.about
+    assert f"R{claim.change}" in entry.about
 
 
 @pytest.mark.parametrize(
@@ -108,14 +108,14 @@ def test_other_links_acknowledge_and_take(
     instance: Instance, app: FastAPI, claim: LinkClaim, *, action: LinkAction, status: Status, assignee: str
 ) -> None:
     assert Client(app).post(address(instance, replace(claim, action=action))).status_code == 200
-    members = instance.store.findings.live_members(claim.regression)
+    members = instance.store.findings.live_members(claim.change)
     assert {(member.effective_status, member.assignee) for member in members} == {(status, assignee)}
 
 
 def test_a_link_decides_once(instance: Instance, app: FastAPI, claim: LinkClaim) -> None:
     link = address(instance, claim)
     Client(app).post(link)
-    undo(instance.store, Targets((claim.regression,)), who="ben")
+    undo(instance.store, Targets((claim.change,)), who="ben")
     again = Client(app).post(link)
     assert (again.status_code, title(again.text)) == (410, "This link was used before")
     assert statuses(instance, claim) == {Status.NEW}
@@ -124,7 +124,7 @@ def test_a_link_decides_once(instance: Instance, app: FastAPI, claim: LinkClaim)
 def test_a_link_about_what_a_person_decided_meanwhile_changes_nothing(
     instance: Instance, app: FastAPI, claim: LinkClaim
 ) -> None:
-    decide(instance.store, Targets((claim.regression,)), who="ben", status=Status.ACKNOWLEDGED)
+    decide(instance.store, Targets((claim.change,)), who="ben", status=Status.ACKNOWLEDGED)
     for method in ("GET", "POST"):
         shown = Client(app).ask(method, address(instance, claim))
         assert (shown.status_code, title(shown.text)) == (410, "A person decided about this change meanwhile")
@@ -138,8 +138,8 @@ def test_an_expired_link_changes_nothing(instance: Instance, app: FastAPI, clock
     assert statuses(instance, claim) == {Status.NEW}
 
 
-def test_a_link_about_a_regression_that_is_gone_says_so(instance: Instance, app: FastAPI, claim: LinkClaim) -> None:
-    shown = Client(app).post(address(instance, replace(claim, regression=999_999)))
+def test_a_link_about_a_change_that_is_gone_says_so(instance: Instance, app: FastAPI, claim: LinkClaim) -> None:
+    shown = Client(app).post(address(instance, replace(claim, change=999_999)))
     assert (shown.status_code, title(shown.text)) == (410, "This change is no longer there")
 
 

@@ -186,4 +186,4 @@ def test_the_same_headers_past_the_proxy_name_no_one(gate: tuple[str, httpx.Clie
         answer = client.get(f"{gate[0]}api/v1/me", headers=forged)
         assert answer.json()["kind"] == "anyone"
         assert "boss" not in answer.text
-        assert client.get(f"{gate[0]}api/v1/regressions", headers=forged).status_code == 401
+        assert client.get(f"{gate[0]}api/v1/changes", headers=forged).status_code == 401

@@ -16,7 +16,7 @@ from knickpoint.server import create_app
 LONG_AGO = "1970-01-01T00:00:00Z"
 
 
-def test_the_overview_counts_what_waits_and_shows_the_largest_regressions(reader: Client) -> None:
+def test_the_overview_counts_what_waits_and_shows_the_largest_changes(reader: Client) -> None:
     found = reader.get("/api/v1/overview", params={"since": LONG_AGO}).json()
     assert found["waiting"] == 2
     assert [group["commit"]["subject"] for group in found["largest"]] == ["Check every bracket"]
@@ -60,7 +60,7 @@ def test_the_overview_of_many_alerts_takes_as_many_statements_as_that_of_one(ins
 
 
 def test_what_is_assigned_to_the_caller_is_counted(client: Client) -> None:
-    (first, *_) = client.get("/api/v1/regressions").json()["groups"]
+    (first, *_) = client.get("/api/v1/changes").json()["groups"]
     name = client.get("/api/v1/me").json()["name"]
     client.post("/api/v1/triage", json={"ids": [member["id"] for member in first["members"]], "assignee": name})
     assert client.get("/api/v1/overview", params={"since": LONG_AGO}).json()["mine"] == 1

@@ -39,7 +39,7 @@ def test_a_drift_has_its_ends_and_no_flat_level(instance: Instance, client: Clie
     assert size == pytest.approx(19.5, abs=1)
     assert drift["low"] < size < drift["high"]
     assert answer["flipping"] == []
-    before, along, *_ = client.get(f"/api/v1/traces/{trace}/changes").json()["regions"]
+    before, along, *_ = client.get(f"/api/v1/traces/{trace}/change-points").json()["regions"]
     assert (before["first"], before["last"]) == (0, drift["first"])
     assert (along["first"], along["last"]) == (drift["first"] + 1, drift["last"])
 

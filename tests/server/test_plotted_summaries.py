@@ -62,7 +62,7 @@ def test_values_of_a_summary_are_those_that_an_alert_judges(tails: Client) -> No
 
 
 def test_changes_say_what_they_were_found_in_with_the_regions_of_that(tails: Client) -> None:
-    found = tails.get("/api/v1/traces/0/changes").json()
+    found = tails.get("/api/v1/traces/0/change-points").json()
     [change] = found["changes"]
     [summary] = found["summaries"]
     assert (summary["summary"], summary["changes"]) == ("p95", [change["id"]])

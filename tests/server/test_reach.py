@@ -18,9 +18,9 @@ REACHING = {
     ("commits", "add_repository"),
     ("findings", "repository_of"),
     ("findings", "repositories_of"),
-    ("findings", "regression"),
+    ("findings", "change"),
     ("findings", "owners"),
-    ("findings", "owners_of_regressions"),
+    ("findings", "owners_of_changes"),
     ("shortcuts", "get"),
     ("traces", "owners"),
 }

@@ -38,14 +38,14 @@ class Replicated:
     client: Client
 
     def listed(self, **headers: str) -> list[int]:
-        """Return the regressions that are still to be decided."""
-        answer = self.client.get("/api/v1/regressions", headers=headers)
+        """Return the changes that are still to be decided."""
+        answer = self.client.get("/api/v1/changes", headers=headers)
         assert answer.status_code == 200, answer.text
         return [each["id"] for each in answer.json()["groups"]]
 
     def hide(self) -> httpx.Response:
         """Decide about everything."""
-        body = {"regressions": self.listed(), "status": "hidden"}
+        body = {"changes": self.listed(), "status": "hidden"}
         return self.client.post("/api/v1/triage", json=body)
 
     def keeps_up(self) -> bool:
@@ -146,7 +146,7 @@ def test_a_position_that_is_no_number_counts_as_none(replicated: Replicated) -> 
 
 @pytest.mark.long
 def test_a_read_sets_no_position(replicated: Replicated) -> None:
-    assert POSITION_COOKIE not in replicated.client.get("/api/v1/regressions").cookies
+    assert POSITION_COOKIE not in replicated.client.get("/api/v1/changes").cookies
 
 
 def test_an_embedded_store_has_no_replicas(instance: Instance) -> None:

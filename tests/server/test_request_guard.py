@@ -70,7 +70,7 @@ def test_a_form_of_another_site_changes_nothing(reader: Client) -> None:
     body = {"ids": [1], "status": "hidden"}
     answer = reader.post("/api/v1/triage", json=body, headers={"origin": "http://evil.example"})
     assert answer.status_code == 403
-    assert reader.get("/api/v1/regressions").json()["processed"] == 0
+    assert reader.get("/api/v1/changes").json()["processed"] == 0
 
 
 def test_a_name_given_to_the_server_is_known(instance: Instance) -> None:
@@ -212,8 +212,8 @@ def test_without_websites_embed_changes_nothing(reader: Client) -> None:
 
 def _addresses(client: Client) -> Iterator[str]:
     """Yield an address of every endpoint that answers GET."""
-    known = {"key": "1", "revision": "1", "name": "none", "regression": "1", "bisection": "1"}
-    required = {"traces": "1", "regression": "1", "finding": "1", "commit": "1", "formula": 'ave(filter(""))'}
+    known = {"key": "1", "revision": "1", "name": "none", "change": "1", "bisection": "1"}
+    required = {"traces": "1", "change": "1", "finding": "1", "commit": "1", "formula": 'ave(filter(""))'}
     for template, operations in client.get("/api/v1/openapi.json").json()["paths"].items():
         if "get" in operations:
             wanted = [each["name"] for each in operations["get"].get("parameters", ()) if each["in"] == "query"]

@@ -10,7 +10,7 @@ import pytest
 from tests.server.client import Client
 from tests.server.description import DESCRIPTION, PATHS
 
-from knickpoint.server.answers.regressions import Ordering
+from knickpoint.server.answers.changes import Ordering
 
 SHAPES: dict[str, Any] = DESCRIPTION["components"]["schemas"]
 
@@ -42,7 +42,7 @@ def test_every_text_of_a_body_is_described_by_a_pattern_or_a_format(shape: str) 
 
 
 @pytest.mark.parametrize(
-    "path", ["commits?line=%00", "regressions?filter=a%00b", "shortcuts/%00", "commits/abcdefg%00", "traces?x%00=1"]
+    "path", ["commits?line=%00", "changes?filter=a%00b", "shortcuts/%00", "commits/abcdefg%00", "traces?x%00=1"]
 )
 def test_an_address_with_the_character_nul_is_refused(reader: Client, path: str) -> None:
     answer = reader.get(f"/api/v1/{path}")
@@ -69,7 +69,7 @@ def test_a_body_with_a_text_that_no_store_holds_is_refused(reader: Client, path:
 
 
 def test_the_orders_of_a_list_are_described() -> None:
-    pattern = parameter("/api/v1/regressions", "sort")["pattern"]
+    pattern = parameter("/api/v1/changes", "sort")["pattern"]
     assert all(re.search(pattern, f"{sign}{each.value}") for each in Ordering for sign in ("", "-"))
     assert not any(re.search(pattern, text) for text in ("", "name", "--change", "change,hazard"))
 

@@ -49,7 +49,7 @@ def _cookies(instance: Instance, *, hours: float = 12, key: bytes = b"") -> dict
 
 def _status(client: Client, cookies: dict[str, str]) -> int:
     cookie = "; ".join(f"{name}={value}" for name, value in cookies.items())
-    return client.get("/api/v1/regressions", headers={"cookie": cookie}).status_code
+    return client.get("/api/v1/changes", headers={"cookie": cookie}).status_code
 
 
 def test_a_session_lets_its_person_in_until_it_expires(signed: Instance, clock: _Clock) -> None:

@@ -72,13 +72,13 @@ def _subject(claims: dict[str, object]) -> str:
 
 
 def test_before_signing_in_a_person_may_read_nothing(browser: Browser) -> None:
-    assert browser.get("/api/v1/regressions").status_code == 401
+    assert browser.get("/api/v1/changes").status_code == 401
 
 
 def test_a_person_signs_in_through_the_provider_and_may_read(browser: Browser) -> None:
     answer = browser.sign_in(_subject(_ALICE))
     assert answer.status_code == 303
-    assert browser.get("/api/v1/regressions").status_code == 200
+    assert browser.get("/api/v1/changes").status_code == 200
 
 
 def test_after_signing_in_the_browser_returns_to_where_it_was(browser: Browser) -> None:
@@ -102,7 +102,7 @@ def test_each_sign_in_starts_another_session_and_ends_the_one_before(browser: Br
     assert browser.session() != first
     with Browser(address) as thief:
         thief.client.cookies.set("knick_session", first)
-        assert thief.get("/api/v1/regressions").status_code == 401
+        assert thief.get("/api/v1/changes").status_code == 401
 
 
 def test_a_session_that_was_planted_before_the_sign_in_is_not_the_one_after(browser: Browser) -> None:
@@ -119,7 +119,7 @@ def test_signing_out_ends_the_session_and_every_copy_of_its_cookie(browser: Brow
     assert browser.session() == ""
     with Browser(address) as thief:
         thief.client.cookies.set("knick_session", copied)
-        assert thief.get("/api/v1/regressions").status_code == 401
+        assert thief.get("/api/v1/changes").status_code == 401
 
 
 def test_the_page_after_signing_out_leads_to_the_sign_out_of_the_provider(browser: Browser, issuer: str) -> None:
@@ -132,13 +132,13 @@ def test_a_page_of_another_site_signs_no_one_out(browser: Browser) -> None:
     browser.sign_in(_subject(_ALICE))
     answer = browser.client.post(f"{browser.address}/sign-out", headers={"origin": "https://evil.example"})
     assert answer.status_code == 403
-    assert browser.get("/api/v1/regressions").status_code == 200
+    assert browser.get("/api/v1/changes").status_code == 200
 
 
 def test_a_link_signs_no_one_out(browser: Browser) -> None:
     browser.sign_in(_subject(_ALICE))
     assert browser.get("/sign-out").status_code == 405
-    assert browser.get("/api/v1/regressions").status_code == 200
+    assert browser.get("/api/v1/changes").status_code == 200
 
 
 def test_a_person_without_a_role_learns_who_they_are_signed_in_as(browser: Browser) -> None:
@@ -146,7 +146,7 @@ def test_a_person_without_a_role_learns_who_they_are_signed_in_as(browser: Brows
     assert answer.status_code == 403
     assert "You are signed in as mallory" in answer.text
     assert "/sign-out" in answer.text
-    refused = browser.get("/api/v1/regressions")
+    refused = browser.get("/api/v1/changes")
     assert (refused.status_code, refused.json()["error"]) == (403, "The caller mallory (keycloak) may not read.")
 
 
@@ -269,7 +269,7 @@ def test_anyone_who_may_read_goes_on_without_a_role(instance: Instance, tmp_path
         ways = {"keycloak": SignInSettings("keycloak", issuer=issuer, client_id="knick", client_secret="word")}
         public = with_sign_in(opened, ways, access=AccessSettings(anyone=AnyoneRole.VIEWER))
         with serving(public) as address, Browser(address) as browser:
-            assert browser.get("/api/v1/regressions").status_code == 200
+            assert browser.get("/api/v1/changes").status_code == 200
             assert browser.sign_in(_subject(_MALLORY)).status_code == 303
 
 

@@ -85,7 +85,7 @@ def test_the_trackers_are_listed_without_their_secrets(tracked: Client) -> None:
 
 
 def first_finding(client: Client) -> int:
-    return int(client.get("/api/v1/regressions").json()["groups"][0]["members"][0]["id"])
+    return int(client.get("/api/v1/changes").json()["groups"][0]["members"][0]["id"])
 
 
 def decide(client: Client, **more: object) -> tuple[int, dict[str, Any]]:

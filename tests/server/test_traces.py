@@ -226,19 +226,19 @@ def test_ids_that_are_none_are_refused(reader: Client, traces: str) -> None:
 
 
 def test_levels_lie_between_the_changes(reader: Client) -> None:
-    answer = ask(reader, f"traces/{trace_id(reader, 'parse')}/changes")
+    answer = ask(reader, f"traces/{trace_id(reader, 'parse')}/change-points")
     assert [(level["first"], level["last"]) for level in answer["regions"]] == [(0, SLOWER - 1), (SLOWER, COMMITS - 1)]
     assert [change["place"]["position"] for change in answer["changes"]] == [SLOWER]
     assert (answer["measured"], answer["commits"]) == (COMMITS, COMMITS)
 
 
 def test_a_level_ends_before_commits_that_were_not_measured(reader: Client) -> None:
-    answer = ask(reader, f"traces/{trace_id(reader, 'load')}/changes")
+    answer = ask(reader, f"traces/{trace_id(reader, 'load')}/change-points")
     assert [(level["first"], level["last"]) for level in answer["regions"]] == [(0, 39), (FASTER, COMMITS - 1)]
 
 
 def test_a_trace_without_changes_is_one_level(reader: Client) -> None:
-    answer = ask(reader, f"traces/{trace_id(reader, 'idle')}/changes")
+    answer = ask(reader, f"traces/{trace_id(reader, 'idle')}/change-points")
     assert (len(answer["regions"]), answer["changes"]) == (1, [])
     assert answer["newest"] is None
 
@@ -249,17 +249,17 @@ def test_a_newest_value_that_does_not_belong_to_its_level_is_a_first_sign(instan
     slot = instance.store.commits.line(repository).slots[-1]
     verdict = NewestVerdict(key, slot, Verdict.REGRESSED, 12.0, 10.0, 9.5, 10.5, 0.2, 0.001)
     instance.store.findings.newest.replace(repository, np.array([key]), [verdict])
-    newest = ask(client, f"traces/{key}/changes")["newest"]
+    newest = ask(client, f"traces/{key}/change-points")["newest"]
     assert (newest["verdict"], newest["value"], newest["position"]) == ("regressed", 12.0, COMMITS - 1)
 
 
 def test_a_change_has_a_kind_and_a_certainty(reader: Client) -> None:
-    (change,) = ask(reader, f"traces/{trace_id(reader, 'parse')}/changes")["changes"]
+    (change,) = ask(reader, f"traces/{trace_id(reader, 'parse')}/change-points")["changes"]
     assert (change["kind"], change["certainty"], change["certainty_reason"]) == ("step", "settled", "")
-    (change,) = ask(reader, f"traces/{trace_id(reader, 'load')}/changes")["changes"]
-    listed = ask(reader, "regressions", certainty=change["certainty"], kind="step", size=500)["groups"]
-    assert change["regression"] in {group["id"] for group in listed}
-    assert ask(reader, "regressions", kind="drift")["groups"] == []
+    (change,) = ask(reader, f"traces/{trace_id(reader, 'load')}/change-points")["changes"]
+    listed = ask(reader, "changes", certainty=change["certainty"], kind="step", size=500)["groups"]
+    assert change["change"] in {group["id"] for group in listed}
+    assert ask(reader, "changes", kind="drift")["groups"] == []
 
 
 def test_an_explanation_tells_the_place_that_was_accepted_and_why(reader: Client) -> None:
@@ -272,7 +272,7 @@ def test_an_explanation_tells_the_place_that_was_accepted_and_why(reader: Client
 
 def test_a_place_that_was_accepted_leads_to_its_finding(reader: Client) -> None:
     key = trace_id(reader, "parse")
-    finding = ask(reader, f"traces/{key}/changes")["changes"][0]["id"]
+    finding = ask(reader, f"traces/{key}/change-points")["changes"][0]["id"]
     answer = ask(reader, f"traces/{key}/explanation", commit=commit_hash(SLOWER))
     assert [each["finding"] for each in answer["candidates"] if each["accepted"]] == [finding]
 
@@ -291,7 +291,7 @@ def test_an_alert_that_does_not_exist_cannot_explain(reader: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["traces/77777", "traces/77777/changes", "traces/77777/explanation", "values?traces=77777"]
+    "path", ["traces/77777", "traces/77777/change-points", "traces/77777/explanation", "values?traces=77777"]
 )
 def test_a_trace_that_does_not_exist_is_not_found(reader: Client, path: str) -> None:
     answer = reader.get(f"/api/v1/{path}")

@@ -45,7 +45,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     make_two_repositories(directory)
     with open_instance(directory) as instance:
         store = instance.store
-        other = store.findings.regressions(store.commits.repository(REPOSITORY))[0]
+        other = store.findings.changes(store.commits.repository(REPOSITORY))[0]
         yield Served(instance, Client(create_app(instance)), find_closed(store), other.members[0].id)
 
 
@@ -61,14 +61,14 @@ def outcome(answer: httpx.Response, *ids: object) -> tuple[int, str]:
     ("path", "parameters", "kind"),
     [
         ("traces/ID", {}, "trace"),
-        ("traces/ID/changes", {}, "trace"),
+        ("traces/ID/change-points", {}, "trace"),
         ("traces/ID/explanation", {}, "trace"),
         ("values", {"traces": "ID"}, "trace"),
-        ("members", {"regression": "ID"}, "regression"),
+        ("members", {"change": "ID"}, "change"),
         ("triage", {"finding": "ID"}, "finding"),
         ("shortcuts/ID", {}, "short_id"),
         ("formulas", {"formula": 'shortcut("ID")'}, "short_id"),
-        ("regressions", {"repository": "ID"}, "name"),
+        ("changes", {"repository": "ID"}, "name"),
         ("history", {"repository": "ID"}, "name"),
         ("traces", {"repository": "ID"}, "name"),
         ("commits/0000000", {"repository": "ID"}, "name"),
@@ -123,9 +123,9 @@ def test_an_undo_leaves_alone_what_is_not_visible(served: Served) -> None:
 
 
 def test_a_page_of_members_does_not_go_on_behind_a_finding_that_is_not_visible(served: Served) -> None:
-    (group, *_) = served.get("partner", "regressions").json()["groups"]
+    (group, *_) = served.get("partner", "changes").json()["groups"]
     behind = [
-        outcome(served.get("partner", "members", regression=group["id"], after=each), each)
+        outcome(served.get("partner", "members", change=group["id"], after=each), each)
         for each in (served.closed.finding, UNUSED)
     ]
     assert behind[0] == behind[1]
@@ -148,9 +148,9 @@ def test_an_upload_does_not_touch_a_file_of_its_name_in_another_repository(serve
 
 def test_lists_and_counts_are_those_of_the_repositories_that_are_visible(served: Served) -> None:
     counts = ("unprocessed", "processed", "history", "gone", "groups_total")
-    of_both = served.get("viewer", "regressions").json()
-    of_one = served.get("viewer", "regressions", repository=REPOSITORY).json()
-    seen = served.get("neighbour", "regressions").json()
+    of_both = served.get("viewer", "changes").json()
+    of_one = served.get("viewer", "changes", repository=REPOSITORY).json()
+    seen = served.get("neighbour", "changes").json()
     assert [seen[name] for name in counts] == [of_one[name] for name in counts] != [of_both[name] for name in counts]
     assert {group["repository"] for group in seen["groups"]} == {REPOSITORY}
     assert [each["name"] for each in served.get("neighbour", "repositories").json()] == [REPOSITORY]

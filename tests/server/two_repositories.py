@@ -85,10 +85,10 @@ repository = "{CLOSED}"
 
 @dataclass(frozen=True)
 class Closed:
-    """What requests name of the closed repository, by id; ``decided`` is a finding of another regression, to decide about."""
+    """What requests name of the closed repository, by id; ``decided`` is a finding of another change, to decide about."""
 
     trace: int
-    regression: int
+    change: int
     finding: int
     decided: int
     short_id: str
@@ -111,10 +111,10 @@ def make_two_repositories(directory: Path) -> None:
 def find_closed(store: Store) -> Closed:
     """Return what the closed repository has."""
     repository = store.commits.repository(CLOSED)
-    regression, other = store.findings.regressions(repository)[:2]
-    (trace,) = store.traces.get([regression.members[0].trace_id])
+    change, other = store.findings.changes(repository)[:2]
+    (trace,) = store.traces.get([change.members[0].trace_id])
     short_id = store.shortcuts.add([trace.key])
-    return Closed(trace.id, regression.id, regression.members[0].id, other.members[0].id, short_id, commit_hash(3))
+    return Closed(trace.id, change.id, change.members[0].id, other.members[0].id, short_id, commit_hash(3))
 
 
 def credentials(instance: Instance) -> Mapping[str, Mapping[str, str]]:

@@ -12,7 +12,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 def test_a_probe_belongs_to_one_worker_until_its_lease_ends(store: Store) -> None:
     repository = store.commits.add_repository("lib")
-    fill = ChosenCommit("b" * 40, purpose=GatePurpose.FILL, regression=3)
+    fill = ChosenCommit("b" * 40, purpose=GatePurpose.FILL, change=3)
     store.gates.add(repository, "g", [fill, ChosenCommit("a" * 40, (("engine", "c" * 40),))], NOW)
     store.gates.add(repository, "g", [ChosenCommit("a" * 40)], NOW)
     first = store.gates.claim("g", "first", NOW, 60.0, limit=9)

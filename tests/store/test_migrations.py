@@ -12,12 +12,15 @@ from alembic import op
 from sqlalchemy import inspect, text
 
 from knickpoint.model.audit import AuditKind
+from knickpoint.model.change import ChangePoint, Direction, Status
 from knickpoint.model.errors import StoreError
-from knickpoint.model.regression import ChangePoint, Direction, Status
 from knickpoint.store import open_store
 from knickpoint.store.database import Database
 from knickpoint.store.schema import HEAD, current_revision, migrate
 from knickpoint.store.tables import metadata
+
+_RENAMED = {"regression": "change", "regression_id": "change_id"}
+"""Tables and columns by their names in older revisions."""
 
 
 def write_old(database: Database, **rows: dict[str, Any]) -> None:
@@ -25,7 +28,8 @@ def write_old(database: Database, **rows: dict[str, Any]) -> None:
     with database.transaction() as connection:
         for name, row in rows.items():
             there = connection.execute(text(f"SELECT * FROM {name}")).keys()
-            kinds = metadata.tables[name].columns
+            now = metadata.tables[_RENAMED.get(name, name)].columns
+            kinds = {key: now[_RENAMED.get(key, key)] for key in there}
             blank = {key: kinds[key].type.python_type() for key in there if not kinds[key].nullable}
             marks = ", ".join(f":{key}" for key in blank | row)
             statement = text(f"INSERT INTO {name} ({', '.join(blank | row)}) VALUES ({marks})")

@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from knickpoint.model.change import Condition, Direction, Status, SuspectRange
 from knickpoint.model.quality import FindingRecord
-from knickpoint.model.regression import Condition, Direction, Status, SuspectRange
 from knickpoint.model.settlement import FindingKind
 
 __all__ = ["BEGIN", "record"]
@@ -34,7 +34,7 @@ _PLAIN: Final = FindingRecord(
     score=5.0,
     status=Status.NEW,
     ticket="",
-    regression_id=1,
+    change_id=1,
     committed=BEGIN,
     found=BEGIN + timedelta(hours=2),
     decided=None,

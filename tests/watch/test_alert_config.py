@@ -8,9 +8,9 @@ import pytest
 
 from knickpoint.detect import METHODS, MethodKind
 from knickpoint.model.alert import Alert
+from knickpoint.model.change import Condition, Status
 from knickpoint.model.commit import Commit
 from knickpoint.model.errors import ConfigError
-from knickpoint.model.regression import Condition, Status
 from knickpoint.watch.alert_config.alert_health import health_of_alerts
 from knickpoint.watch.alert_config.applied_alerts import AlertChange, SettingChange, apply_alerts, compare_alerts
 from knickpoint.watch.alert_run.run import run_alerts
@@ -57,7 +57,7 @@ def test_what_only_a_removed_alert_saw_is_gone_and_its_decision_stays_in_the_log
     apply_alerts(world.store, [SLOW], who="ada")
     assert changes(world, SLOW) == [("slow", AlertChange.UNCHANGED)]
     assert [point.condition for point in world.points("parse", gone=True)] == [Condition.GONE]
-    assert world.store.findings.regressions(world.repository) == []
+    assert world.store.findings.changes(world.repository) == []
     assert len(world.store.findings.triage.entries()) == 1
 
 
@@ -206,8 +206,8 @@ def test_an_alert_that_found_nothing_yet_has_no_problem(world: World) -> None:
 def test_an_alert_whose_findings_are_hidden_is_noisy(world: World) -> None:
     world.measure({f"b{k}": levels((10, 20.0), (10, 25.0)) for k in range(12)})
     world.run()
-    (regression,) = world.store.findings.regressions(world.repository)
-    decide(world.store, Targets((regression.id,)), who="Ada", status=Status.HIDDEN)
+    (change,) = world.store.findings.changes(world.repository)
+    decide(world.store, Targets((change.id,)), who="Ada", status=Status.HIDDEN)
     (health,) = health_of_alerts(world.store, [QUICK])
     assert (health.findings, health.hidden, health.wasted) == (12, 12, 1.0)
     assert health.problems == ("100 % of its findings were hidden or went away again",)

@@ -10,8 +10,8 @@ from tests.watch.conftest import QUICK, World, levels
 
 from knickpoint.model.alert import Alert, AlertKind, AlertSeverity
 from knickpoint.model.alert_settings import alert_from
+from knickpoint.model.change import Change
 from knickpoint.model.errors import ConfigError
-from knickpoint.model.regression import Regression
 from knickpoint.store.findings.alerts import AlertRun
 from knickpoint.store.findings.selection import Selection
 from knickpoint.watch.alert_config.alert_health import health_of_alerts
@@ -21,8 +21,8 @@ INFORMATIONAL = replace(QUICK, name="look", kind=AlertKind.INFORMATIONAL)
 STEP = levels((20, 100), (20, 150))
 
 
-def _listed(world: World, selection: Selection | None = None) -> list[Regression]:
-    return world.store.findings.regressions(world.repository, selection=selection)
+def _listed(world: World, selection: Selection | None = None) -> list[Change]:
+    return world.store.findings.changes(world.repository, selection=selection)
 
 
 def _begun(world: World, *alerts: Alert) -> World:
@@ -46,7 +46,7 @@ def test_findings_that_are_no_work_are_listed_on_request_only(world: World, kind
 def test_informational_findings_are_not_announced(world: World) -> None:
     summary = _begun(world, INFORMATIONAL).run()
     assert world.store.findings.announcements.after(0) == []
-    assert summary.new_regressions == ()
+    assert summary.new_changes == ()
 
 
 def test_a_finding_of_two_alerts_is_work_where_one_of_them_is(world: World) -> None:
@@ -98,11 +98,11 @@ def test_what_is_found_later_by_such_an_alert_is_announced(world: World) -> None
     assert [each.trace_key for each in world.store.findings.announcements.after(0)] == [",benchmark=b,kind=b,"]
 
 
-def test_regressions_know_the_settings_of_their_alerts(world: World) -> None:
+def test_changes_know_the_settings_of_their_alerts(world: World) -> None:
     owned = replace(QUICK, owners=("ann@example.org",), notify=("mail",))
     _begun(world, owned, INFORMATIONAL).run()
     (found,) = _listed(world)
-    known = world.store.findings.alerts_of_regressions([found.id, 999])
+    known = world.store.findings.alerts_of_changes([found.id, 999])
     assert known == {found.id: (INFORMATIONAL, owned)}
 
 
@@ -111,7 +111,7 @@ def test_a_changed_owner_is_known_at_once(world: World) -> None:
     (found,) = _listed(world)
     changed = replace(QUICK, owners=("bob@example.org",))
     world.store.findings.alerts_in_force.replace([changed])
-    assert world.store.findings.alerts_of_regressions([found.id]) == {found.id: (changed,)}
+    assert world.store.findings.alerts_of_changes([found.id]) == {found.id: (changed,)}
 
 
 def test_equal_changes_are_listed_by_the_severity_of_their_alerts(world: World) -> None:

@@ -17,8 +17,8 @@ from scipy.stats import binomtest
 from tests.examples import examples
 
 from knickpoint.model.alert import Alert
+from knickpoint.model.change import Condition, Status, SuspectRange
 from knickpoint.model.missed import MissedChange
-from knickpoint.model.regression import Condition, Status, SuspectRange
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.missed_changes import MissedPlace, mark_missed
 from knickpoint.watch.quality.alert_table import MissedMark, alert_rows, row_of
@@ -83,9 +83,9 @@ def test_recall_counts_the_marks_that_an_alert_does_not_find() -> None:
 
 
 def test_a_ticket_counts_once_however_many_findings_it_has() -> None:
-    some = [record(k, status=Status.TICKET, ticket="PERF-1", regression_id=k) for k in range(3)]
+    some = [record(k, status=Status.TICKET, ticket="PERF-1", change_id=k) for k in range(3)]
     row = row_of("a", "default", some, missed=0)
-    assert (row.tickets, row.regressions, row.findings_a_ticket) == (1, 3, 3.0)
+    assert (row.tickets, row.changes, row.findings_a_ticket) == (1, 3, 3.0)
 
 
 def test_delays_have_a_median_and_a_90th_percentile() -> None:
@@ -135,12 +135,12 @@ def test_a_doubtful_label_is_listed(doubt: LabelDoubt, doubtful: object, fine: o
     assert lists[doubt] == (doubtful,)
 
 
-def test_a_regression_with_both_labels_is_listed_whole_but_for_undecided_findings() -> None:
+def test_a_change_with_both_labels_is_listed_whole_but_for_undecided_findings() -> None:
     some = [
-        record(1, status=Status.ACKNOWLEDGED, regression_id=7),
-        record(2, status=Status.HIDDEN, regression_id=7),
-        record(3, regression_id=7),
-        record(4, status=Status.HIDDEN, regression_id=8),
+        record(1, status=Status.ACKNOWLEDGED, change_id=7),
+        record(2, status=Status.HIDDEN, change_id=7),
+        record(3, change_id=7),
+        record(4, status=Status.HIDDEN, change_id=8),
     ]
     lists = {each.doubt: [found.id for found in each.records] for each in audit_labels(some)}
     assert lists[LabelDoubt.MIXED] == [2, 1]

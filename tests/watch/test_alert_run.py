@@ -12,8 +12,8 @@ import pytest
 from knickpoint.detect import Method, MethodKind, load_method, registry
 from knickpoint.detect.registry import ENTRY_POINTS
 from knickpoint.model.alert import Alert, AlertDirection
+from knickpoint.model.change import Condition, Direction, Status
 from knickpoint.model.errors import InputError
-from knickpoint.model.regression import Condition, Direction, Status
 from knickpoint.plugins import Plugin
 from knickpoint.store import EventKind, open_store
 from knickpoint.store.tables.commits import line as line_table
@@ -76,9 +76,9 @@ def test_the_default_alert_finds_a_step_in_any_trace(world: World) -> None:
 def test_a_second_run_finds_nothing_new(world: World) -> None:
     world.measure({"parse": levels((10, 20.0), (10, 25.0), (10, 20.0)), "print": levels((15, 7.0), (15, 5.0))})
     assert not world.run().nothing_new
-    before = world.store.findings.regressions(world.repository)
+    before = world.store.findings.changes(world.repository)
     assert world.run().nothing_new
-    assert world.store.findings.regressions(world.repository) == before
+    assert world.store.findings.changes(world.repository) == before
 
 
 def test_an_unmeasured_stretch_widens_the_suspect_range(world: World) -> None:
@@ -89,13 +89,13 @@ def test_an_unmeasured_stretch_widens_the_suspect_range(world: World) -> None:
     assert (point.suspect_range.previous, point.suspect_range.slot) == (9, 14)
 
 
-def test_traces_that_step_at_one_place_make_one_regression(world: World) -> None:
+def test_traces_that_step_at_one_place_make_one_change(world: World) -> None:
     world.measure({"parse": levels((10, 20.0), (10, 25.0)), "print": levels((10, 8.0), (10, 12.0))})
     world.run()
-    (regression,) = world.store.findings.regressions(world.repository)
-    assert regression.traces == 2
-    assert regression.counts == {Status.NEW: 2}
-    assert [member.key for member in regression.members] == [",benchmark=print,kind=p,", ",benchmark=parse,kind=p,"]
+    (change,) = world.store.findings.changes(world.repository)
+    assert change.traces == 2
+    assert change.counts == {Status.NEW: 2}
+    assert [member.key for member in change.members] == [",benchmark=print,kind=p,", ",benchmark=parse,kind=p,"]
 
 
 def test_two_alerts_over_one_trace_make_one_finding_with_both_names(world: World) -> None:
@@ -143,7 +143,7 @@ def test_a_step_that_the_data_no_longer_show_is_gone(world: World) -> None:
     assert world.run().gone == 1
     (point,) = world.points("parse", gone=True)
     assert point.condition is Condition.GONE
-    assert world.store.findings.regressions(world.repository) == []
+    assert world.store.findings.changes(world.repository) == []
 
 
 def test_a_step_that_was_gone_comes_back_under_its_id(world: World) -> None:
@@ -155,7 +155,7 @@ def test_a_step_that_was_gone_comes_back_under_its_id(world: World) -> None:
     world.put(10, {"parse": 25.0})
     assert world.run().returned == 1
     (after,) = world.points("parse")
-    assert (after.id, after.regression_id) == (before.id, before.regression_id)
+    assert (after.id, after.change_id) == (before.id, before.change_id)
 
 
 def test_a_step_moves_when_a_result_inside_its_range_arrives(world: World) -> None:
@@ -167,8 +167,8 @@ def test_a_step_moves_when_a_result_inside_its_range_arrives(world: World) -> No
     assert world.run().moved == 1
     (after,) = world.points("parse")
     assert (after.id, after.suspect_range.previous, after.suspect_range.slot) == (before.id, 9, 11)
-    (regression,) = world.store.findings.regressions(world.repository)
-    assert (regression.id, regression.suspect_range) == (before.regression_id, after.suspect_range)
+    (change,) = world.store.findings.changes(world.repository)
+    assert (change.id, change.suspect_range) == (before.change_id, after.suspect_range)
 
 
 def test_a_level_that_came_back_has_recovered(world: World) -> None:
@@ -253,12 +253,12 @@ def test_a_window_keeps_what_was_found_before_it(world: World) -> None:
 def test_a_change_is_announced_by_one_event_and_no_change_by_none(world: World) -> None:
     world.measure({"parse": levels((10, 20.0), (10, 25.0))})
     run_alerts(world.store, world.alerts, as_work=True)
-    (event,) = world.store.outbox.claim([EventKind.REGRESSIONS_CHANGED], "worker", 60, 10)
-    (regression,) = world.store.findings.regressions(world.repository)
-    assert event.payload["new_regressions"] == [regression.id]
+    (event,) = world.store.outbox.claim([EventKind.CHANGES_UPDATED], "worker", 60, 10)
+    (change,) = world.store.findings.changes(world.repository)
+    assert event.payload["new_changes"] == [change.id]
     assert event.payload["new"] == 1
     world.run()
-    assert world.store.outbox.claim([EventKind.REGRESSIONS_CHANGED], "worker", 60, 10) == []
+    assert world.store.outbox.claim([EventKind.CHANGES_UPDATED], "worker", 60, 10) == []
 
 
 @pytest.mark.long
@@ -269,10 +269,10 @@ def test_the_answer_does_not_depend_on_where_detection_runs(world: World, tmp_pa
     world.run()
     with open_store(tmp_path / "copy.db") as other, Processes(2) as runner:
         run_alerts(other, [QUICK], runner=runner)
-        found = other.findings.regressions(other.commits.repository("project"))
-    expected = world.store.findings.regressions(world.repository)
-    assert [(regression.suspect_range, len(regression.members), regression.hazard) for regression in found] == [
-        (regression.suspect_range, len(regression.members), regression.hazard) for regression in expected
+        found = other.findings.changes(other.commits.repository("project"))
+    expected = world.store.findings.changes(world.repository)
+    assert [(change.suspect_range, len(change.members), change.hazard) for change in found] == [
+        (change.suspect_range, len(change.members), change.hazard) for change in expected
     ]
 
 
@@ -389,7 +389,7 @@ def test_renaming_the_default_line_changes_nothing(world: World) -> None:
     summary = world.run()
     assert (summary.new, summary.gone, summary.moved) == (0, 0, 0)
     (after,) = world.points("parse")
-    assert (after.id, after.regression_id) == (before.id, before.regression_id)
+    assert (after.id, after.change_id) == (before.id, before.change_id)
 
 
 def test_a_rewritten_history_keeps_what_is_still_on_the_line(world: World) -> None:

@@ -19,8 +19,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from tests.examples import in_the_long_run
 
 from knickpoint.model.announcement import Announcement, AnnouncementKind
+from knickpoint.model.change import ChangePoint, Status
 from knickpoint.model.errors import StoreError
-from knickpoint.model.regression import ChangePoint, Status
 from knickpoint.store.findings.announcements import AnnouncementLedger
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.triage.decisions import Targets, decide, split

@@ -13,8 +13,8 @@ import pytest
 from knickpoint.model.alert import Alert, AlertDirection
 from knickpoint.model.announcement import Announcement, AnnouncementKind, AnnouncementRule
 from knickpoint.model.bisection import BisectionState
+from knickpoint.model.change import Condition, Direction, Status, SuspectRange
 from knickpoint.model.errors import StoreError
-from knickpoint.model.regression import Condition, Direction, Status, SuspectRange
 from knickpoint.store import EventKind
 from knickpoint.store.bisections import BisectionAnswer, BisectionRequest
 from knickpoint.store.findings.announcements import AnnouncementLedger
@@ -64,10 +64,10 @@ def test_a_change_is_announced_when_it_settles(world: World) -> None:
     assert ledger(world) == []
     feed(world, {"parse": values}, first=23)
     (announced,) = ledger(world)
-    (regression,) = world.store.findings.regressions(world.repository)
+    (change,) = world.store.findings.changes(world.repository)
     assert announced.kind is WORSE
-    assert announced.regression_id == regression.id
-    assert announced.suspect_range == regression.suspect_range
+    assert announced.change_id == change.id
+    assert announced.suspect_range == change.suspect_range
     assert (announced.direction, announced.condition, announced.traces) == (Direction.REGRESSION, Condition.PRESENT, 1)
     assert announced.relative_size == pytest.approx(0.2, rel=0.05)
 
@@ -80,7 +80,7 @@ def test_an_announcement_keeps_the_numbers_of_its_moment(world: World) -> None:
     assert ledger(world)[0] == before
 
 
-def test_a_regression_of_several_traces_is_announced_once(world: World) -> None:
+def test_a_change_of_several_traces_is_announced_once(world: World) -> None:
     values = levels((20, 10.0), (9, 12.0))
     feed(world, {"parse": values, "render": [*values[:20], math.nan, *values[21:]], "write": values}, first=20)
     assert kinds(world) == [WORSE]
@@ -152,15 +152,13 @@ def test_a_recovery_is_announced_and_the_improvement_is_part_of_it(world: World)
     feed(world, {"parse": levels((20, 10.0), (8, 12.0), (8, 10.0))}, first=20)
     opened, over = ledger(world)
     assert (opened.kind, over.kind) == (WORSE, AnnouncementKind.RECOVERED)
-    assert (over.chain, over.number, over.regression_id) == (
+    assert (over.chain, over.number, over.change_id) == (
         opened.chain,
         opened.number + 1,
-        opened.regression_id,
+        opened.change_id,
     )
     (improvement,) = [
-        regression
-        for regression in world.store.findings.regressions(world.repository)
-        if regression.direction is Direction.IMPROVEMENT
+        change for change in world.store.findings.changes(world.repository) if change.direction is Direction.IMPROVEMENT
     ]
     assert over.cause_id == improvement.id
 
@@ -192,18 +190,18 @@ def test_an_alert_that_does_not_report_the_way_back_announces_the_end(
     assert (over.chain, over.cause_id) == (opened.chain, 0)
 
 
-def test_an_improvement_that_may_end_a_regression_waits_until_its_level_is_known(world: World) -> None:
+def test_an_improvement_that_may_end_a_change_waits_until_its_level_is_known(world: World) -> None:
     back = [10.3] * 5 + [10.0] * 9
     feed(world, {"parse": [*levels((20, 10.0), (8, 12.0)), *back]}, first=28)
     assert kinds(world) == [WORSE, AnnouncementKind.RECOVERED]
 
 
-def test_an_improvement_that_undoes_a_regression_in_part_is_announced_by_itself(world: World) -> None:
+def test_an_improvement_that_undoes_a_change_in_part_is_announced_by_itself(world: World) -> None:
     feed(world, {"parse": levels((20, 10.0), (8, 14.0), (4, 12.0))}, first=28)
     assert kinds(world) == [WORSE, BETTER]
 
 
-def test_an_improvement_that_does_not_reach_the_level_before_a_regression_is_announced_in_the_end(world: World) -> None:
+def test_an_improvement_that_does_not_reach_the_level_before_a_change_is_announced_in_the_end(world: World) -> None:
     feed(world, {"parse": levels((20, 10.0), (8, 12.0), (24, 10.4))}, first=28)
     assert kinds(world) == [WORSE, BETTER]
 
@@ -214,10 +212,10 @@ def test_a_fix_that_slows_something_else_is_a_change_of_its_own(world: World) ->
     assert kinds(world) == [WORSE, AnnouncementKind.RECOVERED, WORSE]
     (render,) = world.points("render")
     last = ledger(world)[-1]
-    assert (last.lead, last.chain, last.regression_id) == (render.id, render.announced, render.regression_id)
+    assert (last.lead, last.chain, last.change_id) == (render.id, render.announced, render.change_id)
 
 
-def test_what_a_regression_that_is_over_left_slow_elsewhere_is_announced_by_itself(world: World) -> None:
+def test_what_a_change_that_is_over_left_slow_elsewhere_is_announced_by_itself(world: World) -> None:
     values = levels((20, 10.0), (8, 15.0), (12, 10.0))
     feed(world, {"parse": values}, first=20)
     world.measure({"render": levels((20, 5.0), (20, 6.0))})
@@ -226,7 +224,7 @@ def test_what_a_regression_that_is_over_left_slow_elsewhere_is_announced_by_itse
     assert ledger(world)[-1].lead == world.points("render")[0].id
 
 
-def test_a_regression_that_a_person_had_decided_about_is_announced_as_fixed(world: World) -> None:
+def test_a_change_that_a_person_had_decided_about_is_announced_as_fixed(world: World) -> None:
     values = levels((20, 10.0), (8, 12.0), (8, 10.0))
     feed(world, {"parse": values[:28]}, first=20)
     (point,) = world.points("parse")
@@ -250,7 +248,7 @@ def test_what_a_person_hid_after_the_announcement_ends_in_silence(world: World) 
     (point,) = world.points("parse")
     decide(world.store, Targets(points=(point.id,)), who="ann", status=Status.HIDDEN)
     feed(world, {"parse": values}, first=29)
-    assert [each.regression_id for each in ledger(world)][:1] == [point.regression_id]
+    assert [each.change_id for each in ledger(world)][:1] == [point.change_id]
     assert kinds(world) == [WORSE]
 
 
@@ -262,7 +260,7 @@ def test_a_change_that_is_over_when_it_settles_is_announced_once(world: World) -
     assert announced.cause_id
 
 
-def test_an_improvement_is_announced_and_its_loss_is_a_regression(world: World) -> None:
+def test_an_improvement_is_announced_and_its_loss_is_a_change(world: World) -> None:
     feed(world, {"parse": levels((20, 12.0), (8, 10.0), (8, 12.0))}, first=20)
     assert kinds(world) == [BETTER, WORSE]
     assert len({each.chain for each in ledger(world)}) == 2
@@ -375,10 +373,10 @@ def test_a_run_that_fails_announces_nothing_and_the_next_one_does(
     assert kinds(world) == [WORSE]
 
 
-def test_the_chain_of_a_regression_is_read_whole(world: World) -> None:
+def test_the_chain_of_a_change_is_read_whole(world: World) -> None:
     feed(world, {"parse": levels((20, 10.0), (8, 12.0), (8, 10.0)), "write": levels((36, 5.0))}, first=20)
     (opened, over) = ledger(world)
-    assert world.store.findings.announcements.of_regression(opened.regression_id) == [opened, over]
+    assert world.store.findings.announcements.of_change(opened.change_id) == [opened, over]
     assert world.store.findings.announcements.get([over.id]) == [over]
 
 
@@ -393,7 +391,7 @@ def _two_in_one_range(world: World) -> None:
     ]
     feed(world, {"parse": values, "render": sparse}, first=20)
     assert kinds(world) == [WORSE]
-    assert len(world.store.findings.regressions(world.repository)) == 1
+    assert len(world.store.findings.changes(world.repository)) == 1
 
 
 def test_what_a_person_splits_off_is_announced_at_once_like_a_new_change(world: World) -> None:
@@ -405,7 +403,7 @@ def test_what_a_person_splits_off_is_announced_at_once_like_a_new_change(world: 
     split(world.store, Targets(points=(other.id,)), who="ann")
     _, second = ledger(world)
     (other,) = world.store.findings.points([other.id])
-    assert (second.kind, second.lead, second.regression_id) == (WORSE, other.id, other.regression_id)
+    assert (second.kind, second.lead, second.change_id) == (WORSE, other.id, other.change_id)
     assert second.chain == other.announced != leading.announced == opened.chain
     events = world.store.outbox.claim([EventKind.ANNOUNCED], "w", 60, 10, consumer="sender")
     assert [event.payload["announcements"] for event in events] == [[opened.id], [second.id]]
@@ -445,7 +443,7 @@ def test_a_change_that_later_results_place_elsewhere_than_what_was_announced_is_
 
 
 def _find_culprit(world: World, name: str, culprit: int) -> int:
-    """End a bisection of the change of a trace with a culprit; return the regression."""
+    """End a bisection of the change of a trace with a culprit; return the change."""
     (point,) = world.points(name)
     asked = BisectionRequest(
         repository_id=world.repository.id,
@@ -455,7 +453,7 @@ def _find_culprit(world: World, name: str, culprit: int) -> int:
         digest="d",
         who="ann",
         asked=datetime.now(UTC),
-        regression_id=point.regression_id,
+        change_id=point.change_id,
         trace_id=point.trace_id,
         trace_key=point.key,
     )
@@ -465,7 +463,7 @@ def _find_culprit(world: World, name: str, culprit: int) -> int:
     put_on_finding(
         world.store, bisection, BisectionAnswer(BisectionState.CULPRIT, "", (culprit,), found, 0.99), "worker"
     )
-    return point.regression_id
+    return point.change_id
 
 
 def test_a_culprit_is_announced_in_the_chain_of_the_trace_that_was_searched(world: World) -> None:
@@ -482,10 +480,10 @@ def test_a_culprit_is_not_said_of_a_range_in_which_another_trace_changed(world: 
         value if slot not in range(18, 24) else math.nan for slot, value in enumerate(levels((18, 5.0), (12, 6.0)))
     ]
     feed(world, {"parse": levels((22, 10.0), (8, 12.0)), "render": sparse}, first=20)
-    (regression,) = world.store.findings.regressions(world.repository)
+    (change,) = world.store.findings.changes(world.repository)
     key = _find_culprit(world, "render", 20)
-    assert world.store.findings.regression(key).suspect_range == regression.suspect_range
-    assert not world.store.bisections.of_regressions([key])
+    assert world.store.findings.change(key).suspect_range == change.suspect_range
+    assert not world.store.bisections.of_changes([key])
     assert not world.store.bisections.newest_ended([key])
     split(world.store, Targets(points=(world.points("render")[0].id,)), who="ann")
     assert kinds(world).count(WORSE) == 2
@@ -527,7 +525,7 @@ def test_a_change_that_never_settled_is_withdrawn_for_those_who_heard_of_it(worl
     assert ledger(world) == []
 
 
-def test_a_regression_is_announced_provisionally_once(world: World) -> None:
+def test_a_change_is_announced_provisionally_once(world: World) -> None:
     values = levels((20, 10.0), (2, 12.0))
     feed(world, {"parse": values, "render": [*values[:20], math.nan, *values[21:]], "write": values}, first=20)
     assert [row.kind for row in everything(world)] == [AnnouncementKind.PROVISIONAL]
@@ -588,7 +586,7 @@ def _kinds_of(world: World, name: str) -> list[AnnouncementKind]:
     return [row.kind for row in world.store.findings.announcements.chains([point.announced])[point.announced]]
 
 
-def test_an_improvement_beside_a_regression_that_is_withdrawn_is_announced_by_itself(world: World) -> None:
+def test_an_improvement_beside_a_change_that_is_withdrawn_is_announced_by_itself(world: World) -> None:
     world.measure({"parse": levels((20, 10.0), (6, 12.0)), "render": levels((20, 12.0), (6, 10.0))})
     run(world)
     assert kinds(world) == [WORSE]  # one commit is announced once

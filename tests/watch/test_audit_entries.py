@@ -8,8 +8,8 @@ import pytest
 
 from knickpoint.model.alert import Alert
 from knickpoint.model.audit import AuditKind
+from knickpoint.model.change import Status
 from knickpoint.model.errors import InputError
-from knickpoint.model.regression import Status
 from knickpoint.store import EventKind
 from knickpoint.watch.alert_config.applied_alerts import apply_alerts
 from knickpoint.watch.alert_run.run import run_alerts
@@ -41,8 +41,8 @@ def busy(world: World) -> World:
 
 
 def ids(world: World) -> list[int]:
-    """Return the ids of the regressions, ascending."""
-    return sorted(each.id for each in world.store.findings.regressions(world.repository))
+    """Return the ids of the changes, ascending."""
+    return sorted(each.id for each in world.store.findings.changes(world.repository))
 
 
 def test_a_decision_is_one_entry_however_many_findings_it_is_about(busy: World) -> None:
@@ -52,19 +52,19 @@ def test_a_decision_is_one_entry_however_many_findings_it_is_about(busy: World) 
 
 
 def test_a_decision_that_is_asked_again_is_audited_and_announced_once(busy: World) -> None:
-    busy.store.outbox.claim([EventKind.REGRESSIONS_CHANGED], "test", 600, 10)
+    busy.store.outbox.claim([EventKind.CHANGES_UPDATED], "test", 600, 10)
     for _ in range(2):
         decide(busy.store, Targets((ids(busy)[0],)), who="ada", status=Status.HIDDEN)
     assert len(entries(busy)) == 1
-    assert len(busy.store.outbox.claim([EventKind.REGRESSIONS_CHANGED], "test", 600, 10)) == 1
+    assert len(busy.store.outbox.claim([EventKind.CHANGES_UPDATED], "test", 600, 10)) == 1
 
 
 def test_an_entry_says_which_ticket_and_whom(busy: World) -> None:
     point = busy.points("pack")[0]
     decide(busy.store, Targets(points=(point.id,)), who="ada", ticket="PERF-7", assignee="bob")
-    regression = busy.store.findings.regressions_of([point.id])[0]
+    change = busy.store.findings.changes_of([point.id])[0]
     (entry,) = entries(busy)
-    assert entry[2] == f"ticket, ticket PERF-7, assigned to bob: 1 finding of R{regression}"
+    assert entry[2] == f"ticket, ticket PERF-7, assigned to bob: 1 finding of R{change}"
 
 
 def test_split_merge_and_undo_are_entries_too(busy: World) -> None:
@@ -101,9 +101,9 @@ def test_moves_of_the_history_boundary_are_entries(busy: World) -> None:
     take(busy.store, busy.repository, who="eve")
     kind = AuditKind.BOUNDARY_MOVED
     assert entries(busy) == [
-        (kind, "ada", f"{name}: history until 2026-12-31; 0 regressions became work, 2 became history"),
-        (kind, "bob", f"{name}: work since 2026-01-01; 2 regressions became work, 0 became history"),
-        (kind, "eve", f"{name}: nothing is history; 0 regressions became work, 0 became history"),
+        (kind, "ada", f"{name}: history until 2026-12-31; 0 changes became work, 2 became history"),
+        (kind, "bob", f"{name}: work since 2026-01-01; 2 changes became work, 0 became history"),
+        (kind, "eve", f"{name}: nothing is history; 0 changes became work, 0 became history"),
     ]
 
 

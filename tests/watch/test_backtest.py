@@ -12,9 +12,9 @@ from sqlalchemy import func, select
 
 from knickpoint.model.alert import Alert
 from knickpoint.model.announcement import AnnouncementKind
+from knickpoint.model.change import Status
 from knickpoint.model.errors import ConfigError, InputError
 from knickpoint.model.quality import Label
-from knickpoint.model.regression import Status
 from knickpoint.store import open_store
 from knickpoint.store.tables import metadata
 from knickpoint.watch.alert_run.run import run_alerts
@@ -167,7 +167,7 @@ def test_what_no_alert_found_is_new_and_what_waits_is_undecided(world: World) ->
     }
 
 
-def test_a_regression_of_many_traces_is_one_message(world: World) -> None:
+def test_a_change_of_many_traces_is_one_message(world: World) -> None:
     measure(world, [Truth(f"t{number}", 20, 0.2, real=True) for number in range(6)])
     score = run(world).score
     assert (len(score.findings), sum(score.chains.values()), score.messages) == (6, 1, 1)

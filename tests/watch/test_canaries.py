@@ -26,17 +26,17 @@ def test_a_canary_that_stepped_puts_what_is_found_there_in_doubt(world: World) -
     world.run()
     warnings = canary_warnings(world.store, world.repository, "benchmark=canary")
     assert [(warning.slot, warning.judgement) for warning in warnings] == [(20, None)]
-    regressions = world.store.findings.regressions(world.repository)
-    doubted = {regression.id for regression in regressions if regression.suspect_range.slot == 20}
-    assert set(in_doubt(world.store, world.repository, regressions, warnings)) == doubted
+    changes = world.store.findings.changes(world.repository)
+    doubted = {change.id for change in changes if change.suspect_range.slot == 20}
+    assert set(in_doubt(world.store, world.repository, changes, warnings)) == doubted
 
 
 def test_a_step_of_canaries_alone_is_in_no_doubt(world: World) -> None:
     world.measure({"canary": levels((20, 10.0), (20, 12.0)), "parse": levels((40, 30.0))})
     world.run()
     warnings = canary_warnings(world.store, world.repository, "benchmark=canary")
-    regressions = world.store.findings.regressions(world.repository)
-    assert in_doubt(world.store, world.repository, regressions, warnings) == {}
+    changes = world.store.findings.changes(world.repository)
+    assert in_doubt(world.store, world.repository, changes, warnings) == {}
 
 
 def test_the_newest_value_of_a_canary_is_judged_without_waiting_for_a_step(world: World) -> None:
@@ -52,8 +52,8 @@ def test_a_finding_at_the_commit_of_a_nervous_canary_is_in_doubt(world: World) -
     world.measure({"canary": [*levels((40, 10.0)), 10.3], "parse": [*levels((40, 30.0)), 40.0]})
     world.run()
     warnings = canary_warnings(world.store, world.repository, "benchmark=canary")
-    (regression,) = world.store.findings.regressions(world.repository)
-    assert in_doubt(world.store, world.repository, [regression], warnings) == {regression.id: warnings}
+    (change,) = world.store.findings.changes(world.repository)
+    assert in_doubt(world.store, world.repository, [change], warnings) == {change.id: warnings}
 
 
 def test_a_query_that_cannot_be_read_is_refused(world: World) -> None:

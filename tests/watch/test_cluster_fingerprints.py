@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from knickpoint.model.change import Status
 from knickpoint.model.cluster import FINGERPRINT
-from knickpoint.model.regression import Status
 from knickpoint.watch.identity.cluster_fingerprints import KnownCluster, coalesce
 
 

@@ -28,14 +28,14 @@ def test_what_arrives_later_does_not_shift_the_windows_of_the_past(count: int, l
     assert windows(count, 50)[:-1] == windows(count + later, 50)[: len(windows(count, 50)) - 1]
 
 
-def test_traces_of_one_shape_make_one_regression(world: World) -> None:
+def test_traces_of_one_shape_make_one_change(world: World) -> None:
     slower = {f"b{k}": levels((20, 20.0 + k), (20, 26.0 + 2 * k)) for k in range(6)}
     calm = {f"c{k}": levels((40, 5.0 + k)) for k in range(3)}
     world.measure(slower | calm)
     world.run(TOGETHER)
-    (regression,) = world.store.findings.regressions(world.repository)
-    assert (regression.suspect_range.previous, regression.suspect_range.slot) == (19, 20)
-    assert {member.key for member in regression.members} == {f",benchmark={name},kind=b," for name in slower}
+    (change,) = world.store.findings.changes(world.repository)
+    assert (change.suspect_range.previous, change.suspect_range.slot) == (19, 20)
+    assert {member.key for member in change.members} == {f",benchmark={name},kind=b," for name in slower}
     assert world.run(TOGETHER).nothing_new
 
 
@@ -44,9 +44,7 @@ def test_groups_are_clustered_apart(world: World) -> None:
     later = {f"c{k}": levels((30, 20.0 + k), (10, 26.0 + 2 * k)) for k in range(3)}
     world.measure(slower | later)
     world.run(Alert("together", method="cluster", group_by=("kind",), parameters={"k": 1}))
-    assert sorted(
-        regression.suspect_range.slot for regression in world.store.findings.regressions(world.repository)
-    ) == [20, 30]
+    assert sorted(change.suspect_range.slot for change in world.store.findings.changes(world.repository)) == [20, 30]
 
 
 def test_an_event_takes_in_the_whole_group(world: World) -> None:
@@ -58,9 +56,7 @@ def test_a_long_history_has_steps_in_several_windows(world: World) -> None:
     parts = ((20, 20.0), (30, 26.0), (30, 20.0))
     world.measure({f"b{k}": levels(*((count, level + k) for count, level in parts)) for k in range(4)})
     world.run(Alert("together", method="cluster", parameters={"k": 1}))
-    assert sorted(
-        {regression.suspect_range.slot for regression in world.store.findings.regressions(world.repository)}
-    ) == [20, 50]
+    assert sorted({change.suspect_range.slot for change in world.store.findings.changes(world.repository)}) == [20, 50]
 
 
 def test_without_a_window_all_commits_are_looked_at_together(tmp_path: Path) -> None:
@@ -81,9 +77,7 @@ def test_a_window_of_a_cluster_alert_is_the_newest_commits(world: World) -> None
     world.measure({f"b{k}": levels(*((count, level + k) for count, level in parts)) for k in range(4)})
     alert = Alert("together", method="cluster", window=40, parameters={"k": 1})
     world.run(alert)
-    assert sorted(
-        {regression.suspect_range.slot for regression in world.store.findings.regressions(world.repository)}
-    ) == [50]
+    assert sorted({change.suspect_range.slot for change in world.store.findings.changes(world.repository)}) == [50]
     assert world.run(alert).judged == 0
 
 

@@ -108,7 +108,7 @@ def test_a_file_of_one_benchmark_says_how_many_it_leaves_out() -> None:
     assert (set(said(report)), report.left_out) == ({"parse"}, 1)
 
 
-def test_what_failed_in_both_files_is_no_regression() -> None:
+def test_what_failed_in_both_files_is_no_change() -> None:
     new = [run_of(failed("parse"))]
     assert said(compare(runs_of(20.0), new)) == {"parse": ("regressed", "failed: out of memory")}
     assert said(compare([run_of(failed("parse"))], new)) == {
@@ -116,7 +116,7 @@ def test_what_failed_in_both_files_is_no_regression() -> None:
     }
 
 
-def test_units_of_one_dimension_are_converted_and_others_are_a_regression() -> None:
+def test_units_of_one_dimension_are_converted_and_others_are_a_change() -> None:
     (row,) = compare(runs_of(20.0), [run_of(measured("parse", 0.02, unit="s"))]).traces
     assert (row.values, row.unit, row.judgement.verdict) == ((20.0,), "ms", Verdict.UNCHANGED)
     report = compare(runs_of(20.0), [run_of(measured("parse", 20.0, unit="B"))])

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from knickpoint.model.change import Status
 from knickpoint.model.errors import InputError
-from knickpoint.model.regression import Status
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.backtest.backtest import Backtest, backtest, backtest_history
 from knickpoint.watch.backtest.corpus_reader import read_corpus

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from knickpoint.instance.ticket_import import TicketRow, import_tickets
+from knickpoint.model.change import Action, Change, Condition, Direction, Status
 from knickpoint.model.errors import InputError, QueryError
-from knickpoint.model.regression import Action, Condition, Direction, Regression, Status
 from knickpoint.store import EventKind
-from knickpoint.store.findings.regression_list import Sort
+from knickpoint.store.findings.change_list import Sort
 from knickpoint.store.findings.selection import Selection
 from knickpoint.store.findings.tickets import Ticket
 from knickpoint.watch.triage.decisions import Targets, decide, merge, read_targets, split, undo
@@ -39,7 +39,7 @@ def busy_file(empty_world: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
         }
     )
     world.run()
-    world.store.outbox.claim([EventKind.REGRESSIONS_CHANGED], "test", 600, 10)
+    world.store.outbox.claim([EventKind.CHANGES_UPDATED], "test", 600, 10)
     world.store.close()
     return place
 
@@ -51,29 +51,29 @@ def busy(busy_file: Path, tmp_path: Path) -> Iterator[World]:
     world.store.close()
 
 
-def listed(world: World, *, processed: bool | None = None, selection: Selection | None = None) -> list[Regression]:
-    return world.store.findings.regressions(world.repository, processed=processed, selection=selection)
+def listed(world: World, *, processed: bool | None = None, selection: Selection | None = None) -> list[Change]:
+    return world.store.findings.changes(world.repository, processed=processed, selection=selection)
 
 
-def first_place(world: World) -> Regression:
-    return next(regression for regression in listed(world) if regression.suspect_range.slot == 10)
+def first_place(world: World) -> Change:
+    return next(change for change in listed(world) if change.suspect_range.slot == 10)
 
 
-def names(regression: Regression) -> list[str]:
-    return [member.key.split(",")[1].removeprefix("benchmark=") for member in regression.members]
+def names(change: Change) -> list[str]:
+    return [member.key.split(",")[1].removeprefix("benchmark=") for member in change.members]
 
 
 def test_the_unprocessed_list_is_sorted_by_hazard(busy: World) -> None:
-    assert [(regression.suspect_range.slot, names(regression)) for regression in listed(busy, processed=False)] == [
+    assert [(change.suspect_range.slot, names(change)) for change in listed(busy, processed=False)] == [
         (10, ["print", "parse", "read"]),
         (20, ["pack"]),
     ]
 
 
-def test_deciding_takes_a_regression_off_the_list_and_onto_the_other(busy: World) -> None:
-    regression = first_place(busy)
-    decide(busy.store, Targets((regression.id,)), who=ME, status=Status.ACKNOWLEDGED, note="seen")
-    assert [regression.suspect_range.slot for regression in listed(busy, processed=False)] == [20]
+def test_deciding_takes_a_change_off_the_list_and_onto_the_other(busy: World) -> None:
+    change = first_place(busy)
+    decide(busy.store, Targets((change.id,)), who=ME, status=Status.ACKNOWLEDGED, note="seen")
+    assert [change.suspect_range.slot for change in listed(busy, processed=False)] == [20]
     (processed,) = listed(busy, processed=True)
     assert processed.counts == {Status.ACKNOWLEDGED: 3}
     assert {(member.status, member.note) for member in processed.members} == {(Status.ACKNOWLEDGED, "seen")}
@@ -82,16 +82,16 @@ def test_deciding_takes_a_regression_off_the_list_and_onto_the_other(busy: World
 def test_some_members_can_be_hidden_and_the_rest_stays_to_be_dealt_with(busy: World) -> None:
     hidden = busy.points("read")[0]
     decide(busy.store, Targets(points=(hidden.id,)), who=ME, status=Status.HIDDEN)
-    (left,) = [regression for regression in listed(busy, processed=False) if regression.suspect_range.slot == 10]
+    (left,) = [change for change in listed(busy, processed=False) if change.suspect_range.slot == 10]
     assert names(left) == ["print", "parse"]
     assert left.counts == {Status.NEW: 2, Status.HIDDEN: 1}
-    assert [names(regression) for regression in listed(busy, processed=True)] == [["read"]]
+    assert [names(change) for change in listed(busy, processed=True)] == [["read"]]
 
 
 def test_deciding_about_the_rest_leaves_what_was_decided_before(busy: World) -> None:
-    regression = first_place(busy)
+    change = first_place(busy)
     decide(busy.store, Targets(points=(busy.points("read")[0].id,)), who=ME, status=Status.HIDDEN)
-    decide(busy.store, Targets((regression.id,)), who=ME, status=Status.ACKNOWLEDGED)
+    decide(busy.store, Targets((change.id,)), who=ME, status=Status.ACKNOWLEDGED)
     assert first_place(busy).counts == {Status.ACKNOWLEDGED: 2, Status.HIDDEN: 1}
 
 
@@ -194,8 +194,8 @@ def test_an_unknown_member_refuses_the_whole_decision(busy: World) -> None:
     assert busy.store.findings.triage.entries() == []
 
 
-def test_an_unknown_regression_is_refused(busy: World) -> None:
-    with pytest.raises(InputError, match="no regression 999"):
+def test_an_unknown_change_is_refused(busy: World) -> None:
+    with pytest.raises(InputError, match="no change 999"):
         decide(busy.store, Targets((999,)), who=ME, status=Status.HIDDEN)
 
 
@@ -249,12 +249,12 @@ def test_a_decision_after_an_undo_can_be_undone(busy: World) -> None:
     assert busy.points("pack")[0].status is Status.NEW
 
 
-def test_members_split_off_make_a_regression_of_their_own_and_stay_apart(busy: World) -> None:
+def test_members_split_off_make_a_change_of_their_own_and_stay_apart(busy: World) -> None:
     point = busy.points("read")[0]
     split(busy.store, Targets(points=(point.id,)), who=ME)
     busy.measure({"read": levels((5, 5.5))}, first=30)
     busy.run()
-    assert sorted(sorted(names(regression)) for regression in listed(busy) if regression.suspect_range.slot == 10) == [
+    assert sorted(sorted(names(change)) for change in listed(busy) if change.suspect_range.slot == 10) == [
         ["parse", "print"],
         ["read"],
     ]
@@ -268,38 +268,38 @@ def test_undoing_a_split_joins_the_members_again(busy: World) -> None:
     assert first_place(busy) == before
 
 
-def test_merged_regressions_stay_one_and_take_in_what_appears_there(busy: World) -> None:
-    merge(busy.store, Targets(tuple(regression.id for regression in listed(busy))), who=ME)
+def test_merged_changes_stay_one_and_take_in_what_appears_there(busy: World) -> None:
+    merge(busy.store, Targets(tuple(change.id for change in listed(busy))), who=ME)
     busy.measure({"send": levels((20, 3.0), (10, 5.0))})
     busy.run()
-    (regression,) = listed(busy)
-    assert sorted(names(regression)) == ["pack", "parse", "print", "read", "send"]
-    assert (regression.suspect_range.previous, regression.suspect_range.slot) == (9, 20)
+    (change,) = listed(busy)
+    assert sorted(names(change)) == ["pack", "parse", "print", "read", "send"]
+    assert (change.suspect_range.previous, change.suspect_range.slot) == (9, 20)
 
 
-def test_one_regression_that_nothing_joins_is_not_merged_and_nothing_is_logged(busy: World) -> None:
+def test_one_change_that_nothing_joins_is_not_merged_and_nothing_is_logged(busy: World) -> None:
     place = first_place(busy)
-    with pytest.raises(InputError, match=f"regression {place.id} alone cannot be merged") as raised:
-        merge(busy.store, Targets(regressions=(place.id,)), who=ME)
-    assert raised.value.remedy == "Name two regressions or more, as in knick triage R12 R14 --merge."
+    with pytest.raises(InputError, match=f"change {place.id} alone cannot be merged") as raised:
+        merge(busy.store, Targets(changes=(place.id,)), who=ME)
+    assert raised.value.remedy == "Name two changes or more, as in knick triage R12 R14 --merge."
     assert busy.store.findings.triage.entries() == []
     assert first_place(busy) == place
 
 
-def test_a_regression_that_was_split_off_is_merged_with_the_others_of_its_place(busy: World) -> None:
+def test_a_change_that_was_split_off_is_merged_with_the_others_of_its_place(busy: World) -> None:
     before = held(busy)
     read = busy.points("read")[0].id
     split(busy.store, Targets(points=(read,)), who=ME)
-    merge(busy.store, Targets(regressions=(held(busy)[read],)), who=ME)
+    merge(busy.store, Targets(changes=(held(busy)[read],)), who=ME)
     assert len(set(held(busy).values())) == len(set(before.values()))
 
 
 def held(world: World) -> dict[int, int]:
-    """Return the regression of each finding, by id."""
-    return {member.id: regression.id for regression in listed(world) for member in regression.members}
+    """Return the change of each finding, by id."""
+    return {member.id: change.id for change in listed(world) for member in change.members}
 
 
-def test_an_undone_merge_gives_back_the_regression_with_its_id_and_decisions(busy: World) -> None:
+def test_an_undone_merge_gives_back_the_change_with_its_id_and_decisions(busy: World) -> None:
     before = held(busy)
     pack = busy.points("pack")[0]
     decide(busy.store, Targets(points=(pack.id,)), who=ME, status=Status.HIDDEN, note="noise")
@@ -359,7 +359,7 @@ def test_an_id_that_others_hold_is_not_taken_from_them(busy: World) -> None:
     undo(busy.store, Targets(points=(print_,)), who=ME)
     undo(busy.store, Targets(points=(print_,)), who=ME)
     undo(busy.store, Targets(points=(pack,)), who=ME)
-    assert sorted(sorted(names(regression)) for regression in listed(busy)) == [["pack"], ["parse", "print", "read"]]
+    assert sorted(sorted(names(change)) for change in listed(busy)) == [["pack"], ["parse", "print", "read"]]
     assert len(set(held(busy).values())) == 2
 
 
@@ -409,7 +409,7 @@ def test_a_finding_that_a_ticket_covers_counts_as_processed_by_it(busy: World) -
     assert busy.points("parse")[0].effective_status is Status.TICKET
     assert first_place(busy).counts == {Status.TICKET: 1, Status.NEW: 2}
     found = listed(busy, selection=Selection(statuses=frozenset({Status.TICKET})))
-    assert [names(regression) for regression in found] == [["parse"]]
+    assert [names(change) for change in found] == [["parse"]]
     (rest,) = listed(busy, selection=Selection(statuses=frozenset({Status.NEW}), slot=10))
     assert "parse" not in names(rest)
 
@@ -424,14 +424,14 @@ def test_a_new_trace_at_a_triaged_place_is_new_by_itself(busy: World) -> None:
     decide(busy.store, Targets((first_place(busy).id,)), who=ME, status=Status.ACKNOWLEDGED)
     busy.measure({"send": levels((10, 3.0), (10, 5.0))})
     busy.run()
-    (left,) = [regression for regression in listed(busy, processed=False) if regression.suspect_range.slot == 10]
+    (left,) = [change for change in listed(busy, processed=False) if change.suspect_range.slot == 10]
     assert names(left) == ["send"]
     assert left.counts == {Status.ACKNOWLEDGED: 3, Status.NEW: 1}
 
 
 def test_a_matching_ticket_takes_a_finding_off_the_list(busy: World) -> None:
     assert put_tickets(busy.store, busy.repository, [Ticket("PERF-1", "benchmark=parse", 10)]) == 1
-    (left,) = [regression for regression in listed(busy, processed=False) if regression.suspect_range.slot == 10]
+    (left,) = [change for change in listed(busy, processed=False) if change.suspect_range.slot == 10]
     assert names(left) == ["print", "read"]
     assert busy.points("parse")[0].matched_ticket == "PERF-1"
 
@@ -442,7 +442,7 @@ def test_a_ticket_that_came_first_matches_what_is_found_later(world: World) -> N
     world.measure({"parse": levels((10, 25.0))}, first=10)
     world.run()
     assert listed(world, processed=False) == []
-    assert [regression.counts for regression in listed(world, processed=True)] == [{Status.TICKET: 1}]
+    assert [change.counts for change in listed(world, processed=True)] == [{Status.TICKET: 1}]
 
 
 def test_a_ticket_keeps_its_change_when_missing_commits_are_measured(world: World) -> None:
@@ -489,7 +489,7 @@ def test_a_ticket_with_a_query_that_cannot_be_read_is_refused(busy: World) -> No
 
 def test_a_decision_is_announced(busy: World) -> None:
     decide(busy.store, Targets(points=(busy.points("pack")[0].id,)), who=ME, status=Status.HIDDEN)
-    (event,) = busy.store.outbox.claim([EventKind.REGRESSIONS_CHANGED], "worker", 60, 10)
+    (event,) = busy.store.outbox.claim([EventKind.CHANGES_UPDATED], "worker", 60, 10)
     assert event.payload["decided"] == 1
 
 
@@ -508,7 +508,7 @@ def test_a_decision_is_announced(busy: World) -> None:
     ],
 )
 def test_a_selection_filters_members(busy: World, selection: Selection, found: list[list[str]]) -> None:
-    assert [names(regression) for regression in listed(busy, selection=selection)] == found
+    assert [names(change) for change in listed(busy, selection=selection)] == found
     assert busy.store.findings.count(busy.repository, selection=selection) == len(found)
 
 
@@ -525,19 +525,19 @@ def test_a_selection_filters_members(busy: World, selection: Selection, found: l
     ],
 )
 def test_a_list_is_sorted_as_asked(busy: World, sort: Sort, slots: list[int], *, descending: bool) -> None:
-    found = busy.store.findings.regressions(busy.repository, sort=sort, descending=descending)
-    assert [regression.suspect_range.slot for regression in found] == slots
+    found = busy.store.findings.changes(busy.repository, sort=sort, descending=descending)
+    assert [change.suspect_range.slot for change in found] == slots
 
 
 def test_a_list_is_cut_into_pages(busy: World) -> None:
-    pages = [busy.store.findings.regressions(busy.repository, offset=k, limit=1) for k in range(3)]
-    assert [[regression.suspect_range.slot for regression in page] for page in pages] == [[10], [20], []]
+    pages = [busy.store.findings.changes(busy.repository, offset=k, limit=1) for k in range(3)]
+    assert [[change.suspect_range.slot for change in page] for page in pages] == [[10], [20], []]
 
 
 def test_the_strongest_members_can_be_had_alone(busy: World) -> None:
-    found = busy.store.findings.regressions(busy.repository, members=1)
-    assert [names(regression) for regression in found] == [["print"], ["pack"]]
-    assert [regression.traces for regression in found] == [3, 1]
+    found = busy.store.findings.changes(busy.repository, members=1)
+    assert [names(change) for change in found] == [["print"], ["pack"]]
+    assert [change.traces for change in found] == [3, 1]
 
 
 def test_ids_are_read_as_people_write_them() -> None:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from knickpoint.model.alert import Alert, AlertDirection
+from knickpoint.model.change import Change, ChangePoint, Sighting, Status
 from knickpoint.model.query import Query
-from knickpoint.model.regression import ChangePoint, Regression, Sighting, Status
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.triage.decisions import Targets, decide
 
@@ -44,19 +44,19 @@ steps = st.one_of(
     st.tuples(st.just("hide"), st.sampled_from(NAMES), st.just(0), st.just(0.0)),
 )
 
-Found = tuple[list[Regression], list[ChangePoint], list[Sighting]]
+Found = tuple[list[Change], list[ChangePoint], list[Sighting]]
 
 
 def found(world: World) -> Found:
     """Return everything that was found, but for the time at which it was."""
     ids = world.store.traces.select(world.repository, Query()).tolist()
     points = [replace(point, found=None) for key in ids for point in world.store.findings.change_points(key, gone=True)]
-    regressions = [
-        replace(regression, found=None, members=tuple(replace(member, found=None) for member in regression.members))
-        for regression in world.store.findings.regressions(world.repository)
+    changes = [
+        replace(change, found=None, members=tuple(replace(member, found=None) for member in change.members))
+        for change in world.store.findings.changes(world.repository)
     ]
     seen = world.store.findings.sightings.of_traces(ids)
-    return regressions, points, [sighting for key in ids for sighting in seen.get(key, [])]
+    return changes, points, [sighting for key in ids for sighting in seen.get(key, [])]
 
 
 def take(world: World, step: Step, alerts: tuple[Alert, ...], *, afresh: bool) -> tuple[Alert, ...]:

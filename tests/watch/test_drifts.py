@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from knickpoint.model.alert import SINCE_BEST, Alert
+from knickpoint.model.change import Condition, Direction
 from knickpoint.model.errors import ConfigError
-from knickpoint.model.regression import Condition, Direction
 from knickpoint.model.settlement import FindingKind
 from knickpoint.store.commits.releases import Release
 from knickpoint.watch.alert_config.alert_health import health_of_alerts

@@ -10,7 +10,7 @@ from knickpoint.access.local_user import local_caller
 from knickpoint.model.alert import Alert
 from knickpoint.model.settlement import FindingKind
 from knickpoint.notify.messages.repository_facts import RepositoryFacts
-from knickpoint.server.answers.changes import read_changes
+from knickpoint.server.answers.change_points import read_change_points
 from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.watch.explanation import explain_trace
 from knickpoint.watch.finding_notes import finding_note, summary_note
@@ -46,7 +46,7 @@ def test_a_message_says_where_the_values_lay_and_lie(world: World) -> None:
 
 def test_the_page_of_a_trace_says_where_the_values_lay_and_lie(world: World) -> None:
     name = _two_modes(world)
-    answer = read_changes(VisibleRepositories(world.store, local_caller()), world.trace(name), "")
+    answer = read_change_points(VisibleRepositories(world.store, local_caller()), world.trace(name), "")
     (noisy,) = [change.id for change in answer.changes if change.kind is FindingKind.NOISE]
     assert "a second mode at 107.9 ms with" in answer.notes[noisy]
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from knickpoint.model.alert import Alert, AlertDirection, AlertKind
+from knickpoint.model.change import Condition, Status
 from knickpoint.model.query import Query
-from knickpoint.model.regression import Condition, Status
 from knickpoint.store import Store
 from knickpoint.watch.alert_config.applied_alerts import AlertChange, apply_alerts, compare_alerts
 from knickpoint.watch.alert_config.finding_preview import Preview, preview_alerts

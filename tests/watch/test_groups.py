@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knickpoint.watch.regressions.groups import Group, Member, assign_ids, group_members
+from knickpoint.watch.changes.groups import Group, Member, assign_ids, group_members
 
 
 def test_traces_measured_at_every_commit_group_by_the_commit() -> None:

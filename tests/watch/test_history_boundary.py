@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from knickpoint.model.change import Status
 from knickpoint.model.errors import InputError
-from knickpoint.model.regression import Status
 from knickpoint.store import EventKind, open_store, restore
 from knickpoint.store.findings.selection import Selection
 from knickpoint.watch.alert_run.run import run_alerts
@@ -23,9 +23,9 @@ _WORK = Selection(history=False)
 
 
 def places(world: World, selection: Selection) -> list[int]:
-    """Return the slots of the regressions of ``selection``, ascending."""
-    found = world.store.findings.regressions(world.repository, selection=selection, processed=False)
-    return sorted(regression.suspect_range.slot for regression in found)
+    """Return the slots of the changes of ``selection``, ascending."""
+    found = world.store.findings.changes(world.repository, selection=selection, processed=False)
+    return sorted(change.suspect_range.slot for change in found)
 
 
 def import_years(world: World) -> None:
@@ -37,7 +37,7 @@ def test_what_the_first_run_finds_is_history(world: World) -> None:
     import_years(world)
     summary = world.run()
     assert (places(world, _HISTORY), places(world, _WORK)) == ([10, 30], [])
-    assert (summary.new, summary.new_regressions, summary.history_regressions) == (2, (), 2)
+    assert (summary.new, summary.new_changes, summary.history_changes) == (2, (), 2)
 
 
 def test_what_is_found_after_the_boundary_is_work(world: World) -> None:
@@ -46,7 +46,7 @@ def test_what_is_found_after_the_boundary_is_work(world: World) -> None:
     world.measure({"parse": levels((5, 20.0), (5, 30.0))}, first=40)
     summary = world.run()
     assert (places(world, _HISTORY), places(world, _WORK)) == ([10, 30], [45])
-    assert len(summary.new_regressions) == 1
+    assert len(summary.new_changes) == 1
 
 
 def test_a_repository_that_sends_one_run_at_a_time_has_no_history(world: World) -> None:
@@ -78,7 +78,7 @@ def test_late_results_of_the_old_range_find_history(world: World) -> None:
     world.measure({"late": levels((20, 5.0), (20, 6.0))})
     summary = world.run()
     assert (places(world, _HISTORY), places(world, _WORK)) == ([10, 20, 30], [])
-    assert (summary.new_regressions, summary.history_regressions) == ((), 1)
+    assert (summary.new_changes, summary.history_changes) == ((), 1)
 
 
 def test_history_that_later_results_move_stays_history(world: World) -> None:
@@ -102,7 +102,7 @@ def test_as_work_leaves_nothing_to_history(world: World) -> None:
     import_years(world)
     summary = run_alerts(world.store, world.alerts, as_work=True)
     assert (places(world, _HISTORY), places(world, _WORK)) == ([], [10, 30])
-    assert len(summary.new_regressions) == 2
+    assert len(summary.new_changes) == 2
     world.run()
     assert places(world, _WORK) == [10, 30]
 
@@ -119,10 +119,10 @@ def test_judging_everything_afresh_keeps_the_boundary(world: World) -> None:
 def test_history_is_not_announced(world: World) -> None:
     import_years(world)
     world.run()
-    (event,) = world.store.outbox.claim([EventKind.REGRESSIONS_CHANGED], "worker", 60, 10)
-    assert event.payload["new_regressions"] == []
-    assert event.payload["changed_regressions"] == []
-    assert event.payload["history_regressions"] == 2
+    (event,) = world.store.outbox.claim([EventKind.CHANGES_UPDATED], "worker", 60, 10)
+    assert event.payload["new_changes"] == []
+    assert event.payload["updated_changes"] == []
+    assert event.payload["history_changes"] == 2
 
 
 def test_a_decision_about_history_counts_and_can_be_taken_back(world: World) -> None:
@@ -131,9 +131,7 @@ def test_a_decision_about_history_counts_and_can_be_taken_back(world: World) -> 
     (point, _) = world.points("parse")
     decide(world.store, Targets(points=(point.id,)), who="ada", status=Status.HIDDEN)
     assert places(world, _HISTORY) == [30]
-    assert [
-        regression.history for regression in world.store.findings.regressions(world.repository, processed=True)
-    ] == [True]
+    assert [change.history for change in world.store.findings.changes(world.repository, processed=True)] == [True]
     undo(world.store, Targets(points=(point.id,)), who="ada")
     assert places(world, _HISTORY) == [10, 30]
 
@@ -151,7 +149,7 @@ def test_history_merged_with_work_is_work(world: World) -> None:
     world.run()
     world.measure({"parse": levels((5, 20.0), (5, 30.0))}, first=40)
     world.run()
-    ids = [str(regression.id) for regression in world.store.findings.regressions(world.repository)]
+    ids = [str(change.id) for change in world.store.findings.changes(world.repository)]
     merge(world.store, read_targets(ids), who="ada")
     assert (places(world, _HISTORY), places(world, _WORK)) == ([], [45])
 
@@ -236,22 +234,22 @@ def test_taking_never_turns_work_into_history(world: World) -> None:
 def test_what_was_taken_is_announced(world: World) -> None:
     import_years(world)
     world.run()
-    for event in world.store.outbox.claim([EventKind.REGRESSIONS_CHANGED], "worker", 60, 10):
+    for event in world.store.outbox.claim([EventKind.CHANGES_UPDATED], "worker", 60, 10):
         world.store.outbox.done(event)
     moved = take(world.store, world.repository, who="ada")
-    (event,) = world.store.outbox.claim([EventKind.REGRESSIONS_CHANGED], "worker", 60, 10)
-    assert event.payload["changed_regressions"] == list(moved.work)
+    (event,) = world.store.outbox.claim([EventKind.CHANGES_UPDATED], "worker", 60, 10)
+    assert event.payload["updated_changes"] == list(moved.work)
 
 
 def test_what_a_dropped_boundary_makes_work_is_announced_once(world: World) -> None:
     import_years(world)
     world.run()
-    for event in world.store.outbox.claim([EventKind.REGRESSIONS_CHANGED], "worker", 60, 10):
+    for event in world.store.outbox.claim([EventKind.CHANGES_UPDATED], "worker", 60, 10):
         world.store.outbox.done(event)
     moved = drop_boundary(world.store, world.repository)
     drop_boundary(world.store, world.repository)
-    (event,) = world.store.outbox.claim([EventKind.REGRESSIONS_CHANGED], "worker", 60, 10)
-    assert event.payload["changed_regressions"] == list(moved.work)
+    (event,) = world.store.outbox.claim([EventKind.CHANGES_UPDATED], "worker", 60, 10)
+    assert event.payload["updated_changes"] == list(moved.work)
     assert (places(world, _HISTORY), len(moved.work) > 0) == ([], True)
 
 
@@ -318,7 +316,7 @@ def test_the_counts_of_both_sides_are_of_live_findings(world: World) -> None:
     world.run()
     sides = world.store.boundaries.sides(world.repository)
     assert (sides.history, sides.work) == (3, 1)
-    assert (sides.history_regressions, sides.work_regressions) == (2, 1)
+    assert (sides.history_changes, sides.work_changes) == (2, 1)
 
 
 def test_the_boundary_says_when_it_was_set_and_by_whom(world: World) -> None:

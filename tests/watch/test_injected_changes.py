@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import pytest
 
+from knickpoint.model.change import Status
 from knickpoint.model.errors import StoreError
-from knickpoint.model.regression import Status
 from knickpoint.store.findings.announcements import AnnouncementLedger
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.triage.decisions import Targets, decide

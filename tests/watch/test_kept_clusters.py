@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from knickpoint.model.alert import Alert
+from knickpoint.model.change import Change, Status
 from knickpoint.model.cluster import KeptCluster, MemberState
-from knickpoint.model.regression import Regression, Status
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.identity.cluster_fingerprints import ClusterPlace, match_clusters
 from knickpoint.watch.triage.decisions import Targets, decide
@@ -40,10 +40,10 @@ def measure(world: World, steps: Mapping[str, int], *, of: Sequence[str], commit
     )
 
 
-def hide(world: World, regression: Regression) -> None:
+def hide(world: World, change: Change) -> None:
     decide(
         world.store,
-        Targets(points=tuple(member.id for member in regression.members)),
+        Targets(points=tuple(member.id for member in change.members)),
         who="a",
         status=Status.HIDDEN,
         note="noise",
@@ -105,7 +105,7 @@ def test_the_example_of_the_design_document_runs_through_the_product(world: Worl
     world.run(TOGETHER)
     first = {tuple(members(each)): each for each in clusters(world)}
     assert set(first) == {("b1",), ("b2",), ("b3", "b4")}
-    (both,) = [r for r in world.store.findings.regressions(world.repository) if r.suspect_range.slot == 40]
+    (both,) = [r for r in world.store.findings.changes(world.repository) if r.suspect_range.slot == 40]
     hide(world, both)
 
     # The step of 2 turns out to be a wrong measurement, and 5 has one where nothing was before.
@@ -116,7 +116,7 @@ def test_the_example_of_the_design_document_runs_through_the_product(world: Worl
     assert second[first["b2",].id].gone
     assert members(second[first["b3", "b4"].id]) == ["b3", "b4"]
     assert [members(each) for key, each in second.items() if key not in {old.id for old in first.values()}] == [["b5"]]
-    (still,) = [r for r in world.store.findings.regressions(world.repository) if r.suspect_range.slot == 40]
+    (still,) = [r for r in world.store.findings.changes(world.repository) if r.suspect_range.slot == 40]
     assert (still.id, {member.status for member in still.members}) == (both.id, {Status.HIDDEN})
 
 
@@ -141,26 +141,26 @@ def test_a_cluster_that_drifts_takes_its_decisions_along(world: World) -> None:
     names = [f"b{k}" for k in range(4)]
     measure(world, dict.fromkeys(names, 26), of=names)
     world.run(TOGETHER)
-    (before,) = world.store.findings.regressions(world.repository)
+    (before,) = world.store.findings.changes(world.repository)
     hide(world, before)
     measure(world, dict.fromkeys(names, 35), of=names)
     world.run(TOGETHER)
-    (after,) = world.store.findings.regressions(world.repository)
+    (after,) = world.store.findings.changes(world.repository)
     assert (after.id, after.suspect_range.slot) == (before.id, 35)
     assert {(member.status, member.note) for member in after.members} == {(Status.HIDDEN, "noise")}
     assert len(clusters(world)) == 1
 
 
-def test_the_next_regression_of_the_same_traces_is_a_new_cluster_and_undecided(world: World) -> None:
+def test_the_next_change_of_the_same_traces_is_a_new_cluster_and_undecided(world: World) -> None:
     names = [f"b{k}" for k in range(4)]
     measure(world, dict.fromkeys(names, 15), of=names)
     world.run(TOGETHER)
-    hide(world, world.store.findings.regressions(world.repository)[0])
+    hide(world, world.store.findings.changes(world.repository)[0])
     world.measure({name: levels((15, 20.0 + k), (40, 25.0 + k), (25, 32.0 + k)) for k, name in enumerate(names)})
     world.run(TOGETHER)
     statuses = {
         found.suspect_range.slot: {member.status for member in found.members}
-        for found in world.store.findings.regressions(world.repository)
+        for found in world.store.findings.changes(world.repository)
     }
     assert statuses == {15: {Status.HIDDEN}, 55: {Status.NEW}}
     assert [each.suspect_range.slot for each in clusters(world)] == [15, 55]
@@ -219,9 +219,9 @@ def test_no_sequence_of_corrections_loses_a_decision_or_differs_from_scratch(
         for steps in sequence:
             measure(world, steps, of=names)
             run_alerts(world.store, [TOGETHER], traces=[world.trace(next(iter(steps)))])
-            for regression in world.store.findings.regressions(world.repository):
-                hide(world, regression)
-                decided |= {member.id: Status.HIDDEN for member in regression.members}
+            for change in world.store.findings.changes(world.repository):
+                hide(world, change)
+                decided |= {member.id: Status.HIDDEN for member in change.members}
             for name in names:
                 for point in world.points(name, gone=True):
                     assert point.status is decided.get(point.id, Status.NEW)

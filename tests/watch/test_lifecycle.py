@@ -20,7 +20,7 @@ from hypothesis.stateful import (
 )
 from tests.examples import examples
 
-from knickpoint.model.regression import ChangePoint, Condition, Status
+from knickpoint.model.change import ChangePoint, Condition, Status
 from knickpoint.watch.triage.decisions import Targets, decide, undo
 
 from .conftest import World, copied, levels
@@ -44,21 +44,21 @@ def live(world: World) -> Live:
                 member.direction.value,
                 member.status,
             )
-            for regression in world.store.findings.regressions(world.repository)
-            for member in regression.members
+            for change in world.store.findings.changes(world.repository)
+            for member in change.members
         ),
         key=repr,
     )
 
 
 def groups(world: World) -> list[tuple[tuple[int, int], list[str]]]:
-    """Return place and members of every regression, ids left out."""
+    """Return place and members of every change, ids left out."""
     return sorted(
         (
-            (regression.suspect_range.previous, regression.suspect_range.slot),
-            sorted(member.key for member in regression.members),
+            (change.suspect_range.previous, change.suspect_range.slot),
+            sorted(member.key for member in change.members),
         )
-        for regression in world.store.findings.regressions(world.repository)
+        for change in world.store.findings.changes(world.repository)
     )
 
 
@@ -131,16 +131,16 @@ class Lifecycle(RuleBasedStateMachine):
             assert (live(self.world), groups(self.world)) == before
 
     @invariant()
-    def every_live_point_is_in_one_regression_that_counts_it(self) -> None:
+    def every_live_point_is_in_one_change_that_counts_it(self) -> None:
         if not hasattr(self, "world") or not self.up_to_date:
             return
-        listed = self.world.store.findings.regressions(self.world.repository)
-        members = [member.id for regression in listed for member in regression.members]
+        listed = self.world.store.findings.changes(self.world.repository)
+        members = [member.id for change in listed for member in change.members]
         expected = [point.id for name in NAMES for point in self.points(name) if point.condition is not Condition.GONE]
         assert sorted(members) == sorted(expected)
-        for regression in listed:
-            assert regression.traces == len(regression.members)
-            assert regression.unprocessed == sum(member.status is Status.NEW for member in regression.members)
+        for change in listed:
+            assert change.traces == len(change.members)
+            assert change.unprocessed == sum(member.status is Status.NEW for member in change.members)
 
 
 @pytest.mark.thorough
@@ -228,7 +228,7 @@ def _points(world: World, name: str) -> list[ChangePoint]:
     return world.store.findings.change_points(found[0].id) if found else []
 
 
-def test_a_trace_that_is_measured_later_joins_the_regression_and_says_so(world: World) -> None:
+def test_a_trace_that_is_measured_later_joins_the_change_and_says_so(world: World) -> None:
     world.measure({"first": levels((40, 100), (20, 120)), "second": levels((40, 10), (20, 12))})
     world.run()
     world.measure({"third": levels((40, 5), (20, 6))})
@@ -240,4 +240,4 @@ def test_a_trace_that_is_measured_later_joins_the_regression_and_says_so(world: 
     assert found is not None
     assert joined is not None
     assert joined > found
-    assert len({world.points(name)[0].regression_id for name in ("first", "second", "third")}) == 1
+    assert len({world.points(name)[0].change_id for name in ("first", "second", "third")}) == 1

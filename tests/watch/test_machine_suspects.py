@@ -36,7 +36,7 @@ def suspects_after(world: World, environment: Callable[[int], Mapping[str, str]]
     (point,) = world.store.findings.change_points(
         world.store.traces.find(world.repository, ",benchmark=parse0,kind=p,")[0].id
     )
-    found = world.store.findings.suspects.get(point.regression_id)
+    found = world.store.findings.suspects.get(point.change_id)
     assert found is not None
     return found
 

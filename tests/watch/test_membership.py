@@ -17,7 +17,7 @@ from knickpoint.model.alert import Alert
 from knickpoint.model.commit import Repository
 from knickpoint.store.findings.groups import Membership
 from knickpoint.watch.alert_run.run import run_alerts
-from knickpoint.watch.regressions.membership import RegressionChanges, regroup, stretches
+from knickpoint.watch.changes.membership import RegroupedChanges, regroup, stretches
 from knickpoint.watch.triage.decisions import Targets, merge, split, undo
 
 from .conftest import World, copied, levels
@@ -50,8 +50,8 @@ def take(world: World, what: str, name: str, number: int, value: int) -> None:
         return
     points = [
         point.id
-        for regression in world.store.findings.regressions(world.repository)
-        for point in sorted(regression.members, key=lambda member: member.id)
+        for change in world.store.findings.changes(world.repository)
+        for point in sorted(change.members, key=lambda member: member.id)
     ]
     if not points:
         return
@@ -80,13 +80,13 @@ def test_after_each_event_nothing_is_left_to_regroup(
         world.run()
         for step in sequence:
             take(world, *step)
-            before = world.store.findings.regressions(world.repository)
-            assert regroup(world.store, world.repository) == RegressionChanges()
-            assert world.store.findings.regressions(world.repository) == before
+            before = world.store.findings.changes(world.repository)
+            assert regroup(world.store, world.repository) == RegroupedChanges()
+            assert world.store.findings.changes(world.repository) == before
         world.store.close()
 
 
-def test_one_cause_in_noisy_traces_is_one_regression_and_no_event_leaves_anything_to_regroup(empty_world: Path) -> None:
+def test_one_cause_in_noisy_traces_is_one_change_and_no_event_leaves_anything_to_regroup(empty_world: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="regroup") as place:
         world = copied(empty_world, Path(place) / "store.db")
         random = np.random.default_rng(9)
@@ -99,16 +99,16 @@ def test_one_cause_in_noisy_traces_is_one_regression_and_no_event_leaves_anythin
             some = names[number : number + 8]
             world.put(commit, dict(zip(some, values[number : number + 8, commit].tolist(), strict=True)))
             run_alerts(world.store, [Alert("steps")], traces=[world.trace(name) for name in some])
-            assert regroup(world.store, world.repository) == RegressionChanges()
-        found = world.store.findings.regressions(world.repository)
-        points = [member for regression in found for member in regression.members]
+            assert regroup(world.store, world.repository) == RegroupedChanges()
+        found = world.store.findings.changes(world.repository)
+        points = [member for change in found for member in change.members]
         assert len({member.suspect_range for member in points}) > 3
-        assert max(len(regression.members) for regression in found) >= 20
+        assert max(len(change.members) for change in found) >= 20
         world.store.close()
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_changes_with_measured_commits_between_them_are_two_regressions(empty_world: Path, seed: int) -> None:
+def test_changes_with_measured_commits_between_them_are_two_changes(empty_world: Path, seed: int) -> None:
     with tempfile.TemporaryDirectory(prefix="regroup") as place:
         world = copied(empty_world, Path(place) / "store.db")
         random = np.random.default_rng(seed)
@@ -118,7 +118,7 @@ def test_changes_with_measured_commits_between_them_are_two_regressions(empty_wo
         slug[[slot for slot in range(76) if slot in {68, *range(52, 67)}]] = np.nan
         world.measure({"tokenize": tokenize.tolist(), "slug": slug.tolist()})
         world.run(Alert("steps"))
-        ranges = [regression.suspect_range for regression in world.store.findings.regressions(world.repository)]
+        ranges = [change.suspect_range for change in world.store.findings.changes(world.repository)]
         assert sorted((each.previous, each.slot) for each in ranges) == [(39, 40), (51, 67)]
         world.store.close()
 
@@ -136,7 +136,7 @@ def test_points_whose_certainty_alone_changed_are_grouped_anew(empty_world: Path
             some = names[number : number + 4]
             world.put(commit, dict(zip(some, values[number : number + 4, commit].tolist(), strict=True)))
             run_alerts(world.store, [Alert("steps")], traces=[world.trace(name) for name in some])
-            assert regroup(world.store, world.repository) == RegressionChanges()
+            assert regroup(world.store, world.repository) == RegroupedChanges()
         world.store.close()
 
 
@@ -157,7 +157,7 @@ def test_an_event_far_from_other_findings_reads_none_of_them(world: World, monke
     assert read == [1]
 
 
-def test_a_regression_that_grows_writes_only_what_joins_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_that_grows_writes_only_what_joins_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     names = ("pack", "parse", "print")
     world.measure({name: levels((10, 20.0), (10, 25.0)) for name in names})
     world.measure({"read": levels((10, 20.0))})
@@ -172,6 +172,6 @@ def test_a_regression_that_grows_writes_only_what_joins_it(world: World, monkeyp
     monkeypatch.setattr(world.store.findings.groups, "write", watched)
     world.measure({"read": levels((10, 25.0))}, first=10)
     run_alerts(world.store, world.alerts, traces=[world.trace("read")])
-    (regression,) = world.store.findings.regressions(world.repository)
-    assert len(regression.members) == len(names) + 1
-    assert written == [member.id for member in regression.members if member.trace_id == world.trace("read")]
+    (change,) = world.store.findings.changes(world.repository)
+    assert len(change.members) == len(names) + 1
+    assert written == [member.id for member in change.members if member.trace_id == world.trace("read")]

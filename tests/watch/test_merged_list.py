@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from knickpoint.model.commit import Commit
-from knickpoint.store.findings.regression_list import Sort
-from knickpoint.watch.regressions.merged_list import ListedRegression, merge_regressions
+from knickpoint.store.findings.change_list import Sort
+from knickpoint.watch.changes.merged_list import ListedChange, merge_changes
 
 from .conftest import World, levels
 
@@ -27,17 +27,17 @@ def both(world: World) -> World:
     return world
 
 
-def listed(world: World, sort: Sort, *, descending: bool) -> list[ListedRegression]:
-    """Return the regressions of all repositories, those of each as the store sorts them."""
+def listed(world: World, sort: Sort, *, descending: bool) -> list[ListedChange]:
+    """Return the changes of all repositories, those of each as the store sorts them."""
     return [
-        (repository, regression)
+        (repository, change)
         for repository in world.store.commits.repositories()
-        for regression in world.store.findings.regressions(repository, sort=sort, descending=descending)
+        for change in world.store.findings.changes(repository, sort=sort, descending=descending)
     ]
 
 
-def places(found: list[ListedRegression]) -> list[tuple[str, int]]:
-    return [(repository.name, regression.suspect_range.slot) for repository, regression in found]
+def places(found: list[ListedChange]) -> list[tuple[str, int]]:
+    return [(repository.name, change.suspect_range.slot) for repository, change in found]
 
 
 @pytest.mark.parametrize(
@@ -49,11 +49,11 @@ def places(found: list[ListedRegression]) -> list[tuple[str, int]]:
         (Sort.AUTHOR, True, [("other", 20), ("project", 10), ("project", 30)]),
     ],
 )
-def test_regressions_of_several_repositories_have_one_order(
+def test_changes_of_several_repositories_have_one_order(
     both: World, sort: Sort, order: list[tuple[str, int]], *, descending: bool
 ) -> None:
     found = listed(both, sort, descending=descending)
-    assert places(merge_regressions(both.store, found, sort, descending=descending)) == order
+    assert places(merge_changes(both.store, found, sort, descending=descending)) == order
 
 
 def test_commits_of_one_repository_keep_the_order_of_their_line_whatever_their_times(world: World) -> None:
@@ -66,5 +66,5 @@ def test_commits_of_one_repository_keep_the_order_of_their_line_whatever_their_t
     replace(world, repository=rewritten).measure({"read": levels((10, 20.0), (20, 25.0), (20, 22.5))})
     world.run()
     found = listed(world, Sort.COMMIT, descending=True)
-    ordered = merge_regressions(world.store, found, Sort.COMMIT, descending=True)
+    ordered = merge_changes(world.store, found, Sort.COMMIT, descending=True)
     assert places(ordered) == [("rewritten", 30), ("rewritten", 10)]

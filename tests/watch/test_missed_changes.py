@@ -8,10 +8,10 @@ import pytest
 
 from knickpoint.model.alert import AlertDirection
 from knickpoint.model.audit import AuditKind
+from knickpoint.model.change import Direction
 from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.model.frame import Trace
 from knickpoint.model.missed import MissedChange
-from knickpoint.model.regression import Direction
 from knickpoint.watch.missed_changes import MissedPlace, list_missed, mark_missed, unmark_missed
 
 from .conftest import QUICK, World, levels

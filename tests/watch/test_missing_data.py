@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from knickpoint.model.audit import AuditKind
+from knickpoint.model.change import Status
 from knickpoint.model.errors import InputError
 from knickpoint.model.frame import Trace
-from knickpoint.model.regression import Status
 from knickpoint.model.report import Result, ResultTable, RunReport
 from knickpoint.store import RunWrite
 from knickpoint.watch.absence.missing_data import MissingKind, find_missing_data

@@ -12,9 +12,9 @@ import pytest
 from knickpoint.detect import find_steps_many
 from knickpoint.detect.methods.default.model import default_bound
 from knickpoint.model.alert import Alert
+from knickpoint.model.change import Status
 from knickpoint.model.proposal import ProposalKind
 from knickpoint.model.quality import FindingRecord
-from knickpoint.model.regression import Status
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.quality.corpus import COLUMNS, corpus_rows
 from knickpoint.watch.quality.detectable_change import detectable_change, detectable_size

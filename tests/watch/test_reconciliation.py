@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
 
-from knickpoint.model.regression import (
+from knickpoint.model.change import (
     Condition,
     Direction,
     KnownPoint,

@@ -4,7 +4,7 @@ import numpy as np
 
 from knickpoint.detect.local_levels import local_changes
 from knickpoint.detect.steps import build_steps
-from knickpoint.model.regression import Condition
+from knickpoint.model.change import Condition
 from knickpoint.watch.detection.recovery import recoveries
 
 PRESENT, RECOVERED = Condition.PRESENT, Condition.RECOVERED

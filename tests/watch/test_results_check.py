@@ -100,7 +100,7 @@ def test_another_unit_of_the_same_dimension_is_converted(steady: World) -> None:
     assert trace.judgement.verdict is Verdict.UNCHANGED
 
 
-def test_a_unit_that_does_not_convert_is_a_regression_that_names_both(steady: World) -> None:
+def test_a_unit_that_does_not_convert_is_a_change_that_names_both(steady: World) -> None:
     report = check(steady, new_run(20.0, unit="B"))
     assert reasons(report) == {"parse": ("regressed", "the unit changed from ms to B")}
     assert (report.traces[0].unit, report.traces[0].values) == ("B", (20.0,))
@@ -141,19 +141,19 @@ def test_one_regressed_trace_decides_over_those_without_data(steady: World) -> N
     assert report.counts == {Verdict.REGRESSED: 1, Verdict.NO_DATA: 1}
 
 
-def test_a_failed_benchmark_is_a_regression_that_says_what_it_said(steady: World) -> None:
+def test_a_failed_benchmark_is_a_change_that_says_what_it_said(steady: World) -> None:
     report = check(steady, failed_run("\n  out of memory\n  at line 7"))
     assert reasons(report) == {"parse": ("regressed", "failed: out of memory")}
     assert report.traces[0].failed == ("\n  out of memory\n  at line 7",)
     assert report.verdict is Verdict.REGRESSED
 
 
-def test_a_benchmark_that_was_never_measured_and_fails_is_a_regression(steady: World) -> None:
+def test_a_benchmark_that_was_never_measured_and_fails_is_a_change(steady: World) -> None:
     found = reasons(check(steady, failed_run("", name="read"), new_run(20.0)))
     assert found["read"] == ("regressed", "failed; it was never measured before")
 
 
-def test_what_failed_is_a_regression_where_there_is_no_history_at_all(world: World) -> None:
+def test_what_failed_is_a_change_where_there_is_no_history_at_all(world: World) -> None:
     report = check_results(world.store, None, [failed_run()])
     assert reasons(report) == {"parse": ("regressed", "failed: out of memory; it was never measured before")}
 
@@ -179,7 +179,7 @@ def test_a_benchmark_that_works_again_at_the_base_may_not_fail(steady: World) ->
     assert reasons(check(steady, failed_run(), base=49))["parse"][0] == "regressed"
 
 
-def test_a_benchmark_that_failed_in_one_of_several_runs_is_a_regression(steady: World) -> None:
+def test_a_benchmark_that_failed_in_one_of_several_runs_is_a_change(steady: World) -> None:
     found = reasons(check(steady, new_run(20.0), failed_run(), new_run(20.0)))
     assert found == {"parse": ("regressed", "failed in 1 of 3 runs: out of memory")}
 
@@ -206,7 +206,7 @@ def of_one_kind(*names: str) -> RunReport:
     return RunReport(ResultTable.of([Result({"benchmark": name, "kind": name[0]}, (20.0,), "ms") for name in names]))
 
 
-def test_what_the_base_has_and_the_results_lack_is_a_regression(several: World) -> None:
+def test_what_the_base_has_and_the_results_lack_is_a_change(several: World) -> None:
     report = check(several, of_one_kind("a", "b"))
     place = short_hash(several, 39)
     assert vanished(report) == dict.fromkeys(("c", "late"), f"vanished: last measured at {place}")

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knickpoint.detect import find_steps_many
-from knickpoint.model.regression import ChangePoint
+from knickpoint.model.change import ChangePoint
 from knickpoint.model.settlement import DEFAULT_RULE, SETTLED, Certainty, Settlement, SettleRule
 from knickpoint.model.step import Step
 from knickpoint.watch.detection.settlement import settle_by_count, settle_steps
@@ -152,15 +152,15 @@ def test_a_finding_of_two_alerts_is_settled_when_one_of_them_says_so(world: Worl
     assert _point(world).settlement == SETTLED
 
 
-def test_a_regression_is_provisional_while_all_its_findings_are(world: World) -> None:
+def test_a_change_is_provisional_while_all_its_findings_are(world: World) -> None:
     world.measure({"parse": levels((20, 10.0), (2, 12.0)), "render": levels((20, 10.0), (2, 12.0))})
     world.run(_SLOW)
-    (regression,) = world.store.findings.regressions(world.repository)
-    assert regression.certainty is Certainty.PROVISIONAL
+    (change,) = world.store.findings.changes(world.repository)
+    assert change.certainty is Certainty.PROVISIONAL
     world.measure({"parse": levels((20, 10.0), (6, 12.0))})
     world.run(_SLOW)
-    (regression,) = world.store.findings.regressions(world.repository)
-    assert regression.certainty is Certainty.SETTLED
+    (change,) = world.store.findings.changes(world.repository)
+    assert change.certainty is Certainty.SETTLED
 
 
 def test_a_change_that_the_newest_values_prove_is_settled_at_once() -> None:

@@ -10,7 +10,7 @@ import pytest
 from knickpoint.detect import find_steps
 from knickpoint.detect.steps import build_steps
 from knickpoint.model.alert import Alert, AlertDirection
-from knickpoint.model.regression import Direction, Sighting, Status
+from knickpoint.model.change import Direction, Sighting, Status
 from knickpoint.model.settlement import SETTLED, FindingKind
 from knickpoint.model.unit import Better
 from knickpoint.watch.detection.alert_filter import Filter
@@ -91,7 +91,7 @@ def test_a_decision_outlives_that_the_local_level_turns_the_word_round(world: Wo
     assert (again.direction, again.movement) == (Direction.REGRESSION, -1)
 
 
-def test_more_noise_is_a_regression_of_a_trace_whose_larger_values_are_better(world: World) -> None:
+def test_more_noise_is_a_change_of_a_trace_whose_larger_values_are_better(world: World) -> None:
     noise = np.random.default_rng(1).normal(size=80) * np.where(np.arange(80) < 40, 1, 5)
     world.measure({"parse": (100 + noise).tolist()})
     lines = Lines(world.store, world.repository)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from knickpoint.model.announcement import Announcement, AnnouncementKind
-from knickpoint.model.regression import Status
+from knickpoint.model.change import Status
 from knickpoint.store.findings.announcements import AnnouncementLedger
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.triage.decisions import Targets, decide
@@ -131,7 +131,7 @@ def test_a_withdrawn_chain_has_ended_until_a_member_is_there_again(world: World)
     assert _ended(world) == set()
 
 
-def test_what_joins_an_announced_regression_reads_none_of_its_members(
+def test_what_joins_an_announced_change_reads_none_of_its_members(
     empty_world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = copied(empty_world, tmp_path / "store.db")
@@ -151,7 +151,7 @@ def test_what_joins_an_announced_regression_reads_none_of_its_members(
 
         monkeypatch.setattr(AnnouncementLedger, name, reading)
 
-    for name in ("beside_members", "of_regressions"):
+    for name in ("beside_members", "of_changes"):
         counted(name)
     for slot in range(20, 32):
         world.put(slot, {names[-1]: values[slot]})

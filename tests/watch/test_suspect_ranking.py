@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from knickpoint.model.change import SuspectRange
 from knickpoint.model.commit import Line, Repository
-from knickpoint.model.regression import SuspectRange
 from knickpoint.model.suspects import CommitFiles, Suspect, TouchedFile
 from knickpoint.watch.suspects.benchmark_words import BenchmarkWords, contrast, count_words
 from knickpoint.watch.suspects.commit_facts import CommitFacts

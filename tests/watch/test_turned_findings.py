@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from knickpoint.model.alert import AlertDirection
+from knickpoint.model.change import Direction, Status
 from knickpoint.model.direction import DirectionRule
 from knickpoint.model.query import parse_query
-from knickpoint.model.regression import Direction, Status
 from knickpoint.model.report import Result, ResultTable, RunReport
 from knickpoint.model.unit import Better
 from knickpoint.store import RunWrite
@@ -94,7 +94,7 @@ def test_findings_keep_ids_and_decisions_when_they_turn(slower: World) -> None:
     run(slower, turn=True)
     (after,) = slower.points("parse")
     assert (after.direction, after.status, after.note) == (Direction.IMPROVEMENT, Status.ACKNOWLEDGED, "seen")
-    assert (after.id, after.regression_id) == (before.id, before.regression_id)
+    assert (after.id, after.change_id) == (before.id, before.change_id)
 
 
 @pytest.mark.parametrize("direction", [AlertDirection.WORSE, AlertDirection.BETTER])

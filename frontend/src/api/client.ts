@@ -22,7 +22,7 @@ export type Better = Schemas["Better"];
 export type Clustering = Schemas["ClusteringAnswer"];
 export type Comparison = Schemas["ComparisonAnswer"];
 export type ComparedTrace = Schemas["ComparedTraceAnswer"];
-export type Changes = Schemas["ChangesAnswer"];
+export type ChangePoints = Schemas["ChangePointsAnswer"];
 export type Commit = Schemas["CommitAnswer"];
 export type CommitReport = Schemas["CommitReportAnswer"];
 export type Commits = Schemas["CommitsAnswer"];
@@ -39,7 +39,7 @@ export type Settings = Schemas["SettingsAnswer"];
 export type Trend = Schemas["TrendAnswer"];
 export type Trends = Schemas["TrendsAnswer"];
 export type Release = Schemas["ReleaseAnswer"];
-export type Regression = Schemas["GroupAnswer"];
+export type Change = Schemas["ChangeAnswer"];
 export type Missing = Schemas["MissingAnswer"];
 export type MissingEntry = Schemas["MissingEntryAnswer"];
 export type AcceptedRename = Schemas["AcceptedRenameAnswer"];
@@ -52,7 +52,7 @@ export type ListFilter = Schemas["ListFilter"];
 export type Finding = Schemas["MemberAnswer"];
 export type FindingPage = Schemas["MembersAnswer"];
 export type Entries = Schemas["Entries"];
-export type RegressionList = Schemas["RegressionsAnswer"];
+export type ChangeList = Schemas["ChangesAnswer"];
 export type Repository = Schemas["RepositoryAnswer"];
 export type Run = Schemas["RunAnswer"];
 export type Shortcut = Schemas["ShortcutAnswer"];
@@ -194,7 +194,7 @@ export interface AuditRequest {
   limit: number;
 }
 
-export interface RegressionsRequest extends ListFilter {
+export interface ChangesRequest extends ListFilter {
   sort: string;
   page: number;
   size: number;
@@ -259,8 +259,8 @@ export interface FileComparisonRequest extends ComparedRows {
   partial: boolean;
 }
 
-/** The findings that a decision is about: single ones, and whole regressions with exceptions. */
-export type Targets = Required<Pick<Schemas["RegroupRequest"], "ids" | "regressions" | "without" | "filter">>;
+/** The findings that a decision is about: single ones, and whole changes with exceptions. */
+export type Targets = Required<Pick<Schemas["RegroupRequest"], "ids" | "changes" | "without" | "filter">>;
 
 export interface DecisionRequest extends Targets {
   status?: Status;
@@ -341,23 +341,21 @@ export const api = {
   missing: (repository: string, signal?: AbortSignal) => get<Missing[]>(apiUrl("missing", { repository }), signal),
   acceptRename: (old: number, to: number) => post<AcceptedRename>(apiUrl("missing/renames"), { old, new: to }),
   undoRename: (old: number, to: number) => post<AcceptedRename>(apiUrl("missing/renames/undo"), { old, new: to }),
-  bisections: (regression: number, signal?: AbortSignal) =>
-    get<Bisection[]>(apiUrl("bisections", { regression, limit: 1 }), signal),
+  bisections: (change: number, signal?: AbortSignal) =>
+    get<Bisection[]>(apiUrl("bisections", { change, limit: 1 }), signal),
   bisection: (id: number, signal?: AbortSignal) => get<BisectionDetail>(apiUrl(`bisections/${id}`), signal),
-  bisectionProfiles: (regression: number, signal?: AbortSignal) =>
-    get<string[]>(apiUrl(`regressions/${regression}/profiles`), signal),
-  suspects: (regression: number, signal?: AbortSignal) =>
-    get<Suspects>(apiUrl(`regressions/${regression}/suspects`), signal),
-  breakdown: (regression: number, signal?: AbortSignal) =>
-    get<Breakdown>(apiUrl(`regressions/${regression}/breakdown`), signal),
-  startBisection: (regression: number, profile: string) =>
-    post<BisectionDetail>(apiUrl(`regressions/${regression}/bisection`), { profile }),
+  bisectionProfiles: (change: number, signal?: AbortSignal) =>
+    get<string[]>(apiUrl(`changes/${change}/profiles`), signal),
+  suspects: (change: number, signal?: AbortSignal) => get<Suspects>(apiUrl(`changes/${change}/suspects`), signal),
+  breakdown: (change: number, signal?: AbortSignal) => get<Breakdown>(apiUrl(`changes/${change}/breakdown`), signal),
+  startBisection: (change: number, profile: string) =>
+    post<BisectionDetail>(apiUrl(`changes/${change}/bisection`), { profile }),
   stopBisection: (id: number) => post<BisectionDetail>(apiUrl(`bisections/${id}/stop`), {}),
   repositories: (signal?: AbortSignal) => get<Repository[]>(apiUrl("repositories"), signal),
-  regressions: (request: RegressionsRequest, signal?: AbortSignal) =>
-    get<RegressionList>(apiUrl("regressions", { ...request }), signal),
-  findings: (regression: number, after: number | undefined, size: number, filter: ListFilter, signal?: AbortSignal) =>
-    get<FindingPage>(apiUrl("members", { ...filter, regression, after, size }), signal),
+  changes: (request: ChangesRequest, signal?: AbortSignal) =>
+    get<ChangeList>(apiUrl("changes", { ...request }), signal),
+  findings: (change: number, after: number | undefined, size: number, filter: ListFilter, signal?: AbortSignal) =>
+    get<FindingPage>(apiUrl("members", { ...filter, change, after, size }), signal),
   triage: (decision: DecisionRequest) => post<Triage>(apiUrl("triage"), decision),
   lastEntry: async (signal?: AbortSignal) =>
     (await get<Schemas["LastEntryAnswer"]>(apiUrl("triage/last"), signal)).entry,
@@ -378,8 +376,8 @@ export const api = {
     get<Shortcut>(apiUrl(`shortcuts/${encodeURIComponent(id)}`, { repository }), signal),
   createShortcut: (keys: string[], formulas: string[]) => post<{ id: string }>(apiUrl("shortcuts"), { keys, formulas }),
   trace: (id: number, signal?: AbortSignal) => get<Trace>(apiUrl(`traces/${id}`), signal),
-  changes: (id: number, line: string, signal?: AbortSignal) =>
-    get<Changes>(apiUrl(`traces/${id}/changes`, { line }), signal),
+  changePoints: (id: number, line: string, signal?: AbortSignal) =>
+    get<ChangePoints>(apiUrl(`traces/${id}/change-points`, { line }), signal),
   explain: (id: number, line: string, signal?: AbortSignal) =>
     get<Explanation>(apiUrl(`traces/${id}/explanation`, { line }), signal),
   patterns: (id: number, line: string, signal?: AbortSignal) =>

@@ -1,14 +1,14 @@
-/** Filter, sort and page the published regressions, as the server does. */
+/** Filter, sort and page the published changes, as the server does. */
 
-import type { Finding, FindingPage, Regression, RegressionList } from "./client";
+import type { Finding, FindingPage, Change, ChangeList } from "./client";
 
 const PARTS = ["unprocessed", "history", "processed"] as const;
 
 type Tab = (typeof PARTS)[number] | "all" | "gone";
-/** All regressions by the list that they are on, each with all members, the worst first; of `all`, their ids. */
-export type Lists = Record<Exclude<Tab, "all">, Regression[]> & { all: number[] };
+/** All changes by the list that they are on, each with all members, the worst first; of `all`, their ids. */
+export type Lists = Record<Exclude<Tab, "all">, Change[]> & { all: number[] };
 
-const KEYS: Record<string, (regression: Regression) => string | number> = {
+const KEYS: Record<string, (change: Change) => string | number> = {
   hazard: ({ hazard }) => Math.abs(hazard ?? 0),
   date: ({ commit }) => commit.position ?? -1,
   traces: ({ traces }) => traces,
@@ -47,20 +47,20 @@ function accepts(search: URLSearchParams): (finding: Finding) => boolean {
   };
 }
 
-function filtered(groups: readonly Regression[], search: URLSearchParams): Regression[] {
+function filtered(groups: readonly Change[], search: URLSearchParams): Change[] {
   const accept = accepts(search);
   return groups.flatMap((group) => {
     const members = group.members.filter(accept);
     const lead = members[0];
     if (!lead) return [];
-    const directions: Regression["directions"] = {};
+    const directions: Change["directions"] = {};
     for (const { direction } of members) directions[direction] = (directions[direction] ?? 0) + 1;
     return [{ ...group, members, directions, traces: members.length, lead: lead.id }];
   });
 }
 
-/** The regressions of a list. Members of one may be on several lists, and are together on that of all. */
-function groupsOf(lists: Lists, tab: Tab): readonly Regression[] {
+/** The changes of a list. Members of one may be on several lists, and are together on that of all. */
+function groupsOf(lists: Lists, tab: Tab): readonly Change[] {
   if (tab !== "all") return lists[tab];
   const parts = PARTS.map((part) => new Map(lists[part].map((group) => [group.id, group])));
   return lists.all.flatMap((id) => {
@@ -69,7 +69,7 @@ function groupsOf(lists: Lists, tab: Tab): readonly Regression[] {
   });
 }
 
-function sorted(groups: Regression[], sort: string): Regression[] {
+function sorted(groups: Change[], sort: string): Change[] {
   const isReversed = sort.startsWith("-");
   const key = KEYS[sort.replace(/^-/, "")];
   if (!key) return isReversed ? groups : groups.reverse();
@@ -81,7 +81,7 @@ function sorted(groups: Regression[], sort: string): Regression[] {
 }
 
 /** One page of a list. */
-export function listRegressions(lists: Lists, search: URLSearchParams): RegressionList {
+export function listChanges(lists: Lists, search: URLSearchParams): ChangeList {
   const tab = tabOf(search);
   const groups = sorted(filtered(groupsOf(lists, tab), search), search.get("sort") ?? "-change");
   const size = Number(search.get("size") ?? 50);
@@ -104,14 +104,14 @@ export function listRegressions(lists: Lists, search: URLSearchParams): Regressi
   };
 }
 
-/** One page of the members of a regression. */
+/** One page of the members of a change. */
 export function membersOf(lists: Lists, search: URLSearchParams): FindingPage {
-  const regression = Number(search.get("regression"));
-  const group = filtered(groupsOf(lists, tabOf(search)), search).find(({ id }) => id === regression);
+  const change = Number(search.get("change"));
+  const group = filtered(groupsOf(lists, tabOf(search)), search).find(({ id }) => id === change);
   const all = group?.members ?? [];
   const after = search.get("after");
   const begin = after === null ? 0 : all.findIndex(({ id }) => id === Number(after)) + 1;
   const members = all.slice(begin, begin + Number(search.get("size") ?? 200));
   const last = members.at(-1);
-  return { regression, members, after: last && begin + members.length < all.length ? last.id : null };
+  return { change, members, after: last && begin + members.length < all.length ? last.id : null };
 }

@@ -1,7 +1,7 @@
 /** Answer the requests of the pages from published files. What the files do not have takes a running server. */
 
 import { selectTraces, type Facets, facetsOf } from "./published-traces";
-import { listRegressions, membersOf, type Lists } from "./published-lists";
+import { listChanges, membersOf, type Lists } from "./published-lists";
 import { ApiError, type Commit, type Trace, type Mark, type TicketMark } from "./client";
 import { decodeSeries, type Series } from "./series";
 
@@ -100,15 +100,15 @@ async function find(from: PublishedFiles, path: string, search: URLSearchParams)
     case "overview":
       return fixed[`overview ${named}`];
     case "bisections":
-      return fixed[`bisections ${search.get("regression") ?? ""}`];
+      return fixed[`bisections ${search.get("change") ?? ""}`];
     case "trends": {
       const isPublished = !search.get("query") && !search.get("by") && search.get("commits") === TREND_COMMITS;
       return isPublished ? fixed[`trends ${repository?.name ?? ""}`] : undefined;
     }
     case "never-measured":
       return fixed[`never-measured ${repository?.name ?? ""}`];
-    case "regressions":
-      return listRegressions(await from.json<Lists>("lists"), search);
+    case "changes":
+      return listChanges(await from.json<Lists>("lists"), search);
     case "members":
       return membersOf(await from.json<Lists>("lists"), search);
     case "values":

@@ -276,6 +276,134 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Changes
+         * @description List changes: unprocessed, processed, history, all of these, or gone; each with its commit and its first traces.
+         *
+         *     Changes at or before the history boundary are history. The unprocessed list does not have them.
+         */
+        get: operations["get_changes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/changes/{change}/bisection": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Post Bisection
+         * @description Ask for a bisection of a change; where the same one waits or runs, it is returned.
+         *
+         *     Only commands of the configuration are run: the request names one of its profiles.
+         */
+        post: operations["post_bisection"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/changes/{change}/breakdown": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Breakdown
+         * @description Break the traces of a change down by their params: what they have in common, and what the other traces lack.
+         */
+        get: operations["get_breakdown"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/changes/{change}/clusters": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Clusters
+         * @description List the clusters of a change: members, what they have in common, and traces that were left out, with reasons.
+         *
+         *     Alerts with a method that judges traces together keep them after each run; others have none.
+         */
+        get: operations["get_clusters"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/changes/{change}/profiles": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Profiles
+         * @description List the profiles of the configuration with which a change can be bisected.
+         */
+        get: operations["get_profiles"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/changes/{change}/suspects": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Suspects
+         * @description List the commits that may have caused a change, the most likely first, with reasons.
+         *
+         *     Alerts rank them after each run, and they are kept with the change.
+         */
+        get: operations["get_suspects"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/clustering": {
         parameters: {
             query?: never;
@@ -786,7 +914,7 @@ export interface paths {
         };
         /**
          * Get Members
-         * @description List one page of the members of a regression that are on a list, in the order of the list.
+         * @description List one page of the members of a change that are on a list, in the order of the list.
          */
         get: operations["get_members"];
         put?: never;
@@ -1091,134 +1219,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/regressions": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Get Regressions
-         * @description List regressions: unprocessed, processed, history, all of these, or gone; each with its commit and its first traces.
-         *
-         *     Regressions at or before the history boundary are history. The unprocessed list does not have them.
-         */
-        get: operations["get_regressions"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/regressions/{regression}/bisection": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Post Bisection
-         * @description Ask for a bisection of a regression; where the same one waits or runs, it is returned.
-         *
-         *     Only commands of the configuration are run: the request names one of its profiles.
-         */
-        post: operations["post_bisection"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/regressions/{regression}/breakdown": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Get Breakdown
-         * @description Break the traces of a regression down by their params: what they have in common, and what the other traces lack.
-         */
-        get: operations["get_breakdown"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/regressions/{regression}/clusters": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Get Clusters
-         * @description List the clusters of a regression: members, what they have in common, and traces that were left out, with reasons.
-         *
-         *     Alerts with a method that judges traces together keep them after each run; others have none.
-         */
-        get: operations["get_clusters"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/regressions/{regression}/profiles": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Get Profiles
-         * @description List the profiles of the configuration with which a regression can be bisected.
-         */
-        get: operations["get_profiles"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/regressions/{regression}/suspects": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Get Suspects
-         * @description List the commits that may have caused a regression, the most likely first, with reasons.
-         *
-         *     Alerts rank them after each run, and they are kept with the regression.
-         */
-        get: operations["get_suspects"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/v1/releases": {
         parameters: {
             query?: never;
@@ -1487,7 +1487,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/traces/{key}/changes": {
+    "/api/v1/traces/{key}/change-points": {
         parameters: {
             query?: never;
             header?: never;
@@ -1495,10 +1495,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Changes
+         * Get Change Points
          * @description Return the stable regions of a trace, and the changes between them with their status.
          */
-        get: operations["get_changes"];
+        get: operations["get_change_points"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1786,7 +1786,7 @@ export interface paths {
         put?: never;
         /**
          * Post Merge
-         * @description Merge several regressions into one; new findings in their suspect ranges join it.
+         * @description Merge several changes into one; new findings in their suspect ranges join it.
          */
         post: operations["post_merge"];
         delete?: never;
@@ -1806,7 +1806,7 @@ export interface paths {
         put?: never;
         /**
          * Post Split
-         * @description Split findings from their regressions: they form a new one, which later results do not merge again.
+         * @description Split findings from their changes: they form a new one, which later results do not merge again.
          */
         post: operations["post_split"];
         delete?: never;
@@ -2225,9 +2225,9 @@ export interface components {
             counts: components["schemas"]["FindingCountAnswer"][];
             /**
              * Largest
-             * @description The largest 5 of its unprocessed regressions, each with its lead.
+             * @description The largest 5 of its unprocessed changes, each with its lead.
              */
-            largest: components["schemas"]["GroupAnswer"][];
+            largest: components["schemas"]["ChangeAnswer"][];
             /** Name */
             name: string;
             /**
@@ -2360,6 +2360,8 @@ export interface components {
              * @description Empty in the total, which counts each finding once.
              */
             alert: string;
+            /** Changes */
+            changes: number;
             /** Findings */
             findings: number;
             /**
@@ -2378,8 +2380,6 @@ export interface components {
             missed: number;
             precision: components["schemas"]["RateAnswer"];
             recall: components["schemas"]["RateAnswer"];
-            /** Regressions */
-            regressions: number;
             /** Ticketed */
             ticketed: number;
             /** Tickets */
@@ -2432,7 +2432,7 @@ export interface components {
         };
         /**
          * AlertSeverity
-         * @description How much a regression of an alert matters: for the order of lists, for messages and for tickets.
+         * @description How much a change of an alert matters: for the order of lists, for messages and for tickets.
          * @enum {string}
          */
         AlertSeverity: "low" | "normal" | "high";
@@ -2449,7 +2449,7 @@ export interface components {
          *     PROVISIONAL says that a change was found which is not settled yet. REGRESSED (worse, or of unknown direction) and
          *     IMPROVED announce a settled change; a chain begins with one of them, or has it after its PROVISIONAL row. MOVED
          *     widens the suspect range. GREW says that a drift has become twice as large as was announced last. LOCATED says that
-         *     a bisection found the commit, BISECTED that one ended in another way. RECOVERED says that the level before a regression is back, FIXED the same of one that
+         *     a bisection found the commit, BISECTED that one ended in another way. RECOVERED says that the level before a change is back, FIXED the same of one that
          *     a person had decided about. WITHDRAWN says that later data no longer show the change, RETURNED that they show it
          *     after all.
          * @enum {string}
@@ -2523,6 +2523,11 @@ export interface components {
              */
             by_rule: boolean;
             /**
+             * Change
+             * @description 0 where it is about none.
+             */
+            change: number;
+            /**
              * Commits
              * @description Number of commits of which one is searched.
              */
@@ -2556,11 +2561,6 @@ export interface components {
              * @description What is not decided, or why there is no culprit, in one line.
              */
             reason: string;
-            /**
-             * Regression
-             * @description 0 where it is about none.
-             */
-            regression: number;
             /** Repository */
             repository: string;
             /** Started */
@@ -2599,6 +2599,11 @@ export interface components {
             by_rule: boolean;
             /** Candidates */
             candidates: components["schemas"]["knickpoint__server__schemas__bisections__CandidateAnswer"][];
+            /**
+             * Change
+             * @description 0 where it is about none.
+             */
+            change: number;
             /**
              * Commits
              * @description Number of commits of which one is searched.
@@ -2660,11 +2665,6 @@ export interface components {
              * @description What is not decided, or why there is no culprit, in one line.
              */
             reason: string;
-            /**
-             * Regression
-             * @description 0 where it is about none.
-             */
-            regression: number;
             /** Repository */
             repository: string;
             /**
@@ -2712,7 +2712,7 @@ export interface components {
         };
         /**
          * BisectionStandingAnswer
-         * @description How the newest bisection of a regression stands, for lists.
+         * @description How the newest bisection of a change stands, for lists.
          */
         BisectionStandingAnswer: {
             /**
@@ -2749,12 +2749,14 @@ export interface components {
         BisectionState: "waiting" | "running" | "culprit" | "range" | "not reproducible" | "gave up" | "stopped";
         /**
          * BreakdownAnswer
-         * @description What the traces of a regression have in common, and in what they differ from the other traces.
+         * @description What the traces of a change have in common, and in what they differ from the other traces.
          */
         BreakdownAnswer: {
+            /** Change */
+            change: number;
             /**
              * Members
-             * @description Traces of the regression that are not gone.
+             * @description Traces of the change that are not gone.
              */
             members: number;
             /**
@@ -2762,8 +2764,6 @@ export interface components {
              * @description The one that says most about the traces first, without those of which all traces have one value.
              */
             params: components["schemas"]["ParamBreakdownAnswer"][];
-            /** Regression */
-            regression: number;
             /**
              * Traces
              * @description Traces of the repository.
@@ -2819,10 +2819,80 @@ export interface components {
          */
         Certainty: "provisional" | "settled";
         /**
-         * ChangesAnswer
+         * ChangeAnswer
+         * @description A change: the findings at one commit.
+         */
+        ChangeAnswer: {
+            /** @description The highest severity of the alerts of the members that match. */
+            alert_severity: components["schemas"]["AlertSeverity"];
+            /** @description Its newest bisection; null without one. */
+            bisection: components["schemas"]["BisectionStandingAnswer"] | null;
+            /** @description `provisional` where all of its live members are, whatever the filter. */
+            certainty: components["schemas"]["Certainty"];
+            commit: components["schemas"]["CommitAnswer"];
+            /** @description The newest decision about one of its members that has a status, a note, a ticket or an assignee; null where none has. */
+            decided: components["schemas"]["DecisionAnswer"] | null;
+            /**
+             * Directions
+             * @description Number of traces that match the filter, by direction.
+             */
+            directions: {
+                [key: string]: number;
+            };
+            /**
+             * Found
+             * @description When a run found the first of its members.
+             */
+            found: string | null;
+            /**
+             * Hazard
+             * @description The hazard level of largest magnitude among the members, by which `hazard` sorts. It may be that of another one than the lead, which has its own in `members`.
+             */
+            hazard: number | null;
+            /**
+             * Held
+             * @description Why it is held back, and not announced: results at the place of all its live members are quarantined. Empty where one is not held.
+             */
+            held: string;
+            /**
+             * History
+             * @description Whether it lies at or before the history boundary of its repository.
+             */
+            history: boolean;
+            /** Id */
+            id: number;
+            /**
+             * Lead
+             * @description Id of the member that leads the change, listed first: the unprocessed one that got worse most; where none got worse, the largest change of unknown direction, else the largest improvement.
+             */
+            lead: number;
+            /**
+             * Members
+             * @description The lead first; at most as many as `members` in the request. `/api/v1/members` has the others.
+             */
+            members: components["schemas"]["MemberAnswer"][];
+            /** @description The suspect range that the members share. */
+            place: components["schemas"]["PlaceAnswer"];
+            /** Repository */
+            repository: string;
+            /**
+             * Statuses
+             * @description Number of all its traces, by status. Traces that no longer show the change count only in the list `gone`.
+             */
+            statuses: {
+                [key: string]: number;
+            };
+            /**
+             * Traces
+             * @description Number of its traces that match the filter.
+             */
+            traces: number;
+        };
+        /**
+         * ChangePointsAnswer
          * @description The stable regions of a trace and the changes between them, by positions on a line.
          */
-        ChangesAnswer: {
+        ChangePointsAnswer: {
             /** Changes */
             changes: components["schemas"]["MemberAnswer"][];
             /**
@@ -2872,6 +2942,48 @@ export interface components {
              */
             summaries: components["schemas"]["SummaryAnswer"][];
             trace: components["schemas"]["TraceAnswer"];
+        };
+        /**
+         * ChangesAnswer
+         * @description One page of changes.
+         */
+        ChangesAnswer: {
+            /**
+             * All
+             * @description Number of changes that match the filter, but those that are gone.
+             */
+            all: number;
+            /**
+             * Gone
+             * @description Number of changes with findings that later data no longer show.
+             */
+            gone: number;
+            /** Groups */
+            groups: components["schemas"]["ChangeAnswer"][];
+            /**
+             * Groups Total
+             * @description Number of changes that match the filter.
+             */
+            groups_total: number;
+            /**
+             * History
+             * @description Number of changes in history with unprocessed findings that match the filter.
+             */
+            history: number;
+            /** Page */
+            page: number;
+            /** Pages */
+            pages: number;
+            /**
+             * Processed
+             * @description Number of changes with processed findings that match the filter.
+             */
+            processed: number;
+            /**
+             * Unprocessed
+             * @description Number of changes with unprocessed findings that match the filter, without history.
+             */
+            unprocessed: number;
         };
         /**
          * ChannelKind
@@ -3057,13 +3169,13 @@ export interface components {
         };
         /**
          * ClustersAnswer
-         * @description The clusters that have members in a regression.
+         * @description The clusters that have members in a change.
          */
         ClustersAnswer: {
+            /** Change */
+            change: number;
             /** Clusters */
             clusters: components["schemas"]["ClusterAnswer"][];
-            /** Regression */
-            regression: number;
         };
         /**
          * CommitAnswer
@@ -3095,21 +3207,21 @@ export interface components {
         };
         /**
          * CommitReportAnswer
-         * @description A commit, and all that is known of it. Lists are cut, each regression has its lead alone; the counts are of all.
+         * @description A commit, and all that is known of it. Lists are cut, each change has its lead alone; the counts are of all.
          */
         CommitReportAnswer: {
             /**
              * Around
              * @description Those that may have begun here, as not every commit was measured.
              */
-            around: components["schemas"]["GroupAnswer"][];
+            around: components["schemas"]["ChangeAnswer"][];
             /** Around Total */
             around_total: number;
             /**
              * Changes
-             * @description Regressions and improvements that begin here, decided about or not.
+             * @description Changes and improvements that begin here, decided about or not.
              */
-            changes: components["schemas"]["GroupAnswer"][];
+            changes: components["schemas"]["ChangeAnswer"][];
             /** Changes Total */
             changes_total: number;
             commit: components["schemas"]["CommitAnswer"];
@@ -3518,6 +3630,11 @@ export interface components {
              */
             attempts: number;
             /**
+             * Changes
+             * @description Ids of the changes that it is about.
+             */
+            changes: number[];
+            /**
              * Channel
              * @description Name of the channel.
              */
@@ -3546,11 +3663,6 @@ export interface components {
              * @description Name of the person in `[people]`; empty for others, lists and rooms.
              */
             person: string;
-            /**
-             * Regressions
-             * @description Ids of the regressions that it is about.
-             */
-            regressions: number[];
             /** Sent */
             sent?: string | null;
             state: components["schemas"]["DeliveryState"];
@@ -3617,10 +3729,10 @@ export interface components {
          * @description A finding whose label is in doubt.
          */
         DoubtfulAnswer: {
+            /** Change */
+            change: number;
             /** Finding */
             finding: number;
-            /** Regression */
-            regression: number;
             /** Relative Size */
             relative_size: number | null;
             /** Status */
@@ -4086,6 +4198,11 @@ export interface components {
          */
         GateProbeAnswer: {
             /**
+             * Change
+             * @description The change whose suspect range it narrows; 0 without one.
+             */
+            change: number;
+            /**
              * Chosen
              * Format: date-time
              */
@@ -4108,11 +4225,6 @@ export interface components {
              */
             reason: string;
             /**
-             * Regression
-             * @description The regression whose suspect range it narrows; 0 without one.
-             */
-            regression: number;
-            /**
              * Seconds
              * @description Time that it took of a device.
              */
@@ -4125,7 +4237,7 @@ export interface components {
         };
         /**
          * GrafanaAnnotation
-         * @description A regression at the time of the first commit measured at its new level, in milliseconds since 1970.
+         * @description A change at the time of the first commit measured at its new level, in milliseconds since 1970.
          */
         GrafanaAnnotation: {
             /** Tags */
@@ -4242,76 +4354,6 @@ export interface components {
             target: string | null;
         };
         /**
-         * GroupAnswer
-         * @description A regression: the findings at one commit.
-         */
-        GroupAnswer: {
-            /** @description The highest severity of the alerts of the members that match. */
-            alert_severity: components["schemas"]["AlertSeverity"];
-            /** @description Its newest bisection; null without one. */
-            bisection: components["schemas"]["BisectionStandingAnswer"] | null;
-            /** @description `provisional` where all of its live members are, whatever the filter. */
-            certainty: components["schemas"]["Certainty"];
-            commit: components["schemas"]["CommitAnswer"];
-            /** @description The newest decision about one of its members that has a status, a note, a ticket or an assignee; null where none has. */
-            decided: components["schemas"]["DecisionAnswer"] | null;
-            /**
-             * Directions
-             * @description Number of traces that match the filter, by direction.
-             */
-            directions: {
-                [key: string]: number;
-            };
-            /**
-             * Found
-             * @description When a run found the first of its members.
-             */
-            found: string | null;
-            /**
-             * Hazard
-             * @description The hazard level of largest magnitude among the members, by which `hazard` sorts. It may be that of another one than the lead, which has its own in `members`.
-             */
-            hazard: number | null;
-            /**
-             * Held
-             * @description Why it is held back, and not announced: results at the place of all its live members are quarantined. Empty where one is not held.
-             */
-            held: string;
-            /**
-             * History
-             * @description Whether it lies at or before the history boundary of its repository.
-             */
-            history: boolean;
-            /** Id */
-            id: number;
-            /**
-             * Lead
-             * @description Id of the member that leads the regression, listed first: the unprocessed one that got worse most; where none got worse, the largest change of unknown direction, else the largest improvement.
-             */
-            lead: number;
-            /**
-             * Members
-             * @description The lead first; at most as many as `members` in the request. `/api/v1/members` has the others.
-             */
-            members: components["schemas"]["MemberAnswer"][];
-            /** @description The suspect range that the members share. */
-            place: components["schemas"]["PlaceAnswer"];
-            /** Repository */
-            repository: string;
-            /**
-             * Statuses
-             * @description Number of all its traces, by status. Traces that no longer show the change count only in the list `gone`.
-             */
-            statuses: {
-                [key: string]: number;
-            };
-            /**
-             * Traces
-             * @description Number of its traces that match the filter.
-             */
-            traces: number;
-        };
-        /**
          * HealthAnswer
          * @description Whether the store can be read, the workers work, and the alerts can run.
          */
@@ -4349,8 +4391,8 @@ export interface components {
              * @description Number of findings that are history.
              */
             history: number;
-            /** History Regressions */
-            history_regressions: number;
+            /** History Changes */
+            history_changes: number;
             /**
              * Line
              * @description The default line; on other lines the boundary may lie elsewhere.
@@ -4368,8 +4410,8 @@ export interface components {
              * @description Number of findings after the boundary, which are to be triaged.
              */
             work: number;
-            /** Work Regressions */
-            work_regressions: number;
+            /** Work Changes */
+            work_changes: number;
         };
         /**
          * ImportState
@@ -4464,7 +4506,7 @@ export interface components {
         };
         /**
          * ListFilter
-         * @description Which list of regressions, and which of its members: the parameters of a list, for requests with a body.
+         * @description Which list of changes, and which of its members: the parameters of a list, for requests with a body.
          */
         ListFilter: {
             /**
@@ -4670,6 +4712,8 @@ export interface components {
              * @description Why it is provisional; empty where it is settled.
              */
             certainty_reason: string;
+            /** Change */
+            change: number;
             commit: components["schemas"]["CommitAnswer"];
             condition: components["schemas"]["Condition"];
             /**
@@ -4680,7 +4724,7 @@ export interface components {
             direction: components["schemas"]["Direction"];
             /**
              * Found
-             * @description When a run first found it; later than that of its regression for a member that joined.
+             * @description When a run first found it; later than that of its change for a member that joined.
              */
             found: string | null;
             /**
@@ -4700,7 +4744,7 @@ export interface components {
             high: number | null;
             /**
              * History
-             * @description Whether its regression lies at or before the history boundary.
+             * @description Whether its change lies at or before the history boundary.
              */
             history: boolean;
             /** Id */
@@ -4735,8 +4779,6 @@ export interface components {
              * @description What a drift is compared with: `best`, a date or a tag; empty for its start.
              */
             reference: string;
-            /** Regression */
-            regression: number;
             /**
              * Relative Size
              * @description size / |level before|; null where the level before is 0.
@@ -4769,7 +4811,7 @@ export interface components {
         MemberState: "member" | "left out" | "former";
         /**
          * MembersAnswer
-         * @description One page of the members of a regression: the worst first, equal ones by trace key.
+         * @description One page of the members of a change: the worst first, equal ones by trace key.
          */
         MembersAnswer: {
             /**
@@ -4777,10 +4819,10 @@ export interface components {
              * @description The value of `after` for the next page; null on the last one.
              */
             after: number | null;
+            /** Change */
+            change: number;
             /** Members */
             members: components["schemas"]["MemberAnswer"][];
-            /** Regression */
-            regression: number;
         };
         /**
          * MissedAnswer
@@ -5143,10 +5185,10 @@ export interface components {
          * @description One thing that was announced.
          */
         NewsAnswer: {
+            /** Change */
+            change: number;
             commit: components["schemas"]["CommitAnswer"] | null;
             kind: components["schemas"]["AnnouncementKind"];
-            /** Regression */
-            regression: number;
             /** Relative Size */
             relative_size: number | null;
             /** Repository */
@@ -5160,7 +5202,7 @@ export interface components {
             time: string;
             /**
              * Trace
-             * @description Key of the trace that led the regression then.
+             * @description Key of the trace that led the change then.
              */
             trace: string;
             /**
@@ -5223,17 +5265,17 @@ export interface components {
              */
             canary: string;
             /**
+             * Changes
+             * @description Unprocessed changes that are in doubt because of it.
+             */
+            changes: number[];
+            /**
              * Commit
              * @description The commit at which the canary moved, or the last one with results.
              */
             commit: string;
             /** @description `canary`: a canary moved; `silence`: a benchmark stopped. */
             kind: components["schemas"]["NoticeKind"];
-            /**
-             * Regressions
-             * @description Unprocessed regressions that are in doubt because of it.
-             */
-            regressions: number[];
             /** Repository */
             repository: string;
             /** Text */
@@ -5255,7 +5297,7 @@ export interface components {
          * @description What a notification is about.
          *
          *     CHANGE carries announcements of one chain as soon as they may be sent, DIGEST those of many together. PROVISIONAL is
-         *     about findings that are not settled, for those who ask. ESCALATION reminds of a regression that no person took.
+         *     about findings that are not settled, for those who ask. ESCALATION reminds of a change that no person took.
          *     PROBLEM is about the instance itself: an alert that fails, or a test of a channel, which no delivery ledger has. SOLVED
          *     is the end of a problem.
          * @enum {string}
@@ -5287,7 +5329,7 @@ export interface components {
             };
             /**
              * Canaries
-             * @description Number of unprocessed regressions of canary alerts.
+             * @description Number of unprocessed changes of canary alerts.
              */
             canaries: number;
             /** Devices */
@@ -5301,10 +5343,10 @@ export interface components {
              * Largest
              * @description The largest unprocessed regressions, at most 6, each with its lead; improvements are left out.
              */
-            largest: components["schemas"]["GroupAnswer"][];
+            largest: components["schemas"]["ChangeAnswer"][];
             /**
              * Mine
-             * @description Number of regressions with findings that are assigned to the caller.
+             * @description Number of changes with findings that are assigned to the caller.
              */
             mine: number;
             /**
@@ -5324,13 +5366,13 @@ export interface components {
             since: string;
             /**
              * Waiting
-             * @description Number of regressions with unprocessed findings.
+             * @description Number of changes with unprocessed findings.
              */
             waiting: number;
         };
         /**
          * ParamBreakdownAnswer
-         * @description How often the traces of a regression or a cluster have each value of a param.
+         * @description How often the traces of a change or a cluster have each value of a param.
          */
         ParamBreakdownAnswer: {
             /**
@@ -5824,52 +5866,15 @@ export interface components {
             variance: number;
         };
         /**
-         * RegressionsAnswer
-         * @description One page of regressions.
-         */
-        RegressionsAnswer: {
-            /**
-             * All
-             * @description Number of regressions that match the filter, but those that are gone.
-             */
-            all: number;
-            /**
-             * Gone
-             * @description Number of regressions with findings that later data no longer show.
-             */
-            gone: number;
-            /** Groups */
-            groups: components["schemas"]["GroupAnswer"][];
-            /**
-             * Groups Total
-             * @description Number of regressions that match the filter.
-             */
-            groups_total: number;
-            /**
-             * History
-             * @description Number of regressions in history with unprocessed findings that match the filter.
-             */
-            history: number;
-            /** Page */
-            page: number;
-            /** Pages */
-            pages: number;
-            /**
-             * Processed
-             * @description Number of regressions with processed findings that match the filter.
-             */
-            processed: number;
-            /**
-             * Unprocessed
-             * @description Number of regressions with unprocessed findings that match the filter, without history.
-             */
-            unprocessed: number;
-        };
-        /**
          * RegroupRequest
-         * @description Findings to split from their regression, or regressions to merge; a merge takes whole regressions.
+         * @description Findings to split from their change, or changes to merge; a merge takes whole changes.
          */
         RegroupRequest: {
+            /**
+             * Changes
+             * @description Ids of changes: all their members that are on the list.
+             */
+            changes?: number[];
             /** @description The list that the decision is made on, and that the answer is about. */
             filter?: components["schemas"]["ListFilter"];
             /**
@@ -5883,13 +5888,8 @@ export interface components {
              */
             note?: string | null;
             /**
-             * Regressions
-             * @description Ids of regressions: all their members that are on the list.
-             */
-            regressions?: number[];
-            /**
              * Without
-             * @description Ids of members of these regressions to leave out.
+             * @description Ids of members of these changes to leave out.
              */
             without?: number[];
         };
@@ -6194,7 +6194,7 @@ export interface components {
         };
         /**
          * Status
-         * @description The decision of a person about one member of a regression.
+         * @description The decision of a person about one member of a change.
          * @enum {string}
          */
         Status: "new" | "acknowledged" | "hidden" | "ticket";
@@ -6268,7 +6268,7 @@ export interface components {
         };
         /**
          * SuspectAnswer
-         * @description A commit that may have caused a regression.
+         * @description A commit that may have caused a change.
          */
         SuspectAnswer: {
             commit: components["schemas"]["CommitAnswer"];
@@ -6294,9 +6294,11 @@ export interface components {
         SuspectFacts: "git" | "results";
         /**
          * SuspectsAnswer
-         * @description The commits that may have caused a regression, the most likely first.
+         * @description The commits that may have caused a change, the most likely first.
          */
         SuspectsAnswer: {
+            /** Change */
+            change: number;
             /** @description `git`: the ranking knows the touched files; `results`: it does not, and places alone decide. */
             facts: components["schemas"]["SuspectFacts"] | null;
             /**
@@ -6316,11 +6318,9 @@ export interface components {
             note: string;
             /**
              * Ranked
-             * @description False before the worker ranks them: the regression is new, or its suspect range moved.
+             * @description False before the worker ranks them: the change is new, or its suspect range moved.
              */
             ranked: boolean;
-            /** Regression */
-            regression: number;
             /** Suspects */
             suspects: components["schemas"]["SuspectAnswer"][];
         };
@@ -6561,6 +6561,11 @@ export interface components {
          * @description A finding in the drawing of a sum.
          */
         TrendMarkAnswer: {
+            /**
+             * Change
+             * @description A change that they belong to.
+             */
+            change: number;
             /** @description Of most of the findings there. */
             direction: components["schemas"]["Direction"];
             /** Findings */
@@ -6570,11 +6575,6 @@ export interface components {
              * @description Index of its commit in `points`.
              */
             index: number;
-            /**
-             * Regression
-             * @description A regression that they belong to.
-             */
-            regression: number;
         };
         /**
          * TrendsAnswer
@@ -6628,12 +6628,12 @@ export interface components {
         };
         /**
          * TriageAnswer
-         * @description A list of regressions after a decision, as far as the decision concerns it.
+         * @description A list of changes after a decision, as far as the decision concerns it.
          */
         TriageAnswer: {
             /**
              * All
-             * @description Number of regressions that match the filter, but those that are gone.
+             * @description Number of changes that match the filter, but those that are gone.
              */
             all: number;
             /**
@@ -6645,32 +6645,32 @@ export interface components {
             entries: components["schemas"]["Entries"] | null;
             /**
              * Gone
-             * @description Number of regressions with findings that later data no longer show.
+             * @description Number of changes with findings that later data no longer show.
              */
             gone: number;
             /**
              * Groups
-             * @description Regressions that the decision concerns and that are on the list.
+             * @description Changes that the decision concerns and that are on the list.
              */
-            groups: components["schemas"]["GroupAnswer"][];
+            groups: components["schemas"]["ChangeAnswer"][];
             /**
              * History
-             * @description Number of regressions in history with unprocessed findings that match the filter.
+             * @description Number of changes in history with unprocessed findings that match the filter.
              */
             history: number;
             /**
              * Left
-             * @description Ids of regressions that the decision concerns and that are not on the list.
+             * @description Ids of changes that the decision concerns and that are not on the list.
              */
             left: number[];
             /**
              * Processed
-             * @description Number of regressions with processed findings that match the filter.
+             * @description Number of changes with processed findings that match the filter.
              */
             processed: number;
             /**
              * Unprocessed
-             * @description Number of regressions with unprocessed findings that match the filter, without history.
+             * @description Number of changes with unprocessed findings that match the filter, without history.
              */
             unprocessed: number;
         };
@@ -6681,6 +6681,11 @@ export interface components {
         TriageRequest: {
             /** Assignee */
             assignee?: string | null;
+            /**
+             * Changes
+             * @description Ids of changes: all their members that are on the list.
+             */
+            changes?: number[];
             /**
              * Create
              * @description Name of a tracker in which to make the ticket; see `/api/v1/trackers`.
@@ -6699,11 +6704,6 @@ export interface components {
              * @description null keeps the note there is.
              */
             note?: string | null;
-            /**
-             * Regressions
-             * @description Ids of regressions: all their members that are on the list.
-             */
-            regressions?: number[];
             /** @description `new` makes them unprocessed again; null keeps the status of each. */
             status?: components["schemas"]["Status"] | null;
             /**
@@ -6713,7 +6713,7 @@ export interface components {
             ticket?: string | null;
             /**
              * Without
-             * @description Ids of members of these regressions to leave out.
+             * @description Ids of members of these changes to leave out.
              */
             without?: number[];
         };
@@ -6783,7 +6783,7 @@ export interface components {
         };
         /**
          * ValueShareAnswer
-         * @description A value of a param among the traces of a regression or a cluster, and among those that they are compared with.
+         * @description A value of a param among the traces of a change or a cluster, and among those that they are compared with.
          */
         ValueShareAnswer: {
             /**
@@ -8224,8 +8224,8 @@ export interface operations {
                 repository?: string;
                 /** @description Only these states; repeatable. */
                 state?: components["schemas"]["BisectionState"][] | null;
-                /** @description Only those of this regression. */
-                regression?: number;
+                /** @description Only those of this change. */
+                change?: number;
                 /** @description How many to return. */
                 limit?: number;
             };
@@ -8450,6 +8450,680 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["BisectionDetailAnswer"];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_changes: {
+        parameters: {
+            query?: {
+                /** @description change (the worst first), hazard, date, traces, author, subject or found; a minus before it reverses the order. */
+                sort?: string;
+                /** @description Which page. */
+                page?: number;
+                /** @description Changes on a page. */
+                size?: number;
+                /** @description Members of each change, the lead first. */
+                members?: number;
+                /** @description Name of the repository; all of them without it. */
+                repository?: string;
+                /** @description The processed ones instead of the unprocessed. */
+                processed?: boolean;
+                /** @description All that later data still show: unprocessed, history and processed ones. */
+                all?: boolean;
+                /** @description Those that later data no longer show. */
+                gone?: boolean;
+                /** @description The unprocessed ones that are history. */
+                history?: boolean;
+                /** @description Words that all occur in trace key, commit hash, author or subject. */
+                filter?: string;
+                /** @description Only this direction. */
+                direction?: components["schemas"]["Direction"] | null;
+                /** @description Only this status. */
+                status?: components["schemas"]["Status"] | null;
+                /** @description Only findings of this certainty. */
+                certainty?: components["schemas"]["Certainty"] | null;
+                /** @description Only findings of this kind. */
+                kind?: components["schemas"]["FindingKind"] | null;
+                /** @description Only findings in this condition, as `recovered`. */
+                condition?: components["schemas"]["Condition"] | null;
+                /** @description Only findings at commits of this day or later, in UTC. */
+                since?: string | null;
+                /** @description Only findings at commits of this day or earlier, in UTC. */
+                until?: string | null;
+                /** @description Only findings of this alert. */
+                alert?: string;
+                /** @description Only findings of alerts of this kind: `work`, `informational`, `canary` or `any`. Default: `work`, and `any` where `alert` names one. */
+                alert_kind?: components["schemas"]["AlertKindFilter"] | null;
+                /** @description Only findings assigned to this person. */
+                assignee?: string;
+                /** @description Only findings that belong to this ticket. */
+                ticket?: string;
+                /** @description Only hazard levels of at least this magnitude. */
+                minimum_hazard?: number;
+                /** @description Only relative sizes of at least this; 0.02 is 2 %. */
+                minimum_effect?: number;
+                /** @description Only sizes of at least this many standard deviations of single values. */
+                minimum_sigma?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangesAnswer"];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    post_bisection: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the change. */
+                change: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BisectionRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BisectionDetailAnswer"];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_breakdown: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the change. */
+                change: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BreakdownAnswer"];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_clusters: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the change. */
+                change: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClustersAnswer"];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_profiles: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the change. */
+                change: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": string[];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_suspects: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the change. */
+                change: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SuspectsAnswer"];
                 };
             };
             /** @description The request cannot be used. */
@@ -9354,8 +10028,8 @@ export interface operations {
     get_deliveries: {
         parameters: {
             query?: {
-                /** @description Only those about this regression. */
-                regression?: number | null;
+                /** @description Only those about this change. */
+                change?: number | null;
                 /** @description Only those in this state. */
                 state?: components["schemas"]["DeliveryState"] | null;
                 /** @description Only those of this channel. */
@@ -11265,8 +11939,8 @@ export interface operations {
     get_members: {
         parameters: {
             query: {
-                /** @description Id of the regression. */
-                regression: number;
+                /** @description Id of the change. */
+                change: number;
                 /** @description Id of the last member of the page before. Default: the first page. */
                 after?: number | null;
                 /** @description Members on a page. */
@@ -12985,680 +13659,6 @@ export interface operations {
             };
         };
     };
-    get_regressions: {
-        parameters: {
-            query?: {
-                /** @description change (the worst first), hazard, date, traces, author, subject or found; a minus before it reverses the order. */
-                sort?: string;
-                /** @description Which page. */
-                page?: number;
-                /** @description Regressions on a page. */
-                size?: number;
-                /** @description Members of each regression, the lead first. */
-                members?: number;
-                /** @description Name of the repository; all of them without it. */
-                repository?: string;
-                /** @description The processed ones instead of the unprocessed. */
-                processed?: boolean;
-                /** @description All that later data still show: unprocessed, history and processed ones. */
-                all?: boolean;
-                /** @description Those that later data no longer show. */
-                gone?: boolean;
-                /** @description The unprocessed ones that are history. */
-                history?: boolean;
-                /** @description Words that all occur in trace key, commit hash, author or subject. */
-                filter?: string;
-                /** @description Only this direction. */
-                direction?: components["schemas"]["Direction"] | null;
-                /** @description Only this status. */
-                status?: components["schemas"]["Status"] | null;
-                /** @description Only findings of this certainty. */
-                certainty?: components["schemas"]["Certainty"] | null;
-                /** @description Only findings of this kind. */
-                kind?: components["schemas"]["FindingKind"] | null;
-                /** @description Only findings in this condition, as `recovered`. */
-                condition?: components["schemas"]["Condition"] | null;
-                /** @description Only findings at commits of this day or later, in UTC. */
-                since?: string | null;
-                /** @description Only findings at commits of this day or earlier, in UTC. */
-                until?: string | null;
-                /** @description Only findings of this alert. */
-                alert?: string;
-                /** @description Only findings of alerts of this kind: `work`, `informational`, `canary` or `any`. Default: `work`, and `any` where `alert` names one. */
-                alert_kind?: components["schemas"]["AlertKindFilter"] | null;
-                /** @description Only findings assigned to this person. */
-                assignee?: string;
-                /** @description Only findings that belong to this ticket. */
-                ticket?: string;
-                /** @description Only hazard levels of at least this magnitude. */
-                minimum_hazard?: number;
-                /** @description Only relative sizes of at least this; 0.02 is 2 %. */
-                minimum_effect?: number;
-                /** @description Only sizes of at least this many standard deviations of single values. */
-                minimum_sigma?: number;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RegressionsAnswer"];
-                };
-            };
-            /** @description The request cannot be used. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description It is not known who asks, or a token or a sign-in is not valid. */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description The caller may not do this. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description What the address names does not exist, or the caller may not read it. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description The body came too slowly. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description The body is too large. */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-        };
-    };
-    post_bisection: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Id of the regression. */
-                regression: number;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["BisectionRequest"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["BisectionDetailAnswer"];
-                };
-            };
-            /** @description The request cannot be used. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description It is not known who asks, or a token or a sign-in is not valid. */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description The caller may not do this. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description What the address names does not exist, or the caller may not read it. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description The body came too slowly. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description The body is too large. */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-        };
-    };
-    get_breakdown: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Id of the regression. */
-                regression: number;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["BreakdownAnswer"];
-                };
-            };
-            /** @description The request cannot be used. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description It is not known who asks, or a token or a sign-in is not valid. */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description The caller may not do this. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description What the address names does not exist, or the caller may not read it. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description The body came too slowly. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description The body is too large. */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-        };
-    };
-    get_clusters: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Id of the regression. */
-                regression: number;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ClustersAnswer"];
-                };
-            };
-            /** @description The request cannot be used. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description It is not known who asks, or a token or a sign-in is not valid. */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description The caller may not do this. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description What the address names does not exist, or the caller may not read it. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description The body came too slowly. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description The body is too large. */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-        };
-    };
-    get_profiles: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Id of the regression. */
-                regression: number;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": string[];
-                };
-            };
-            /** @description The request cannot be used. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description It is not known who asks, or a token or a sign-in is not valid. */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description The caller may not do this. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description What the address names does not exist, or the caller may not read it. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description The body came too slowly. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description The body is too large. */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-        };
-    };
-    get_suspects: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Id of the regression. */
-                regression: number;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["SuspectsAnswer"];
-                };
-            };
-            /** @description The request cannot be used. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description It is not known who asks, or a token or a sign-in is not valid. */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description The caller may not do this. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description What the address names does not exist, or the caller may not read it. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description The body came too slowly. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description The body is too large. */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-        };
-    };
     get_releases: {
         parameters: {
             query?: {
@@ -15157,7 +15157,7 @@ export interface operations {
             };
         };
     };
-    get_changes: {
+    get_change_points: {
         parameters: {
             query?: {
                 /** @description Name of the line. Default: the default line. */
@@ -15178,7 +15178,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ChangesAnswer"];
+                    "application/json": components["schemas"]["ChangePointsAnswer"];
                 };
             };
             /** @description The request cannot be used. */

@@ -1,4 +1,4 @@
-/** The panel "Find the commit": start a bisection of a regression, watch it, stop it, see what it found. */
+/** The panel "Find the commit": start a bisection of a change, watch it, stop it, see what it found. */
 
 import { html, nothing, svg } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
@@ -32,7 +32,7 @@ const MOST_PLACES = 8;
 
 @customElement("kp-bisection-panel")
 export class BisectionPanel extends PageElement {
-  @property({ type: Number }) regression = 0;
+  @property({ type: Number }) change = 0;
   @property({ attribute: false }) mayDecide = false;
   @state() private profile = "";
   @state() private failure: ApiError | undefined;
@@ -40,12 +40,12 @@ export class BisectionPanel extends PageElement {
 
   private timer: ReturnType<typeof setTimeout> | undefined;
   private readonly profiles = new Resource(this, {
-    args: () => [this.regression] as const,
-    load: ([regression], signal) => api.bisectionProfiles(regression, signal),
+    args: () => [this.change] as const,
+    load: ([change], signal) => api.bisectionProfiles(change, signal),
   });
   private readonly newest = new Resource(this, {
-    args: () => [this.regression] as const,
-    load: ([regression], signal) => loadNewest(regression, signal),
+    args: () => [this.change] as const,
+    load: ([change], signal) => loadNewest(change, signal),
     onAnswer: (found, before) => this.onAnswer(found, before),
   });
 
@@ -95,7 +95,7 @@ export class BisectionPanel extends PageElement {
   private start(event: Event): void {
     event.preventDefault();
     const profile = this.profile || (this.profiles.value?.[0] ?? "");
-    void this.act(() => api.startBisection(this.regression, profile));
+    void this.act(() => api.startBisection(this.change, profile));
   }
 
   private async act(ask: () => Promise<BisectionDetail>): Promise<void> {
@@ -160,8 +160,8 @@ export class BisectionPanel extends PageElement {
   }
 }
 
-async function loadNewest(regression: number, signal: AbortSignal): Promise<BisectionDetail | undefined> {
-  const [newest] = await api.bisections(regression, signal);
+async function loadNewest(change: number, signal: AbortSignal): Promise<BisectionDetail | undefined> {
+  const [newest] = await api.bisections(change, signal);
   return newest ? api.bisection(newest.id, signal) : undefined;
 }
 

@@ -48,18 +48,14 @@ export class Notices extends PageElement {
   }
 }
 
-function renderNotice({ kind, text, repository, commit, regressions }: Notice) {
+function renderNotice({ kind, text, repository, commit, changes }: Notice) {
   const findings = routeUrl({ ...triageRoute, repository, filter: commit });
   return html`<li>
     <span class="tag">${KINDS[kind]}</span> <span>${longName(text)}</span>
     <span class="second">
       <span>${repository}</span>
       ${commit ? html`<a href=${findings}>findings at ${commit.slice(0, HASH_DIGITS)}</a>` : nothing}
-      ${
-        regressions.length > 0
-          ? html`<span>puts ${countText(regressions.length, "regression")} in doubt</span>`
-          : nothing
-      }
+      ${changes.length > 0 ? html`<span>puts ${countText(changes.length, "change")} in doubt</span>` : nothing}
     </span>
   </li>`;
 }

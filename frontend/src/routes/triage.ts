@@ -22,9 +22,9 @@ export interface TriageRoute {
   minimumPercent: number;
   sort: string;
   page: number;
-  /** Regressions on a page. */
+  /** Changes on a page. */
   size: number;
-  /** Row ids of the regressions that are expanded. */
+  /** Row ids of the changes that are expanded. */
   open: readonly string[];
   /** Id of the row that the keyboard is on. */
   at: string;
@@ -53,7 +53,7 @@ export const triageRoute: TriageRoute = {
 };
 
 /** Everything that an alert found, the newest first. */
-export function alertRegressionsRoute(alert: string): TriageRoute {
+export function alertChangesRoute(alert: string): TriageRoute {
   return { ...triageRoute, tab: "all", filter: `alert:"${alert.replaceAll(/["\\]/g, "\\$&")}"`, sort: "-date" };
 }
 

@@ -19,7 +19,7 @@ import {
  *
  * The arrow shows where the values went, a word whether that is bad, and the colour repeats the word.
  */
-export function change(finding: Finding): TemplateResult {
+export function changeSize(finding: Finding): TemplateResult {
   const clear = finding.direction === "unknown" || impliesDirection(finding.trace.dimension);
   return html`<span class="change ${finding.direction}">
     <span class="arrow" aria-hidden="true">${finding.size > 0 ? "▲" : "▼"}</span
@@ -87,7 +87,7 @@ export function recoveredTag({ condition }: Pick<Finding, "condition">): Templat
   return html`<span class="tag" title="Later values are back at the level before the change.">recovered</span>`;
 }
 
-/** That a finding joined its regression after the run that found the first one; nothing where it did not. */
+/** That a finding joined its change after the run that found the first one; nothing where it did not. */
 export function joinedTag(finding: Pick<Finding, "found">, first: string | null): TemplateResult | typeof nothing {
   if (!finding.found || !first || Date.parse(finding.found) <= Date.parse(first)) return nothing;
   return html`<span

@@ -33,10 +33,10 @@ const RATIO_FROM = 3;
 
 const NOISE_WORDS = { rise: "noisier", fall: "less noisy", noun: "noise" };
 
-type Change = Pick<Finding, "relative_size" | "size"> & { trace: Pick<Trace, "dimension">; kind?: string };
+type Sized = Pick<Finding, "relative_size" | "size"> & { trace: Pick<Trace, "dimension">; kind?: string };
 
 /** "12 % slower", or "5× the time" for a large change; "70 % noisier" for one of the noise. */
-export function changeText(finding: Change): string {
+export function changeText(finding: Sized): string {
   const words = finding.kind === "noise" ? NOISE_WORDS : movementWords(finding.trace.dimension);
   if (finding.size === 0) return "no change";
   const word = finding.size > 0 ? words.rise : words.fall;

@@ -87,19 +87,19 @@ def _terms(opened: Instance, incomplete: str) -> Iterable[str]:
             yield from (f"{each}=" for each in facets)
 
 
-def _regressions(opened: Instance, _incomplete: str) -> Iterable[str]:
-    from knickpoint.store.findings.regression_list import Sort
+def _changes(opened: Instance, _incomplete: str) -> Iterable[str]:
+    from knickpoint.store.findings.change_list import Sort
     from knickpoint.store.findings.selection import Selection
 
     for repository in opened.store.commits.repositories():
-        listed = opened.store.findings.regressions(
+        listed = opened.store.findings.changes(
             repository, selection=Selection(), sort=Sort.FOUND, descending=True, limit=_MOST
         )
         yield from (f"R{each.id}" for each in listed)
 
 
 def _pages(opened: Instance, incomplete: str) -> Iterable[str]:
-    yield from _regressions(opened, incomplete)
+    yield from _changes(opened, incomplete)
     yield from _terms(opened, incomplete)
 
 
@@ -115,7 +115,7 @@ _NAMES: Final[Mapping[str, Callable[[Instance, str], Iterable[str]]]] = {
     "trace": _terms,
     "query": _terms,
     "query_text": _terms,
-    "regression": _regressions,
+    "change": _changes,
     "what": _pages,
     "alert": _alerts,
     "alerts": _alerts,

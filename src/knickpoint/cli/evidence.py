@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from knickpoint.model.change import StepNumbers
 from knickpoint.model.quantity_text import figure_text, flipping_text
-from knickpoint.model.regression import StepNumbers
 
 if TYPE_CHECKING:
     from knickpoint.model.step import Candidate, Check, Detection

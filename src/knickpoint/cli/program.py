@@ -44,16 +44,17 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     },
     "Findings": {
         "run": ("run", "Run the alerts once over the store."),
-        "regressions": ("regressions", "List regressions and improvements."),
+        "changes": ("changes", "List changes: regressions, improvements, and what has no direction."),
+        "regressions": ("regressions", "List the changes with a benchmark that got worse."),
         "explain": ("explain", "Explain why there is, or is not, a finding."),
-        "suspects": ("suspects", "List the commits that may have caused a regression, the most likely first."),
+        "suspects": ("suspects", "List the commits that may have caused a change, the most likely first."),
         "clusters": (
             "clusters",
-            "List the clusters of a regression: which traces belong, which were left out, and why.",
+            "List the clusters of a change: which traces belong, which were left out, and why.",
         ),
         "triage": ("triage", "Decide about findings."),
         "tickets": ("tickets", "Import tickets of an issue tracker."),
-        "open": ("open_page", "Show the page of a regression or trace in the browser."),
+        "open": ("open_page", "Show the page of a change or trace in the browser."),
         "history": ("history", "Show and move the history boundary, and keep the history of a CI on a branch."),
     },
     "Locating the commit": {

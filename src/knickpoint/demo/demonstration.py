@@ -57,8 +57,8 @@ def _found(instance: Instance, hashes: list[str]) -> list[Found]:
             positions[point.suspect_range.slot],
             point.numbers.relative_size,
         )
-        for regression in instance.store.findings.regressions(repository)
-        for point in regression.members
+        for change in instance.store.findings.changes(repository)
+        for point in change.members
     ]
 
 
@@ -132,7 +132,7 @@ def run_demonstration(
             run = run_alerts(instance.store, instance.alerts, progress=advance, as_work=instance.config.history.as_work)
         rank_new_suspects(instance)
         announce(
-            f"Ran the alerts: {run.new} change points in {len(run.new_regressions)} regressions."
+            f"Ran the alerts: {run.new} change points in {len(run.new_changes)} changes."
             " All are in the work list, none is history: the instance is made as by `knick init --as-work`."
         )
         return compare(_found(instance, hashes), benchmarked)

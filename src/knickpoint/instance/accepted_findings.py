@@ -14,15 +14,15 @@ from knickpoint.instance.instance import Instance
 
 if TYPE_CHECKING:
     from knickpoint.history import Git
+    from knickpoint.model.change import ChangePoint, SuspectRange
     from knickpoint.model.commit import Repository
-    from knickpoint.model.regression import ChangePoint, SuspectRange
     from knickpoint.reports import Acceptance
 
 __all__ = ["acknowledge_accepted"]
 
 
-def acknowledge_accepted(instance: Instance, regressions: Collection[int]) -> int:
-    """Acknowledge the unprocessed members of ``regressions`` that got worse and are accepted; return how many.
+def acknowledge_accepted(instance: Instance, changes: Collection[int]) -> int:
+    """Acknowledge the unprocessed members of ``changes`` that got worse and are accepted; return how many.
 
     Where git cannot be read, or lacks the commits, nothing is acknowledged.
 
@@ -33,7 +33,7 @@ def acknowledge_accepted(instance: Instance, regressions: Collection[int]) -> in
     from knickpoint.model.errors import HistoryError
 
     count = 0
-    for key in regressions:
+    for key in changes:
         repository = instance.store.findings.repository_of(key)
         settings = instance.repositories.get(repository.name)
         try:
@@ -45,8 +45,8 @@ def acknowledge_accepted(instance: Instance, regressions: Collection[int]) -> in
 
 
 def _acknowledge(instance: Instance, repository: Repository, git: Git, key: int) -> int:
-    """Acknowledge what the commits of one regression accept."""
-    from knickpoint.model.regression import Direction, Status
+    """Acknowledge what the commits of one change accept."""
+    from knickpoint.model.change import Direction, Status
     from knickpoint.watch.triage.decisions import Targets, decide
 
     store = instance.store

@@ -47,7 +47,7 @@ def run_alert_round(
         as_work=instance.config.history.as_work,
         announcements=instance.config.findings.rule,
     )
-    acknowledge_accepted(instance, summary.new_regressions)
+    acknowledge_accepted(instance, summary.new_changes)
     rank_new_suspects(instance, everything=afresh)
     forget_events(instance)
     return summary

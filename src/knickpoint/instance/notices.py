@@ -41,7 +41,7 @@ class Notice:
 
     ``trace`` is the trace key, "" where several stopped at one commit. ``slot`` and ``commit`` are those at which the
     canary moved, or the last ones with results. ``canary`` is the name of its section in the configuration.
-    ``regressions`` are the unprocessed ones that are in doubt because of it.
+    ``changes`` are the unprocessed ones that are in doubt because of it.
     """
 
     kind: NoticeKind
@@ -51,7 +51,7 @@ class Notice:
     commit: str
     text: str
     canary: str = ""
-    regressions: tuple[int, ...] = ()
+    changes: tuple[int, ...] = ()
 
 
 def find_notices(instance: Instance, repositories: Sequence[Repository] | None = None) -> list[Notice]:
@@ -87,7 +87,7 @@ def _canaries(instance: Instance, repository: Repository) -> Iterator[Notice]:
         warnings = canary_warnings(store, repository, canary.query)
         if not warnings:
             continue
-        listed = store.findings.regressions(repository, processed=False, selection=Selection(history=False))
+        listed = store.findings.changes(repository, processed=False, selection=Selection(history=False))
         doubts = in_doubt(store, repository, listed, warnings)
         hashes = _hashes(instance, repository, {warning.slot for warning in warnings})
         for warning in warnings:

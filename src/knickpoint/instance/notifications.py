@@ -120,22 +120,22 @@ class SignedLinks:
     key: bytes = field(repr=False)
     expires: datetime
 
-    def noise(self, regression: int, recipient: Recipient) -> str:
-        """Return the link with which ``recipient`` marks a regression as noise, "" where there is none."""
-        return self._link(regression, LinkAction.NOISE, recipient)
+    def noise(self, change: int, recipient: Recipient) -> str:
+        """Return the link with which ``recipient`` marks a change as noise, "" where there is none."""
+        return self._link(change, LinkAction.NOISE, recipient)
 
-    def take(self, regression: int, recipient: Recipient) -> str:
-        """Return the link with which ``recipient`` takes a regression, "" where there is none."""
-        return self._link(regression, LinkAction.TAKE, recipient)
+    def take(self, change: int, recipient: Recipient) -> str:
+        """Return the link with which ``recipient`` takes a change, "" where there is none."""
+        return self._link(change, LinkAction.TAKE, recipient)
 
     def mute(self, recipient: Recipient) -> str:  # noqa: ARG002  # people are muted in the configuration
         """Return "": people are muted by [people.NAME], and lists by the channel."""
         return ""
 
-    def _link(self, regression: int, action: LinkAction, recipient: Recipient) -> str:
+    def _link(self, change: int, action: LinkAction, recipient: Recipient) -> str:
         if not (self.address and recipient.address):
             return ""  # what goes into rooms and tickets can be read by others than its recipient
-        claim = LinkClaim(regression, action, recipient.address, recipient.person, self.expires)
+        claim = LinkClaim(change, action, recipient.address, recipient.person, self.expires)
         return urljoin(self.address, f"{LINK_PATH}{sign_link(claim, self.key)}")
 
 

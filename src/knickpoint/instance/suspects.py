@@ -1,4 +1,4 @@
-"""Rank the suspects of the regressions of an instance, with the git repositories that it configures."""
+"""Rank the suspects of the changes of an instance, with the git repositories that it configures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["preview_new_suspects", "rank_new_suspects"]
 
 
 def rank_new_suspects(instance: Instance, *, everything: bool = False) -> int:
-    """Rank the suspects of all live regressions that are new or changed, or of ``everything``; return how many.
+    """Rank the suspects of all live changes that are new or were updated, or of ``everything``; return how many.
 
     Raises:
         StoreError: the store cannot be read or written.
@@ -27,7 +27,7 @@ def rank_new_suspects(instance: Instance, *, everything: bool = False) -> int:
 
 
 def preview_new_suspects(instance: Instance) -> Mapping[int, Suspects]:
-    """Return regression → suspects for those that :func:`rank_new_suspects` would rank; nothing is written.
+    """Return change → suspects for those that :func:`rank_new_suspects` would rank; nothing is written.
 
     Raises:
         StoreError: the store cannot be read.

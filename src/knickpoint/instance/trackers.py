@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final
 
 from knickpoint.instance.instance import Instance
 from knickpoint.model.audit import AuditKind
+from knickpoint.model.change import Condition
 from knickpoint.model.errors import ConfigError, InputError
-from knickpoint.model.regression import Condition
 from knickpoint.notify.settings import ChannelKind, ChannelSettings
 
 if TYPE_CHECKING:
+    from knickpoint.model.change import Change
     from knickpoint.model.commit import Repository
-    from knickpoint.model.regression import Regression
     from knickpoint.model.ticket import TrackerTicket
     from knickpoint.notify.trackers.sync import TicketSync
     from knickpoint.notify.trackers.tracker_channel import TrackerChannel
@@ -70,35 +70,35 @@ def sync_tracker(instance: Instance, name: str) -> TicketSync:
 @dataclass(frozen=True, slots=True)
 class _Found:
     repository: Repository
-    regression: Regression
+    change: Change
 
 
 def create_ticket(instance: Instance, targets: Targets, name: str, *, who: str) -> TrackerTicket:
     """Make one ticket for the findings that ``targets`` name in the tracker ``name``; the caller links it.
 
-    Regressions with an open ticket there get no second one: the first of these tickets is returned.
+    Changes with an open ticket there get no second one: the first of these tickets is returned.
 
     Raises:
         InputError: there is no such tracker or finding, or nothing is named.
         ConfigError: the settings of the tracker cannot be used.
         DeliveryError: it does not answer as it should.
     """
-    from knickpoint.notify.trackers.regression_ticket import draft_ticket
+    from knickpoint.notify.trackers.change_ticket import draft_ticket
     from knickpoint.store.findings.tracker_tickets import thread_of
 
     channel, store = open_tracker(instance, name), instance.store
-    ids = sorted({*targets.regressions, *store.findings.regressions_of(targets.points)})
-    found = _live_regressions(instance, ids)
+    ids = sorted({*targets.changes, *store.findings.changes_of(targets.points)})
+    found = _live_changes(instance, ids)
     known = store.findings.tracker_tickets.of_thread(name, [thread_of(key) for key in ids])
     if known is not None and known.open:
         return known
     # The key is the same in each attempt, and another one after an earlier ticket was closed.
-    leads = [each.regression.lead for each in found]
+    leads = [each.change.lead for each in found]
     begun = min((lead.found.isoformat() for lead in leads if lead and lead.found), default="")
     parts = [instance.config.name, name, *(thread_of(key) for key in ids), begun, known.name if known else ""]
     draft = draft_ticket(
         channel,
-        [(each.repository, each.regression) for each in found],
+        [(each.repository, each.change) for each in found],
         key=" ".join(part for part in parts if part),
         address=instance.config.server.address,
     )
@@ -108,20 +108,20 @@ def create_ticket(instance: Instance, targets: Targets, name: str, *, who: str) 
     return ticket
 
 
-def _live_regressions(instance: Instance, ids: Sequence[int]) -> list[_Found]:
-    """Return the regressions ``ids`` with their live members, the one that got worst first."""
+def _live_changes(instance: Instance, ids: Sequence[int]) -> list[_Found]:
+    """Return the changes ``ids`` with their live members, the one that got worst first."""
     store = instance.store
     repositories = {each.name: each for each in store.commits.repositories()}
     found = []
     for key in ids:
-        regression = store.findings.regression(key)
-        live = tuple(each for each in regression.members if each.condition is not Condition.GONE)
+        change = store.findings.change(key)
+        live = tuple(each for each in change.members if each.condition is not Condition.GONE)
         if not live:
             raise InputError(
-                f"regression {key} has no members any more",
+                f"change {key} has no members any more",
                 remedy="The data no longer show it; there is nothing to file.",
             )
-        found.append(_Found(repositories[regression.repository], replace(regression, members=live)))
+        found.append(_Found(repositories[change.repository], replace(change, members=live)))
     if not found:
         raise InputError("no finding is named", remedy="Name one, as in knick triage R12 --create CHANNEL.")
-    return sorted(found, key=lambda each: -each.regression.severity)
+    return sorted(found, key=lambda each: -each.change.severity)

@@ -1,1 +1,1 @@
-"""The nouns: params, commits, reports, frames, steps, regressions. Frozen, and without I/O."""
+"""The nouns: params, commits, reports, frames, steps, changes. Frozen, and without I/O."""

@@ -1,4 +1,4 @@
-"""Announcements: what is worth saying about a regression, each thing once.
+"""Announcements: what is worth saying about a change, each thing once.
 
 An announcement is a row of the *announcement ledger*, written in the transaction of the run that made it true. Senders of
 mails and messages read the ledger; nothing here sends. Announcements about one change form a *chain*: the first one says
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
-from knickpoint.model.regression import Condition, Direction, SuspectRange
+from knickpoint.model.change import Condition, Direction, SuspectRange
 from knickpoint.model.settlement import FindingKind
 
 __all__ = ["DEFAULT_ANNOUNCEMENT_RULE", "Announcement", "AnnouncementKind", "AnnouncementRule"]
@@ -24,7 +24,7 @@ class AnnouncementKind(Enum):
     PROVISIONAL says that a change was found which is not settled yet. REGRESSED (worse, or of unknown direction) and
     IMPROVED announce a settled change; a chain begins with one of them, or has it after its PROVISIONAL row. MOVED
     widens the suspect range. GREW says that a drift has become twice as large as was announced last. LOCATED says that
-    a bisection found the commit, BISECTED that one ended in another way. RECOVERED says that the level before a regression is back, FIXED the same of one that
+    a bisection found the commit, BISECTED that one ended in another way. RECOVERED says that the level before a change is back, FIXED the same of one that
     a person had decided about. WITHDRAWN says that later data no longer show the change, RETURNED that they show it
     after all.
     """
@@ -69,11 +69,11 @@ class Announcement:
     """One row of the ledger, with the numbers at its moment.
 
     ``chain`` is the id of the first announcement about the change, ``number`` counts from 0 within the chain.
-    ``regression_id`` is the regression that had most of the members then; ``traces`` counts its live members that are
+    ``change_id`` is the change that had most of the members then; ``traces`` counts its live members that are
     announced. The levels, the sizes and the trace are those of the ``lead``, the id of the member that got worse most.
     The change lies in ``suspect_range`` or at most ``interval`` values of the trace away from it. Where later data move
     it further, a MOVED row has the range over the announced place and the new one: so a change that moves to and fro is
-    corrected once. ``condition`` is RECOVERED where an earlier level was back already. ``cause_id`` is the regression whose change brought
+    corrected once. ``condition`` is RECOVERED where an earlier level was back already. ``cause_id`` is the change that brought
     it back, 0 for none. ``provisional`` marks what only those may hear who ask for findings that are not settled: the
     PROVISIONAL row, and the WITHDRAWN row of what never settled.
     """
@@ -82,7 +82,7 @@ class Announcement:
     chain: int
     number: int
     repository_id: int
-    regression_id: int
+    change_id: int
     kind: AnnouncementKind
     time: datetime
     suspect_range: SuspectRange

@@ -13,9 +13,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from knickpoint.model.change import SuspectRange
 from knickpoint.model.errors import ParamsError
 from knickpoint.model.params import decode_key
-from knickpoint.model.regression import SuspectRange
 from knickpoint.model.step import Check, Step
 
 __all__ = [

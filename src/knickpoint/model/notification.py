@@ -33,7 +33,7 @@ class NotificationKind(Enum):
     """What a notification is about.
 
     CHANGE carries announcements of one chain as soon as they may be sent, DIGEST those of many together. PROVISIONAL is
-    about findings that are not settled, for those who ask. ESCALATION reminds of a regression that no person took.
+    about findings that are not settled, for those who ask. ESCALATION reminds of a change that no person took.
     PROBLEM is about the instance itself: an alert that fails, or a test of a channel, which no delivery ledger has. SOLVED
     is the end of a problem.
     """

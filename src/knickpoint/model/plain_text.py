@@ -12,7 +12,7 @@ _CUT: Final = "…"
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
-    """Return a number with its noun: ``1 regression``, ``1,234 regressions``. The plural is the noun with an s by default."""
+    """Return a number with its noun: ``1 change``, ``1,234 changes``. The plural is the noun with an s by default."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 

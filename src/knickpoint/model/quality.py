@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 
-from knickpoint.model.regression import Condition, Direction, Status, SuspectRange
+from knickpoint.model.change import Condition, Direction, Status, SuspectRange
 from knickpoint.model.settlement import FindingKind
 
 __all__ = ["FindingRecord", "Label", "label_of"]
@@ -58,7 +58,7 @@ class FindingRecord:
     score: float
     status: Status
     ticket: str
-    regression_id: int
+    change_id: int
     committed: datetime | None
     found: datetime
     decided: datetime | None

@@ -1,11 +1,11 @@
-"""Suspects: the commits that may have caused a regression, each with a probability and the reasons for it."""
+"""Suspects: the commits that may have caused a change, each with a probability and the reasons for it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
 
-from knickpoint.model.regression import SuspectRange
+from knickpoint.model.change import SuspectRange
 
 __all__ = ["CommitFiles", "Suspect", "SuspectFacts", "Suspects", "TouchedFile"]
 
@@ -57,9 +57,9 @@ class Suspect:
 
 @dataclass(frozen=True, slots=True)
 class Suspects:
-    """The suspects of one regression, the most likely first.
+    """The suspects of one change, the most likely first.
 
-    ``suspect_range`` is that of the regression when they were ranked. ``none`` is the probability that no commit of the
+    ``suspect_range`` is that of the change when they were ranked. ``none`` is the probability that no commit of the
     list caused the change; with the probabilities of the suspects it makes 1, but for rounding. ``note`` says in words
     what limits the ranking, "" if nothing does. ``bisection`` is the id of the bisection that measured the commits and gave
     the probabilities, 0 for none. ``machine`` says in words what changed about the machine at the step, "" if nothing did.

@@ -34,9 +34,9 @@ class TicketFields:
         line: name of the line, "" for the default line.
         failing: first failing revision: hash of the first commit measured at the new level.
         fixed: fixing revision, "" where it is unknown.
-        regression: id of the regression.
+        change: id of the change.
         severity: `low`, `normal` or `high`.
-        link: address of the regression in the dashboard, "" without one.
+        link: address of the change in the dashboard, "" without one.
     """
 
     repository: str
@@ -46,7 +46,7 @@ class TicketFields:
     line: str
     failing: str
     fixed: str = ""
-    regression: int = 0
+    change: int = 0
     severity: str = "normal"
     link: str = ""
 

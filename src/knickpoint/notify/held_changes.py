@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from knickpoint.model.announcement import Announcement
-from knickpoint.model.regression import ChangePoint, Condition, Direction
+from knickpoint.model.change import ChangePoint, Condition, Direction
 
 __all__ = ["concerned", "is_held"]
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from knickpoint.model.announcement import Announcement
-from knickpoint.model.regression import ChangePoint
+from knickpoint.model.change import ChangePoint
 from knickpoint.store import Store
 
 __all__ = ["LedgerView"]

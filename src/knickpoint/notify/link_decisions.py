@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Final
 
-from knickpoint.model.regression import ChangePoint, Status
+from knickpoint.model.change import ChangePoint, Status
 from knickpoint.notify.links import LinkAction, LinkClaim, link_digest
 from knickpoint.people import Directory
 from knickpoint.store import Store
@@ -53,13 +53,13 @@ def view_link(store: Store, claim: LinkClaim, directory: Directory, now: datetim
         return LinkView(LinkState.EXPIRED, claim, who)
     if store.links.is_used(link_digest(claim)):
         return LinkView(LinkState.USED, claim, who)
-    members = sorted(store.findings.live_members(claim.regression), key=lambda member: member.rank)
+    members = sorted(store.findings.live_members(claim.change), key=lambda member: member.rank)
     if not members:
         return LinkView(LinkState.GONE, claim, who)
     waiting = [member for member in members if not member.processed]
     taken = claim.action is LinkAction.TAKE and any(member.assignee for member in members)
     state = LinkState.OPEN if waiting and not taken else LinkState.CHANGED
-    repository = store.findings.repository_of(claim.regression).name
+    repository = store.findings.repository_of(claim.change).name
     return LinkView(state, claim, who, members[0], len(waiting), repository)
 
 
@@ -72,7 +72,7 @@ def follow_link(store: Store, claim: LinkClaim, directory: Directory, now: datet
         store.links.use(link_digest(claim), view.who, now=now, expires=claim.expires)
         decide(
             store,
-            Targets(regressions=(claim.regression,)),
+            Targets(changes=(claim.change,)),
             who=view.who,
             status=_STATUS[claim.action],
             note=_NOTE,

@@ -38,10 +38,10 @@ class LinkAction(Enum):
 class LinkClaim:
     """What a link is for.
 
-    ``regression`` is the id of the regression, ``address`` and ``person`` are those of the recipient of the message.
+    ``change`` is the id of the change, ``address`` and ``person`` are those of the recipient of the message.
     """
 
-    regression: int
+    change: int
     action: LinkAction
     address: str
     person: str
@@ -68,8 +68,8 @@ def read_link(text: str, key: bytes) -> LinkClaim | None:
         plain = _decoded(body)
         if not hmac.compare_digest(_decoded(mac), _mac(plain, key)):
             return None
-        regression, action, address, person, expires = json.loads(plain)
-        return LinkClaim(regression, LinkAction(action), address, person, datetime.fromtimestamp(expires, UTC))
+        change, action, address, person, expires = json.loads(plain)
+        return LinkClaim(change, LinkAction(action), address, person, datetime.fromtimestamp(expires, UTC))
     except (ValueError, TypeError, binascii.Error, OverflowError):
         return None
 
@@ -81,7 +81,7 @@ def link_digest(claim: LinkClaim) -> str:
 
 def _body(claim: LinkClaim) -> bytes:
     expires = int(claim.expires.timestamp())
-    values = [claim.regression, claim.action.value, claim.address, claim.person, expires]
+    values = [claim.change, claim.action.value, claim.address, claim.person, expires]
     return json.dumps(values, separators=(",", ":")).encode()
 
 

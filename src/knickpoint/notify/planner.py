@@ -13,8 +13,8 @@ from typing import Final
 
 from knickpoint.model.alert import Alert
 from knickpoint.model.announcement import Announcement, AnnouncementKind
+from knickpoint.model.change import ChangePoint, Condition, Status
 from knickpoint.model.notification import Delivery, DeliveryState, PlannedDelivery, Purpose, Recipient
-from knickpoint.model.regression import ChangePoint, Condition, Status
 from knickpoint.model.suspects import Suspects
 from knickpoint.notify.bundles import Heard, bundle, escalate
 from knickpoint.notify.recipients import Audience, AuthorOfSuspect
@@ -47,8 +47,8 @@ class Planner:
         audience: the people and channels.
         schedule: when messages go out.
         improvements: whether improvements are sent.
-        escalate_hours: after how many hours a regression that no person took is escalated, 0 for never.
-        unwritten_suspects: regression → suspects, in place of those of the store; for a plan that is not written.
+        escalate_hours: after how many hours a change that no person took is escalated, 0 for never.
+        unwritten_suspects: change → suspects, in place of those of the store; for a plan that is not written.
     """
 
     store: Store
@@ -127,12 +127,12 @@ def _by_chain(points: Sequence[ChangePoint]) -> dict[int, list[ChangePoint]]:
 
 
 def _alerts_by_chain(store: Store, members: Mapping[int, Sequence[ChangePoint]]) -> dict[int, tuple[Alert, ...]]:
-    """Return chain → the alerts that found its regressions, each once."""
-    regressions = {chain: {point.regression_id for point in points} for chain, points in members.items()}
-    alerts = store.findings.alerts_of_regressions(set().union(*regressions.values()) - {0})
+    """Return chain → the alerts that found its changes, each once."""
+    changes = {chain: {point.change_id for point in points} for chain, points in members.items()}
+    alerts = store.findings.alerts_of_changes(set().union(*changes.values()) - {0})
     return {
         chain: tuple({alert.name: alert for key in sorted(keys) for alert in alerts.get(key, ())}.values())
-        for chain, keys in regressions.items()
+        for chain, keys in changes.items()
     }
 
 
@@ -155,7 +155,7 @@ class _Listeners:
         chain_of = {
             each.id: each.chain for rows in store.findings.announcements.chains(chains).values() for each in rows
         }
-        self._tickets = store.findings.tracker_tickets.channels_of({each.regression_id for each in self.announcements})
+        self._tickets = store.findings.tracker_tickets.channels_of({each.change_id for each in self.announcements})
         self._heard = {}
         for purpose in (Purpose.CHANGE, Purpose.PROVISIONAL):
             by_chain = self._heard[purpose] = {}
@@ -194,7 +194,7 @@ class _Listeners:
             for receiver, (recipient, state) in receivers.items()
             if state is not DeliveryState.FAILED and self.planner.audience.still_there(recipient)
         }
-        channels = () if announcement.provisional else self._tickets.get(announcement.regression_id, ())
+        channels = () if announcement.provisional else self._tickets.get(announcement.change_id, ())
         for recipient in (Recipient(name) for name in channels if name in self.planner.audience.channels):
             followers.setdefault(recipient.receiver, recipient)
         return list(followers.values())
@@ -210,11 +210,11 @@ def _authors(
     members: Mapping[int, Sequence[ChangePoint]],
     planner: Planner,
 ) -> dict[int, list[AuthorOfSuspect]]:
-    """Return chain → the authors of the likely suspects of its regressions, the most likely first."""
+    """Return chain → the authors of the likely suspects of its changes, the most likely first."""
     audience = planner.audience
-    regressions = {chain: {point.regression_id for point in points} - {0} for chain, points in members.items()}
+    changes = {chain: {point.change_id for point in points} - {0} for chain, points in members.items()}
     ranked = {
-        **store.findings.suspects.of_regressions(set().union(*regressions.values())),
+        **store.findings.suspects.of_changes(set().union(*changes.values())),
         **planner.unwritten_suspects,
     }
     repository_of = {each.chain: each.repository_id for each in announcements}
@@ -223,7 +223,7 @@ def _authors(
         # The likely suspects of each chain
         likely: dict[int, dict[int, float]] = {}
         for chain in sorted(key for key, where in repository_of.items() if where == repository.id):
-            suspects = [ranked[key] for key in sorted(regressions.get(chain, ())) if key in ranked]
+            suspects = [ranked[key] for key in sorted(changes.get(chain, ())) if key in ranked]
             machine = max((each.none for each in suspects if each.machine), default=0.0)
             if machine and audience.machine_owners:
                 owners = [audience.directory.owner(owner) for owner in audience.machine_owners]

@@ -89,7 +89,7 @@ class NotifySettings:
         digest: `now`, or times of the day at which messages go out together, as in `["08:00", "16:00"]`.
         quiet: hours in which nothing goes out, as in `22:00-07:00`.
         time_zone: time zone of these times, as in `Europe/Berlin`.
-        escalate_hours: after how many hours a regression that no person took goes to the owners of its alerts. 0 never.
+        escalate_hours: after how many hours a change that no person took goes to the owners of its alerts. 0 never.
         link_days: for how many days a signed link in a message is good.
         suspect_probability: the authors of suspects with at least this probability get the messages of mail channels.
         machine_owners: people or addresses that get the messages of mail channels in place of authors where the machine changed

@@ -18,6 +18,7 @@ from knickpoint.plots import svg
 from knickpoint.server.answers import (
     alert_records,
     bisections,
+    change_points,
     changes,
     commit_reports,
     commits,
@@ -29,7 +30,6 @@ from knickpoint.server.answers import (
     patterns,
     pictures,
     quarantines,
-    regressions,
     runs,
     suspects,
     tickets,
@@ -37,10 +37,10 @@ from knickpoint.server.answers import (
     trends,
     values,
 )
-from knickpoint.server.answers.regressions import FEW_MEMBERS, Listing, Ordering
+from knickpoint.server.answers.changes import FEW_MEMBERS, Listing, Ordering
 from knickpoint.server.schemas.base import Answer
+from knickpoint.server.schemas.changes import ChangeAnswer
 from knickpoint.server.schemas.filters import AlertKindFilter, ListFilter
-from knickpoint.server.schemas.regressions import GroupAnswer
 from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.version import __version__
 
@@ -129,7 +129,7 @@ def _read_all(instance: Instance, chosen: Chosen) -> SiteAnswers:
             json[f"{index}/details-{part}"] = {str(key): each for key, each in details.items()}
             packed[f"{index}/values-{part}"] = reader.values(line, some)
             for key, each in details.items():
-                for name in (found["summary"] for found in each["changes"]["summaries"]):
+                for name in (found["summary"] for found in each["change-points"]["summaries"]):
                     packed[f"{index}/values-{key}-{name}"] = reader.values(line, [key], read_summary(name))
         json[f"{index}/reports"] = dict(reader.reports(line))
         badges |= {str(key): svg(pictures.draw_badge_of(reader.visible, key, line_name="")) for key in ids}
@@ -139,7 +139,7 @@ def _read_all(instance: Instance, chosen: Chosen) -> SiteAnswers:
     # Their members are those of the other lists: the order is enough.
     json["lists"] = lists | {"all": reader.order(ListFilter(alert_kind=_EVERY_KIND, all=True))}
     for group in (group for groups in lists.values() for group in groups):
-        fixed |= dict(reader.of_regression(group["id"]))
+        fixed |= dict(reader.of_change(group["id"]))
     json["fixed"] = fixed
     return SiteAnswers(json, packed, badges if chosen.badges else {}, trace_count, commit_count)
 
@@ -214,12 +214,12 @@ class _Reader:
         missing = runs.list_never_measured_answers(self._instance.store, repository)
         yield f"never-measured {repository.name}", [_plain(each) for each in missing]
 
-    def of_regression(self, regression: int) -> Iterator[tuple[str, Any]]:
-        """Yield what pages ask of one regression."""
-        yield f"regressions/{regression}/suspects", _plain(suspects.list_suspects(self.visible, regression))
-        yield f"regressions/{regression}/profiles", []
-        found = bisections.list_bisections(self.visible, "", (), regression, 1)
-        yield f"bisections {regression}", [_plain(each) for each in found]
+    def of_change(self, change: int) -> Iterator[tuple[str, Any]]:
+        """Yield what pages ask of one change."""
+        yield f"changes/{change}/suspects", _plain(suspects.list_suspects(self.visible, change))
+        yield f"changes/{change}/profiles", []
+        found = bisections.list_bisections(self.visible, "", (), change, 1)
+        yield f"bisections {change}", [_plain(each) for each in found]
         for each in found:
             yield f"bisections/{each.id}", _plain(bisections.find_bisection(self.visible, each.id))
 
@@ -242,7 +242,7 @@ class _Reader:
         found = marks.list_marks(self.visible, [key], "", environments=False)
         found += (marks.mark_environment(key, change) for change in changed)
         return {
-            "changes": _plain(changes.read_changes(self.visible, key, "")),
+            "change-points": _plain(change_points.read_change_points(self.visible, key, "")),
             "environments": [_plain(each) for each in changed],
             "patterns": _plain(patterns.read_patterns(self._instance, self.visible, key, "")),
             "without-value": [_plain(each) for each in without],
@@ -266,27 +266,27 @@ class _Reader:
             yield found.commit.hash, _plain(report)
 
     def groups(self, wanted: ListFilter) -> list[dict[str, Any]]:
-        """Return all regressions of a list with all members, the worst first."""
+        """Return all changes of a list with all members, the worst first."""
         return [
             _plain(group) | {"members": list(self._members(group.id, wanted))} for group in self._all_groups(wanted)
         ]
 
     def order(self, wanted: ListFilter) -> list[int]:
-        """Return the ids of all regressions of a list, the worst first."""
+        """Return the ids of all changes of a list, the worst first."""
         return [group.id for group in self._all_groups(wanted)]
 
-    def _all_groups(self, wanted: ListFilter) -> Iterator[GroupAnswer]:
+    def _all_groups(self, wanted: ListFilter) -> Iterator[ChangeAnswer]:
         page, pages = 1, 1
         while page <= pages:
             listing = Listing(wanted, Ordering.CHANGE, descending=True, page=page, size=_PAGE, members=FEW_MEMBERS)
-            answer = regressions.list_regressions(self.visible, listing)
+            answer = changes.list_changes(self.visible, listing)
             yield from answer.groups
             page, pages = page + 1, answer.pages
 
-    def _members(self, regression: int, wanted: ListFilter) -> Iterator[Any]:
+    def _members(self, change: int, wanted: ListFilter) -> Iterator[Any]:
         after: int | None = None
         while True:
-            page = regressions.list_members(self.visible, regression, wanted, after=after, size=_PAGE)
+            page = changes.list_members(self.visible, change, wanted, after=after, size=_PAGE)
             yield from (_plain(member) for member in page.members)
             after = page.after
             if after is None:

@@ -86,14 +86,14 @@ def _triage(_rest: str, parameters: _Parameters, _repositories: Sequence[str]) -
     unset = dict.fromkeys(("processed", "history", "all", "gone"), "false")
     least = dict.fromkeys(("minimum_hazard", "minimum_effect", "minimum_sigma"), 0)
     sort = parameters.get("sort") or "-change"
-    return [f"regressions{_query(**unset, **least, sort=sort, page=1, size=50, members=1)}"]
+    return [f"changes{_query(**unset, **least, sort=sort, page=1, size=50, members=1)}"]
 
 
 def _trace(rest: str, parameters: _Parameters, _repositories: Sequence[str]) -> list[str]:
     number, line = rest.rstrip("/").lstrip("0") or "0", parameters.get("line", "")
     if not number.isdecimal():
         return []
-    changes = f"traces/{number}/changes" + (_query(line=line) if line else "")
+    changes = f"traces/{number}/change-points" + (_query(line=line) if line else "")
     return [changes, f"values{_query(traces=number, line=line, points=2400, compact='false')}"]
 
 

@@ -55,7 +55,7 @@ _REASONS: Final = {
     LinkState.USED: "A link makes one decision. Decide again in the dashboard.",
     LinkState.EXPIRED: "Decide in the dashboard instead.",
     LinkState.CHANGED: "The link changes nothing any more. Look at the decision in the dashboard.",
-    LinkState.GONE: "Later data no longer show it, or it is part of another regression now. There is nothing to decide here.",
+    LinkState.GONE: "Later data no longer show it, or it is part of another change now. There is nothing to decide here.",
 }
 _GONE: Final = 410
 _NOT_FOUND: Final = 404
@@ -100,7 +100,7 @@ class _LinkPages:
 
     def _answer(self, view: LinkView, text: str) -> Response:
         claim = view.claim
-        way = _dashboard(f"/triage#R{claim.regression}")
+        way = _dashboard(f"/triage#R{claim.change}")
         if view.state is LinkState.OPEN:
             lines = [_described(view), _EFFECT[claim.action], f"The decision is recorded as one of {view.who}."]
             button = Button(_BUTTON[claim.action], f"{LINK_PATH}{text}")
@@ -108,7 +108,7 @@ class _LinkPages:
         if view.state is LinkState.DONE:
             lines = [_described(view), f"It is recorded as a decision of {view.who}. Undo it in the dashboard."]
             return page(self._title, _DONE[claim.action], lines, [way])
-        lines = [_REASONS[view.state], f"It was about R{claim.regression}."]
+        lines = [_REASONS[view.state], f"It was about R{claim.change}."]
         return page(self._title, _TITLES[view.state], lines, [way], status=_GONE)
 
 
@@ -124,4 +124,4 @@ def _described(view: LinkView) -> str:
     size = f" by {lead.numbers.relative_size * 100:+.1f} %" if abs(lead.numbers.relative_size) < 1e6 else ""
     others = counted(view.findings - 1, "further trace")
     further = f", and {others} changed with it" if view.findings > 1 else ""
-    return f"R{view.claim.regression} in {view.repository}: {lead.key.strip(',')} changed{size}{further}."
+    return f"R{view.claim.change} in {view.repository}: {lead.key.strip(',')} changed{size}{further}."

@@ -152,22 +152,22 @@ class VisibleRepositories:
 
     # Findings
 
-    def of_regression(self, key: int) -> Repository:
-        """Return the repository of the regression ``key``.
+    def of_change(self, key: int) -> Repository:
+        """Return the repository of the change ``key``.
 
         Raises:
-            UnknownError: there is no such regression.
+            UnknownError: there is no such change.
         """
-        return self.of_regressions([key])[key]
+        return self.of_changes([key])[key]
 
-    def of_regressions(self, keys: Sequence[int]) -> Mapping[int, Repository]:
-        """Return regression → its repository.
+    def of_changes(self, keys: Sequence[int]) -> Mapping[int, Repository]:
+        """Return change → its repository.
 
         Raises:
-            UnknownError: one of the regressions does not exist.
+            UnknownError: one of the changes does not exist.
         """
-        owners = self.store.findings.owners_of_regressions(keys)
-        return self._checked("regression", keys, owners, "List what there is with /api/v1/regressions.")
+        owners = self.store.findings.owners_of_changes(keys)
+        return self._checked("change", keys, owners, "List what there is with /api/v1/changes.")
 
     def of_findings(self, keys: Sequence[int]) -> Mapping[int, Repository]:
         """Return change point → its repository.
@@ -176,7 +176,7 @@ class VisibleRepositories:
             UnknownError: one of the change points does not exist.
         """
         owners = self.store.findings.owners(keys)
-        return self._checked("change point", keys, owners, "List what there is with /api/v1/regressions.")
+        return self._checked("change point", keys, owners, "List what there is with /api/v1/changes.")
 
     def existing_findings(self, keys: Iterable[int]) -> list[int]:
         """Return those of the change points ``keys`` that exist, in that order."""

@@ -63,7 +63,7 @@ class Store:
         ledger: files that were seen, wait or were refused.
         outbox: events for workers.
         shortcuts: sets of keys and formulas under a short id.
-        findings: change points, regressions, decisions.
+        findings: change points, changes, decisions.
         boundaries: up to which commits findings are history.
         rewrites: successors of rewritten commits, and lines that changed.
         bisections: searches for the commits that made changes, and their probes.

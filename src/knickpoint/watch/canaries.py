@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from knickpoint.detect import judge
+from knickpoint.model.change import Change, ChangePoint
 from knickpoint.model.commit import Repository
 from knickpoint.model.frame import Trace
 from knickpoint.model.judgement import Judgement
 from knickpoint.model.query import parse_query
-from knickpoint.model.regression import ChangePoint, Regression
 from knickpoint.model.step import Verdict
 from knickpoint.store import Store
 from knickpoint.watch.lines import Lines
@@ -73,22 +73,22 @@ def canary_warnings(store: Store, repository: Repository, query: str, *, line: s
 
 
 def in_doubt(
-    store: Store, repository: Repository, regressions: Sequence[Regression], warnings: Sequence[CanaryWarning]
+    store: Store, repository: Repository, changes: Sequence[Change], warnings: Sequence[CanaryWarning]
 ) -> dict[int, list[CanaryWarning]]:
-    """Return the regressions in whose suspect range a canary changed, by id, with the warnings about it.
+    """Return the changes in whose suspect range a canary moved, by id, with the warnings about it.
 
-    A regression of canaries alone is not in doubt.
+    A change of canaries alone is not in doubt.
     """
     lines = Lines(store, repository)
     canaries = {warning.trace.id for warning in warnings}
     found: dict[int, list[CanaryWarning]] = {}
-    for regression in regressions:
-        positions = lines.line(regression.suspect_range.line).positions
+    for change in changes:
+        positions = lines.line(change.suspect_range.line).positions
         begin, end = (
-            positions.get(regression.suspect_range.previous, -1),
-            positions.get(regression.suspect_range.slot, -1),
+            positions.get(change.suspect_range.previous, -1),
+            positions.get(change.suspect_range.slot, -1),
         )
         nearby = [warning for warning in warnings if begin < positions.get(warning.slot, -1) <= end]
-        if nearby and any(member.trace_id not in canaries for member in regression.members):
-            found[regression.id] = nearby
+        if nearby and any(member.trace_id not in canaries for member in change.members):
+            found[change.id] = nearby
     return found

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from knickpoint.detect.value_levels import describe_values
 from knickpoint.model.alert import Alert
+from knickpoint.model.change import ChangePoint
 from knickpoint.model.commit import Line
 from knickpoint.model.distribution import distribution_text
-from knickpoint.model.regression import ChangePoint
 from knickpoint.model.settlement import FindingKind
 from knickpoint.model.step import StableRegion
 

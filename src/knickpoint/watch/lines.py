@@ -9,8 +9,8 @@ from functools import cached_property
 
 import numpy as np
 
+from knickpoint.model.change import SuspectRange
 from knickpoint.model.commit import Line, Repository
-from knickpoint.model.regression import SuspectRange
 from knickpoint.store import Store
 from knickpoint.store.commits.releases import Release
 

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from knickpoint.detect.local_levels import NEAR
 from knickpoint.model.alert import AlertDirection
 from knickpoint.model.audit import AuditKind
+from knickpoint.model.change import ChangePoint, SuspectRange, direction_of
 from knickpoint.model.commit import Line, Repository
 from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.model.frame import Trace
 from knickpoint.model.missed import ListedMissedChange, MissedChange
 from knickpoint.model.plain_text import plain_line
-from knickpoint.model.regression import ChangePoint, SuspectRange, direction_of
 from knickpoint.model.unit import Better
 from knickpoint.store import Store
 from knickpoint.watch.identity.point_matching import Ruler, match_points

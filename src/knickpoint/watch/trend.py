@@ -10,13 +10,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from knickpoint.model.change import ChangePoint, Condition
 from knickpoint.model.commit import Commit, Line
 from knickpoint.model.errors import InputError, QueryError
 from knickpoint.model.frame import Trace
 from knickpoint.model.params import decode_key
 from knickpoint.model.quantity_text import trace_name
 from knickpoint.model.query import Query, parse_query
-from knickpoint.model.regression import ChangePoint, Condition
 from knickpoint.model.settlement import FindingKind
 from knickpoint.model.summary import MEDIAN, read_summary
 from knickpoint.plots import ChangeMark, FocusedChange, Level, TicketMark, Trend
@@ -101,9 +101,9 @@ def read_trend(
 
 def _judged_summary(store: Store, focus: ChangePoint | None) -> str:
     """Return the number of the samples that a change was found in, as `p99`; "" for the points of its trace."""
-    if focus is None or not focus.regression_id:
+    if focus is None or not focus.change_id:
         return ""
-    alerts = store.findings.alerts_of_regressions({focus.regression_id}).get(focus.regression_id, ())
+    alerts = store.findings.alerts_of_changes({focus.change_id}).get(focus.change_id, ())
     name = summary_name([alert for alert in alerts if alert.name in focus.alerts])
     return "" if name == MEDIAN.name else name
 

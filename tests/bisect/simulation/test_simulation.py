@@ -48,11 +48,9 @@ def test_an_hourly_gate_with_bisection_takes_eight_devices() -> None:
     assert not forecast(replace(_GATED, devices=4, bisections=5)).stable
 
 
-@pytest.mark.parametrize(("regressions", "keeps_up"), [(0.02, "yes"), (0.06, "no")])
-def test_bisections_of_two_hours_keep_up_with_less_than_one_regression_in_two_hours(
-    regressions: float, keeps_up: str
-) -> None:
-    pool = replace(_HOURLY, devices=5, reserved=3, commits_per_hour=15.0, regressions_per_commit=regressions)
+@pytest.mark.parametrize(("changes", "keeps_up"), [(0.02, "yes"), (0.06, "no")])
+def test_bisections_of_two_hours_keep_up_with_less_than_one_change_in_two_hours(changes: float, keeps_up: str) -> None:
+    pool = replace(_HOURLY, devices=5, reserved=3, commits_per_hour=15.0, regressions_per_commit=changes)
     found = forecast(pool)
     assert found.alone == pytest.approx(2.0, abs=0.2)
     assert (found.bisection_load < 1) is (keeps_up == "yes")

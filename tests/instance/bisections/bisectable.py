@@ -61,14 +61,14 @@ def make_repository(directory: Path) -> GitRepository:
 
 @dataclass
 class Bisectable:
-    """The instance, and its only regression."""
+    """The instance, and its only change."""
 
     instance: Instance
     world: World
 
     @property
-    def regression(self) -> int:
-        """The id of the regression."""
+    def change(self) -> int:
+        """The id of the change."""
         (key,) = self.instance.store.findings.groups.suspect_ranges(self.world.repository)
         return key
 

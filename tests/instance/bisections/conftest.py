@@ -1,4 +1,4 @@
-"""An instance with a regression to bisect, fresh for each test."""
+"""An instance with a change to bisect, fresh for each test."""
 
 from __future__ import annotations
 

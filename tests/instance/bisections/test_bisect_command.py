@@ -16,7 +16,7 @@ from tests.cli.conftest import Knick
 from tests.cli.conftest import knick as knick  # noqa: PLC0414 - the fixture
 from tests.instance.bisections.bisectable import BAD, GOOD, PARSE, Bisectable, QuickPool, profile
 
-from knickpoint.cli.commands.bisect import regression
+from knickpoint.cli.commands.bisect import change
 from knickpoint.cli.commands.bisect.holder import holder_name, is_gone
 from knickpoint.history import Git
 from knickpoint.instance import CONFIG_FILE, probe_pool
@@ -40,7 +40,7 @@ class Waits:
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> Waits:
     made = Waits()
-    monkeypatch.setattr(regression, "time", made)
+    monkeypatch.setattr(change, "time", made)
     return made
 
 
@@ -52,7 +52,7 @@ def held(slowed: Bisectable) -> Bisectable:
         file.write(f'\n[bisect.quick]\nmeasure = ["python3", "-c", {json.dumps(made.measure[2])}]\n')
         file.write('results = ["out.csv"]\nquery = "benchmark=parse"\n')
     instance = slowed.with_profiles(made)
-    request_bisection(instance, slowed.regression, who="ann")
+    request_bisection(instance, slowed.change, who="ann")
     claim(slowed, OTHER)
     return slowed
 
@@ -133,7 +133,7 @@ def test_what_may_live_is_not_taken_over(holder: str) -> None:
 
 def test_a_profile_that_changed_is_another_bisection(held: Bisectable) -> None:
     changed = held.with_profiles(replace(profile(), measure=("python3", "other.py")))
-    assert request_bisection(changed, held.regression, who="bob").id == 2
+    assert request_bisection(changed, held.change, who="bob").id == 2
 
 
 def test_a_bisection_is_shown_while_it_waits_while_it_runs_and_when_it_has_ended(

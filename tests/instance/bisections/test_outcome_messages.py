@@ -46,7 +46,7 @@ ADDRESSES: dict[str, Address] = {
 
 @dataclass
 class Announced:
-    """An instance whose regression was announced by mail and in a ticket, and where both arrive."""
+    """An instance whose change was announced by mail and in a ticket, and where both arrive."""
 
     slowed: Bisectable
     box: MailBox
@@ -55,10 +55,10 @@ class Announced:
     instance: Instance
 
     def bisect(self, **changes: object) -> None:
-        """Bisect the regression, and send what is due."""
+        """Bisect the change, and send what is due."""
         config = replace(self.instance.config, bisect={"quick": profile(**changes)})
         instance = replace(self.instance, config=config)
-        asked = request_bisection(instance, self.slowed.regression, who="ann")
+        asked = request_bisection(instance, self.slowed.change, who="ann")
         run_bisection(instance, asked, self.pool, worker="test")
         self.send()
 
@@ -79,7 +79,7 @@ class Announced:
 
 @contextmanager
 def announcing(slowed: Bisectable, *channels: str, kind: str = "github") -> Iterator[Announced]:
-    """Announce the regression through ``channels``; a mail server and a tracker of one ``kind`` listen."""
+    """Announce the change through ``channels``; a mail server and a tracker of one ``kind`` listen."""
     with serving_mail() as box, serving(server_of(kind)) as tracker:
         mails = ChannelSettings(
             "mails",
@@ -110,7 +110,7 @@ def announced(slowed: Bisectable) -> Iterator[Announced]:
 
 def kinds(announced: Announced) -> list[AnnouncementKind]:
     store = announced.instance.store
-    return [row.kind for row in store.findings.announcements.of_regression(announced.slowed.regression)]
+    return [row.kind for row in store.findings.announcements.of_change(announced.slowed.change)]
 
 
 def level(value: float) -> Callable[[int], float]:
@@ -198,7 +198,7 @@ def test_a_culprit_says_no_more_than_its_commit(announced: Announced) -> None:
 
 def test_a_stop_by_a_person_is_not_announced(announced: Announced) -> None:
     instance = replace(announced.instance, config=replace(announced.instance.config, bisect={"quick": profile()}))
-    request_bisection(instance, announced.slowed.regression, who="ann")
+    request_bisection(instance, announced.slowed.change, who="ann")
     stop_bisection(instance, 1, who="ann")
     announced.send()
     assert len(announced.mails()) == 1
@@ -214,7 +214,7 @@ def test_a_further_bisection_with_the_same_end_is_announced_again(announced: Ann
 
 def test_a_ticket_that_a_person_made_gets_the_comment_as_well(slowed: Bisectable) -> None:
     with announcing(slowed, "mails") as announced:
-        create_ticket(announced.instance, Targets(regressions=(slowed.regression,)), "code", who="ann")
+        create_ticket(announced.instance, Targets(changes=(slowed.change,)), "code", who="ann")
         announced.pool.level = level(100.8)
         announced.bisect()
         announced.send()

@@ -17,12 +17,12 @@ from knickpoint.instance.bisections.requests import bisectable_members
 from knickpoint.model.alert import AlertKind
 from knickpoint.model.audit import AuditKind
 from knickpoint.model.bisection import BisectionState
+from knickpoint.model.change import ChangePoint
 from knickpoint.model.errors import InputError
-from knickpoint.model.regression import ChangePoint
 
 
 def test_a_request_searches_the_suspect_range_with_what_the_finding_says(slowed: Bisectable) -> None:
-    asked = request_bisection(slowed.with_profiles(profile()), slowed.regression, who="ann")
+    asked = request_bisection(slowed.with_profiles(profile()), slowed.change, who="ann")
     assert asked.request.slots == tuple(range(GOOD, BAD + 1))
     assert (asked.request.trace_key, asked.request.profile, asked.request.who) == (PARSE, "quick", "ann")
     assert asked.request.facts["movement"] == 1
@@ -31,7 +31,7 @@ def test_a_request_searches_the_suspect_range_with_what_the_finding_says(slowed:
 
 def test_levels_of_the_history_count_only_where_the_machine_is_the_same(slowed: Bisectable) -> None:
     instance = slowed.with_profiles(profile(same_machine=True))
-    facts = request_bisection(instance, slowed.regression, who="ann").request.facts
+    facts = request_bisection(instance, slowed.change, who="ann").request.facts
     assert facts["before"][0] == pytest.approx(100, rel=0.01)  # type: ignore[index]
     assert facts["after"][0] == pytest.approx(130, rel=0.01)  # type: ignore[index]
 
@@ -73,21 +73,21 @@ def test_a_search_of_a_range_knows_nothing_where_the_store_has_no_such_change(
 
 def test_a_plan_of_a_bisection_writes_nothing(slowed: Bisectable) -> None:
     instance = slowed.with_profiles(profile())
-    planned = plan_bisection(instance, slowed.regression, who="ann")
+    planned = plan_bisection(instance, slowed.change, who="ann")
     assert planned.slots == tuple(range(GOOD, BAD + 1))
     assert instance.store.bisections.newest() == []
 
 
 def test_a_request_and_a_stop_are_in_the_audit_log(slowed: Bisectable) -> None:
     instance = slowed.with_profiles(profile())
-    asked = request_bisection(instance, slowed.regression, who="ann")
-    request_bisection(instance, slowed.regression, who="bob")
+    asked = request_bisection(instance, slowed.change, who="ann")
+    request_bisection(instance, slowed.change, who="bob")
     stopped = stop_bisection(instance, asked.id, who="bob")
     assert stopped.state is BisectionState.STOPPED
     newest = [(each.kind, each.who, each.about) for each in instance.store.audit.entries()][:2]
     assert newest == [
         (AuditKind.BISECTION_STOPPED, "bob", "B1"),
-        (AuditKind.BISECTION_ASKED, "ann", f"B1: R{slowed.regression} with the profile quick"),
+        (AuditKind.BISECTION_ASKED, "ann", f"B1: R{slowed.change} with the profile quick"),
     ]
 
 
@@ -95,37 +95,37 @@ def test_a_request_and_a_stop_are_in_the_audit_log(slowed: Bisectable) -> None:
     ("named", "profiles", "message"),
     [
         ("nightly", [profile()], "there is no profile 'nightly'"),
-        ("", [], "no profile measures regression"),
-        ("", [profile(), profile(name="other")], "several profiles measure regression"),
-        ("quick", [profile(query="benchmark=render")], "'quick' measures no trace of regression"),
-        ("quick", [profile(repository="elsewhere")], "'quick' measures no trace of regression"),
-        ("quick", [profile(params={"kind": "x"})], "'quick' measures no trace of regression"),
+        ("", [], "no profile measures change"),
+        ("", [profile(), profile(name="other")], "several profiles measure change"),
+        ("quick", [profile(query="benchmark=render")], "'quick' measures no trace of change"),
+        ("quick", [profile(repository="elsewhere")], "'quick' measures no trace of change"),
+        ("quick", [profile(params={"kind": "x"})], "'quick' measures no trace of change"),
     ],
 )
 def test_a_profile_that_does_not_fit_is_refused(
     slowed: Bisectable, named: str, profiles: list[object], message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
-        request_bisection(slowed.with_profiles(*profiles), slowed.regression, named, who="ann")  # type: ignore[arg-type]
+        request_bisection(slowed.with_profiles(*profiles), slowed.change, named, who="ann")  # type: ignore[arg-type]
 
 
 def test_params_that_only_choose_devices_do_not_name_the_trace(slowed: Bisectable) -> None:
     instance = slowed.with_profiles(profile(params={"kind": "p", "gpu": "yes"}))
-    assert request_bisection(instance, slowed.regression, who="ann").request.facts["added_params"] == {"kind": "p"}
+    assert request_bisection(instance, slowed.change, who="ann").request.facts["added_params"] == {"kind": "p"}
 
 
 def test_profiles_that_fit_are_listed(slowed: Bisectable) -> None:
     instance = slowed.with_profiles(profile(name="b"), profile(name="a"), profile(name="c", query="benchmark=render"))
-    assert fitting_profiles(instance, slowed.regression) == ["a", "b"]
+    assert fitting_profiles(instance, slowed.change) == ["a", "b"]
 
 
-def test_an_unknown_regression_is_refused(slowed: Bisectable) -> None:
-    with pytest.raises(InputError, match="regression 99"):
+def test_an_unknown_change_is_refused(slowed: Bisectable) -> None:
+    with pytest.raises(InputError, match="change 99"):
         request_bisection(slowed.with_profiles(profile()), 99, who="ann")
 
 
 def test_canaries_and_held_findings_are_not_bisected(slowed: Bisectable) -> None:
-    (member,) = slowed.instance.store.findings.live_members(slowed.regression)
+    (member,) = slowed.instance.store.findings.live_members(slowed.change)
     members: list[ChangePoint] = [replace(member, alert_kind=AlertKind.CANARY), replace(member, held="canary moved")]
     assert bisectable_members(members) == []
     assert bisectable_members([*members, member]) == [member]

@@ -20,15 +20,15 @@ from knickpoint.instance.bisections.rule import ask_by_rule
 from knickpoint.instance.worker import Worker
 from knickpoint.model.announcement import AnnouncementKind
 from knickpoint.model.bisection import BisectionState
+from knickpoint.model.change import SuspectRange
 from knickpoint.model.query import parse_query
-from knickpoint.model.regression import SuspectRange
 from knickpoint.model.report import Result, ResultTable, RunReport
 from knickpoint.server import create_app
 from knickpoint.store import RunWrite
 from knickpoint.store.bisections import StoredBisection
+from knickpoint.watch.changes.bisection_text import bisection_text
 from knickpoint.watch.explanation import explain_trace
 from knickpoint.watch.formula_traces import calculate_traces
-from knickpoint.watch.regressions.bisection_text import bisection_text
 
 FOUND = SuspectRange("main", CULPRIT - 1, CULPRIT)
 
@@ -51,17 +51,17 @@ def keys(instance: Instance) -> list[str]:
 
 
 def test_the_range_of_the_finding_is_what_was_found_and_stays_so(slowed: Bisectable, pool: QuickPool) -> None:
-    store, key = slowed.instance.store, slowed.regression
+    store, key = slowed.instance.store, slowed.change
     done = run(slowed.with_profiles(profile()), pool)
     assert (done.state, done.answer.culprits) == (BisectionState.CULPRIT, (CULPRIT,))
     assert done.answer.probability >= 0.95
-    assert store.findings.regression(key).suspect_range == FOUND
+    assert store.findings.change(key).suspect_range == FOUND
     slowed.run()
-    assert store.findings.regression(key).suspect_range == FOUND
+    assert store.findings.change(key).suspect_range == FOUND
 
 
 def test_the_culprit_leads_the_suspects_and_no_ranking_overwrites_it(slowed: Bisectable, pool: QuickPool) -> None:
-    store, key = slowed.instance.store, slowed.regression
+    store, key = slowed.instance.store, slowed.change
     done = run(slowed.with_profiles(profile()), pool)
     for everything in (False, True):
         rank_new_suspects(slowed.instance, everything=everything)
@@ -76,23 +76,23 @@ def test_the_culprit_leads_the_suspects_and_no_ranking_overwrites_it(slowed: Bis
 def test_one_announcement_names_the_commit_and_none_contradicts_it(
     slowed: Bisectable, pool: QuickPool, same_machine: list[bool]
 ) -> None:
-    store, key = slowed.instance.store, slowed.regression
+    store, key = slowed.instance.store, slowed.change
     run(slowed.with_profiles(profile(same_machine=same_machine[0])), pool)
     slowed.run()
-    rows = store.findings.announcements.of_regression(key)
+    rows = store.findings.announcements.of_change(key)
     assert [each.kind for each in rows] == [AnnouncementKind.REGRESSED, AnnouncementKind.LOCATED]
     assert rows[-1].suspect_range == FOUND
 
 
 def test_several_culprits_are_kept_and_named(slowed: Bisectable, pool: QuickPool) -> None:
-    store, key = slowed.instance.store, slowed.regression
+    store, key = slowed.instance.store, slowed.change
     pool.level = lambda place: 100.0 + 30.0 * (place >= CULPRIT) + 30.0 * (place >= CULPRIT + 2)
     done = run(slowed.with_profiles(profile()), pool)
     assert (done.state, done.answer.culprits) == (BisectionState.RANGE, (CULPRIT, CULPRIT + 2))
     first, second = pool.commits[CULPRIT][:10], pool.commits[CULPRIT + 2][:10]
     repository = store.commits.repository("project")
     assert bisection_text(store, repository, done).startswith(f"B1 several culprits {first} {second} ")
-    assert store.findings.regression(key).suspect_range == SuspectRange("main", CULPRIT - 1, CULPRIT + 2)
+    assert store.findings.change(key).suspect_range == SuspectRange("main", CULPRIT - 1, CULPRIT + 2)
     rank_new_suspects(slowed.instance, everything=True)
     suspects = store.findings.suspects.get(key)
     assert suspects is not None
@@ -112,7 +112,7 @@ def test_the_log_says_what_was_measured_why_and_what_was_left(slowed: Bisectable
 def test_the_explanation_of_a_trace_says_how_the_search_stands(slowed: Bisectable, pool: QuickPool) -> None:
     done = run(slowed.with_profiles(profile()), pool)
     (found,) = explain_trace(slowed.instance.store, PARSE, (QUICK,)).bisections
-    assert found.regression_id == slowed.regression
+    assert found.change_id == slowed.change
     assert found.text == f"{done.name} culprit {pool.commits[CULPRIT][:10]} more than 99 %"
 
 
@@ -133,16 +133,16 @@ def test_values_of_probes_are_listed_beside_the_points_of_the_trace(
     assert not {fact["name"] for change in environments for fact in change["facts"]} & {"bisection"}
 
 
-def test_the_list_of_regressions_says_how_the_search_stands(slowed: Bisectable, pool: QuickPool) -> None:
+def test_the_list_of_changes_says_how_the_search_stands(slowed: Bisectable, pool: QuickPool) -> None:
     instance = slowed.with_profiles(profile())
     client = Client(create_app(instance))
 
     def standing() -> object:
-        (group,) = client.get("/api/v1/regressions").json()["groups"]
+        (group,) = client.get("/api/v1/changes").json()["groups"]
         return group["bisection"] and (group["bisection"]["state"], len(group["bisection"]["culprits"]))
 
     before = standing()
-    request_bisection(instance, slowed.regression, who="ann")
+    request_bisection(instance, slowed.change, who="ann")
     asked = standing()
     run(instance, pool)
     assert [before, asked, standing()] == [None, ("waiting", 0), ("culprit", 1)]
@@ -191,7 +191,7 @@ def test_a_person_stops_a_bisection_that_runs(slowed: Bisectable, pool: QuickPoo
 
 def test_a_worker_that_ends_leaves_the_bisection_to_the_next_one(slowed: Bisectable, pool: QuickPool) -> None:
     instance = slowed.with_profiles(profile())
-    asked = request_bisection(instance, slowed.regression, who="ann")
+    asked = request_bisection(instance, slowed.change, who="ann")
     left = run_bisection(instance, asked, pool, worker="one", stop=lambda: len(pool.jobs) >= 4)
     assert left.state is BisectionState.RUNNING
     probes = [each.name for each in instance.store.bisections.journal(1).probes() if each.result]
@@ -203,7 +203,7 @@ def test_a_worker_that_ends_leaves_the_bisection_to_the_next_one(slowed: Bisecta
 
 
 def test_a_profile_that_changed_meanwhile_is_not_run(slowed: Bisectable, pool: QuickPool) -> None:
-    asked = request_bisection(slowed.with_profiles(profile()), slowed.regression, who="ann")
+    asked = request_bisection(slowed.with_profiles(profile()), slowed.change, who="ann")
     other = slowed.with_profiles(profile(measure=("rm", "-rf", "everything")))
     done = run_bisection(other, asked, pool, worker="test")
     assert (done.state, pool.jobs) == (BisectionState.GAVE_UP, [])
@@ -240,12 +240,12 @@ def test_the_answer_names_another_repository_that_moved_between_the_ends(slowed:
     assert says in [line.text for line in slowed.instance.store.bisections.journal(1).lines()]
 
 
-def test_a_settled_regression_of_the_stated_size_is_bisected_by_rule_once(slowed: Bisectable) -> None:
+def test_a_settled_change_of_the_stated_size_is_bisected_by_rule_once(slowed: Bisectable) -> None:
     assert ask_by_rule(slowed.with_profiles(profile())) == []
     assert ask_by_rule(slowed.with_profiles(profile(minimum_effect=0.5))) == []
     instance = slowed.with_profiles(profile(minimum_effect=0.2))
     (asked,) = ask_by_rule(instance)
-    assert (asked.request.regression_id, asked.request.who, asked.request.by_rule) == (slowed.regression, "rule", True)
+    assert (asked.request.change_id, asked.request.who, asked.request.by_rule) == (slowed.change, "rule", True)
     assert ask_by_rule(instance) == []
     stop_bisection(instance, asked.id, who="ann")
     assert ask_by_rule(instance) == []

@@ -1,4 +1,4 @@
-"""Bisections of a regression where the runs at the ends name other commits of a second repository too."""
+"""Bisections of a change where the runs at the ends name other commits of a second repository too."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class TwoRepositories:
             return level(hashes.index(job.target.commit) >= CULPRIT, pinned >= _ENGINE_CULPRIT)
 
         self.pool.level_of = measured
-        asked = request_bisection(self.instance, self.slowed.regression, who="ann")
+        asked = request_bisection(self.instance, self.slowed.change, who="ann")
         return run_bisection(self.instance, asked, self.pool, worker="test")
 
     def log(self) -> list[str]:
@@ -82,12 +82,12 @@ def test_the_combinations_come_first_and_the_search_goes_on_in_the_main_reposito
 
 
 def test_a_change_of_the_second_repository_names_its_commit_and_leaves_the_range(two: TwoRepositories) -> None:
-    store, key = two.instance.store, two.slowed.regression
-    before = store.findings.regression(key).suspect_range
+    store, key = two.instance.store, two.slowed.change
+    before = store.findings.change(key).suspect_range
     done = two.bisect(lambda _project, engine: 100.0 + 30.0 * engine)
     assert (done.state, done.answer.culprits) == (BisectionState.CULPRIT, ())
     assert done.answer.reason == f"engine made the change: {two.engine[_ENGINE_CULPRIT][:10]}"
-    assert store.findings.regression(key).suspect_range == before
+    assert store.findings.change(key).suspect_range == before
 
 
 def test_values_of_combinations_are_no_points_of_the_trace(two: TwoRepositories) -> None:
@@ -109,7 +109,7 @@ def test_a_change_of_neither_is_not_reproducible(two: TwoRepositories) -> None:
 
 def test_a_worker_that_ends_among_the_combinations_leaves_them_to_the_next_one(two: TwoRepositories) -> None:
     two.pool.level_of = lambda _job: 100.0
-    asked = request_bisection(two.instance, two.slowed.regression, who="ann")
+    asked = request_bisection(two.instance, two.slowed.change, who="ann")
     left = run_bisection(two.instance, asked, two.pool, worker="one", stop=lambda: len(two.pool.jobs) >= 5)
     assert left.state is BisectionState.RUNNING
     measured = {each.name for each in two.instance.store.bisections.journal(1).probes() if each.result}
@@ -121,7 +121,7 @@ def test_a_worker_that_ends_among_the_combinations_leaves_them_to_the_next_one(t
 
 def refusal(two: TwoRepositories, moved: dict[str, tuple[str, str]], **locations: str) -> str:
     """Return why no second repository is searched, and what to do."""
-    asked = request_bisection(two.instance, two.slowed.regression, who="ann")
+    asked = request_bisection(two.instance, two.slowed.change, who="ann")
     bisection = bisection_of(two.instance, asked)
     with pytest.raises(InputError) as refused:
         other_range(replace(bisection, locations={**bisection.locations, **locations}), moved)

@@ -14,8 +14,8 @@ from tests.hostile_names import HOSTILE
 from tests.watch.conftest import QUICK, World, levels, make_world
 
 from knickpoint.model.announcement import Announcement, AnnouncementKind
+from knickpoint.model.change import Status
 from knickpoint.model.notification import Delivery, NotificationKind, Recipient
-from knickpoint.model.regression import Status
 from knickpoint.model.suspects import Suspect, SuspectFacts, Suspects
 from knickpoint.notify.messages import NotificationFacts, load_templates, message_for
 from knickpoint.notify.messages.fact_reader import FactReader, FactSettings, held_text
@@ -31,11 +31,11 @@ _ALERT = replace(QUICK, settle_share=0, settle_least=3, settle_most=3)
 class Links:
     """Signs nothing."""
 
-    def noise(self, regression: int, recipient: Recipient) -> str:
-        return f"{_ADDRESS}/noise/{regression}/{recipient.address}"
+    def noise(self, change: int, recipient: Recipient) -> str:
+        return f"{_ADDRESS}/noise/{change}/{recipient.address}"
 
-    def take(self, regression: int, recipient: Recipient) -> str:
-        return f"{_ADDRESS}/take/{regression}/{recipient.address}"
+    def take(self, change: int, recipient: Recipient) -> str:
+        return f"{_ADDRESS}/take/{change}/{recipient.address}"
 
     def mute(self, recipient: Recipient) -> str:
         return f"{_ADDRESS}/mute/{recipient.address}"
@@ -50,7 +50,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 @pytest.fixture(scope="module")
 def regressed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """Return an instance with one regression of two traces, for tests that only read."""
+    """Return an instance with one change of two traces, for tests that only read."""
     made = make_world(tmp_path_factory.mktemp("regressed") / "store.db")
     _feed(made, parse=((20, 10.0), (6, 12.0)), render=((20, 5.0), (6, 7.5)))
     yield made
@@ -121,9 +121,9 @@ def test_findings_that_are_held_back_are_counted_with_the_reason(regressed: Worl
 def test_links_are_those_of_the_recipient(regressed: World) -> None:
     facts = _read(regressed, _announced(regressed))
     (change,) = facts.changes
-    assert change.links.noise == f"{_ADDRESS}/noise/{change.regression}/ada@example.org"
+    assert change.links.noise == f"{_ADDRESS}/noise/{change.change}/ada@example.org"
     assert change.links.take
-    assert change.links.regression == f"{_ADDRESS}/trace/{change.lead.id}?commit=20"
+    assert change.links.change == f"{_ADDRESS}/trace/{change.lead.id}?commit=20"
     assert facts.mute == f"{_ADDRESS}/mute/ada@example.org"
     assert facts.recipient == "ada"
 

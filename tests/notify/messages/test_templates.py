@@ -136,7 +136,7 @@ def test_a_message_has_the_key_of_its_delivery_and_the_facts_for_machines() -> N
     assert message.key == "key-1"
     assert message.thread == "thread-1"
     change = _change_of(message)
-    assert change["regression"] == 12
+    assert change["change"] == 12
     assert change["lead"]["trace"] == ",benchmark=parse/names,os=linux,type=release,"
     assert change["previous"].startswith("1a2b3c4d5e")
     assert change["commit"].startswith("9c8d7e6f50")

@@ -11,9 +11,9 @@ import pytest
 
 from knickpoint.model.bisection import BisectionState, Measured, ProbeOutcome, ProbePurpose, ProbeResult, Target
 from knickpoint.model.bisection import ResultsFile as ProbeFile
+from knickpoint.model.change import SuspectRange
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import AbsentError, BusyError, InputError
-from knickpoint.model.regression import SuspectRange
 from knickpoint.store import Store, restore
 from knickpoint.store.bisections import BisectionAnswer, BisectionRequest, Journal, StoredPosterior
 
@@ -32,7 +32,7 @@ def request(repository: Repository, **changes: object) -> BisectionRequest:
         digest="d" * 40,
         who="ann",
         asked=NOW,
-        regression_id=3,
+        change_id=3,
         trace_id=7,
         trace_key=KEY,
         facts={"movement": 1, "before": [1.0, 0.1, 9]},
@@ -155,7 +155,7 @@ def test_a_bisection_whose_worker_died_stops_at_once(store: Store, journal: Jour
         journal.log("I am still here")
 
 
-def test_an_answer_is_found_by_its_regression(store: Store, repository: Repository, journal: Journal) -> None:
+def test_an_answer_is_found_by_its_change(store: Store, repository: Repository, journal: Journal) -> None:
     journal.state(StoredPosterior(np.array([0.01, 0.97, 0.01, 0.0]), 0.01, 0.0, np.full(4, 0.25)), ["pixel-7"], 90.0)
     answer = BisectionAnswer(BisectionState.CULPRIT, "", (12,), SuspectRange("main", 11, 12), 0.97)
     done = store.bisections.finish(1, "one", answer, LATER)

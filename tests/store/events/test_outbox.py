@@ -9,7 +9,7 @@ import pytest
 from knickpoint.store import Event, EventCount, EventKind, Store, open_store
 from knickpoint.store.events.payloads import FindingsDecided, TracesChanged
 
-KIND, OTHER = EventKind.TRACES_CHANGED, EventKind.REGRESSIONS_CHANGED
+KIND, OTHER = EventKind.TRACES_CHANGED, EventKind.CHANGES_UPDATED
 
 
 def publish(store: Store, number: int = 0) -> None:
@@ -17,7 +17,7 @@ def publish(store: Store, number: int = 0) -> None:
 
 
 def publish_other(store: Store) -> None:
-    store.outbox.publish(FindingsDecided("main", decided=1, regressions=(1,)))
+    store.outbox.publish(FindingsDecided("main", decided=1, changes=(1,)))
 
 
 def number_of(event: Event) -> int:

@@ -37,22 +37,22 @@ NEIGHBOURS = pack_ids(np.arange(3, 6, dtype=np.int64))
             FindingsChanged(
                 "lib", 9, (1,), (2, 3), 4, truncated=False, new=5, moved=6, gone=7, returned=8, recovered=0
             ),
-            "regressions-changed",
+            "changes-updated",
             (
-                '{"repository": "lib", "run": 9, "new_regressions": [1], "changed_regressions": [2, 3],'
-                ' "history_regressions": 4, "truncated": false, "new": 5, "moved": 6, "gone": 7, "returned": 8,'
+                '{"repository": "lib", "run": 9, "new_changes": [1], "updated_changes": [2, 3],'
+                ' "history_changes": 4, "truncated": false, "new": 5, "moved": 6, "gone": 7, "returned": 8,'
                 ' "recovered": 0}'
             ),
         ),
         (
             BoundaryMoved("lib", (2,), 1, truncated=True),
-            "regressions-changed",
-            '{"repository": "lib", "changed_regressions": [2], "history_regressions": 1, "truncated": true}',
+            "changes-updated",
+            '{"repository": "lib", "updated_changes": [2], "history_changes": 1, "truncated": true}',
         ),
         (
             FindingsDecided("lib", 2, (5, 6)),
-            "regressions-changed",
-            '{"repository": "lib", "decided": 2, "regressions": [5, 6]}',
+            "changes-updated",
+            '{"repository": "lib", "decided": 2, "changes": [5, 6]}',
         ),
     ],
 )

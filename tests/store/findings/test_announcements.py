@@ -30,7 +30,7 @@ def test_a_change_and_its_recovery_are_announced(store: Store, repository: Repos
     measure(store, repository, 10.0, 15.0, 10.0)
     opened, over = store.findings.announcements.after(0, repository=repository)
     assert (opened.kind, over.kind) == (AnnouncementKind.REGRESSED, AnnouncementKind.RECOVERED)
-    assert store.findings.announcements.of_regression(over.regression_id) == [opened, over]
+    assert store.findings.announcements.of_change(over.change_id) == [opened, over]
     assert store.findings.announcements.after(opened.id) == [over]
     assert store.findings.announcements.after(0, limit=1) == [opened]
 

@@ -5,31 +5,31 @@ from __future__ import annotations
 import pytest
 from tests.store.conftest import Bench
 
+from knickpoint.model.change import SuspectRange
 from knickpoint.model.commit import Line, Repository
-from knickpoint.model.regression import SuspectRange
 from knickpoint.store import Store
 from knickpoint.store.findings.groups import Membership
 
 
 @pytest.fixture
-def regressions(store: Store, repository: Repository, line: Line) -> list[int]:
-    """Make regressions at the positions 10, 20 and 30 of the line."""
+def changes(store: Store, repository: Repository, line: Line) -> list[int]:
+    """Make changes at the positions 10, 20 and 30 of the line."""
     places = [SuspectRange("main", line.slots[at - 1], line.slots[at]) for at in (10, 20, 30)]
     return store.findings.groups.write(repository, [Membership(0, place, ()) for place in places])
 
 
-def marked(store: Store, regressions: list[int]) -> list[int]:
-    """Return those of ``regressions`` that are history."""
-    return sorted(store.boundaries.history_among(regressions))
+def marked(store: Store, changes: list[int]) -> list[int]:
+    """Return those of ``changes`` that are history."""
+    return sorted(store.boundaries.history_among(changes))
 
 
 def test_a_boundary_marks_what_lies_at_or_before_it(
-    store: Store, repository: Repository, line: Line, regressions: list[int]
+    store: Store, repository: Repository, line: Line, changes: list[int]
 ) -> None:
-    assert store.boundaries.put(repository, {line.slots[20]}, who="ada") == tuple(regressions[:2])
-    assert marked(store, regressions) == regressions[:2]
-    assert store.boundaries.put(repository, ()) == tuple(regressions[:2])
-    assert marked(store, regressions) == []
+    assert store.boundaries.put(repository, {line.slots[20]}, who="ada") == tuple(changes[:2])
+    assert marked(store, changes) == changes[:2]
+    assert store.boundaries.put(repository, ()) == tuple(changes[:2])
+    assert marked(store, changes) == []
 
 
 def test_only_the_first_run_sets_a_boundary(store: Store, repository: Repository, line: Line) -> None:
@@ -41,13 +41,13 @@ def test_only_the_first_run_sets_a_boundary(store: Store, repository: Repository
 
 
 def test_a_line_in_another_order_changes_the_sides(
-    store: Store, repository: Repository, line: Line, regressions: list[int]
+    store: Store, repository: Repository, line: Line, changes: list[int]
 ) -> None:
     store.boundaries.put(repository, {line.slots[20]})
     late = [slot for slot in line.slots if slot != line.slots[10]]
     store.commits.set_line(repository, "main", [*late, line.slots[10]])
-    assert store.boundaries.mark(repository) == (regressions[0],)
-    assert marked(store, regressions) == [regressions[1]]
+    assert store.boundaries.mark(repository) == (changes[0],)
+    assert marked(store, changes) == [changes[1]]
 
 
 def test_a_boundary_that_a_person_moved_is_not_extended(bench: Bench) -> None:

@@ -8,10 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from knickpoint.model.alert import Alert
-from knickpoint.model.commit import Commit, Repository
-from knickpoint.model.errors import InputError
-from knickpoint.model.frame import Trace
-from knickpoint.model.regression import (
+from knickpoint.model.change import (
     Action,
     Condition,
     Direction,
@@ -23,13 +20,16 @@ from knickpoint.model.regression import (
     Transition,
     direction_of,
 )
+from knickpoint.model.commit import Commit, Repository
+from knickpoint.model.errors import InputError
+from knickpoint.model.frame import Trace
 from knickpoint.model.report import Result, ResultTable, RunReport
 from knickpoint.model.step import StableRegion
 from knickpoint.model.unit import Better
 from knickpoint.store import RunWrite, Store
 from knickpoint.store.findings.alerts import AlertRun
+from knickpoint.store.findings.change_list import Sort
 from knickpoint.store.findings.groups import Membership
-from knickpoint.store.findings.regression_list import Sort
 from knickpoint.store.findings.rows import step_values
 from knickpoint.store.findings.selection import Selection
 from knickpoint.store.findings.tickets import Ticket
@@ -75,10 +75,10 @@ def new(*seen: Sighting) -> PointUpdate:
 
 
 def put(store: Store, repository: Repository, *changes: PointUpdate) -> list[int]:
-    """Write changes of the trace and group every point that has no regression by itself."""
+    """Write changes of the trace and group every point that has no change by itself."""
     traces = {change.trace_id: replace(TRACE, id=change.trace_id) for change in changes}
     ids = store.findings.apply(repository, changes, traces)
-    loose = [member for member in store.findings.groups.members(repository) if not member.regression_id]
+    loose = [member for member in store.findings.groups.members(repository) if not member.change_id]
     groups = [Membership(0, member.suspect_range, (member.id,)) for member in loose]
     store.findings.groups.write(repository, groups)
     return ids
@@ -133,22 +133,22 @@ def test_a_point_that_is_gone_keeps_its_numbers_and_loses_its_sightings(store: S
     assert store.findings.change_points(7, gone=True) == [point]
 
 
-def test_a_regression_weighs_its_strongest_live_member(store: Store, repository: Repository) -> None:
+def test_a_change_weighs_its_strongest_live_member(store: Store, repository: Repository) -> None:
     first, second = put(store, repository, new(sighting(hazard=-0.9)), new(sighting(hazard=0.3, trace=8)))
     place = SuspectRange("main", 9, 10)
     (key,) = store.findings.groups.write(repository, [Membership(0, place, (first, second))])
     store.findings.groups.refresh([first, second])
-    regression = store.findings.regression(key)
-    assert (regression.hazard, regression.traces, regression.unprocessed) == (-0.9, 2, 2)
-    assert [member.id for member in regression.members] == [first, second]
+    change = store.findings.change(key)
+    assert (change.hazard, change.traces, change.unprocessed) == (-0.9, 2, 2)
+    assert [member.id for member in change.members] == [first, second]
     put(store, repository, PointUpdate(Transition.GONE, first, 7, ()))
     store.findings.groups.refresh([first])
-    (listed,) = store.findings.regressions(repository)
+    (listed,) = store.findings.changes(repository)
     assert (listed.hazard, listed.traces, listed.conditions) == (0.3, 1, {Condition.PRESENT: 1, Condition.GONE: 1})
 
 
 def of_one_commit(store: Store, repository: Repository, *relative: float) -> tuple[int, list[int]]:
-    """Put findings of these relative sizes into one regression; return its id, and theirs."""
+    """Put findings of these relative sizes into one change; return its id, and theirs."""
     changes = [new(sighting(relative=each, trace=7 + number)) for number, each in enumerate(relative)]
     ids = put(store, repository, *changes)
     (key,) = store.findings.groups.write(repository, [Membership(0, SuspectRange("main", 9, 10), tuple(ids))])
@@ -157,7 +157,7 @@ def of_one_commit(store: Store, repository: Repository, *relative: float) -> tup
 
 def test_the_largest_worsening_leads_however_large_an_improvement_is(store: Store, repository: Repository) -> None:
     _, ids = of_one_commit(store, repository, -0.94, 0.02, 0.05)
-    (listed,) = store.findings.regressions(repository)
+    (listed,) = store.findings.changes(repository)
     assert [member.id for member in listed.members] == [ids[2], ids[1], ids[0]]
     assert listed.lead == listed.members[0]
     assert listed.direction is Direction.REGRESSION
@@ -165,7 +165,7 @@ def test_the_largest_worsening_leads_however_large_an_improvement_is(store: Stor
 
 def test_where_nothing_got_worse_the_largest_improvement_leads(store: Store, repository: Repository) -> None:
     _, ids = of_one_commit(store, repository, -0.02, -0.5, 0.0)
-    (listed,) = store.findings.regressions(repository)
+    (listed,) = store.findings.changes(repository)
     assert [member.id for member in listed.members] == [ids[1], ids[0], ids[2]]
 
 
@@ -174,28 +174,28 @@ def test_of_equal_findings_the_first_trace_key_leads(store: Store, repository: R
     store.findings.groups.write(repository, [Membership(0, SuspectRange("main", 9, 10), tuple(ids))])
     with store.transaction() as connection:
         connection.execute(text("UPDATE change_point SET trace_key = ',name=z,' WHERE trace_id = 8"))
-    (listed,) = store.findings.regressions(repository)
+    (listed,) = store.findings.changes(repository)
     assert [member.id for member in listed.members] == ids[::-1]
 
 
 def test_a_hidden_finding_does_not_lead_unprocessed_ones(store: Store, repository: Repository) -> None:
     key, ids = of_one_commit(store, repository, 9.0, 0.02, -0.5)
     store.findings.triage.decide(ids[:1], Status.HIDDEN, "Ada")
-    assert [member.id for member in store.findings.regression(key).members] == [ids[1], ids[2], ids[0]]
+    assert [member.id for member in store.findings.change(key).members] == [ids[1], ids[2], ids[0]]
 
 
 def test_what_is_gone_does_not_lead_what_is_there(store: Store, repository: Repository) -> None:
     key, ids = of_one_commit(store, repository, 9.0, 0.02)
     put(store, repository, PointUpdate(Transition.GONE, ids[0], 7, ()))
-    assert [member.id for member in store.findings.regression(key).members] == ids[::-1]
+    assert [member.id for member in store.findings.change(key).members] == ids[::-1]
 
 
 def test_lists_begin_with_the_worst_worsening(store: Store, repository: Repository) -> None:
     sizes = {10: -0.94, 20: 0.02, 30: 0.4, 40: -0.1}
     put(store, repository, *(new(sighting(slot, relative=size)) for slot, size in sizes.items()))
-    assert [one.suspect_range.slot for one in store.findings.regressions(repository)] == [30, 20, 10, 40]
-    assert [one.severity for one in store.findings.regressions(repository)] == sorted(
-        (one.severity for one in store.findings.regressions(repository)), reverse=True
+    assert [one.suspect_range.slot for one in store.findings.changes(repository)] == [30, 20, 10, 40]
+    assert [one.severity for one in store.findings.changes(repository)] == sorted(
+        (one.severity for one in store.findings.changes(repository)), reverse=True
     )
 
 
@@ -204,12 +204,12 @@ def test_a_list_is_sorted_by_the_findings_that_lead(store: Store, repository: Re
     store.findings.groups.write(repository, [Membership(0, SuspectRange("main", 19, 20), (loud, quiet))])
     put(store, repository, new(sighting(30, relative=0.1)))
     store.findings.triage.decide([loud], Status.HIDDEN, "Ada")
-    assert [one.suspect_range.slot for one in store.findings.regressions(repository)] == [30, 20]
+    assert [one.suspect_range.slot for one in store.findings.changes(repository)] == [30, 20]
 
 
 def test_only_changes_of_some_size_are_listed(store: Store, repository: Repository) -> None:
     put(store, repository, *(new(sighting(slot, relative=size)) for slot, size in ((10, -0.05), (20, 0.02))))
-    found = store.findings.regressions(repository, selection=Selection(minimum_effect=0.03))
+    found = store.findings.changes(repository, selection=Selection(minimum_effect=0.03))
     assert [one.suspect_range.slot for one in found] == [10]
 
 
@@ -236,15 +236,15 @@ def test_the_log_counts_on_over_all_decisions(store: Store, repository: Reposito
     assert (second[0].action, second[0].undoes, second[0].time) == (Action.UNDO, 1, moment(2e9))
 
 
-def test_an_unknown_regression_is_refused(store: Store) -> None:
-    with pytest.raises(InputError, match="there is no regression 5"):
-        store.findings.regression(5)
+def test_an_unknown_change_is_refused(store: Store) -> None:
+    with pytest.raises(InputError, match="there is no change 5"):
+        store.findings.change(5)
 
 
 @pytest.mark.parametrize("text", ["A%25B", "a_25", "%", "name=a"])
 def test_a_text_is_taken_literally_and_without_case(store: Store, repository: Repository, text: str) -> None:
     put(store, repository, new(sighting()))
-    found = store.findings.regressions(repository, selection=Selection(text=text))
+    found = store.findings.changes(repository, selection=Selection(text=text))
     assert bool(found) is (text.lower() in ",name=a%25b,")
 
 
@@ -252,7 +252,7 @@ def test_a_text_is_taken_literally_and_without_case(store: Store, repository: Re
 def test_letters_beyond_ascii_are_found_whatever_their_case(store: Store, repository: Repository, text: str) -> None:
     slots = store.commits.add(repository, [Commit("f" * 40, "Åsa Östlund", "", moment(1e9), "")])
     put(store, repository, new(sighting(slots["f" * 40])))
-    assert len(store.findings.regressions(repository, selection=Selection(text=text))) == 1
+    assert len(store.findings.changes(repository, selection=Selection(text=text))) == 1
 
 
 def test_runs_of_alerts_come_back_newest_first(store: Store) -> None:
@@ -335,15 +335,15 @@ def test_the_whole_way_from_results_to_decisions(store: Store, repository: Repos
     alerts = [Alert("all", method="threshold")]
     assert run_alerts(store, alerts).new == 3
     assert run_alerts(store, alerts).nothing_new
-    (regression,) = store.findings.regressions(repository, processed=False)
-    assert regression.suspect_range == SuspectRange("main", 9, 10)
-    ids = [member.id for member in regression.members]
+    (change,) = store.findings.changes(repository, processed=False)
+    assert change.suspect_range == SuspectRange("main", 9, 10)
+    ids = [member.id for member in change.members]
     decide(store, Targets(points=(ids[0],)), who="Ada", status=Status.HIDDEN)
     split(store, Targets(points=(ids[1],)), who="Ada")
-    assert [one.traces for one in store.findings.regressions(repository, sort=Sort.TRACES)] == [2, 1]
+    assert [one.traces for one in store.findings.changes(repository, sort=Sort.TRACES)] == [2, 1]
     assert put_tickets(store, repository, [Ticket("T-1", "name=c", 10)]) == 1
-    merge(store, Targets(tuple(one.id for one in store.findings.regressions(repository))), who="Ada")
-    (merged,) = store.findings.regressions(repository)
+    merge(store, Targets(tuple(one.id for one in store.findings.changes(repository))), who="Ada")
+    (merged,) = store.findings.changes(repository)
     assert merged.counts == {Status.HIDDEN: 1, Status.NEW: 1, Status.TICKET: 1}
     undo(store, Targets(points=tuple(ids)), who="Ada")
     undo(store, Targets(points=tuple(ids)), who="Ada")

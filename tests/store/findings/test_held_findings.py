@@ -68,15 +68,15 @@ def test_a_held_finding_is_provisional_and_waits_for_no_announcement(store: Stor
         run = RunReport(ResultTable.of([Result({"name": "a"}, (10.0 if slot < 8 else 15.0,), "ms")]))
         store.runs.write(repository, [RunWrite(slot, run, str(slot), str(slot), "test")])
     run_alerts(store, ALERTS, as_work=True)
-    ((point,),) = [each.members for each in store.findings.regressions(repository)]
+    ((point,),) = [each.members for each in store.findings.changes(repository)]
     assert (point.certainty, point.held) == (Certainty.SETTLED, "")
 
     assert store.quarantines.hold(repository, {point.id: "the canary moved"}) == [point.id]
-    (held,) = store.findings.regressions(repository, selection=Selection(certainty=Certainty.PROVISIONAL))
+    (held,) = store.findings.changes(repository, selection=Selection(certainty=Certainty.PROVISIONAL))
     assert (held.certainty, held.held) == (Certainty.PROVISIONAL, "the canary moved")
     assert held.members[0].certainty_reason == "held: the canary moved"
     assert store.findings.announcements.waiting(repository) == []
 
     assert store.quarantines.hold(repository, {}) == [point.id]
     assert store.quarantines.hold(repository, {}) == []
-    assert store.findings.regression(held.id).held == ""
+    assert store.findings.change(held.id).held == ""

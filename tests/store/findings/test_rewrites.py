@@ -3,8 +3,8 @@ from __future__ import annotations
 from tests.store.conftest import Bench
 from tests.store.findings.test_findings import new, put, sighting
 
+from knickpoint.model.change import Status
 from knickpoint.model.commit import Line, Repository
-from knickpoint.model.regression import Status
 from knickpoint.store import EventKind, Store, unpack_ids
 from knickpoint.store.findings.tickets import Ticket
 

@@ -1,4 +1,4 @@
-"""The suspects of regressions, on both databases."""
+"""The suspects of changes, on both databases."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from tests.store.findings.test_findings import new, put, sighting
 
+from knickpoint.model.change import PointUpdate, Status, SuspectRange, Transition
 from knickpoint.model.commit import Repository
-from knickpoint.model.regression import PointUpdate, Status, SuspectRange, Transition
 from knickpoint.model.settlement import Certainty, Settlement
 from knickpoint.model.suspects import Suspect, SuspectFacts, Suspects
 from knickpoint.store import Store
@@ -36,7 +36,7 @@ def test_suspects_written_again_replace_the_earlier_ones(store: Store, repositor
     assert store.findings.suspects.get(ranked.id) == replace(FOUND, none=0.4)
 
 
-def test_a_regression_that_was_ranked_is_stale_when_it_becomes_certain(store: Store, repository: Repository) -> None:
+def test_a_change_that_was_ranked_is_stale_when_it_becomes_certain(store: Store, repository: Repository) -> None:
     provisional = replace(sighting(), settlement=Settlement(Certainty.PROVISIONAL, 1, 3))
     (point,) = put(store, repository, new(provisional))
     (ranked,) = store.findings.suspects.stale(repository)
@@ -47,14 +47,14 @@ def test_a_regression_that_was_ranked_is_stale_when_it_becomes_certain(store: St
     assert store.findings.suspects.stale(repository) == [replace(ranked, certainty=Certainty.SETTLED)]
 
 
-def test_a_regression_without_live_members_is_not_ranked(store: Store, repository: Repository) -> None:
+def test_a_change_without_live_members_is_not_ranked(store: Store, repository: Repository) -> None:
     (point,) = put(store, repository, new(sighting()))
     put(store, repository, PointUpdate(Transition.GONE, point, 7, ()))
     store.findings.groups.refresh([point])
     assert store.findings.suspects.stale(repository) == []
 
 
-def test_the_confirmed_regressions_are_those_that_a_person_acknowledged(store: Store, repository: Repository) -> None:
+def test_the_confirmed_changes_are_those_that_a_person_acknowledged(store: Store, repository: Repository) -> None:
     first, _ = put(store, repository, new(sighting()), new(sighting(30, trace=8)))
     assert store.findings.suspects.confirmed(repository, 10) == {}
     decide(store, Targets(points=(first,)), who="Ada", status=Status.ACKNOWLEDGED)

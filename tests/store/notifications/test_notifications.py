@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from knickpoint.model.announcement import Announcement, AnnouncementKind
+from knickpoint.model.change import Condition, Direction, SuspectRange
 from knickpoint.model.errors import StoreError
 from knickpoint.model.notification import (
     Delivery,
@@ -18,7 +19,6 @@ from knickpoint.model.notification import (
     Sent,
     SentMark,
 )
-from knickpoint.model.regression import Condition, Direction, SuspectRange
 from knickpoint.model.settlement import FindingKind
 from knickpoint.store import Store
 
@@ -33,7 +33,7 @@ def announced(key: int, *, chain: int = 0, kind: AnnouncementKind = Announcement
         chain=chain or key,
         number=0 if not chain or chain == key else key - chain,
         repository_id=1,
-        regression_id=chain or key,
+        change_id=chain or key,
         kind=kind,
         time=NOW,
         suspect_range=SuspectRange("main", 3, 4),
@@ -193,10 +193,10 @@ def test_what_was_sent_is_neither_dropped_nor_sent_again(store: Store) -> None:
     assert (store.notifications.give_up([1], ""), store.notifications.send_again([1], NOW)) == (0, 0)
 
 
-def test_deliveries_are_found_by_regression_and_repository(store: Store) -> None:
+def test_deliveries_are_found_by_change_and_repository(store: Store) -> None:
     store.findings.announcements.append([announced(1), announced(2)])
     plan(store, planned(announced(1)), planned(announced(2)))
-    assert [each.announcements for each in store.notifications.of_regression(2)] == [(2,)]
+    assert [each.announcements for each in store.notifications.of_change(2)] == [(2,)]
     assert [each.id for each in store.notifications.newest(repositories=[1])] == [2, 1]
     assert store.notifications.newest(repositories=[2]) == []
     assert store.notifications.counts() == {("mail", DeliveryState.WAITING): 2}

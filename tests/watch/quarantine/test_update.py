@@ -208,7 +208,7 @@ def test_the_end_state_does_not_depend_on_the_order_of_arrival(
             bench.update()
             bench.update(hours=49)
             bench.run()
-            findings = [(each.suspect_range, each.held) for each in bench.store.findings.regressions(bench.repository)]
+            findings = [(each.suspect_range, each.held) for each in bench.store.findings.changes(bench.repository)]
             states: dict[str, QuarantineState] = {
                 name: state for name, state in bench.states().items() if state is not QuarantineState.UNFOUNDED
             }

@@ -14,7 +14,7 @@ export interface DecisionResult {
   answer: Triage;
   /** The list that the answer is about. */
   filter: ListFilter;
-  /** Ids of the regressions as they were listed before. */
+  /** Ids of the changes as they were listed before. */
   order: readonly number[];
   /** What the decision wrote, and on which findings, if it wrote the same on all of them. */
   written?: { findings: Selection; patch: FindingPatch };
@@ -41,7 +41,7 @@ let lastChange: Promise<unknown> = Promise.resolve();
 /**
  * Send a change once all changes before it were answered.
  *
- * Each answer says how the server has the regressions after it. Were an older one to come last, the page would show again
+ * Each answer says how the server has the changes after it. Were an older one to come last, the page would show again
  * what the newer one took off the list. An undo takes back the newest decision, so it waits for that as well.
  */
 function inTurn<T>(send: () => Promise<T>): Promise<T> {
@@ -96,7 +96,7 @@ export function reportUnrecorded(error: ApiError): void {
   reportFailure("Nothing was changed, and the list is as before.", error);
 }
 
-/** Split findings off their regressions, or merge regressions. The answer is whether the server recorded it. */
+/** Split findings off their changes, or merge changes. The answer is whether the server recorded it. */
 export function regroup(action: "split" | "merge", findings: Selection, text: string): Promise<boolean> {
   const list = visibleList();
   return inTurn(() => sendRegrouping(action, findings, text, list));

@@ -2,95 +2,91 @@
  * Change a list by what a decision did to it, without reading the list again.
  *
  * A page may list thousands of findings and a person decides every second, so the server answers a decision with the
- * regressions that it changed, and these functions put them into the list.
+ * changes that it touched, and these functions put them into the list.
  */
 
-import type { Finding, Regression, RegressionList, Triage } from "../../api/client";
+import type { Finding, Change, ChangeList, Triage } from "../../api/client";
 import type { Tab } from "../../routes/triage";
 import { countSelectedIn, isSelected, type Selection } from "./selection";
 
-/** The regressions without the findings of a selection; a regression without findings goes as well. */
-export function withoutFindings(regressions: readonly Regression[], leaving: Selection): Regression[] {
-  return regressions.flatMap((regression) => {
-    const number = countSelectedIn(regression, leaving);
-    if (number === 0) return [regression];
-    const members = regression.members.filter((finding) => !isSelected(regression, finding.id, leaving));
-    const traces = regression.traces - number;
+/** The changes without the findings of a selection; a change without findings goes as well. */
+export function withoutFindings(changes: readonly Change[], leaving: Selection): Change[] {
+  return changes.flatMap((change) => {
+    const number = countSelectedIn(change, leaving);
+    if (number === 0) return [change];
+    const members = change.members.filter((finding) => !isSelected(change, finding.id, leaving));
+    const traces = change.traces - number;
     // The server sorts findings by severity, so the first that stays takes over the lead.
-    const leadStays = members.some((finding) => finding.id === regression.lead);
-    const lead = leadStays ? regression.lead : (members[0]?.id ?? regression.lead);
-    return traces > 0 ? [{ ...regression, members, traces, lead }] : [];
+    const leadStays = members.some((finding) => finding.id === change.lead);
+    const lead = leadStays ? change.lead : (members[0]?.id ?? change.lead);
+    return traces > 0 ? [{ ...change, members, traces, lead }] : [];
   });
 }
 
 /** What a decision writes on a finding. */
 export type FindingPatch = Partial<Pick<Finding, "status" | "note" | "ticket" | "assignee">>;
 
-/** The regressions with a patch applied to the findings of a selection. */
-export function patchFindings(
-  regressions: readonly Regression[],
-  selection: Selection,
-  patch: FindingPatch,
-): Regression[] {
-  return regressions.map((regression) => {
-    if (countSelectedIn(regression, selection) === 0) return regression;
-    const members = regression.members.map((finding) =>
-      isSelected(regression, finding.id, selection) ? { ...finding, ...patch } : finding,
+/** The changes with a patch applied to the findings of a selection. */
+export function patchFindings(changes: readonly Change[], selection: Selection, patch: FindingPatch): Change[] {
+  return changes.map((change) => {
+    if (countSelectedIn(change, selection) === 0) return change;
+    const members = change.members.map((finding) =>
+      isSelected(change, finding.id, selection) ? { ...finding, ...patch } : finding,
     );
-    return { ...regression, members };
+    return { ...change, members };
   });
 }
 
-/** Insert regressions where they were: each before the first one that followed it in `order`, else at the end. */
+/** Insert changes where they were: each before the first one that followed it in `order`, else at the end. */
 export function insertInOrder(
-  regressions: readonly Regression[],
-  returning: readonly Regression[],
+  changes: readonly Change[],
+  returning: readonly Change[],
   order: readonly number[],
-): Regression[] {
+): Change[] {
   const rank = new Map(order.map((id, index) => [id, index]));
-  const next = [...regressions];
-  for (const regression of returning) {
-    const former = rank.get(regression.id) ?? Infinity;
+  const next = [...changes];
+  for (const change of returning) {
+    const former = rank.get(change.id) ?? Infinity;
     const at = next.findIndex((other) => (rank.get(other.id) ?? -1) > former);
-    next.splice(at < 0 ? next.length : at, 0, regression);
+    next.splice(at < 0 ? next.length : at, 0, change);
   }
   return next;
 }
 
 /**
- * A regression as the server has it now, with the findings that were loaded before: the server sends the first ones only.
+ * A change as the server has it now, with the findings that were loaded before: the server sends the first ones only.
  *
  * Findings that came back may be among those that the server did not send: a list that has more than its first findings
- * of a regression that grew is read again.
+ * of a change that grew is read again.
  */
-function keepLoadedFindings(before: Regression, now: Regression): Regression {
+function keepLoadedFindings(before: Change, now: Change): Change {
   const first = new Set(now.members.map(({ id }) => id));
   return { ...now, members: [...now.members, ...before.members.filter(({ id }) => !first.has(id))] };
 }
 
-/** The ids of regressions that have more findings now, and how many, where more were loaded than the server sent. */
-export function grownRegressions(before: readonly Regression[], now: readonly Regression[]): [number, number][] {
-  const known = new Map(before.map((regression) => [regression.id, regression]));
+/** The ids of changes that have more findings now, and how many, where more were loaded than the server sent. */
+export function grownChanges(before: readonly Change[], now: readonly Change[]): [number, number][] {
+  const known = new Map(before.map((change) => [change.id, change]));
   return now.flatMap(({ id, members, traces }) => {
     const old = known.get(id);
     return old && traces > old.traces && old.members.length > members.length ? [[id, traces - old.traces]] : [];
   });
 }
 
-/** The list after a decision. `order` has the ids as they were listed before it, for regressions that return. */
-export function patchList(list: RegressionList, answer: Triage, tab: Tab, order: readonly number[]): RegressionList {
-  const changed = new Map(answer.groups.map((regression) => [regression.id, regression]));
+/** The list after a decision. `order` has the ids as they were listed before it, for changes that return. */
+export function patchList(list: ChangeList, answer: Triage, tab: Tab, order: readonly number[]): ChangeList {
+  const changed = new Map(answer.groups.map((change) => [change.id, change]));
   const left = new Set(answer.left);
-  // Regressions that stay, as the decision left them
+  // Changes that stay, as the decision left them
   const staying = list.groups
-    .filter((regression) => !left.has(regression.id))
-    .map((regression) => {
-      const now = changed.get(regression.id);
-      return now ? keepLoadedFindings(regression, now) : regression;
+    .filter((change) => !left.has(change.id))
+    .map((change) => {
+      const now = changed.get(change.id);
+      return now ? keepLoadedFindings(change, now) : change;
     });
-  // Regressions that the decision brought back
-  const listed = new Set(staying.map((regression) => regression.id));
-  const returning = answer.groups.filter((regression) => !listed.has(regression.id));
+  // Changes that the decision brought back
+  const listed = new Set(staying.map((change) => change.id));
+  const returning = answer.groups.filter((change) => !listed.has(change.id));
   return {
     ...list,
     groups: insertInOrder(staying, returning, order),
@@ -109,16 +105,16 @@ export function reuseFinding(now: Finding, before: Finding | undefined): Finding
 }
 
 /**
- * A list that was read again, with the objects of the list before for regressions that did not change.
+ * A list that was read again; rows that are equal keep their objects.
  *
  * The table renders a row again only if its object is another one, and keeps the findings that were loaded.
  */
-export function reuseUnchanged(regressions: readonly Regression[], before: readonly Regression[]): Regression[] {
-  const known = new Map(before.map((regression) => [regression.id, regression]));
-  return regressions.map((regression) => {
-    const old = known.get(regression.id);
-    if (!old) return regression;
-    const beginning = { ...old, members: old.members.slice(0, regression.members.length) };
-    return JSON.stringify(beginning) === JSON.stringify(regression) ? old : regression;
+export function reuseUnchanged(changes: readonly Change[], before: readonly Change[]): Change[] {
+  const known = new Map(before.map((change) => [change.id, change]));
+  return changes.map((change) => {
+    const old = known.get(change.id);
+    if (!old) return change;
+    const beginning = { ...old, members: old.members.slice(0, change.members.length) };
+    return JSON.stringify(beginning) === JSON.stringify(change) ? old : change;
   });
 }

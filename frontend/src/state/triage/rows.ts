@@ -1,55 +1,54 @@
 /** The rows of the triage table: which are shown, where the keyboard is, and which findings a row stands for. */
 
-import type { Finding, Regression } from "../../api/client";
+import type { Finding, Change } from "../../api/client";
 import {
   countSelectedIn,
   isSelected,
   NOTHING,
   selectFinding,
-  selectRegression,
+  selectChange,
   withFinding,
-  withRegression,
+  withChange,
   type Selection,
 } from "./selection";
 
-export interface RegressionRow {
-  kind: "regression";
+export interface ChangeRow {
+  kind: "change";
   id: string;
-  regression: Regression;
+  change: Change;
   expanded: boolean;
 }
 
 export interface FindingRow {
   kind: "finding";
   id: string;
-  regression: Regression;
+  change: Change;
   finding: Finding;
 }
 
-export type Row = RegressionRow | FindingRow;
+export type Row = ChangeRow | FindingRow;
 
-/** The id of the row of a regression; the letter keeps it apart from the ids of findings. */
-export function regressionRowId(regression: Regression): string {
-  return `c${regression.id}`;
+/** The id of the row of a change; the letter keeps it apart from the ids of findings. */
+export function changeRowId(change: Change): string {
+  return `c${change.id}`;
 }
 
-/** A row for each regression, followed by the rows of its findings where it is expanded. */
-export function layOutRows(regressions: readonly Regression[], open: readonly string[]): Row[] {
+/** A row for each change, followed by the rows of its findings where it is expanded. */
+export function layOutRows(changes: readonly Change[], open: readonly string[]): Row[] {
   const rows: Row[] = [];
-  for (const regression of regressions) {
-    const id = regressionRowId(regression);
+  for (const change of changes) {
+    const id = changeRowId(change);
     const expanded = open.includes(id);
-    rows.push({ kind: "regression", id, regression, expanded });
+    rows.push({ kind: "change", id, change, expanded });
     if (!expanded) continue;
-    for (const finding of regression.members)
-      rows.push({ kind: "finding", id: String(finding.id), regression, finding });
+    for (const finding of change.members) rows.push({ kind: "finding", id: String(finding.id), change, finding });
   }
   return rows;
 }
 
 /** The findings that a row stands for. */
 export function selectionOfRow(row: Row): Selection {
-  return row.kind === "regression" ? selectRegression(row.regression) : selectFinding(row.regression, row.finding.id);
+  return row.kind === "change" ? selectChange(row.change) : selectFinding(row.change, row.finding.id);
 }
 
 /** The index of the row with the keyboard: the first one if that row is gone, −1 without rows. */
@@ -69,7 +68,7 @@ export function stepRow(rows: readonly Row[], at: string, by: number): string {
 /** The id of the row of the next or the previous commit; from a finding, the previous one is its own. */
 export function stepCommit(rows: readonly Row[], at: string, by: number): string {
   const from = cursorIndex(rows, at);
-  const isCommit = ({ kind }: Row): boolean => kind === "regression";
+  const isCommit = ({ kind }: Row): boolean => kind === "change";
   const found = by > 0 ? rows.slice(from + 1).find(isCommit) : rows.slice(0, Math.max(from, 0)).findLast(isCommit);
   return found?.id ?? at;
 }
@@ -88,9 +87,9 @@ export function rowsBetween(rows: readonly Row[], one: string, other: string): R
 /** The row to move to when the findings `leaving` leave: the next one that stays, else the one before. */
 export function nextRemainingRow(rows: readonly Row[], at: string, leaving: Selection): string {
   const stays = (row: Row): boolean =>
-    row.kind === "regression"
-      ? countSelectedIn(row.regression, leaving) < row.regression.traces
-      : !isSelected(row.regression, row.finding.id, leaving);
+    row.kind === "change"
+      ? countSelectedIn(row.change, leaving) < row.change.traces
+      : !isSelected(row.change, row.finding.id, leaving);
   const from = cursorIndex(rows, at);
   const next = rows.slice(from).find(stays) ?? rows.slice(0, Math.max(from, 0)).findLast(stays);
   return next?.id ?? "";
@@ -116,9 +115,9 @@ export type CheckState = "all" | "some" | "none";
 
 /** Whether all, some or none of the findings of a row are selected. */
 export function checkState(row: Row, selection: Selection): CheckState {
-  if (row.kind === "finding") return isSelected(row.regression, row.finding.id, selection) ? "all" : "none";
-  const selected = countSelectedIn(row.regression, selection);
-  return selected === 0 ? "none" : selected === row.regression.traces ? "all" : "some";
+  if (row.kind === "finding") return isSelected(row.change, row.finding.id, selection) ? "all" : "none";
+  const selected = countSelectedIn(row.change, selection);
+  return selected === 0 ? "none" : selected === row.change.traces ? "all" : "some";
 }
 
 /** Select the findings of some rows, or deselect them if all of them are selected; `to` says which. */
@@ -126,9 +125,7 @@ export function toggleRows(selection: Selection, rows: readonly Row[], to?: bool
   const add = to ?? rows.some((row) => checkState(row, selection) !== "all");
   return rows.reduce(
     (next, row) =>
-      row.kind === "regression"
-        ? withRegression(next, row.regression, add)
-        : withFinding(next, row.regression, row.finding.id, add),
+      row.kind === "change" ? withChange(next, row.change, add) : withFinding(next, row.change, row.finding.id, add),
     selection,
   );
 }

@@ -1,83 +1,83 @@
 /**
- * The selected findings: single findings of a regression, or the whole regression without some.
+ * The selected findings: single findings of a change, or the whole change without some.
  *
- * A regression may have thousands of findings of which the page has loaded a few, so a selection names the exceptions
+ * A change may have thousands of findings of which the page has loaded a few, so a selection names the exceptions
  * instead of listing all ids.
  */
 
-import type { ListFilter, Regression, Targets } from "../../api/client";
+import type { ListFilter, Change, Targets } from "../../api/client";
 
 export interface SelectedFindings {
-  /** True: all findings of the regression but `ids`. False: only `ids`. */
+  /** True: all findings of the change but `ids`. False: only `ids`. */
   readonly whole: boolean;
   readonly ids: ReadonlySet<number>;
 }
 
-/** By id of the regression. */
+/** By id of the change. */
 export type Selection = ReadonlyMap<number, SelectedFindings>;
 
 export const NOTHING: Selection = new Map();
 
-export function selectRegression(regression: Regression): Selection {
-  return new Map([[regression.id, { whole: true, ids: new Set<number>() }]]);
+export function selectChange(change: Change): Selection {
+  return new Map([[change.id, { whole: true, ids: new Set<number>() }]]);
 }
 
-export function selectFinding(regression: Regression, finding: number): Selection {
-  return new Map([[regression.id, { whole: false, ids: new Set([finding]) }]]);
+export function selectFinding(change: Change, finding: number): Selection {
+  return new Map([[change.id, { whole: false, ids: new Set([finding]) }]]);
 }
 
-/** One finding whose regression is not known, as on the page of a trace. */
+/** One finding whose change is not known, as on the page of a trace. */
 export function selectById(finding: number): Selection {
   return new Map([[0, { whole: false, ids: new Set([finding]) }]]);
 }
 
-/** How many findings of a regression are selected. */
-export function countSelectedIn(regression: Regression, selection: Selection): number {
-  const selected = selection.get(regression.id);
+/** How many findings of a change are selected. */
+export function countSelectedIn(change: Change, selection: Selection): number {
+  const selected = selection.get(change.id);
   if (!selected) return 0;
-  return selected.whole ? Math.max(regression.traces - selected.ids.size, 0) : selected.ids.size;
+  return selected.whole ? Math.max(change.traces - selected.ids.size, 0) : selected.ids.size;
 }
 
-export function countSelected(regressions: readonly Regression[], selection: Selection): number {
-  return regressions.reduce((sum, regression) => sum + countSelectedIn(regression, selection), 0);
+export function countSelected(changes: readonly Change[], selection: Selection): number {
+  return changes.reduce((sum, change) => sum + countSelectedIn(change, selection), 0);
 }
 
-/** Why selected findings are held back, each reason once; of findings that are not loaded their regression knows it. */
-export function heldReasons(regressions: readonly Regression[], selection: Selection): string[] {
-  const reasons = selectedRegressions(regressions, selection)
-    .whole.map((regression) => regression.held)
+/** Why selected findings are held back, each reason once; of findings that are not loaded their change knows it. */
+export function heldReasons(changes: readonly Change[], selection: Selection): string[] {
+  const reasons = selectedChanges(changes, selection)
+    .whole.map((change) => change.held)
     .concat(
-      regressions.flatMap((regression) =>
-        regression.members.filter(({ id }) => isSelected(regression, id, selection)).map(({ held }) => held),
+      changes.flatMap((change) =>
+        change.members.filter(({ id }) => isSelected(change, id, selection)).map(({ held }) => held),
       ),
     );
   return [...new Set(reasons.filter(Boolean))];
 }
 
-export function isSelected(regression: Regression, finding: number, selection: Selection): boolean {
-  const selected = selection.get(regression.id);
+export function isSelected(change: Change, finding: number, selection: Selection): boolean {
+  const selected = selection.get(change.id);
   return selected !== undefined && selected.whole !== selected.ids.has(finding);
 }
 
-/** The selection with a whole regression added or removed. */
-export function withRegression(selection: Selection, regression: Regression, add: boolean): Selection {
+/** The selection with a whole change added or removed. */
+export function withChange(selection: Selection, change: Change, add: boolean): Selection {
   const next = new Map(selection);
-  if (add) next.set(regression.id, { whole: true, ids: new Set() });
-  else next.delete(regression.id);
+  if (add) next.set(change.id, { whole: true, ids: new Set() });
+  else next.delete(change.id);
   return next;
 }
 
 /** The selection with one finding added or removed. */
-export function withFinding(selection: Selection, regression: Regression, finding: number, add: boolean): Selection {
-  const before = selection.get(regression.id) ?? { whole: false, ids: new Set<number>() };
+export function withFinding(selection: Selection, change: Change, finding: number, add: boolean): Selection {
+  const before = selection.get(change.id) ?? { whole: false, ids: new Set<number>() };
   const ids = new Set(before.ids);
-  // In a whole regression the ids are the exceptions: adding a finding removes its id.
+  // In a whole change the ids are the exceptions: adding a finding removes its id.
   if (add === before.whole) ids.delete(finding);
   else ids.add(finding);
   const selected = { whole: before.whole, ids };
-  const number = countSelectedIn(regression, new Map([[regression.id, selected]]));
-  if (number === 0 || number === regression.traces) return withRegression(selection, regression, number > 0);
-  return new Map([...selection, [regression.id, selected]]);
+  const number = countSelectedIn(change, new Map([[change.id, selected]]));
+  if (number === 0 || number === change.traces) return withChange(selection, change, number > 0);
+  return new Map([...selection, [change.id, selected]]);
 }
 
 /** What stays selected after the findings `removed` left the list. */
@@ -92,19 +92,19 @@ export function withoutSelection(selection: Selection, removed: Selection): Sele
   return next;
 }
 
-/** The regressions that are selected: as a whole, and in part. */
-export function selectedRegressions(
-  regressions: readonly Regression[],
+/** The changes that are selected: as a whole, and in part. */
+export function selectedChanges(
+  changes: readonly Change[],
   selection: Selection,
-): { whole: Regression[]; partial: Regression[] } {
-  const touched = regressions.filter((regression) => countSelectedIn(regression, selection) > 0);
-  const whole = touched.filter((regression) => countSelectedIn(regression, selection) === regression.traces);
-  return { whole, partial: touched.filter((regression) => !whole.includes(regression)) };
+): { whole: Change[]; partial: Change[] } {
+  const touched = changes.filter((change) => countSelectedIn(change, selection) > 0);
+  const whole = touched.filter((change) => countSelectedIn(change, selection) === change.traces);
+  return { whole, partial: touched.filter((change) => !whole.includes(change)) };
 }
 
-/** The part of a selection that lies in some regressions. */
-export function selectionWithin(selection: Selection, regressions: readonly Regression[]): Selection {
-  const present = new Set(regressions.map((regression) => regression.id));
+/** The part of a selection that lies in some changes. */
+export function selectionWithin(selection: Selection, changes: readonly Change[]): Selection {
+  const present = new Set(changes.map((change) => change.id));
   return new Map([...selection].filter(([id]) => present.has(id)));
 }
 
@@ -115,7 +115,7 @@ export function toTargets(selection: Selection, filter: ListFilter): Targets {
     entries.filter(([, selected]) => selected.whole === whole).flatMap(([, selected]) => [...selected.ids]);
   return {
     ids: ids(false),
-    regressions: entries.filter(([, selected]) => selected.whole).map(([id]) => id),
+    changes: entries.filter(([, selected]) => selected.whole).map(([id]) => id),
     without: ids(true),
     filter,
   };

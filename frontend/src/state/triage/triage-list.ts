@@ -9,8 +9,8 @@ import {
   type Direction,
   type Finding,
   type ListFilter,
-  type Regression,
-  type RegressionList,
+  type Change,
+  type ChangeList,
   type Status,
 } from "../../api/client";
 import { routeUrl } from "../../routes/routes";
@@ -19,25 +19,18 @@ import { parseTriageFilter } from "../../text/triage-filter";
 import { memoizeLast } from "../memoize";
 import { Resource } from "../resource";
 import { recordDecision, type DecisionInput, type DecisionResult } from "./decisions";
-import {
-  grownRegressions,
-  patchFindings,
-  patchList,
-  reuseFinding,
-  reuseUnchanged,
-  withoutFindings,
-} from "./list-patch";
-import { regressionRowId } from "./rows";
+import { grownChanges, patchFindings, patchList, reuseFinding, reuseUnchanged, withoutFindings } from "./list-patch";
+import { changeRowId } from "./rows";
 import type { Selection } from "./selection";
 
-/** Findings of each regression that come with the list. */
+/** Findings of each change that come with the list. */
 const FIRST_FINDINGS = 1;
-/** Findings of one regression that come with one further request. */
+/** Findings of one change that come with one further request. */
 export const FINDINGS_PER_REQUEST = 200;
 /** The most findings that the server sends at once. */
 const MOST_FINDINGS = 500;
 
-/** The state of the request for more findings of a regression; none where there is no request. */
+/** The state of the request for more findings of a change; none where there is no request. */
 export type FindingsRequest = "loading" | ApiError;
 
 /** The list that a route names, as the API filters it. */
@@ -80,16 +73,16 @@ export function leavesTab(tab: Tab, status: Status | undefined): boolean {
 
 export class TriageList {
   /** The last answer of the server, with what decisions did to it since. */
-  private readonly answer: Resource<readonly [TriageRoute], RegressionList>;
-  /** The requests for more findings, by id of the regression. */
+  private readonly answer: Resource<readonly [TriageRoute], ChangeList>;
+  /** The requests for more findings, by id of the change. */
   readonly findingsRequests = new Map<number, FindingsRequest>();
   private findingsAbort = new AbortController();
-  /** Regressions of which findings came back that are not loaded, and how many. */
+  /** Changes of which findings came back that are not loaded, and how many. */
   private readonly stale = new Map<number, number>();
   /** Findings whose decision is on its way to the server: no longer on the page, but still in the answer. */
   private leaving: readonly Selection[] = [];
   private readonly withoutLeaving = memoizeLast(
-    (known: RegressionList | undefined, leaving: readonly Selection[]): RegressionList | undefined =>
+    (known: ChangeList | undefined, leaving: readonly Selection[]): ChangeList | undefined =>
       known && {
         ...known,
         groups: leaving.reduce((left, selection) => withoutFindings(left, selection), known.groups),
@@ -110,12 +103,12 @@ export class TriageList {
     host.addController({ hostDisconnected: () => this.abortFindings() });
   }
 
-  private get known(): RegressionList | undefined {
+  private get known(): ChangeList | undefined {
     return this.answer.value;
   }
 
   /** The list that is shown: the answer without the findings whose decision is on its way. */
-  get data(): RegressionList | undefined {
+  get data(): ChangeList | undefined {
     return this.withoutLeaving(this.known, this.leaving);
   }
 
@@ -133,9 +126,9 @@ export class TriageList {
     return answered && listFilter(answered[0]);
   }
 
-  /** Ids of the regressions in their order, with those whose decision is on its way. */
+  /** Ids of the changes in their order, with those whose decision is on its way. */
   get order(): number[] {
-    return this.known?.groups.map((regression) => regression.id) ?? [];
+    return this.known?.groups.map((change) => change.id) ?? [];
   }
 
   /** Whether the list is only empty until decisions are recorded or the list is loaded. */
@@ -147,16 +140,16 @@ export class TriageList {
     this.answer.reload();
   }
 
-  private async load(route: TriageRoute, signal: AbortSignal): Promise<RegressionList> {
+  private async load(route: TriageRoute, signal: AbortSignal): Promise<ChangeList> {
     if (!this.known) this.abortFindings();
     const { sort, page, size } = route;
     const filter = listFilter(route);
-    const answer = await api.regressions({ ...filter, sort, page, size, members: FIRST_FINDINGS }, signal);
+    const answer = await api.changes({ ...filter, sort, page, size, members: FIRST_FINDINGS }, signal);
     const known = listsTheSame([route], this.answer.answeredArgs ?? [route]) ? (this.known?.groups ?? []) : [];
     const stale = new Map(this.stale);
     const whole = known.filter(({ id }) => !stale.has(id));
     const groups = reuseUnchanged(answer.groups, whole);
-    const before = new Map(known.map((regression) => [regression.id, regression]));
+    const before = new Map(known.map((change) => [change.id, change]));
     const filled = groups.map((each) => {
       const old = before.get(each.id);
       const wanted = (old?.members.length ?? 0) + (stale.get(each.id) ?? 0);
@@ -168,17 +161,17 @@ export class TriageList {
   }
 
   /**
-   * A regression that somebody changed, with as many findings as are wanted: those that were loaded of it before.
+   * A change that somebody decided about, with as many findings as are wanted: those that were loaded of it before.
    *
    * Without them, its rows would go from under the eyes of whoever reads them, and the keyboard with them.
    */
   private async withAsMany(
-    now: Regression,
-    before: Regression | undefined,
+    now: Change,
+    before: Change | undefined,
     { filter, wanted }: { filter: ListFilter; wanted: number },
     signal: AbortSignal,
-  ): Promise<Regression> {
-    if (!before || before === now || !this.route().open.includes(regressionRowId(now))) return now;
+  ): Promise<Change> {
+    if (!before || before === now || !this.route().open.includes(changeRowId(now))) return now;
     const most = Math.min(wanted, now.traces);
     const known = new Map(before.members.map((finding) => [finding.id, finding]));
     const members: Finding[] = [];
@@ -211,28 +204,28 @@ export class TriageList {
       return;
     }
     // What was written, on the findings that stay
-    let regressions: readonly Regression[] = known.groups;
+    let changes: readonly Change[] = known.groups;
     if (written) {
       const { findings, patch } = written;
-      regressions = patchFindings(regressions, findings, patch);
-      if (leavesTab(tab, patch.status)) regressions = withoutFindings(regressions, findings);
+      changes = patchFindings(changes, findings, patch);
+      if (leavesTab(tab, patch.status)) changes = withoutFindings(changes, findings);
     }
-    // What the server says of the regressions concerned
-    const patched = patchList({ ...known, groups: [...regressions] }, answer, tab, order);
+    // What the server says of the changes concerned
+    const patched = patchList({ ...known, groups: [...changes] }, answer, tab, order);
     this.answer.update({ ...patched, pages: Math.max(1, Math.ceil(patched.groups_total / size)) });
     // Fill up a page that is half empty; a list that is loading may be from before the decision.
     const halfEmpty = 2 * patched.groups.length < Math.min(size, patched.groups_total);
-    for (const [id, by] of grownRegressions(known.groups, answer.groups)) this.stale.set(id, by);
+    for (const [id, by] of grownChanges(known.groups, answer.groups)) this.stale.set(id, by);
     if (this.loading || halfEmpty || this.stale.size > 0) this.reload();
   }
 
-  /** Load the findings that follow the loaded ones of a regression. */
+  /** Load the findings that follow the loaded ones of a change. */
   async loadFindings(id: number): Promise<void> {
     const { filter } = this;
     const { signal } = this.findingsAbort;
-    const lastLoaded = (): number | undefined => this.regression(id)?.members.at(-1)?.id;
+    const lastLoaded = (): number | undefined => this.change(id)?.members.at(-1)?.id;
     const after = lastLoaded();
-    const { members = [], traces = 0 } = this.regression(id) ?? {};
+    const { members = [], traces = 0 } = this.change(id) ?? {};
     if (!filter || members.length >= traces || this.findingsRequests.get(id) === "loading") return;
     this.findingsRequests.set(id, "loading");
     this.host.requestUpdate();
@@ -250,15 +243,15 @@ export class TriageList {
     }
   }
 
-  private regression(id: number): Regression | undefined {
-    return this.known?.groups.find((regression) => regression.id === id);
+  private change(id: number): Change | undefined {
+    return this.known?.groups.find((change) => change.id === id);
   }
 
-  private appendFindings(id: number, findings: Regression["members"]): void {
+  private appendFindings(id: number, findings: Change["members"]): void {
     const { known } = this;
     if (!known) return;
-    const groups = known.groups.map((regression) =>
-      regression.id === id ? { ...regression, members: [...regression.members, ...findings] } : regression,
+    const groups = known.groups.map((change) =>
+      change.id === id ? { ...change, members: [...change.members, ...findings] } : change,
     );
     this.answer.update({ ...known, groups });
   }
@@ -269,12 +262,12 @@ export class TriageList {
     this.findingsRequests.clear();
   }
 
-  /** Load the first findings of the expanded regressions. */
-  loadExpanded(isExpanded: (regression: Regression) => boolean): void {
-    for (const regression of this.known?.groups ?? []) {
-      const incomplete = regression.members.length < Math.min(regression.traces, FINDINGS_PER_REQUEST);
-      if (incomplete && isExpanded(regression) && !this.findingsRequests.has(regression.id)) {
-        void this.loadFindings(regression.id);
+  /** Load the first findings of the expanded changes. */
+  loadExpanded(isExpanded: (change: Change) => boolean): void {
+    for (const change of this.known?.groups ?? []) {
+      const incomplete = change.members.length < Math.min(change.traces, FINDINGS_PER_REQUEST);
+      if (incomplete && isExpanded(change) && !this.findingsRequests.has(change.id)) {
+        void this.loadFindings(change.id);
       }
     }
   }

@@ -7,7 +7,7 @@ export interface UndoEntry {
   entries: Entries;
   /** What the decision did, for the message after the undo. */
   text: string;
-  /** Ids of the regressions as they were listed before the decision. */
+  /** Ids of the changes as they were listed before the decision. */
   order: readonly number[];
 }
 

@@ -4,7 +4,7 @@ import type { ListFilter } from "../../api/client";
 
 export interface VisibleList {
   filter: ListFilter;
-  /** Ids of the regressions, in their order. */
+  /** Ids of the changes, in their order. */
   order: readonly number[];
 }
 

@@ -9,7 +9,7 @@ import { alertsRoute } from "../../routes/alerts";
 import { routeUrl } from "../../routes/routes";
 import { Resource } from "../../state/resource";
 import { traceRoute } from "../../routes/trace";
-import { commitLink } from "../../templates/regression-table";
+import { commitLink } from "../../templates/change-table";
 import { longName } from "../../templates/trace-name";
 import { dialogError } from "../../templates/access";
 import {

@@ -8,12 +8,12 @@ import { alertsRoute, type AlertsRoute } from "../../routes/alerts";
 import { navigate } from "../../routes/navigation";
 import { qualityRoute } from "../../routes/quality";
 import { routeUrl } from "../../routes/routes";
-import { alertRegressionsRoute } from "../../routes/triage";
+import { alertChangesRoute } from "../../routes/triage";
 import { isAllowedSomewhere } from "../../state/access";
 import { Resource } from "../../state/resource";
 import { timestamp } from "../../templates/commit";
 import { errorNotice, loadingNotice } from "../../templates/notice";
-import { regressionTable } from "../../templates/regression-table";
+import { changeTable } from "../../templates/change-table";
 import { countText, grouped } from "../../text/numbers";
 import { alertToml, settingsOf } from "../../text/alert-settings";
 import { statusWord } from "../../text/findings";
@@ -113,7 +113,7 @@ export class AlertsView extends PageElement {
                     ${alert.failure ? html`<strong class="bad">fails: ${alert.failure}</strong>` : nothing}</span
                   >
                 </td>
-                <td data-label="Found">${regressionsLink(alert)}</td>
+                <td data-label="Found">${changesLink(alert)}</td>
               </tr>`,
           )}
         </tbody>
@@ -132,7 +132,7 @@ export class AlertsView extends PageElement {
         <a class="button small" href=${routeUrl({ ...alertsRoute, name: alert.name, edit: true })}
           >${alert.source === "store" ? "Edit" : "Try other settings"}</a
         >
-        ${regressionsLink(alert)}
+        ${changesLink(alert)}
       </p>
       ${error ? errorNotice(error, () => this.record.reload()) : nothing}
       ${record ? renderRecord(record) : error ? nothing : loadingNotice("Loading what it did")}
@@ -140,8 +140,8 @@ export class AlertsView extends PageElement {
   }
 }
 
-function regressionsLink({ name }: Alert) {
-  return html`<a href=${routeUrl(alertRegressionsRoute(name))} aria-label="Regressions of ${name}">Regressions</a>`;
+function changesLink({ name }: Alert) {
+  return html`<a href=${routeUrl(alertChangesRoute(name))} aria-label="Changes of ${name}">Changes</a>`;
 }
 
 function watchesText({ query, repository, line, every_minutes: minutes }: Alert): string {
@@ -169,7 +169,7 @@ function renderRecord({ counts, runs, largest }: AlertRecord) {
   );
   return html`<h3 class="inner">What it found</h3>
     <p>${decided.length > 0 ? `${decided.join("; ")}.` : "No finding yet."}</p>
-    ${largest.length > 0 ? regressionTable(largest, { label: "Largest unprocessed findings" }) : nothing}
+    ${largest.length > 0 ? changeTable(largest, { label: "Largest unprocessed findings" }) : nothing}
     <h3 class="inner">When it ran</h3>
     ${
       runs.length === 0

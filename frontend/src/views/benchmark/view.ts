@@ -13,7 +13,7 @@ import { traceRoute } from "../../routes/trace";
 import { triageRoute } from "../../routes/triage";
 import { Resource } from "../../state/resource";
 import { errorNotice, loadingNotice } from "../../templates/notice";
-import { saidOnce } from "../../templates/regression-table";
+import { saidOnce } from "../../templates/change-table";
 import { longName, param } from "../../templates/trace-name";
 import { countText, grouped } from "../../text/numbers";
 import { quote } from "../../text/query";

@@ -2,12 +2,12 @@
 
 import { html, nothing } from "lit";
 import { customElement, property } from "lit/decorators.js";
-import { api, type Clustering, type CommitReport, type Regression, type Status } from "../../api/client";
+import { api, type Clustering, type CommitReport, type Change, type Status } from "../../api/client";
 import "../../components/missed-button";
 import { PageElement } from "../../page-element";
 import { Resource } from "../../state/resource";
 import { decide } from "../../state/triage/decisions";
-import { selectRegression } from "../../state/triage/selection";
+import { selectChange } from "../../state/triage/selection";
 import { statusLabel } from "../../templates/finding";
 import { countText } from "../../text/numbers";
 
@@ -53,10 +53,10 @@ export class ClusterDecision extends PageElement {
       }`;
   }
 
-  private renderKnown(change: Regression) {
+  private renderKnown(change: Change) {
     const counts = Object.entries(change.statuses) as [Status, number][];
     const button = (label: string, status: Status) =>
-      html`<button class="button small" @click=${() => void decide({ findings: selectRegression(change), status })}>
+      html`<button class="button small" @click=${() => void decide({ findings: selectChange(change), status })}>
         ${label}
       </button>`;
     return html`<div>

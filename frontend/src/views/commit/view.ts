@@ -11,7 +11,7 @@ import { traceRoute } from "../../routes/trace";
 import { Resource } from "../../state/resource";
 import { timestamp } from "../../templates/commit";
 import { errorNotice, loadingNotice } from "../../templates/notice";
-import { regressionTable, saidOnce } from "../../templates/regression-table";
+import { changeTable, saidOnce } from "../../templates/change-table";
 import { longName, param } from "../../templates/trace-name";
 import { countText, grouped } from "../../text/numbers";
 import { newestText } from "../../text/findings";
@@ -78,7 +78,7 @@ function renderChanges({ changes, changes_total, around, around_total, runs_tota
   const none = runs_total > 0 ? "No alert found a change that begins at this commit." : "No run measured this commit.";
   return html`<section class="part">
       <h2>What changed here</h2>
-      ${changes.length > 0 ? regressionTable(changes, { commit: false, status: true, label: "What changed here" }) : html`<p>${none}</p>`}
+      ${changes.length > 0 ? changeTable(changes, { commit: false, status: true, label: "What changed here" }) : html`<p>${none}</p>`}
       ${more(changes.length, changes_total)}
     </section>
     ${
@@ -88,7 +88,7 @@ function renderChanges({ changes, changes_total, around, around_total, runs_tota
             <p class="faint">
               Not every commit was measured: these changes began here, or at another commit of their range.
             </p>
-            ${regressionTable(around, { status: true, label: "What may have changed here" })}
+            ${changeTable(around, { status: true, label: "What may have changed here" })}
             ${more(around.length, around_total)}
           </section>`
         : nothing

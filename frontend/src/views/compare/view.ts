@@ -15,7 +15,7 @@ import { Resource } from "../../state/resource";
 import { showToast } from "../../state/toasts";
 import { commitHash, date } from "../../templates/commit";
 import { errorNotice, loadingNotice } from "../../templates/notice";
-import { saidOnce } from "../../templates/regression-table";
+import { saidOnce } from "../../templates/change-table";
 import { markdownOf, sideName, verdictCounts } from "../../text/comparison";
 import { countText, grouped, percentText } from "../../text/numbers";
 import { commonParams } from "../../text/trace-names";

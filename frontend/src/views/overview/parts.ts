@@ -10,7 +10,7 @@ import { statusRoute } from "../../routes/status";
 import { traceRoute } from "../../routes/trace";
 import { triageRoute } from "../../routes/triage";
 import { timestamp } from "../../templates/commit";
-import { commitLink, regressionTable, saidOnce } from "../../templates/regression-table";
+import { commitLink, changeTable, saidOnce } from "../../templates/change-table";
 import { longName } from "../../templates/trace-name";
 import { announcementWord } from "../../text/announcements";
 import { countText, grouped, signedPercentText } from "../../text/numbers";
@@ -134,7 +134,7 @@ export function renderLargest({ largest, waiting }: Overview, several: boolean) 
   if (largest.length === 0) return nothing;
   return html`<section class="part" aria-labelledby="largest-title">
     <h2 id="largest-title">Largest open regressions</h2>
-    ${regressionTable(largest, { repository: several, label: "Largest open regressions" })}
-    <p><a href=${routeUrl(triageRoute)}>All ${countText(waiting, "regression")} to triage</a></p>
+    ${changeTable(largest, { repository: several, label: "Largest open regressions" })}
+    <p><a href=${routeUrl(triageRoute)}>All ${countText(waiting, "change")} to triage</a></p>
   </section>`;
 }

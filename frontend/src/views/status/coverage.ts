@@ -7,7 +7,7 @@ import { PageElement } from "../../page-element";
 import { Resource } from "../../state/resource";
 import { date } from "../../templates/commit";
 import { errorNotice, loadingNotice } from "../../templates/notice";
-import { commitLink } from "../../templates/regression-table";
+import { commitLink } from "../../templates/change-table";
 import { longName } from "../../templates/trace-name";
 import { percentText } from "../../text/numbers";
 import { commonPrefixLength } from "../../text/trace-names";

@@ -1,13 +1,13 @@
 /** The changes of a trace, the newest first, each with its status and decisions. */
 
 import { html, nothing } from "lit";
-import type { Changes, Finding, Status } from "../../api/client";
+import type { ChangePoints, Finding, Status } from "../../api/client";
 import "../../components/decision-log";
 import { decide } from "../../state/triage/decisions";
 import { selectById } from "../../state/triage/selection";
 import { commitHash, date } from "../../templates/commit";
 import {
-  change,
+  changeSize,
   comparison,
   hazard,
   heldLine,
@@ -25,7 +25,7 @@ import { countText, numberText } from "../../text/numbers";
 import type { TraceContext } from "./context";
 import { renderMissedList } from "./missed";
 
-export function renderChangeList(context: TraceContext, changes: Changes) {
+export function renderChangeList(context: TraceContext, changes: ChangePoints) {
   const gone = context.route.gone ? changes.gone : [];
   const empty = changes.changes.length === 0;
   return html`<section aria-labelledby="changes-title" class="panel">
@@ -40,7 +40,7 @@ export function renderChangeList(context: TraceContext, changes: Changes) {
   </section>`;
 }
 
-function renderTable(context: TraceContext, { changes, notes }: Changes, gone: readonly Finding[]) {
+function renderTable(context: TraceContext, { changes, notes }: ChangePoints, gone: readonly Finding[]) {
   return html`<table class="changes">
     <caption class="sr-only">
       Changes of this trace, newest first
@@ -78,7 +78,7 @@ function renderChange(context: TraceContext, finding: Finding, note = "") {
   const pin = (): void => context.updateRoute({ commit: place.position ?? undefined });
   return html`<tr data-finding=${finding.id} aria-current=${current ? "true" : "false"}>
     <td>
-      <div class="change-line">${change(finding)} ${comparison(finding)}</div>
+      <div class="change-line">${changeSize(finding)} ${comparison(finding)}</div>
       <button class="link subject" title=${commit.subject} @click=${pin}>${commit.subject || commit.short}</button>
       <div class="second">
         ${commitHash(commit, finding.trace.repository)}<span>${commit.author}</span>${date(commit.time)}

@@ -1,7 +1,7 @@
 /** The panel of the pinned commit: what it is, its runs, and the suspect range of the change that begins there. */
 
 import { html, nothing } from "lit";
-import type { Changes, Commit, Finding, Run } from "../../api/client";
+import type { ChangePoints, Commit, Finding, Run } from "../../api/client";
 import { compareRoute } from "../../routes/compare";
 import { routeUrl } from "../../routes/routes";
 import { triageRoute, type Tab } from "../../routes/triage";
@@ -18,7 +18,7 @@ import { zoomToCommit } from "./shortcuts";
 import { renderSuspects } from "./suspects";
 import { renderDelta, renderEnvironmentFacts } from "./tooltip";
 
-export function renderCommitPanel(context: TraceContext, changes: Changes) {
+export function renderCommitPanel(context: TraceContext, changes: ChangePoints) {
   const { commit, route } = context;
   return html`<section aria-labelledby="commit-title" class="panel">
     <h2 id="commit-title">Commit</h2>
@@ -30,7 +30,7 @@ export function renderCommitPanel(context: TraceContext, changes: Changes) {
   </section>`;
 }
 
-function renderFacts(context: TraceContext, changes: Changes, commit: Commit, position: number) {
+function renderFacts(context: TraceContext, changes: ChangePoints, commit: Commit, position: number) {
   const finding = changeAt(context, position);
   const environments = context.environments.filter((environment) => environment.position === position);
   return html`${commit.subject ? html`<p class="commit-subject">${commit.subject}</p>` : nothing}
@@ -64,12 +64,12 @@ function renderAuthor({ author, email }: Commit) {
   }`;
 }
 
-function renderPosition(context: TraceContext, changes: Changes, position: number) {
+function renderPosition(context: TraceContext, changes: ChangePoints, position: number) {
   return html`commit ${grouped(position + 1)} of ${grouped(changes.commits)} on ${changes.line || "the line"}
     <button class="link" title="Show the values around it (z)" @click=${() => zoomToCommit(context)}>zoom in</button>`;
 }
 
-function renderValue({ series, runs, quarantined }: TraceContext, changes: Changes, position: number) {
+function renderValue({ series, runs, quarantined }: TraceContext, changes: ChangePoints, position: number) {
   const index = series?.positions.indexOf(position) ?? -1;
   const value = index < 0 ? undefined : series?.values[index];
   if (value === undefined) return html`<span class="faint">${runs.length > 0 ? "none" : "not measured"}</span>`;
@@ -79,7 +79,7 @@ function renderValue({ series, runs, quarantined }: TraceContext, changes: Chang
     <div class="second">${originText(runs.filter(({ identity }) => !withheld.includes(identity)))}</div>`;
 }
 
-function renderOthers(finding: Finding, { trace }: Changes, { hash }: Commit) {
+function renderOthers(finding: Finding, { trace }: ChangePoints, { hash }: Commit) {
   const list = { ...triageRoute, tab: tabOf(finding), repository: trace.repository, filter: hash };
   const { previous_hash: base, line } = finding.place;
   const both = { ...compareRoute, repository: trace.repository, base, head: hash, line };

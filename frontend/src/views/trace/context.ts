@@ -2,7 +2,7 @@
 
 import type {
   ApiError,
-  Changes,
+  ChangePoints,
   Commit,
   Environment,
   Explanation,
@@ -37,7 +37,7 @@ export interface FailureMark extends ChartFailure {
 }
 
 /** The stable regions of a trace. */
-export type Regions = Changes["regions"];
+export type Regions = ChangePoints["regions"];
 
 export interface TraceContext {
   readonly route: TraceRoute;
@@ -45,7 +45,7 @@ export interface TraceContext {
   /** Whether the caller may decide about the changes of this trace. */
   readonly mayDecide: boolean;
   /** What of the samples is plotted instead of the median, and its stable regions; undefined for the median. */
-  readonly plotted: Changes["summaries"][number] | undefined;
+  readonly plotted: ChangePoints["summaries"][number] | undefined;
   readonly series: Series | undefined;
   readonly times: Float64Array;
   readonly lines: readonly ChartLine[];

@@ -1,6 +1,6 @@
 /** What the plot of a trace shows, from what the server answered. */
 
-import type { Changes, Explanation, Finding, MissedChange, Trace, WithoutValue } from "../../api/client";
+import type { ChangePoints, Explanation, Finding, MissedChange, Trace, WithoutValue } from "../../api/client";
 import type { Series } from "../../api/series";
 import type { ChartCandidate, ChartLine, ChartMark } from "../../charts/chart-data";
 import type { TraceRoute } from "../../routes/trace";
@@ -21,11 +21,11 @@ export function linesOf(trace: Trace | undefined, series: Series | undefined): r
 }
 
 /** What the plot shows instead of medians, with its stable regions; undefined for medians. */
-export type PlottedSummary = Changes["summaries"][number];
+export type PlottedSummary = ChangePoints["summaries"][number];
 
 /** What the route says, else what the change at the pinned commit was found in, else what all changes were found in. */
 export function plottedSummary(
-  changes: Changes | undefined,
+  changes: ChangePoints | undefined,
   { summary, commit }: Pick<TraceRoute, "summary" | "commit">,
 ): PlottedSummary | undefined {
   if (!changes || summary) return changes?.summaries.find((each) => each.summary === summary);
@@ -34,12 +34,15 @@ export function plottedSummary(
   return changes.summaries.find(({ changes: ids }) => about.length > 0 && about.every(({ id }) => ids.includes(id)));
 }
 
-export function withRegions(changes: Changes | undefined, plotted: PlottedSummary | undefined): Changes | undefined {
+export function withRegions(
+  changes: ChangePoints | undefined,
+  plotted: PlottedSummary | undefined,
+): ChangePoints | undefined {
   return changes && plotted ? { ...changes, regions: plotted.regions } : changes;
 }
 
 /** The findings to mark: those that stand, and where asked for those that are gone. */
-export function findingsOf(changes: Changes | undefined, gone: boolean): readonly Finding[] {
+export function findingsOf(changes: ChangePoints | undefined, gone: boolean): readonly Finding[] {
   return [...(changes?.changes ?? []), ...(gone ? (changes?.gone ?? []) : [])];
 }
 

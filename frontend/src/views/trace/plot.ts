@@ -1,7 +1,7 @@
 /** The plot of a trace, with its legend and its tools. */
 
 import { html, nothing } from "lit";
-import type { Changes } from "../../api/client";
+import type { ChangePoints } from "../../api/client";
 import type { ChartRange, Hovered } from "../../charts/chart-data";
 import "../../charts/overview-strip";
 import { pan, zoom } from "../../state/plot/zoom";
@@ -17,7 +17,7 @@ import { missedText } from "./missed";
 import { renderModes } from "./patterns";
 import { renderTooltip } from "./tooltip";
 
-export function renderPlot(context: TraceContext, changes: Changes) {
+export function renderPlot(context: TraceContext, changes: ChangePoints) {
   return html`<section class="chart-panel" aria-label="Values over commits">
     <div class="chart-tools">
       ${renderLegend(context, changes)}
@@ -33,7 +33,7 @@ export function renderPlot(context: TraceContext, changes: Changes) {
   </section>`;
 }
 
-function renderChart(context: TraceContext, changes: Changes) {
+function renderChart(context: TraceContext, changes: ChangePoints) {
   const { route } = context;
   return html`<kp-chart
       .lines=${context.lines}
@@ -70,7 +70,7 @@ function renderChart(context: TraceContext, changes: Changes) {
 }
 
 /** The choice between medians and what changes were found in, where that is something else. */
-function summaryField(context: TraceContext, summaries: Changes["summaries"]) {
+function summaryField(context: TraceContext, summaries: ChangePoints["summaries"]) {
   if (summaries.length === 0) return nothing;
   const options = ["median", ...summaries.map(({ summary }) => summary)];
   return selectField(
@@ -81,7 +81,7 @@ function summaryField(context: TraceContext, summaries: Changes["summaries"]) {
   );
 }
 
-function renderTools(context: TraceContext, { commits: total, summaries }: Changes) {
+function renderTools(context: TraceContext, { commits: total, summaries }: ChangePoints) {
   const { range, route } = context;
   const shown = range ?? context.wholeRange;
   const button = (label: string, name: string, run: () => void, disabled = false) =>
@@ -110,7 +110,7 @@ function renderTools(context: TraceContext, { commits: total, summaries }: Chang
 }
 
 /** A key for each kind of mark that the plot has. */
-function renderLegend(context: TraceContext, changes: Changes) {
+function renderLegend(context: TraceContext, changes: ChangePoints) {
   const { marks, patterns, environments, failures, quarantined, remeasured, tickets, candidates, route } = context;
   const present = marks.filter((mark) => !mark.gone && !mark.missed);
   const processed = changes.changes.filter((finding) => !finding.history || finding.status !== "new");
@@ -176,7 +176,7 @@ function renderLegend(context: TraceContext, changes: Changes) {
 }
 
 /** The plot in words, for screen readers. */
-function plotText(context: TraceContext, changes: Changes): string {
+function plotText(context: TraceContext, changes: ChangePoints): string {
   const { findings, patterns, environments, failures, quarantined, remeasured, tickets, plotted } = context;
   const values = `${plotted ? `The ${plotted.summary} of the samples` : "Values"} of ${traceText(changes.trace.params)} over ${countText(changes.measured, "measured commit")}.`;
   const texts = findings.map(

@@ -36,13 +36,11 @@ export interface SuspectList {
 export async function loadSuspects(
   trace: number,
   commits: CommitCache,
-  { place, regression }: Finding,
+  { place, change }: Finding,
   signal: AbortSignal,
 ): Promise<SuspectList> {
   const [ranking, [newest]] =
-    regression === 0
-      ? [undefined, []]
-      : await Promise.all([api.suspects(regression, signal), api.bisections(regression, signal)]);
+    change === 0 ? [undefined, []] : await Promise.all([api.suspects(change, signal), api.bisections(change, signal)]);
   const bisection = newest && newest.culprits.length > 0 ? newest : undefined;
   const failedAt = async ({ hash }: Commit) => (await api.runs(trace, hash, signal)).find((run) => run.value === null);
   if (ranking?.ranked) {

@@ -1,7 +1,7 @@
 /** The title of the trace page: the trace's name and params, its line, and a link to the explore page. */
 
 import { html, nothing } from "lit";
-import type { Changes } from "../../api/client";
+import type { ChangePoints } from "../../api/client";
 import type { BenchmarkRoute } from "../../routes/benchmark";
 import { exploreRoute } from "../../routes/explore";
 import { routeUrl } from "../../routes/routes";
@@ -13,7 +13,7 @@ import { nameParamOf, traceName } from "../../text/trace-names";
 import { unitText, valueText } from "../../text/units";
 import type { TraceContext } from "./context";
 
-export function renderTitle(context: TraceContext, changes: Changes) {
+export function renderTitle(context: TraceContext, changes: ChangePoints) {
   const { trace } = changes;
   const { name, rest } = traceName(trace.params);
   const compare = routeUrl({ ...exploreRoute, repository: trace.repository, traces: [trace.id] });
@@ -41,13 +41,13 @@ export function renderTitle(context: TraceContext, changes: Changes) {
 }
 
 /** The page of all traces of the same benchmark. */
-function benchmarkOf({ params, repository }: Changes["trace"]): BenchmarkRoute {
+function benchmarkOf({ params, repository }: ChangePoints["trace"]): BenchmarkRoute {
   const param = nameParamOf(params) ?? "";
   return { view: "benchmark", repository, param, name: params[param] ?? "" };
 }
 
 /** The verdict on the newest value, where it does not belong to the level before it. */
-function renderSign({ newest, trace }: Changes) {
+function renderSign({ newest, trace }: ChangePoints) {
   if (!newest) return nothing;
   const [low, high] = [newest.low, newest.high].map((bound) => valueText(bound, trace.unit));
   const title =
@@ -56,7 +56,7 @@ function renderSign({ newest, trace }: Changes) {
   return html`<span class="tag" title=${title}>${newestText(newest, trace)}</span>`;
 }
 
-function renderLineField(context: TraceContext, { trace, line }: Changes) {
+function renderLineField(context: TraceContext, { trace, line }: ChangePoints) {
   const repository = context.repositories.find(({ name }) => name === trace.repository);
   if (!repository || repository.lines.length < 2) return nothing;
   const options = repository.lines.map((name) => [name, name] as const);

@@ -1,10 +1,10 @@
 /** What the plot says about the hovered commit: its value, its change, its environment. */
 
 import { html, nothing } from "lit";
-import type { Changes, Environment } from "../../api/client";
+import type { ChangePoints, Environment } from "../../api/client";
 import type { Hovered } from "../../charts/chart-data";
 import { date } from "../../templates/commit";
-import { change, standing } from "../../templates/finding";
+import { changeSize, standing } from "../../templates/finding";
 import { ticketTips } from "../../templates/tickets";
 import { param } from "../../templates/trace-name";
 import { comparisonText } from "../../text/findings";
@@ -15,7 +15,7 @@ import { quarantinedTips } from "./quarantined";
 import { remeasuredTips } from "./remeasured";
 import { changeAt, environmentsAt, type Regions, type TraceContext } from "./context";
 
-export function renderTooltip(context: TraceContext, changes: Changes, { position, value, line }: Hovered) {
+export function renderTooltip(context: TraceContext, changes: ChangePoints, { position, value, line }: Hovered) {
   const pinned = context.route.commit === position;
   return html`${
     Number.isNaN(value)
@@ -62,7 +62,7 @@ function renderChange(context: TraceContext, position: number) {
   if (!finding) return nothing;
   const { suspects } = finding.place;
   return html`<div class="tip-mark">
-    ${change(finding)} ${standing(finding)}
+    ${changeSize(finding)} ${standing(finding)}
     <span class="tip-line figure">${comparisonText(finding)}</span>
     ${suspects > 1 ? html`<span class="faint">in one of ${suspects} commits</span>` : nothing}
   </div>`;

@@ -7,7 +7,7 @@ import {
   api,
   type ApiError,
   type Caller,
-  type Changes,
+  type ChangePoints,
   type Commit,
   type Environment,
   type Explanation,
@@ -63,7 +63,7 @@ export class TraceView extends PageElement implements TraceContext {
 
   private readonly changesResource = new Resource(this, {
     args: () => [this.route.id, this.route.line] as const,
-    load: ([id, line], signal) => api.changes(id, line, signal),
+    load: ([id, line], signal) => api.changePoints(id, line, signal),
     onAnswer: ({ trace }) => (document.title = `${traceName(trace.params).name} · Knickpoint`),
   });
   private readonly valueCache = new ValueCache();
@@ -189,7 +189,7 @@ export class TraceView extends PageElement implements TraceContext {
     return plottedSummary(this.changesResource.value, this.route);
   }
 
-  get changes(): Changes | undefined {
+  get changes(): ChangePoints | undefined {
     return this.withRegions(this.changesResource.value, this.plotted);
   }
 
@@ -325,10 +325,10 @@ export class TraceView extends PageElement implements TraceContext {
   /** The search for the cause of the change that begins at the pinned commit. */
   private renderBisection() {
     const finding = changeAt(this, this.route.commit);
-    if (!finding || finding.condition === "gone" || finding.regression === 0) return nothing;
+    if (!finding || finding.condition === "gone" || finding.change === 0) return nothing;
     return keyed(
-      finding.regression,
-      html`<kp-bisection-panel .regression=${finding.regression} .mayDecide=${this.mayDecide}></kp-bisection-panel>`,
+      finding.change,
+      html`<kp-bisection-panel .change=${finding.change} .mayDecide=${this.mayDecide}></kp-bisection-panel>`,
     );
   }
 

@@ -1,8 +1,8 @@
-/** What the many traces of a regression have in common: its leading trace, and its params beside those of all traces. */
+/** What the many traces of a change have in common: its leading trace, and its params beside those of all traces. */
 
 import { html, nothing } from "lit";
 import { customElement, property } from "lit/decorators.js";
-import { api, plotUrl, type Breakdown, type Regression } from "../../api/client";
+import { api, plotUrl, type Breakdown, type Change } from "../../api/client";
 import { PageElement } from "../../page-element";
 import { Resource } from "../../state/resource";
 import { shownTheme } from "../../state/theme";
@@ -11,7 +11,7 @@ import { countText, grouped, percentText } from "../../text/numbers";
 import { traceName } from "../../text/trace-names";
 import type { TriageContext } from "./context";
 
-/** Regressions with fewer traces show their rows at once. */
+/** Changes with fewer traces show their rows at once. */
 export const MANY_TRACES = 10;
 
 const MOST_PARAMS = 6;
@@ -22,11 +22,11 @@ type Value = Param["values"][number];
 
 @customElement("kp-breakdown")
 export class BreakdownElement extends PageElement {
-  @property({ attribute: false }) regression!: Regression;
+  @property({ attribute: false }) change!: Change;
   @property({ attribute: false }) context!: TriageContext;
 
   private readonly breakdown = new Resource(this, {
-    args: () => [this.regression.id, this.regression.traces] as const,
+    args: () => [this.change.id, this.change.traces] as const,
     load: ([id], signal) => api.breakdown(id, signal),
   });
   private readonly onTheme = (): void => this.requestUpdate();
@@ -68,7 +68,7 @@ export class BreakdownElement extends PageElement {
   }
 
   private renderPlot() {
-    const { members, lead, commit } = this.regression;
+    const { members, lead, commit } = this.change;
     const finding = members.find(({ id }) => id === lead) ?? members[0];
     if (!finding) return nothing;
     const alt = `The leading trace, ${traceName(finding.trace.params).name}, around the change`;

@@ -1,12 +1,12 @@
 /** What the parts of the triage page read of its state, and the actions that they call. */
 
-import type { Finding, RegressionList, Repository, Status } from "../../api/client";
+import type { Finding, ChangeList, Repository, Status } from "../../api/client";
 import type { HistoryMode } from "../../routes/navigation";
 import { traceRoute, type TraceRoute } from "../../routes/trace";
 import type { TriageRoute } from "../../routes/triage";
 import type { Freshness } from "../../state/freshness";
 import type { RowWindow } from "../../state/triage/row-window";
-import type { RegressionRow, Row } from "../../state/triage/rows";
+import type { ChangeRow, Row } from "../../state/triage/rows";
 import type { Selection } from "../../state/triage/selection";
 import type { FindingsRequest } from "../../state/triage/triage-list";
 
@@ -15,13 +15,13 @@ export interface TriageContext {
   readonly repositories: readonly Repository[];
   /** Whether the caller may decide about findings of at least one repository. */
   readonly decides: boolean;
-  readonly data: RegressionList | undefined;
+  readonly data: ChangeList | undefined;
   readonly selection: Selection;
   /** Which rows are in the document. */
   readonly rowWindow: RowWindow;
   readonly loading: boolean;
   readonly freshness: Freshness | undefined;
-  /** The requests for more findings, by id of the regression. */
+  /** The requests for more findings, by id of the change. */
   readonly findingsRequests: ReadonlyMap<number, FindingsRequest>;
   /** Whether the caller may decide about findings of a repository. */
   mayDecide: (repository: string) => boolean;
@@ -36,8 +36,8 @@ export interface TriageContext {
   /** Select a row, or all rows from the one that was selected last. */
   selectRow: (row: Row, extend: boolean) => void;
   clearSelection: () => void;
-  expandRow: (row: RegressionRow, expanded: boolean) => void;
-  loadFindings: (regression: number) => void;
+  expandRow: (row: ChangeRow, expanded: boolean) => void;
+  loadFindings: (change: number) => void;
   /** Sort by a column; `first` is the order of the first click, "-" for descending. */
   sortBy: (column: string, first: "-" | "") => void;
   filterAfterTyping: (text: string) => void;

@@ -1,6 +1,6 @@
 /** The decisions of the triage page: what is asked before, what leaves the list, and where the keyboard goes on. */
 
-import type { ApiError, Caller, RegressionList, Status } from "../../api/client";
+import type { ApiError, Caller, ChangeList, Status } from "../../api/client";
 import type { DecisionDialog, DecisionQuestion, DecisionReply } from "../../components/decision-dialog";
 import type { HistoryMode } from "../../routes/navigation";
 import type { TriageRoute } from "../../routes/triage";
@@ -11,7 +11,7 @@ import {
   countSelected,
   heldReasons,
   NOTHING,
-  selectedRegressions,
+  selectedChanges,
   selectionWithin,
   withoutSelection,
   type Selection,
@@ -22,7 +22,7 @@ import { countText } from "../../text/numbers";
 /** What decisions read and change of the page. */
 export interface DecidingPage {
   readonly route: TriageRoute;
-  readonly data: RegressionList | undefined;
+  readonly data: ChangeList | undefined;
   readonly rows: readonly Row[];
   readonly list: TriageList;
   readonly dialog: DecisionDialog | null;
@@ -96,7 +96,7 @@ export class Deciding {
 
   async split(findings: Selection): Promise<void> {
     if (findings.size === 0) return;
-    const { partial } = selectedRegressions(this.page.data?.groups ?? [], findings);
+    const { partial } = selectedChanges(this.page.data?.groups ?? [], findings);
     if (partial.length === 0) {
       showToast({ text: "Open a commit and select some of its traces: they are split off the others." });
       return;
@@ -108,15 +108,15 @@ export class Deciding {
 
   async merge(findings: Selection): Promise<void> {
     if (findings.size === 0) return;
-    const { whole, partial } = selectedRegressions(this.page.data?.groups ?? [], findings);
-    const regressions = [...whole, ...partial];
-    if (regressions.length < 2) {
-      showToast({ text: "Select two or more commits: they become one regression." });
+    const { whole, partial } = selectedChanges(this.page.data?.groups ?? [], findings);
+    const changes = [...whole, ...partial];
+    if (changes.length < 2) {
+      showToast({ text: "Select two or more commits: they become one change." });
       return;
     }
-    // A merge takes regressions as a whole, also those of which only some findings are selected.
-    const all = toggleRows(NOTHING, layOutRows(regressions, []), true);
-    const text = `Merged ${countText(regressions.length, "commit")} into one regression`;
+    // A merge takes changes as a whole, also those of which only some findings are selected.
+    const all = toggleRows(NOTHING, layOutRows(changes, []), true);
+    const text = `Merged ${countText(changes.length, "commit")} into one change`;
     if (await regroup("merge", all, text)) this.page.clearSelection();
   }
 }

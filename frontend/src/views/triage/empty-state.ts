@@ -1,10 +1,10 @@
 /** What the page shows instead of an empty list: why it is empty, and what to do next. */
 
 import { html, type TemplateResult } from "lit";
-import type { RegressionList } from "../../api/client";
+import type { ChangeList } from "../../api/client";
 import { alertsRoute } from "../../routes/alerts";
 import { routeUrl } from "../../routes/routes";
-import { alertRegressionsRoute, triageRoute, type Tab } from "../../routes/triage";
+import { alertChangesRoute, triageRoute, type Tab } from "../../routes/triage";
 import { freshnessText, newestRun, type Freshness } from "../../state/freshness";
 import { countText } from "../../text/numbers";
 import { parseTriageFilter } from "../../text/triage-filter";
@@ -12,7 +12,7 @@ import type { TriageContext } from "./context";
 
 const UNFILTERED = { direction: "", repository: "", status: "", minimumPercent: 0, page: 1 };
 
-export function renderEmptyState(context: TriageContext, data: RegressionList) {
+export function renderEmptyState(context: TriageContext, data: ChangeList) {
   const { filter, direction, status, minimumPercent, tab, repository } = context.route;
   const lastRun = context.freshness ? freshnessText(context.freshness.alerts) : "";
   const { alert, ...others } = parseTriageFilter(filter);
@@ -26,7 +26,7 @@ export function renderEmptyState(context: TriageContext, data: RegressionList) {
 }
 
 function renderFiltered(context: TriageContext, alert = "") {
-  const filter = alert && alertRegressionsRoute(alert).filter;
+  const filter = alert && alertChangesRoute(alert).filter;
   return html`<div class="notice">
     <h2>No finding matches the filter</h2>
     <p>Use fewer words, or clear the filter.</p>
@@ -82,7 +82,7 @@ const EMPTY_TABS: Record<Exclude<Tab, "unprocessed">, TemplateResult> = {
 };
 
 /** There is nothing to triage, but there are findings of the past. */
-function renderOnlyHistory(data: RegressionList, lastRun: string) {
+function renderOnlyHistory(data: ChangeList, lastRun: string) {
   const [are, them] = data.history === 1 ? ["is", "it"] : ["are", "them"];
   const found = `${countText(data.history, "commit")} with changes ${are} history: the first run found ${them}.`;
   return html`<div class="notice">
@@ -94,7 +94,7 @@ function renderOnlyHistory(data: RegressionList, lastRun: string) {
   </div>`;
 }
 
-function renderAllDone(data: RegressionList, lastRun: string) {
+function renderAllDone(data: ChangeList, lastRun: string) {
   const processed = routeUrl({ ...triageRoute, tab: "processed" });
   return html`<div class="notice">
     <h2>All done</h2>

@@ -10,7 +10,7 @@ export function renderHead({ filter }: TriageRoute) {
   const { alert } = parseTriageFilter(filter);
   if (!alert) return html`<h1 class="sr-only">Triage</h1>`;
   return html`<div class="page-head">
-    <h1>Regressions of <bdi>${alert}</bdi></h1>
+    <h1>Changes of <bdi>${alert}</bdi></h1>
     <p class="faint">
       <a href=${routeUrl({ ...alertsRoute, name: alert })}>What the alert watches, and when it ran</a>
     </p>

@@ -1,7 +1,7 @@
-/** The links to other pages of the list, and the number of regressions on a page. */
+/** The links to other pages of the list, and the number of changes on a page. */
 
 import { html, nothing } from "lit";
-import type { RegressionList } from "../../api/client";
+import type { ChangeList } from "../../api/client";
 import { routeUrl } from "../../routes/routes";
 import { selectField } from "../../templates/select-field";
 import { countText } from "../../text/numbers";
@@ -9,7 +9,7 @@ import type { TriageContext } from "./context";
 
 const PAGE_SIZES = [50, 100, 200, 500];
 
-export function renderPager(context: TriageContext, data: RegressionList) {
+export function renderPager(context: TriageContext, data: ChangeList) {
   if (data.pages <= 1 && data.groups_total <= Math.min(...PAGE_SIZES)) return nothing;
   const { size } = context.route;
   const sizes = [...new Set([...PAGE_SIZES, size])].sort((a, b) => a - b);

@@ -1,16 +1,16 @@
 /** The bar at the foot of the page with the decisions about the selected findings. */
 
 import { html, nothing } from "lit";
-import { countSelected, selectedRegressions } from "../../state/triage/selection";
+import { countSelected, selectedChanges } from "../../state/triage/selection";
 import { countText } from "../../text/numbers";
 import type { TriageContext } from "./context";
 
 export function renderSelectionBar(context: TriageContext) {
   const { selection } = context;
-  const regressions = context.data?.groups ?? [];
-  const { whole, partial } = selectedRegressions(regressions, selection);
+  const changes = context.data?.groups ?? [];
+  const { whole, partial } = selectedChanges(changes, selection);
   return html`<div class="selection" role="region" aria-label="Selection">
-    <strong aria-live="polite">${countText(countSelected(regressions, selection), "finding")} selected</strong>
+    <strong aria-live="polite">${countText(countSelected(changes, selection), "finding")} selected</strong>
     ${
       context.route.tab === "processed"
         ? renderButton("Put back", "r", () => void context.decide(selection, "new"), "primary")

@@ -17,7 +17,7 @@ export interface KeyboardActions extends TriageContext {
   turnPage: (by: number) => void;
   openRow: (row: Row | undefined) => void;
   explainRow: (row: Row | undefined) => void;
-  /** Expand or collapse the current row; a finding loads more of its regression, or collapses it. */
+  /** Expand or collapse the current row; a finding loads more of its change, or collapses it. */
   expandCurrent: (expanded: boolean) => void;
   showTab: (tab: Tab) => void;
   querySelector: ParentNode["querySelector"];
@@ -101,7 +101,7 @@ function decisionShortcuts(page: KeyboardActions): Shortcut[] {
     },
     {
       keys: ["m"],
-      description: "merge the selected commits into one regression",
+      description: "merge the selected commits into one change",
       run: () => void page.merge(page.targets),
     },
   ];

@@ -1,18 +1,18 @@
-/** The rows of the triage table: a regression, a finding, and the request for more findings. */
+/** The rows of the triage table: a change, a finding, and the request for more findings. */
 
 import { html, nothing } from "lit";
-import type { Finding, Regression, Status } from "../../api/client";
+import type { Finding, Change, Status } from "../../api/client";
 import { findingSparkline } from "../../charts/sparkline";
 import "../../components/decision-log";
 import { PUBLISHED } from "../../routes/address";
 import { routeUrl } from "../../routes/routes";
 import type { Tab } from "../../routes/triage";
-import { checkState, selectionOfRow, type FindingRow, type RegressionRow, type Row } from "../../state/triage/rows";
+import { checkState, selectionOfRow, type FindingRow, type ChangeRow, type Row } from "../../state/triage/rows";
 import { FINDINGS_PER_REQUEST } from "../../state/triage/triage-list";
 import { bisectionTag } from "../../templates/bisection";
 import { commitHash, date, timestamp } from "../../templates/commit";
 import {
-  change,
+  changeSize,
   comparison,
   hazard,
   HAZARD_TITLE,
@@ -44,8 +44,8 @@ interface Place {
 
 /** Everything that a row is rendered from; while it is the same, so is the row. */
 export function rowInputs(context: TriageContext, row: Row, { index, current }: Place): unknown[] {
-  const { regression } = row;
-  const decidable = context.mayDecide(regression.repository);
+  const { change } = row;
+  const decidable = context.mayDecide(change.repository);
   const state = [
     index,
     current,
@@ -54,18 +54,18 @@ export function rowInputs(context: TriageContext, row: Row, { index, current }: 
     context.repositories.length,
     decidable,
   ];
-  if (row.kind === "regression") return [regression, row.expanded, ...state];
-  const finding = [row.finding, sharedPrefix(regression), regression.commit.hash, ...state];
+  if (row.kind === "change") return [change, row.expanded, ...state];
+  const finding = [row.finding, sharedPrefix(change), change.commit.hash, ...state];
   // The last finding has the request for more of them below it.
-  return isLast(row) ? [regression, context.findingsRequests.get(regression.id), ...finding] : finding;
+  return isLast(row) ? [change, context.findingsRequests.get(change.id), ...finding] : finding;
 }
 
 export function renderRow(context: TriageContext, row: Row, place: Place) {
-  return row.kind === "regression" ? renderRegression(context, row, place) : renderFinding(context, row, place);
+  return row.kind === "change" ? renderChange(context, row, place) : renderFinding(context, row, place);
 }
 
-function isLast({ regression, finding }: FindingRow): boolean {
-  return regression.members.at(-1)?.id === finding.id;
+function isLast({ change, finding }: FindingRow): boolean {
+  return change.members.at(-1)?.id === finding.id;
 }
 
 /** Findings that a tab lists may have been decided about. */
@@ -75,8 +75,8 @@ export function showsDecisions(tab: Tab): boolean {
 
 const sharedPrefixes = new WeakMap<readonly Finding[], number>();
 
-/** The length of the prefix that the names of a regression's traces share, calculated once for all its rows. */
-function sharedPrefix({ members }: Regression): number {
+/** The length of the prefix that the names of a change's traces share, calculated once for all its rows. */
+function sharedPrefix({ members }: Change): number {
   const known = sharedPrefixes.get(members);
   if (known !== undefined) return known;
   const length = commonPrefixLength(members.map((finding) => traceName(finding.trace.params).name));
@@ -86,13 +86,13 @@ function sharedPrefix({ members }: Regression): number {
 
 const LARGEST_TITLE = "The largest hazard level of all traces of this commit, by which the column sorts.";
 
-function renderRegression(context: TriageContext, row: RegressionRow, { index, current }: Place) {
-  const { regression } = row;
-  const { commit } = regression;
-  const lead = regression.members.find((finding) => finding.id === regression.lead) ?? regression.members[0];
+function renderChange(context: TriageContext, row: ChangeRow, { index, current }: Place) {
+  const { change } = row;
+  const { commit } = change;
+  const lead = change.members.find((finding) => finding.id === change.lead) ?? change.members[0];
   if (!lead) {
     return html`<tr
-      class="regression-row"
+      class="change-row"
       id="row-${row.id}"
       data-row=${row.id}
       aria-rowindex=${index + 2}
@@ -101,9 +101,9 @@ function renderRegression(context: TriageContext, row: RegressionRow, { index, c
       <td colspan="9">${loadingNotice(`Loading the traces of ${commit.short}`)}</td>
     </tr>`;
   }
-  const findings = countText(regression.traces, "finding");
+  const findings = countText(change.traces, "finding");
   return html`<tr
-      class="regression-row"
+      class="change-row"
       id="row-${row.id}"
       data-row=${row.id}
       aria-rowindex=${index + 2}
@@ -114,36 +114,34 @@ function renderRegression(context: TriageContext, row: RegressionRow, { index, c
     >
       ${renderCheckbox(context, row, `Select ${findings} at ${commit.short} ${commit.subject}`)}
       <td class="c-change">
-        ${change(lead)}
-        ${regression.traces > 1 ? html`<div class="second">${directionCountsText(regression.directions)}</div>` : nothing}
+        ${changeSize(lead)}
+        ${change.traces > 1 ? html`<div class="second">${directionCountsText(change.directions)}</div>` : nothing}
       </td>
       <td class="c-subject">${renderSubject(context, row, lead)}</td>
       <td class="c-date">${date(commit.time)}</td>
-      <td class="c-hazard figure" title=${HAZARD_TITLE}>
-        ${hazardNumber(lead.hazard)}${largestHazard(regression, lead)}
-      </td>
-      <td class="c-traces figure">${grouped(regression.traces)}</td>
+      <td class="c-hazard figure" title=${HAZARD_TITLE}>${hazardNumber(lead.hazard)}${largestHazard(change, lead)}</td>
+      <td class="c-traces figure">${grouped(change.traces)}</td>
       ${
         showsDecisions(context.route.tab)
-          ? html`<td class="c-decision">${renderDecision(regression, lead)}</td>`
+          ? html`<td class="c-decision">${renderDecision(change, lead)}</td>`
           : html`<td class="c-lead">${renderLead(lead)}</td>`
       }
       <td class="c-spark">${findingSparkline(lead)}</td>
       ${renderActions(context, row, `all of ${commit.short}`)}
     </tr>
     ${
-      row.expanded && regression.traces >= MANY_TRACES && PUBLISHED === undefined
+      row.expanded && change.traces >= MANY_TRACES && PUBLISHED === undefined
         ? html`<tr class="more">
             <td></td>
-            <td colspan="8"><kp-breakdown .regression=${regression} .context=${context}></kp-breakdown></td>
+            <td colspan="8"><kp-breakdown .change=${change} .context=${context}></kp-breakdown></td>
           </tr>`
         : nothing
     }`;
 }
 
-function renderSubject(context: TriageContext, row: RegressionRow, lead: Finding) {
-  const { regression, expanded } = row;
-  const { commit, repository, place } = regression;
+function renderSubject(context: TriageContext, row: ChangeRow, lead: Finding) {
+  const { change, expanded } = row;
+  const { commit, repository, place } = change;
   const { tab } = context.route;
   return html`<div class="subject-line">
       <button
@@ -162,17 +160,17 @@ function renderSubject(context: TriageContext, row: RegressionRow, lead: Finding
             >`
           : nothing
       }
-      ${regression.history && tab !== "history" ? historyTag() : nothing} ${alertTags(lead, regression.alert_severity)}
-      ${kindTag(lead)}${recoveredTag(lead)}${regression.certainty === "provisional" ? provisionalTag(lead) : nothing}
+      ${change.history && tab !== "history" ? historyTag() : nothing} ${alertTags(lead, change.alert_severity)}
+      ${kindTag(lead)}${recoveredTag(lead)}${change.certainty === "provisional" ? provisionalTag(lead) : nothing}
       ${lead.assignee ? html`<span class="tag" title="Takes care of it">${lead.assignee}</span>` : nothing}
-      ${regression.bisection ? bisectionTag(regression.bisection, routeUrl(findingRoute(lead))) : nothing}
+      ${change.bisection ? bisectionTag(change.bisection, routeUrl(findingRoute(lead))) : nothing}
     </div>
-    ${heldLine(regression.held)}
+    ${heldLine(change.held)}
     <div class="second indent facts-line">
       ${commitHash(commit, repository)}<span class="clip" title=${commit.author}>${commit.author}</span
       ><span class="when-narrow">${date(commit.time)}</span>
       <span class="when-medium">${hazard(lead.hazard)}</span>
-      <span class="when-medium">${largestHazard(regression, lead)}</span>
+      <span class="when-medium">${largestHazard(change, lead)}</span>
       ${
         context.repositories.length > 1
           ? html`<span class="clip least" title=${repository}>${repository}</span>`
@@ -181,16 +179,16 @@ function renderSubject(context: TriageContext, row: RegressionRow, lead: Finding
     </div>
     <div class="when-small second indent">
       ${ellipsizedName(traceName(lead.trace.params).name)}${comparison(lead)}
-      ${showsDecisions(tab) ? nothing : html`${hazard(lead.hazard)} ${largestHazard(regression, lead)}`}
+      ${showsDecisions(tab) ? nothing : html`${hazard(lead.hazard)} ${largestHazard(change, lead)}`}
     </div>`;
 }
 
-function largestHazard(regression: Regression, lead: Finding) {
-  const text = largestHazardText(regression.hazard, lead.hazard);
+function largestHazard(change: Change, lead: Finding) {
+  const text = largestHazardText(change.hazard, lead.hazard);
   return text ? html`<span class="faint" title=${LARGEST_TITLE}>${text}</span>` : nothing;
 }
 
-function renderStatuses({ statuses, traces }: Regression) {
+function renderStatuses({ statuses, traces }: Change) {
   return Object.entries(statuses)
     .filter(([, number]) => number > 0)
     .map(([name, number]) => {
@@ -201,11 +199,11 @@ function renderStatuses({ statuses, traces }: Regression) {
 }
 
 /** What was decided: the statuses, the ticket, the note of the newest decision, and whose decision that was. */
-function renderDecision(regression: Regression, lead: Finding) {
-  const { decided } = regression;
+function renderDecision(change: Change, lead: Finding) {
+  const { decided } = change;
   const ticket = ticketOf({ ticket: decided?.ticket ?? "", matched_ticket: ticketOf(lead) });
   return html`<div class="statuses">
-      ${renderStatuses(regression)}${ticket ? html`<span class="ticket">${ticketLink(ticket)}</span>` : nothing}
+      ${renderStatuses(change)}${ticket ? html`<span class="ticket">${ticketLink(ticket)}</span>` : nothing}
     </div>
     ${
       decided
@@ -223,7 +221,7 @@ function renderLead(lead: Finding) {
 }
 
 function renderFinding(context: TriageContext, row: FindingRow, { index, current }: Place) {
-  const { finding, regression } = row;
+  const { finding, change } = row;
   return html`<tr
       class="finding-row"
       id="row-${row.id}"
@@ -234,34 +232,34 @@ function renderFinding(context: TriageContext, row: FindingRow, { index, current
       @click=${(event: MouseEvent) => onRowClick(event, () => context.updateRoute({ at: row.id }, "replace"))}
     >
       ${renderCheckbox(context, row, `Select ${traceText(finding.trace.params)}`)}
-      <td class="c-change">${change(finding)}</td>
+      <td class="c-change">${changeSize(finding)}</td>
       <td class="c-subject" colspan="5">
         <a class="trace-link indent" href=${routeUrl(findingRoute(finding))}
-          >${traceLabel(finding.trace, sharedPrefix(regression))}</a
+          >${traceLabel(finding.trace, sharedPrefix(change))}</a
         >
         <div class="second indent">${renderFindingFacts(context, row)}</div>
       </td>
       <td class="c-spark">${findingSparkline(finding)}</td>
       ${renderActions(context, row, "this trace")}
     </tr>
-    ${isLast(row) && regression.members.length < regression.traces ? renderMore(context, regression) : nothing}`;
+    ${isLast(row) && change.members.length < change.traces ? renderMore(context, change) : nothing}`;
 }
 
-function renderFindingFacts(context: TriageContext, { finding, regression }: FindingRow) {
+function renderFindingFacts(context: TriageContext, { finding, change }: FindingRow) {
   const { assignee, commit, condition, status, note } = finding;
   const ticket = ticketOf(finding);
   return html`${comparison(finding)} ${hazard(finding.hazard)}
     <a href=${routeUrl(findingRoute(finding, { why: true }))} title="Why this is a finding, and what was rejected (w)"
       >why</a
     >
-    ${commit.hash === regression.commit.hash ? nothing : html`<span class="at">at ${commitHash(commit, regression.repository)}</span>`}
-    ${kindTag(finding)}${provisionalTag(finding)}${joinedTag(finding, regression.found)}
+    ${commit.hash === change.commit.hash ? nothing : html`<span class="at">at ${commitHash(commit, change.repository)}</span>`}
+    ${kindTag(finding)}${provisionalTag(finding)}${joinedTag(finding, change.found)}
     ${recoveredTag(finding)}${condition === "gone" ? html`<span class="tag">gone</span>` : nothing}
     ${status === "new" ? nothing : html`<span>${statusLabel(status)}</span>`}
     ${ticket ? html`<span>${ticketLink(ticket)}</span>` : nothing}
     ${assignee ? html`<span class="tag" title="Takes care of it">${assignee}</span>` : nothing}
     ${note ? html`<span class="note" title=${note}>${note}</span>` : nothing}
-    ${showsDecisions(context.route.tab) ? renderDecisionLog(context, finding.id, regression.repository) : nothing}`;
+    ${showsDecisions(context.route.tab) ? renderDecisionLog(context, finding.id, change.repository) : nothing}`;
 }
 
 function renderDecisionLog(context: TriageContext, finding: number, repository: string) {
@@ -284,14 +282,14 @@ function renderCheckbox(context: TriageContext, row: Row, label: string) {
 
 /** Whether the caller may decide about the findings of a row; findings that are gone need no decision. */
 function isDecidable(context: TriageContext, row: Row): boolean {
-  return context.route.tab !== "gone" && context.mayDecide(row.regression.repository);
+  return context.route.tab !== "gone" && context.mayDecide(row.change.repository);
 }
 
 function renderActions(context: TriageContext, row: Row, target: string) {
   const { tab } = context.route;
   // A finding that only a matching ticket processed has no decision to take back.
   const undecided = row.kind === "finding" && decidedStatus(row.finding) === "new";
-  const isNew = row.kind === "finding" ? undecided : row.regression.statuses.new;
+  const isNew = row.kind === "finding" ? undecided : row.change.statuses.new;
   if (!isDecidable(context, row) || (undecided && tab === "processed")) return html`<td class="c-act"></td>`;
   const button = (label: string, status: Status, key: string) =>
     html`<button
@@ -312,15 +310,15 @@ function renderActions(context: TriageContext, row: Row, target: string) {
   </td>`;
 }
 
-function renderMore(context: TriageContext, regression: Regression) {
-  const request = context.findingsRequests.get(regression.id);
-  const load = (): void => context.loadFindings(regression.id);
+function renderMore(context: TriageContext, change: Change) {
+  const request = context.findingsRequests.get(change.id);
+  const load = (): void => context.loadFindings(change.id);
   return html`<tr class="more">
     <td></td>
     <td colspan="8">
       ${
         request === undefined
-          ? renderMoreButton(regression, load)
+          ? renderMoreButton(change, load)
           : request === "loading"
             ? loadingNotice("Loading the traces")
             : errorNotice(request, load)
@@ -329,7 +327,7 @@ function renderMore(context: TriageContext, regression: Regression) {
   </tr>`;
 }
 
-function renderMoreButton({ traces, members }: Regression, load: () => void) {
+function renderMoreButton({ traces, members }: Change, load: () => void) {
   const left = traces - members.length;
   const label = left > FINDINGS_PER_REQUEST ? `${FINDINGS_PER_REQUEST} more` : `the other ${grouped(left)}`;
   return html`<button class="link" title="On one of its traces: →" @click=${load}>Show ${label}</button>

@@ -1,9 +1,9 @@
-/** The table of the triage page: a row for each regression, followed by its findings if it is expanded. */
+/** The table of the triage page: a row for each change, followed by its findings if it is expanded. */
 
 import { html, nothing, type TemplateResult } from "lit";
 import { guard } from "lit/directives/guard.js";
 import { repeat } from "lit/directives/repeat.js";
-import type { RegressionList } from "../../api/client";
+import type { ChangeList } from "../../api/client";
 import type { Tab } from "../../routes/triage";
 import { freshnessText } from "../../state/freshness";
 import { MOST_ROWS } from "../../state/triage/row-window";
@@ -58,7 +58,7 @@ const TAB_KEYS: Record<Tab, TemplateResult> = {
   gone: html`${key("p")} back ·`,
 };
 
-export function renderTable(context: TriageContext, data: RegressionList, rows: readonly Row[]) {
+export function renderTable(context: TriageContext, data: ChangeList, rows: readonly Row[]) {
   const { tab, at } = context.route;
   const cursor = cursorIndex(rows, at);
   return html`<table class="findings ${showsDecisions(tab) ? "decisions" : ""}" aria-rowcount=${rows.length + 1}>
@@ -125,7 +125,7 @@ function renderGap(from: number, number: number, rowHeight: number) {
 }
 
 function renderSelectAll(context: TriageContext, rows: readonly Row[]) {
-  const decidable = rows.filter((row) => context.mayDecide(row.regression.repository));
+  const decidable = rows.filter((row) => context.mayDecide(row.change.repository));
   const all = decidable.length > 0 && decidable.every((row) => checkState(row, context.selection) === "all");
   return html`<input
     type="checkbox"
@@ -161,7 +161,7 @@ function renderHeading(context: TriageContext, column: Column) {
   </th>`;
 }
 
-function renderFoot({ route, freshness, decides }: TriageContext, data: RegressionList, rows: number) {
+function renderFoot({ route, freshness, decides }: TriageContext, data: ChangeList, rows: number) {
   return html`<p class="foot">
     <span class="hint"
       >${key("j")} ${key("k")} move · ${decides || route.tab === "gone" ? TAB_KEYS[route.tab] : nothing} ${key("Enter")}

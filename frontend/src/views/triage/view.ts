@@ -2,7 +2,7 @@
 
 import { html, nothing, type PropertyValues } from "lit";
 import { customElement, property, query, state } from "lit/decorators.js";
-import { api, type Caller, type RegressionList, type Repository, type Status } from "../../api/client";
+import { api, type Caller, type ChangeList, type Repository, type Status } from "../../api/client";
 import { onReconnect } from "../../api/connection";
 import "../../components/decision-dialog";
 import type { DecisionDialog } from "../../components/decision-dialog";
@@ -25,11 +25,11 @@ import {
   decisionTargets,
   layOutRows,
   nearestRemainingRow,
-  regressionRowId,
+  changeRowId,
   rowsBetween,
   stepRow,
   toggleRows,
-  type RegressionRow,
+  type ChangeRow,
   type Row,
 } from "../../state/triage/rows";
 import { NOTHING, selectionWithin, type Selection } from "../../state/triage/selection";
@@ -47,7 +47,7 @@ import { renderTable } from "./table";
 import { renderToolbar, renderTroubles } from "./toolbar";
 
 const FILTER_DELAY_MS = 250;
-const NONE: RegressionList["groups"] = [];
+const NONE: ChangeList["groups"] = [];
 
 /**
  * The ids of the rows as they were last shown.
@@ -81,7 +81,7 @@ export class TriageView extends PageElement implements KeyboardActions, Deciding
   /** Another person decided: show it without a reload of the page. */
   private readonly log = new LogWatch(this, () => this.list.reload());
   /** The list that the selection and the keyboard follow. */
-  private followedList: RegressionList | undefined;
+  private followedList: ChangeList | undefined;
   /** The row that was selected last, from which shift extends the selection. */
   private anchor = "";
   private filterTimer = 0;
@@ -121,7 +121,7 @@ export class TriageView extends PageElement implements KeyboardActions, Deciding
       this.selection = NOTHING;
     }
     if (this.list.data !== this.followedList) this.followList(this.list.data);
-    this.list.loadExpanded((regression) => this.route.open.includes(regressionRowId(regression)));
+    this.list.loadExpanded((change) => this.route.open.includes(changeRowId(change)));
   }
 
   override updated(): void {
@@ -139,8 +139,8 @@ export class TriageView extends PageElement implements KeyboardActions, Deciding
     if (before && newestRun(before.alerts) !== newestRun(now.alerts)) this.list.reload();
   }
 
-  /** Follow a list that changed: deselect the regressions that left, and keep the keyboard on a row that is there. */
-  private followList(data: RegressionList | undefined): void {
+  /** Follow a list that changed: deselect the changes that left, and keep the keyboard on a row that is there. */
+  private followList(data: ChangeList | undefined): void {
     this.followedList = data;
     if (!data) return;
     this.selection = selectionWithin(this.selection, data.groups);
@@ -150,7 +150,7 @@ export class TriageView extends PageElement implements KeyboardActions, Deciding
 
   // ---- State that the parts of the page read
 
-  get data(): RegressionList | undefined {
+  get data(): ChangeList | undefined {
     return this.list.data;
   }
 
@@ -192,7 +192,7 @@ export class TriageView extends PageElement implements KeyboardActions, Deciding
 
   get targets(): Selection {
     const { currentRow, selection } = this;
-    const repository = currentRow?.regression.repository ?? "";
+    const repository = currentRow?.change.repository ?? "";
     if (currentRow && selection.size === 0 && !this.mayDecide(repository)) {
       showToast({ text: `You may read the findings of ${repository}, but not decide about them.` });
       return NOTHING;
@@ -235,28 +235,28 @@ export class TriageView extends PageElement implements KeyboardActions, Deciding
 
   explainRow(row: Row | undefined): void {
     if (!row) return;
-    const { members, lead } = row.regression;
+    const { members, lead } = row.change;
     const leading = members.find((finding) => finding.id === lead) ?? members[0];
     const finding = row.kind === "finding" ? row.finding : leading;
     if (finding) navigate(findingRoute(finding, { why: true }));
   }
 
-  expandRow(row: RegressionRow, expanded: boolean): void {
+  expandRow(row: ChangeRow, expanded: boolean): void {
     const others = this.route.open.filter((id) => id !== row.id);
     this.updateRoute({ open: expanded ? [...others, row.id] : others, at: row.id }, "replace");
   }
 
   expandCurrent(expanded: boolean): void {
     const row = this.currentRow;
-    if (row?.kind === "regression") this.expandRow(row, expanded);
-    else if (row && expanded) this.loadFindings(row.regression.id);
+    if (row?.kind === "change") this.expandRow(row, expanded);
+    else if (row && expanded) this.loadFindings(row.change.id);
     if (row?.kind !== "finding" || expanded) return;
-    const parent = regressionRowId(row.regression);
+    const parent = changeRowId(row.change);
     this.moveTo(parent, { open: this.route.open.filter((id) => id !== parent) });
   }
 
-  loadFindings(regression: number): void {
-    void this.list.loadFindings(regression);
+  loadFindings(change: number): void {
+    void this.list.loadFindings(change);
   }
 
   sortBy(column: string, first: "-" | ""): void {
@@ -282,7 +282,7 @@ export class TriageView extends PageElement implements KeyboardActions, Deciding
   }
 
   selectRow(row: Row, extend: boolean): void {
-    const rows = this.rows.filter(({ regression }) => this.mayDecide(regression.repository));
+    const rows = this.rows.filter(({ change }) => this.mayDecide(change.repository));
     if (!rows.some(({ id }) => id === row.id)) return;
     const range = extend && rowsBetween(rows, row.id, this.anchor || row.id);
     this.selection = range ? toggleRows(this.selection, range, true) : toggleRows(this.selection, [row]);
@@ -333,7 +333,7 @@ export class TriageView extends PageElement implements KeyboardActions, Deciding
     `;
   }
 
-  private renderList(data: RegressionList) {
+  private renderList(data: ChangeList) {
     if (data.groups.length > 0) return html`${renderTable(this, data, this.rows)} ${renderPager(this, data)}`;
     if (this.list.pending) return loadingNotice("Loading the findings");
     return this.list.error ? nothing : renderEmptyState(this, data);

@@ -81,7 +81,7 @@ def _names(text: str) -> Sequence[str]:
     if not dots or not good or bad.startswith("."):
         raise InputError(
             f"{plain_line(text, _LONGEST)!r} is no range",
-            remedy="Write GOOD..BAD, as in v1.2..main, or the id of a regression, such as R12.",
+            remedy="Write GOOD..BAD, as in v1.2..main, or the id of a change, such as R12.",
         )
     return good, bad or "HEAD"
 

@@ -46,7 +46,7 @@ _SUMMARY: Final = (
     Column("recall_interval", "95 %", right=True),
     Column("delay", "delay, values", _values, right=True),
     Column("delay_p90", "p90", _values, right=True),
-    Column("regressions", "announced", right=True),
+    Column("changes", "announced", right=True),
     Column("announcements", "messages", right=True),
 )
 
@@ -259,7 +259,7 @@ def _summary_row(result: Backtest) -> Row:
         "recall_interval": _interval(score.recall),
         "delay": score.delay(50),
         "delay_p90": score.delay(90),
-        "regressions": sum(score.chains.values()),
+        "changes": sum(score.chains.values()),
         "announcements": score.messages,
     }
     return row

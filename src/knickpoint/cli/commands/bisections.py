@@ -28,7 +28,7 @@ _LONGEST: Final = 15
 _COLUMNS: Final = (
     Column("id"),
     Column("repository"),
-    Column("regression", text=lambda name: name or "–"),
+    Column("change", text=lambda name: name or "–"),
     Column("profile"),
     Column("state"),
     Column("commits"),
@@ -129,7 +129,7 @@ def _row(store: Store, found: StoredBisection, names: dict[int, str]) -> Row:
     return {
         "id": found.name,
         "repository": names[asked.repository_id],
-        "regression": f"R{asked.regression_id}" if asked.regression_id else "",
+        "change": f"R{asked.change_id}" if asked.change_id else "",
         "profile": asked.profile,
         "state": found.state.value,
         "commits": len(asked.slots) - 1,

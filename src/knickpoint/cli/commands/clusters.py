@@ -1,4 +1,4 @@
-"""``knick clusters``: list the clusters of a regression, with the verdict on each trace."""
+"""``knick clusters``: list the clusters of a change, with the verdict on each trace."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from knickpoint.cli.change_argument import read_change
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, percent, show
-from knickpoint.cli.regression_argument import read_regression
 from knickpoint.model.quantity_text import figure_text
 
 if TYPE_CHECKING:
@@ -39,20 +39,20 @@ _COLUMNS = (
 
 
 @click.command("clusters")
-@click.argument("regression")
+@click.argument("change")
 @click.option("--limit", type=click.IntRange(1), default=None, metavar="N", help="At most N traces.")
 @instance_option
 @format_option
-def command(regression: str, *, limit: int | None, instance: str | None, output: OutputFormat) -> None:
-    """List the clusters of REGRESSION, such as R12: traces that belong, that were left out, and that were members once.
+def command(change: str, *, limit: int | None, instance: str | None, output: OutputFormat) -> None:
+    """List the clusters of CHANGE, such as R12: traces that belong, that were left out, and that were members once.
 
     Members come nearest to the centroid first. The reason says which check a trace that was left out failed; knick explain
     has all checks of one trace.
     """
-    key = read_regression(regression)
+    key = read_change(change)
     with open_chosen_instance(instance) as opened:
         opened.store.findings.repository_of(key)
-        found = opened.store.findings.clusters.of_regression(key)
+        found = opened.store.findings.clusters.of_change(key)
     rows = [row for cluster in found for row in _rows(cluster)]
     show(_COLUMNS, rows[:limit], output, empty=_NONE)
     if output is OutputFormat.TEXT:

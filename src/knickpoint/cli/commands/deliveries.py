@@ -30,7 +30,7 @@ _COLUMNS: Final = (
     Column("kind"),
     Column("channel"),
     Column("recipient", text=lambda recipient: recipient or "(the room)"),
-    Column("regressions", text=" ".join),
+    Column("changes", text=" ".join),
     Column("attempts", right=True),
     Column("due", text=_short),
     Column("sent", text=lambda sent: _short(sent) if sent else ""),
@@ -48,27 +48,27 @@ def command() -> None:
     "--state", type=click.Choice([each.value for each in DeliveryState]), default=None, help="Only those in this state."
 )
 @click.option("--channel", default="", metavar="NAME", help="Only those of this channel.")
-@click.option("--regression", default="", metavar="ID", help="Only those about this regression, such as R12.")
+@click.option("--change", default="", metavar="ID", help="Only those about this change, such as R12.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, metavar="N", help="At most N.")
 @instance_option
 @format_option
 def list_(
-    *, state: str | None, channel: str, regression: str, limit: int, instance: str | None, output: OutputFormat
+    *, state: str | None, channel: str, change: str, limit: int, instance: str | None, output: OutputFormat
 ) -> None:
     """List deliveries, the newest first."""
     with open_chosen_instance(instance) as opened:
         notifications = opened.store.notifications
         wanted = DeliveryState(state) if state else None
-        if regression:
+        if change:
             found = [
                 each
-                for each in reversed(notifications.of_regression(_number(regression, "R")))
+                for each in reversed(notifications.of_change(_number(change, "R")))
                 if wanted in {None, each.state} and channel in {"", each.recipient.channel}
             ][:limit]
         else:
             found = notifications.newest(state=wanted, channel=channel, limit=limit)
         about = {
-            each.id: each.regression_id
+            each.id: each.change_id
             for each in opened.store.findings.announcements.get({key for one in found for key in one.announcements})
         }
     show(_COLUMNS, [_row(each, about) for each in found], output, empty="There are no deliveries.")
@@ -126,14 +126,14 @@ def _number(text: str, letter: str) -> int:
 
 
 def _row(delivery: Delivery, about: dict[int, int]) -> Row:
-    regressions = dict.fromkeys(about[key] for key in delivery.announcements if key in about)
+    changes = dict.fromkeys(about[key] for key in delivery.announcements if key in about)
     return {
         "id": delivery.id,
         "state": delivery.state.value,
         "kind": delivery.kind.value,
         "channel": delivery.recipient.channel,
         "recipient": delivery.recipient.address,
-        "regressions": [f"R{key}" for key in regressions],
+        "changes": [f"R{key}" for key in changes],
         "attempts": delivery.attempts,
         "due": delivery.due.isoformat(),
         "sent": delivery.sent.isoformat() if delivery.sent else "",

@@ -46,7 +46,7 @@ _PROBES: Final = (
     Column("gate"),
     Column("commit", text=lambda name: name[:10]),
     Column("purpose"),
-    Column("regression", text=lambda name: name or "–"),
+    Column("change", text=lambda name: name or "–"),
     Column("pins", "with", text=lambda text: text or "–"),
     Column("state"),
     Column("attempts"),
@@ -59,7 +59,7 @@ _DUE: Final = (
     Column("gate"),
     Column("commit", text=lambda name: name[:10]),
     Column("purpose"),
-    Column("regression", text=lambda name: name or "–"),
+    Column("change", text=lambda name: name or "–"),
 )
 
 
@@ -104,7 +104,7 @@ def probes(*, name: str, last: int, instance: str | None, output: OutputFormat) 
             "gate": probe.gate,
             "commit": probe.choice.commit,
             "purpose": probe.choice.purpose.value,
-            "regression": f"R{probe.choice.regression}" if probe.choice.regression else "",
+            "change": f"R{probe.choice.change}" if probe.choice.change else "",
             "pins": " ".join(f"{other}@{commit[:10]}" for other, commit in probe.choice.pins),
             "state": probe.state.value,
             "attempts": probe.attempts,
@@ -209,7 +209,7 @@ def _show_due(instance: Instance) -> None:
                     "gate": name,
                     "commit": choice.commit,
                     "purpose": choice.purpose.value,
-                    "regression": f"R{choice.regression}" if choice.regression else "",
+                    "change": f"R{choice.change}" if choice.change else "",
                 }
             )
     show(_DUE, rows, OutputFormat.TEXT, empty="Nothing is to be measured now.")

@@ -31,8 +31,8 @@ _COLUMNS = (
     Column("work", right=True),
 )
 _DETAILS = (
-    Column("history_regressions"),
-    Column("work_regressions"),
+    Column("history_changes"),
+    Column("work_changes"),
     Column("set", text=lambda moment: moment or "–"),
     Column("by"),
 )
@@ -89,7 +89,7 @@ def take(name: str, since: str, instance: str | None, output: OutputFormat) -> N
         with store.transaction():
             chosen = _chosen(store, name, since)
             moved = sum(len(take_history(store, repository, since, who=by).work) for repository in chosen)
-        _report(store, chosen, output, f"{counted(moved, 'regression')} became work.")
+        _report(store, chosen, output, f"{counted(moved, 'change')} became work.")
 
 
 @command.command("set")
@@ -115,7 +115,7 @@ def set_until(name: str, until: str, instance: str | None, output: OutputFormat)
             store,
             chosen,
             output,
-            f"{counted(history, 'regression')} became history, {counted(work, 'regression')} became work.",
+            f"{counted(history, 'change')} became history, {counted(work, 'change')} became work.",
         )
 
 
@@ -168,8 +168,8 @@ def _row(store: Store, repository: Repository) -> Row:
         "subject": commit.subject if commit else "no run yet" if boundary is None else "nothing is history",
         "history": sides.history,
         "work": sides.work,
-        "history_regressions": sides.history_regressions,
-        "work_regressions": sides.work_regressions,
+        "history_changes": sides.history_changes,
+        "work_changes": sides.work_changes,
         "set": boundary.changed.isoformat(timespec="seconds") if boundary else "",
         "by": boundary.who if boundary else "",
     }

@@ -58,7 +58,7 @@ def command(*, source: str, directory: Path, no_repository: bool, output: Output
     if output is OutputFormat.TEXT:
         for line in summary.lines():
             note(line)
-        note("Next: knick regressions --history, knick serve.")
+        note("Next: knick changes --history, knick serve.")
     else:
         row = {column.name: getattr(summary, column.name) for column in _COLUMNS}
         show(_COLUMNS, [row | {"directory": str(summary.directory)}], output)

@@ -160,4 +160,4 @@ def _rows(_instance: Instance, planned: Sequence[PlannedDelivery]) -> Iterator[R
 def _about(announcements: Sequence[Announcement]) -> Iterator[str]:
     for each in announcements:
         size = f" {figure_text(each.relative_size * 100, '+.1f')} %" if abs(each.relative_size) < 1e6 else ""
-        yield f"R{each.regression_id} {each.kind.value}{size} {each.trace_key.strip(',')}"
+        yield f"R{each.change_id} {each.kind.value}{size} {each.trace_key.strip(',')}"

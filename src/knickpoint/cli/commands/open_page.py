@@ -1,4 +1,4 @@
-"""``knick open``: show the page of a regression or trace in the browser."""
+"""``knick open``: show the page of a change or trace in the browser."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from knickpoint.cli.change_argument import read_change
 from knickpoint.cli.options import instance_option, open_chosen_instance
-from knickpoint.cli.regression_argument import read_regression
 from knickpoint.cli.trace_argument import owned_trace
 from knickpoint.model.errors import ServiceError
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-_REGRESSION: Final = re.compile(r"R[0-9]{1,15}", re.IGNORECASE)
+_CHANGE: Final = re.compile(r"R[0-9]{1,15}", re.IGNORECASE)
 _EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # compared, not listened at
 _PATIENCE_SECONDS: Final = 5.0
 
@@ -29,9 +29,9 @@ _PATIENCE_SECONDS: Final = 5.0
 @click.option("--print", "only_print", is_flag=True, help="Print the address, and start no browser.")
 @instance_option
 def command(what: str, *, only_print: bool, instance: str | None) -> None:
-    """Show the page of WHAT: a regression such as R12, or a trace (its key, or a query that matches one).
+    """Show the page of WHAT: a change such as R12, or a trace (its key, or a query that matches one).
 
-    Without WHAT it shows the list of regressions. Where there is no browser, it prints the address. It fails where no server
+    Without WHAT it shows the list of changes. Where there is no browser, it prints the address. It fails where no server
     answers: start one with `knick serve`.
     """
     with open_chosen_instance(instance) as opened:
@@ -47,16 +47,16 @@ def _page(store: Store, what: str) -> str:
     """Return the path of the page.
 
     Raises:
-        InputError: there is no such regression or trace.
+        InputError: there is no such change or trace.
     """
     from knickpoint.watch.lines import Lines
     from knickpoint.watch.trace_pages import change_page
 
     if not what:
         return "/triage"
-    if _REGRESSION.fullmatch(what):
-        key = read_regression(what)
-        lead = store.findings.regression(key).members[0]
+    if _CHANGE.fullmatch(what):
+        key = read_change(what)
+        lead = store.findings.change(key).members[0]
         return change_page(Lines(store, store.findings.repository_of(key)), lead)
     _, trace = owned_trace(store, what)
     return f"/trace/{trace.id}"

@@ -51,15 +51,15 @@ def _result_lines(summary: RunSummary) -> list[str]:
     }
     counts = ", ".join(f"{count:,} {what}" for what, count in transitions.items() if count)
     lines = [f"{looked}: change points {counts}." if counts else f"{looked}."]
-    if summary.new_regressions:
-        found = len(summary.new_regressions)
-        lines.append(f"{counted(found, 'new regression')} to triage: `knick regressions` or `knick serve`.")
-    if summary.history_regressions:
-        found = summary.history_regressions
+    if summary.new_changes:
+        found = len(summary.new_changes)
+        lines.append(f"{counted(found, 'new change')} to triage: `knick changes` or `knick serve`.")
+    if summary.history_changes:
+        found = summary.history_changes
         are = "is" if found == 1 else "are"
         lines.append(
-            f"{counted(found, 'new regression')} {are} history, found up to the first run:"
-            " `knick regressions --history`, or `knick history take` to make work of it."
+            f"{counted(found, 'new change')} {are} history, found up to the first run:"
+            " `knick changes --history`, or `knick history take` to make work of it."
         )
     return lines
 
@@ -95,8 +95,8 @@ def command(*, names: tuple[str, ...], afresh: bool, turn: bool, instance: str |
             note(line)
         raise click.exceptions.Exit(FAILED if summary.failures else 0)
     row = {name: getattr(summary, name) for name in _COUNTS} | {
-        "new_regressions": len(summary.new_regressions),
-        "history_regressions": summary.history_regressions,
+        "new_changes": len(summary.new_changes),
+        "history_changes": summary.history_changes,
     }
     show([Column(name) for name in row], [row], output)
     raise click.exceptions.Exit(FAILED if summary.failures else 0)

@@ -1,4 +1,4 @@
-"""``knick suspects``: list the commits that may have caused a regression."""
+"""``knick suspects``: list the commits that may have caused a change."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from knickpoint.cli.change_argument import read_change
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
-from knickpoint.cli.regression_argument import read_regression
 
 if TYPE_CHECKING:
     from knickpoint.model.commit import Repository
@@ -41,17 +41,17 @@ _COLUMNS: Final = (
 
 
 @click.command("suspects")
-@click.argument("regression")
+@click.argument("change")
 @click.option("--limit", type=click.IntRange(1), default=None, metavar="N", help="At most N suspects.")
 @instance_option
 @format_option
-def command(regression: str, *, limit: int | None, instance: str | None, output: OutputFormat) -> None:
-    """List the commits that may have caused REGRESSION, such as R12, the most likely first, with reasons.
+def command(change: str, *, limit: int | None, instance: str | None, output: OutputFormat) -> None:
+    """List the commits that may have caused CHANGE, such as R12, the most likely first, with reasons.
 
     The probabilities come from the place of the change and from what each commit touches, before any commit is measured
     again. They leave a part for causes that are no commit of the list.
     """
-    key = read_regression(regression)
+    key = read_change(change)
     with open_chosen_instance(instance) as opened:
         repository = opened.store.findings.repository_of(key)
         found = opened.store.findings.suspects.get(key)

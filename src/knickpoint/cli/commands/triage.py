@@ -9,8 +9,8 @@ import click
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, format_option, show
 from knickpoint.cli.verbosity import note as print_note
+from knickpoint.model.change import Action, Decision, Status
 from knickpoint.model.errors import InputError
-from knickpoint.model.regression import Action, Decision, Status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +34,7 @@ _COLUMNS = (
 
 
 def _at_commit(opened: Instance, revision: str) -> list[str]:
-    """Return the ids of the regressions at the commit ``revision``.
+    """Return the ids of the changes at the commit ``revision``.
 
     Raises:
         InputError: no repository has the commit, or there is no finding at it.
@@ -48,12 +48,12 @@ def _at_commit(opened: Instance, revision: str) -> list[str]:
         if commit is not None:
             known = True
             selection = Selection(slot=commit.slot)
-            found += [f"R{each.id}" for each in store.findings.regressions(repository, selection=selection, members=0)]
+            found += [f"R{each.id}" for each in store.findings.changes(repository, selection=selection, members=0)]
     if not found:
         raise InputError(
             "there is no finding at this commit" if known else "no repository has this commit",
             where=f"commit {revision}",
-            remedy="See knick regressions --status all.",
+            remedy="See knick changes --status all.",
         )
     return found
 
@@ -115,8 +115,8 @@ def _show(store: Store, output: OutputFormat, entries: Sequence[Decision], *, un
 @click.option("--create", "tracker", default="", metavar="CHANNEL", help="Make a ticket in this tracker, and link it.")
 @click.option("--assign", "assignee", default=None, metavar="WHO", help="The person to assign.")
 @click.option("--all", "all_members", is_flag=True, help="Include findings with an earlier decision.")
-@click.option("--split", is_flag=True, help="Split these findings off into a new regression.")
-@click.option("--merge", is_flag=True, help="Merge these regressions into one.")
+@click.option("--split", is_flag=True, help="Split these findings off into a new change.")
+@click.option("--merge", is_flag=True, help="Merge these changes into one.")
 @click.option("--undo", is_flag=True, help="Undo the last decision about ID, or your last one.")
 @instance_option
 @format_option
@@ -138,7 +138,7 @@ def command(
 ) -> None:
     """Decide about findings.
 
-    ID is R12 (or 12) for a whole regression, P34 for the finding in one of its traces. A decision about a regression
+    ID is R12 (or 12) for a whole change, P34 for the finding in one of its traces. A decision about a change
     applies to its findings without an earlier decision. The triage log names the user of the operating system.
     """
     from knickpoint.access.local_user import local_caller
@@ -155,7 +155,7 @@ def command(
         elif action is Action.MERGE:
             done = triage.merge(store, targets, who=by, note=note)
         elif action is Action.UNDO:
-            named = targets.regressions or targets.points
+            named = targets.changes or targets.points
             done = triage.undo(store, targets, who=by) if named else triage.undo_last(store, who=by)
         else:
             if tracker:

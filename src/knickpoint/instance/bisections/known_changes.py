@@ -14,9 +14,9 @@ from knickpoint.model.query import Query, QueryTerm
 
 if TYPE_CHECKING:
     from knickpoint.bisect.coordinator import Bisection
+    from knickpoint.model.change import ChangePoint
     from knickpoint.model.commit import Repository
     from knickpoint.model.frame import Trace
-    from knickpoint.model.regression import ChangePoint
 
 __all__ = ["KnownChange", "known_change"]
 

@@ -19,8 +19,8 @@ from knickpoint.model.query import parse_query
 
 if TYPE_CHECKING:
     from knickpoint.bisect.settings import ProfileSettings
+    from knickpoint.model.change import Change, ChangePoint, StepNumbers
     from knickpoint.model.commit import Repository
-    from knickpoint.model.regression import ChangePoint, Regression, StepNumbers
     from knickpoint.store.bisections import BisectionRequest, StoredBisection
 
 __all__ = [
@@ -39,42 +39,42 @@ _LEAST_VALUES: Final = 2
 """Values of a stable region from which its deviation says something."""
 
 
-def fitting_profiles(instance: Instance, regression_id: int) -> list[str]:
-    """Return the names of the profiles that can bisect a regression, by name; empty where none can.
+def fitting_profiles(instance: Instance, change_id: int) -> list[str]:
+    """Return the names of the profiles that can bisect a change, by name; empty where none can.
 
     Raises:
-        InputError: there is no such regression.
+        InputError: there is no such change.
     """
     store = instance.store
-    repository = store.findings.repository_of(regression_id)
-    members = bisectable_members(store.findings.live_members(regression_id))
+    repository = store.findings.repository_of(change_id)
+    members = bisectable_members(store.findings.live_members(change_id))
     profiles = instance.config.bisect.values()
     return sorted(each.name for each in profiles if member_for(instance, repository, each, members))
 
 
 def request_bisection(
-    instance: Instance, regression_id: int, profile: str = "", *, who: str, by_rule: bool = False
+    instance: Instance, change_id: int, profile: str = "", *, who: str, by_rule: bool = False
 ) -> StoredBisection:
-    """Let the commit of a regression be searched with a profile of the configuration; return the bisection.
+    """Let the commit of a change be searched with a profile of the configuration; return the bisection.
 
     Without ``profile``, the only one that fits is taken. Where the same bisection waits or runs, that one is returned. The
     audit log gets an entry.
 
     Raises:
-        InputError: there is no such regression or profile, the profile does not measure it, or it cannot be bisected.
+        InputError: there is no such change or profile, the profile does not measure it, or it cannot be bisected.
     """
     store = instance.store
-    request = plan_bisection(instance, regression_id, profile, who=who, by_rule=by_rule)
+    request = plan_bisection(instance, change_id, profile, who=who, by_rule=by_rule)
     with store.transaction():
         asked = store.bisections.ask(request)
         if asked.request.asked == request.asked:
-            about = f"{asked.name}: R{regression_id} with the profile {request.profile}{', by rule' if by_rule else ''}"
+            about = f"{asked.name}: R{change_id} with the profile {request.profile}{', by rule' if by_rule else ''}"
             store.audit.append(AuditKind.BISECTION_ASKED, who, about)
     return asked
 
 
 def plan_bisection(
-    instance: Instance, regression_id: int, profile: str = "", *, who: str, by_rule: bool = False
+    instance: Instance, change_id: int, profile: str = "", *, who: str, by_rule: bool = False
 ) -> BisectionRequest:
     """Return what :func:`request_bisection` would ask for, and write nothing.
 
@@ -84,22 +84,22 @@ def plan_bisection(
     from knickpoint.store.bisections import BisectionRequest
 
     store = instance.store
-    repository = store.findings.repository_of(regression_id)
-    regression = store.findings.regression(regression_id)
-    settings, lead = _chosen(instance, repository, regression_id, profile)
-    slots = _searched_slots(instance, repository, regression, lead)
+    repository = store.findings.repository_of(change_id)
+    change = store.findings.change(change_id)
+    settings, lead = _chosen(instance, repository, change_id, profile)
+    slots = _searched_slots(instance, repository, change, lead)
     return BisectionRequest(
         repository_id=repository.id,
-        line=regression.suspect_range.line,
+        line=change.suspect_range.line,
         slots=slots,
         profile=settings.name,
         digest=settings.digest,
         who=who,
         asked=datetime.now(UTC),
-        regression_id=regression_id,
+        change_id=change_id,
         trace_id=lead.trace_id,
         trace_key=lead.key,
-        facts=_facts(instance, regression_id, lead, settings, slots),
+        facts=_facts(instance, change_id, lead, settings, slots),
         by_rule=by_rule,
     )
 
@@ -118,7 +118,7 @@ def stop_bisection(instance: Instance, key: int, *, who: str) -> StoredBisection
 
 
 def bisectable_members(members: list[ChangePoint]) -> list[ChangePoint]:
-    """Return the members of a regression that a commit may have made, the lead first.
+    """Return the members of a change that a commit may have made, the lead first.
 
     Moves of canaries and held findings are none: a machine moved there.
     """
@@ -151,7 +151,7 @@ def added_params(profile: ProfileSettings, trace_key: str) -> Mapping[str, str] 
 
 
 def _chosen(
-    instance: Instance, repository: Repository, regression_id: int, profile: str
+    instance: Instance, repository: Repository, change_id: int, profile: str
 ) -> tuple[ProfileSettings, ChangePoint]:
     """Return the profile that is named or fits alone, and the member that it measures."""
     profiles = instance.config.bisect
@@ -161,16 +161,16 @@ def _chosen(
             where="[bisect]",
             remedy=f"Profiles of the configuration: {', '.join(sorted(profiles)) or 'none'}.",
         )
-    live = instance.store.findings.live_members(regression_id)
+    live = instance.store.findings.live_members(change_id)
     members = bisectable_members(live)
     if not members:
         reason = "canaries or quarantined results moved, not code" if live else "later data no longer show it"
-        raise InputError(f"regression R{regression_id} cannot be bisected: {reason}")
+        raise InputError(f"change R{change_id} cannot be bisected: {reason}")
     if not profile:
-        fitting = fitting_profiles(instance, regression_id)
+        fitting = fitting_profiles(instance, change_id)
         if len(fitting) != 1:
             raise InputError(
-                f"{'several profiles measure' if fitting else 'no profile measures'} regression R{regression_id}",
+                f"{'several profiles measure' if fitting else 'no profile measures'} change R{change_id}",
                 where="[bisect]",
                 remedy=f"Name one of {', '.join(fitting)}."
                 if fitting
@@ -181,33 +181,31 @@ def _chosen(
     lead = member_for(instance, repository, settings, members)
     if lead is None:
         raise InputError(
-            f"the profile {profile!r} measures no trace of regression R{regression_id}",
+            f"the profile {profile!r} measures no trace of change R{change_id}",
             where=f"[bisect.{profile}]",
             remedy="Check its query, its params, its repository, and that the repository has a location.",
         )
     return settings, lead
 
 
-def _searched_slots(
-    instance: Instance, repository: Repository, regression: Regression, lead: ChangePoint
-) -> tuple[int, ...]:
+def _searched_slots(instance: Instance, repository: Repository, change: Change, lead: ChangePoint) -> tuple[int, ...]:
     """Return the slots of the suspect range and of the interval around it, the good end first."""
     from knickpoint.watch.suspects.location import candidates_of
 
     store = instance.store
-    line = store.commits.line(repository, regression.suspect_range.line)
-    found = candidates_of(line, regression.suspect_range, store.runs.slots(repository), lead.interval)
+    line = store.commits.line(repository, change.suspect_range.line)
+    found = candidates_of(line, change.suspect_range, store.runs.slots(repository), lead.interval)
     first = found[0].position - 1 if found else -1
     if first < 0:
         raise InputError(
-            f"regression R{regression.id} cannot be bisected: its suspect range is too long, or no longer on its line",
+            f"change R{change.id} cannot be bisected: its suspect range is too long, or no longer on its line",
             remedy="knick bisect GOOD..BAD searches any range.",
         )
     return tuple(int(slot) for slot in line.slots[first : found[-1].position + 1])
 
 
 def _facts(
-    instance: Instance, regression_id: int, lead: ChangePoint, profile: ProfileSettings, slots: tuple[int, ...]
+    instance: Instance, change_id: int, lead: ChangePoint, profile: ProfileSettings, slots: tuple[int, ...]
 ) -> dict[str, object]:
     """Return what is known before anything is measured, as JSON values.
 
@@ -222,7 +220,7 @@ def _facts(
             "before": list(known_levels(lead.numbers, after=False)),
             "after": list(known_levels(lead.numbers, after=True)),
         }
-    suspects = instance.store.findings.suspects.get(regression_id)
+    suspects = instance.store.findings.suspects.get(change_id)
     if suspects is not None and suspects.suspects:
         shares = {each.slot: each.probability for each in suspects.suspects}
         facts["shares"] = [shares.get(slot, 0.0) for slot in slots[1:]]

@@ -1,4 +1,4 @@
-"""Ask for bisections by rule: settled regressions of a stated size, within the device hours of a day."""
+"""Ask for bisections by rule: settled changes of a stated size, within the device hours of a day."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from knickpoint.instance.bisections.requests import added_params, bisectable_members, request_bisection
 from knickpoint.instance.instance import Instance
 from knickpoint.model.alert import AlertKind
+from knickpoint.model.change import Condition, Direction, Status
 from knickpoint.model.errors import InputError
 from knickpoint.model.query import parse_query
-from knickpoint.model.regression import Condition, Direction, Status
 
 if TYPE_CHECKING:
     from knickpoint.bisect.settings import ProfileSettings
+    from knickpoint.model.change import ChangePoint
     from knickpoint.model.commit import Repository
-    from knickpoint.model.regression import ChangePoint
     from knickpoint.store.bisections import StoredBisection
 
 __all__ = ["ask_by_rule"]
@@ -25,9 +25,9 @@ _RULE: str = "rule"
 
 
 def ask_by_rule(instance: Instance, *, now: datetime | None = None) -> list[StoredBisection]:
-    """Ask for a bisection of each regression that a profile with a ``minimum_effect`` covers; return what was asked for.
+    """Ask for a bisection of each change that a profile with a ``minimum_effect`` covers; return what was asked for.
 
-    A regression is bisected by rule once with a profile, and not where a person asked for that already. Once the device
+    A change is bisected by rule once with a profile, and not where a person asked for that already. Once the device
     hours of a profile are spent for the last 24 hours, it asks for nothing more.
 
     Raises:
@@ -49,7 +49,7 @@ def _ask(instance: Instance, repository: Repository, profile: ProfileSettings, n
     store = instance.store
     known = store.bisections.asked_for(repository)
     asked: list[StoredBisection] = []
-    for key in _regressions(instance, repository, profile):
+    for key in _changes(instance, repository, profile):
         spent = store.bisections.seconds_by_rule(profile.name, now - timedelta(days=1)) / 3600.0
         if spent >= profile.budget_hours:
             break
@@ -61,13 +61,13 @@ def _ask(instance: Instance, repository: Repository, profile: ProfileSettings, n
     return asked
 
 
-def _regressions(instance: Instance, repository: Repository, profile: ProfileSettings) -> list[int]:
-    """Return the regressions with a member that the profile bisects by rule, the oldest first."""
+def _changes(instance: Instance, repository: Repository, profile: ProfileSettings) -> list[int]:
+    """Return the changes with a member that the profile bisects by rule, the oldest first."""
     traces = instance.store.traces.select(repository, parse_query(profile.query)).tolist()
     found: set[int] = set()
     for begin in range(0, len(traces), 1000):
         for points in instance.store.findings.of_traces(traces[begin : begin + 1000]).values():
-            found |= {each.regression_id for each in bisectable_members(points) if _by_rule(each, profile)}
+            found |= {each.change_id for each in bisectable_members(points) if _by_rule(each, profile)}
     return sorted(found - {0})
 
 

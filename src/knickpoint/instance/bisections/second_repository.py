@@ -1,4 +1,4 @@
-"""Bisect a regression of an instance where a second repository moved as well.
+"""Bisect a change of an instance where a second repository moved as well.
 
 The runs at the ends of the range name the commits of the other repositories. Where one that takes part in the profile moved, the
 four combinations of old and new are measured first, and then the commits of the repository that made the change.

@@ -10,8 +10,8 @@ from knickpoint.bisect.gate import FillRange, due_commits, useful_commits
 from knickpoint.instance.gates.gated_line import GatedLine, measured_positions
 from knickpoint.instance.instance import Instance
 from knickpoint.model.bisection import BisectionState
+from knickpoint.model.change import Change
 from knickpoint.model.query import parse_query
-from knickpoint.model.regression import Regression
 from knickpoint.store import EventKind
 from knickpoint.store.events.outbox import MAIN
 from knickpoint.store.gates import ChosenCommit, GateProbe, GateProbeState, GatePurpose
@@ -51,7 +51,7 @@ def plan_fills(instance: Instance, gated: GatedLine, now: datetime, at_once: int
     chosen: dict[str, ChosenCommit] = {}
     for finding in _new_findings(instance, gated, now):
         for commit in useful_commits(_range_of(instance, gated, finding), free - len(chosen)):
-            chosen.setdefault(commit, ChosenCommit(commit, purpose=GatePurpose.FILL, regression=finding.id))
+            chosen.setdefault(commit, ChosenCommit(commit, purpose=GatePurpose.FILL, change=finding.id))
         if len(chosen) >= free:
             break
     return list(chosen.values())
@@ -80,12 +80,12 @@ def _expected_seconds(probes: Sequence[GateProbe]) -> float:
     return mean * sum(not probe.state.ended for probe in probes)
 
 
-def _new_findings(instance: Instance, gated: GatedLine, now: datetime) -> Iterator[Regression]:
-    """Yield the regressions on the line whose ranges are worth filling, the most severe first; history is none of them."""
+def _new_findings(instance: Instance, gated: GatedLine, now: datetime) -> Iterator[Change]:
+    """Yield the changes on the line whose ranges are worth filling, the most severe first; history is none of them."""
     query = gated.profile.query
     wanted = set(instance.store.traces.select(gated.repository, parse_query(query)).tolist()) if query else frozenset()
-    found = instance.store.findings.regressions(gated.repository, processed=None)
-    bisected = instance.store.bisections.of_regressions([each.id for each in found])
+    found = instance.store.findings.changes(gated.repository, processed=None)
+    bisected = instance.store.bisections.of_changes([each.id for each in found])
     for finding in sorted(found, key=lambda each: (-each.severity, each.id)):
         if finding.id in bisected and bisected[finding.id].state in _BISECTED:
             continue
@@ -95,7 +95,7 @@ def _new_findings(instance: Instance, gated: GatedLine, now: datetime) -> Iterat
             yield finding
 
 
-def _range_of(instance: Instance, gated: GatedLine, finding: Regression) -> FillRange:
+def _range_of(instance: Instance, gated: GatedLine, finding: Change) -> FillRange:
     """Return the suspect range of a finding as far as it is open: empty where it cannot be filled."""
     positions, store = gated.line.positions, instance.store
     low = positions.get(finding.suspect_range.previous, -1)

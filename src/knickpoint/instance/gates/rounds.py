@@ -249,7 +249,7 @@ class GateRounds:
 
 
 def _why(choice: ChosenCommit) -> str:
-    return f" to narrow R{choice.regression}" if choice.regression else ""
+    return f" to narrow R{choice.change}" if choice.change else ""
 
 
 def _no_device(instance: Instance, name: str) -> str:

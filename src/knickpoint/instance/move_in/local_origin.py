@@ -20,7 +20,7 @@ _PAGES: Final = ("refs/heads/gh-pages", "refs/remotes/origin/gh-pages")
 _ASSIGNED: Final = b"BENCHMARK_DATA"
 _BEGINNING: Final = 200
 _COMMENT_OR_TEXT: Final = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/|,(?=\s*[}\]])', re.DOTALL)
-_THRESHOLDS: Final = ("regressions_thresholds", "regressions_first_commits")
+_THRESHOLDS: Final = ("regressions_thresholds", "changes_first_commits")
 _NO_RESULTS: Final = {"benchmarks.json", "machine.json"}
 
 

@@ -126,7 +126,7 @@ def move_in(source: str, directory: Path, *, with_git: bool = True, progress: Pr
             sum(len(store.runs.slots(repository)) for repository in repositories),
             sum(store.traces.count(repository) for repository in repositories),
             summary.points,
-            len(found.new_regressions) + found.history_regressions,
+            len(found.new_changes) + found.history_changes,
             sum(file.failed + file.skipped for file in summary.files),
             summary.failed,
             (*origin.left, *_refusals(summary)),

@@ -16,7 +16,7 @@ _APP: Final = "knickpoint"
 _LONGEST: Final = 64
 _OTHER: Final = re.compile(r"[^a-z0-9]+")
 
-RELAYED: Final = (EventKind.TRACES_CHANGED, EventKind.REGRESSIONS_CHANGED)
+RELAYED: Final = (EventKind.TRACES_CHANGED, EventKind.CHANGES_UPDATED)
 """The kinds of events that are published."""
 
 

@@ -196,14 +196,14 @@ class AlertRuns:
         self._unturned = summary.unturned
         kept = {name: reason for name, reason in self._failures.items() if name in resting}
         self._failures = {**kept, **summary.failures}
-        acknowledge_accepted(self.instance, summary.new_regressions)
+        acknowledge_accepted(self.instance, summary.new_changes)
         if summary.nothing_new:
             return False
-        found = len(summary.new_regressions)
+        found = len(summary.new_changes)
         self.announce(
             f"looked at {counted(summary.traces, 'trace')}: {counted(summary.new, 'new change point')}, "
-            + counted(found, "new regression")
-            + (f", and {summary.history_regressions:,} that are history" if summary.history_regressions else "")
+            + counted(found, "new change")
+            + (f", and {summary.history_changes:,} that are history" if summary.history_changes else "")
         )
         return True
 

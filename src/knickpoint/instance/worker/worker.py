@@ -328,7 +328,7 @@ class Worker:
         if not self._tasks.is_due("notices", self.instance.config.worker.every_seconds):
             return False
         current = {
-            (each.kind, each.repository, each.trace, each.slot, each.regressions): each
+            (each.kind, each.repository, each.trace, each.slot, each.changes): each
             for each in find_notices(self.instance)
         }
         new = [notice for key, notice in current.items() if key not in self._announced_notices]

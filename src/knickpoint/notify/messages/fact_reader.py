@@ -10,10 +10,10 @@ from typing import Final, Protocol
 
 from knickpoint.model.alert import Alert, AlertSeverity
 from knickpoint.model.announcement import Announcement, AnnouncementKind
+from knickpoint.model.change import ChangePoint, Condition, Direction, Status, severity_of
 from knickpoint.model.errors import AbsentError
 from knickpoint.model.notification import Delivery, NotificationKind, Recipient
 from knickpoint.model.quantity_text import percent_text
-from knickpoint.model.regression import ChangePoint, Condition, Direction, Status, severity_of
 from knickpoint.model.settlement import Certainty
 from knickpoint.model.suspects import Suspects
 from knickpoint.notify.held_changes import concerned
@@ -52,11 +52,11 @@ _SEVERITIES: Final = (AlertSeverity.LOW, AlertSeverity.NORMAL, AlertSeverity.HIG
 class LinkMaker(Protocol):
     """Makes the signed links of messages; each is "" where the instance has no public address."""
 
-    def noise(self, regression: int, recipient: Recipient) -> str:
-        """Return the link with which ``recipient`` marks a regression as noise."""
+    def noise(self, change: int, recipient: Recipient) -> str:
+        """Return the link with which ``recipient`` marks a change as noise."""
 
-    def take(self, regression: int, recipient: Recipient) -> str:
-        """Return the link with which ``recipient`` takes a regression."""
+    def take(self, change: int, recipient: Recipient) -> str:
+        """Return the link with which ``recipient`` takes a change."""
 
     def mute(self, recipient: Recipient) -> str:
         """Return the link with which ``recipient`` ends such messages."""
@@ -156,20 +156,20 @@ class FactReader:
         taken = change.assignee or change.kind == AnnouncementKind.IMPROVED.value
         return replace(
             change.links,
-            noise=maker.noise(change.regression, recipient),
-            take="" if taken else maker.take(change.regression, recipient),
+            noise=maker.noise(change.change, recipient),
+            take="" if taken else maker.take(change.change, recipient),
         )
 
     def _read_together(self, announced: Sequence[Announcement]) -> None:
         """Read at once what the facts of several announcements need, as far as one query can have all of it."""
         if not announced:
             return
-        chains, regressions = {each.chain for each in announced}, {each.regression_id for each in announced}
+        chains, changes = {each.chain for each in announced}, {each.change_id for each in announced}
         self._ledger.members(chains)
         self._ledger.chains(chains)
-        self._alerts |= dict.fromkeys(regressions, ()) | self.store.findings.alerts_of_regressions(regressions)
-        self._bisections |= self.store.bisections.in_force(regressions)
-        self._ended |= self.store.bisections.newest_ended(regressions)
+        self._alerts |= dict.fromkeys(changes, ()) | self.store.findings.alerts_of_changes(changes)
+        self._bisections |= self.store.bisections.in_force(changes)
+        self._ended |= self.store.bisections.newest_ended(changes)
         for repository_id in {each.repository_id for each in announced}:
             here = [each for each in announced if each.repository_id == repository_id]
             with suppress(AbsentError):
@@ -182,7 +182,7 @@ class FactReader:
         return self._changes[announced.id]
 
     def _read_change(self, announced: Announcement) -> ChangeFacts | None:
-        """Return the facts of one announcement, None where its regression is gone."""
+        """Return the facts of one announcement, None where its change is gone."""
         try:
             repository = self._repository(announced)
         except AbsentError:
@@ -194,7 +194,7 @@ class FactReader:
         found = min(side, key=lambda each: each.rank, default=None)
         if found is None:
             return None
-        lead, key = found, announced.regression_id
+        lead, key = found, announced.change_id
         chain = self._ledger.chains([announced.chain])[announced.chain]
         alerts = self._alerts[key]
         ranked = self.store.findings.suspects.get(key)
@@ -209,7 +209,7 @@ class FactReader:
             verdict=lead_facts.verdict,
             finding_kind=lead.kind.value,
             repository=message_line(repository.repository.name),
-            regression=key,
+            change=key,
             traces=max(1, len({each.trace_id for each in together})),
             lead=lead_facts,
             suspect_range=repository.range_facts(announced.suspect_range),
@@ -235,7 +235,7 @@ class FactReader:
             reproduce=repository.reproduce(lead),
             picture=picture,
             announcements=tuple(each.kind.value for each in chain),
-            links=LinkFacts(regression=repository.address_of(lead, self.settings.address)),
+            links=LinkFacts(change=repository.address_of(lead, self.settings.address)),
         )
         change = _with_suspects(change, repository, ranked)
         change = _with_culprit(change, repository, self._bisections.get(key))
@@ -246,7 +246,7 @@ class FactReader:
         self, change: ChangeFacts, repository: RepositoryFacts, chain: Sequence[Announcement]
     ) -> ChangeFacts:
         """Say how the newest bisection ended, unless it found the commit, or the change was announced elsewhere since."""
-        ended = self._ended.get(change.regression)
+        ended = self._ended.get(change.change)
         if ended is None or ended.ended is None or (change.culprit and change.bisection == ended.name):
             return change
         if any(row.time > ended.ended and (row.kind.opens or row.kind in _PLACED_AGAIN) for row in chain):
@@ -267,9 +267,9 @@ class FactReader:
 
 def _changed_together(side: Sequence[ChangePoint], live: Sequence[ChangePoint]) -> list[ChangePoint]:
     """Return the findings of a change: its ``side``, and what else stepped there. What brings a level back is another change."""
-    here = {each.regression_id for each in side}
+    here = {each.change_id for each in side}
     ids = {each.id for each in side}
-    return [each for each in live if each.id in ids or each.regression_id in here]
+    return [each for each in live if each.id in ids or each.change_id in here]
 
 
 def held_text(findings: Sequence[ChangePoint]) -> str:
@@ -297,7 +297,7 @@ def _newest_of_chains(announced: Sequence[Announcement]) -> list[Announcement]:
 def _rank(change: ChangeFacts) -> tuple[float, int]:
     direction = {"worse": Direction.REGRESSION, "better": Direction.IMPROVEMENT}.get(change.verdict, Direction.UNKNOWN)
     size = change.lead.relative_size
-    return -severity_of(direction, float("inf") if size is None else size), change.regression
+    return -severity_of(direction, float("inf") if size is None else size), change.change
 
 
 def _is_provisional(announced: Announcement, lead: ChangePoint) -> bool:

@@ -123,12 +123,12 @@ class LinkFacts:
     """The links of a change; each is "" where the instance has no public address.
 
     Attributes:
-        regression: page of the regression in the dashboard.
+        change: page of the change in the dashboard.
         noise: signed link to the page where the reader marks the change as noise. It asks before it does so.
         take: signed link to the page where the reader takes the change. It asks before it does so.
     """
 
-    regression: str = ""
+    change: str = ""
     noise: str = ""
     take: str = ""
 
@@ -164,7 +164,7 @@ class ChangeFacts:
         provisional: whether later values may still move the change or take it away.
         certainty_reason: why it is provisional, "" where it is settled.
         repository: name of the repository.
-        regression: number of the regression; people write it as `R12`.
+        change: number of the change; people write it as `R12`.
         recovered: whether later values had the earlier level back when the change was announced.
         traces: how many traces changed together.
         worse: how many of them got worse.
@@ -185,7 +185,7 @@ class ChangeFacts:
         culprits: the commits that made the change, as a bisection measured them: of several, each made one of its own.
         bisection: the bisection that found it, as in `B12`, "" without one.
         outcome: how the newest bisection ended that did not find the one commit which made the change; none without one.
-        cause: number of the regression whose change brought the earlier level back, 0 without one.
+        cause: number of the change that brought the earlier level back, 0 without one.
         cause_commit: the commit where the earlier level came back; none where it is unknown.
         first_announced: day of the first announcement about the change, as in `2026-11-22`.
         alerts: names of the alerts that found it.
@@ -205,7 +205,7 @@ class ChangeFacts:
     verdict: str
     finding_kind: str
     repository: str
-    regression: int
+    change: int
     traces: int
     lead: TraceFacts
     suspect_range: RangeFacts

@@ -43,7 +43,7 @@ def message_for(delivery: Delivery, facts: NotificationFacts, templates: Templat
         data={}
         if rendered.html
         else {**_json_object(facts), "changes": [_change_data(each) for each in facts.changes]},
-        address=facts.changes[0].links.regression if len(facts.changes) == 1 else facts.address,
+        address=facts.changes[0].links.change if len(facts.changes) == 1 else facts.address,
         mute=facts.mute,
     )
 
@@ -58,7 +58,7 @@ def _change_data(change: ChangeFacts) -> Mapping[str, object]:
         "previous": place.before.hash if place.before else "",
         "commit": place.last.hash,
         "fixed": change.cause_commit.hash if over and change.cause_commit else "",
-        "link": change.links.regression,
+        "link": change.links.change,
     }
 
 

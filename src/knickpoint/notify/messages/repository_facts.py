@@ -8,12 +8,12 @@ from functools import cached_property
 from typing import Final
 
 from knickpoint.model.alert import Alert
+from knickpoint.model.change import ChangePoint, Direction, SuspectRange
 from knickpoint.model.commit import Commit, Repository
 from knickpoint.model.errors import AbsentError
 from knickpoint.model.params import decode_key
 from knickpoint.model.plain_text import plain_line
 from knickpoint.model.quantity_text import change_text, interval_text, levels_text, over_text, trace_name
-from knickpoint.model.regression import ChangePoint, Direction, SuspectRange
 from knickpoint.model.settlement import FindingKind
 from knickpoint.notify.messages.facts import CommitFacts, RangeFacts, TraceFacts
 from knickpoint.notify.messages.headlines import shorten_all
@@ -78,12 +78,12 @@ class RepositoryFacts:
         count = max(1, position - line.positions.get(suspect_range.previous, position - 1))
         return RangeFacts(message_line(line.name), count, last, before, _compare_address(before, last))
 
-    def cause(self, regression: int) -> CommitFacts | None:
-        """Return the commit where another regression begins, None where there is none."""
-        if not regression:
+    def cause(self, change: int) -> CommitFacts | None:
+        """Return the commit where another change begins, None where there is none."""
+        if not change:
             return None
         try:
-            slot = self.store.findings.regression(regression).suspect_range.slot
+            slot = self.store.findings.change(change).suspect_range.slot
         except AbsentError:
             return None
         return self.commits([slot]).get(slot)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from knickpoint.model.change import Change, ChangePoint
 from knickpoint.model.commit import Repository
 from knickpoint.model.params import decode_key
 from knickpoint.model.query import parse_query
-from knickpoint.model.regression import ChangePoint, Regression
 from knickpoint.model.ticket import FixVerdict, TicketFields, TrackerTicket
 from knickpoint.notify.channel import DeliveryError
 from knickpoint.notify.exchange import RefusedError
@@ -85,12 +85,12 @@ def _take(channel: TrackerChannel, issue: Issue) -> None:
     if known is not None and (known.fixed, known.open) == (taken.fixed, taken.open):
         taken = replace(taken, verdict=known.verdict, checked=known.checked)
     # Rows of a known ticket were made from the store; those of an unknown one can only come from its text.
-    channel.keep(replace(issue, ticket=taken), () if known is not None else _without_regressions(changes))
+    channel.keep(replace(issue, ticket=taken), () if known is not None else _without_changes(changes))
 
 
-def _without_regressions(changes: Sequence[TicketFields]) -> tuple[TicketFields, ...]:
-    """Return ``changes`` by their traces alone: in a restored store, an id may be that of another regression."""
-    return tuple(replace(change, regression=0) for change in changes)
+def _without_changes(changes: Sequence[TicketFields]) -> tuple[TicketFields, ...]:
+    """Return ``changes`` by their traces alone: in a restored store, an id may be that of another change."""
+    return tuple(replace(change, change=0) for change in changes)
 
 
 def _relocate_open(channel: TrackerChannel) -> None:
@@ -120,7 +120,7 @@ def _located(store: Store, repository: Repository, row: Ticket) -> int:
     taken = {each.slot for each in store.findings.tickets.all(repository) if each.name == row.name}
     found = [
         each
-        for each in _regressions(store, repository, row.name)
+        for each in _changes(store, repository, row.name)
         if any(query.matches(decode_key(member.key)) for member in each.members)
     ]
     slots = [each.suspect_range.slot for each in sorted(found, key=lambda each: (-each.severity, each.id))]
@@ -157,8 +157,8 @@ def _verdict(store: Store, ticket: TrackerTicket) -> FixVerdict:
 
 def _points(store: Store, repository: Repository, name: str) -> list[ChangePoint]:
     """Return the live change points of a ticket, by decision or by match."""
-    return [member for regression in _regressions(store, repository, name) for member in regression.members]
+    return [member for change in _changes(store, repository, name) for member in change.members]
 
 
-def _regressions(store: Store, repository: Repository, name: str) -> list[Regression]:
-    return list(store.findings.regressions(repository, selection=Selection(ticket=name, alert_kinds=None)))
+def _changes(store: Store, repository: Repository, name: str) -> list[Change]:
+    return list(store.findings.changes(repository, selection=Selection(ticket=name, alert_kinds=None)))

@@ -58,7 +58,7 @@ _TEXTS: Final = {
     "severity": "severity",
     "link": "link",
 }
-_NUMBERS: Final = {"traces": "traces", "regression": "regression"}
+_NUMBERS: Final = {"traces": "traces", "change": "change"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ def _fields(entry: Mapping[str, object]) -> TicketFields:
         line=text["line"],
         failing=text["failing"],
         fixed=text["fixed"],
-        regression=_number(entry.get("regression")),
+        change=_number(entry.get("change", entry.get("regression"))),
         severity=text["severity"],
         link=text["link"],
     )

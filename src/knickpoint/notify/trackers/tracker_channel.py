@@ -50,7 +50,7 @@ class TrackerChannel:
         A message about a change that is over, or about no change, makes no ticket: the reference of its answer is "".
         """
         changes = changes_of(message.data)
-        threads = [message.thread, *(thread_of(change.regression) for change in changes)]
+        threads = [message.thread, *(thread_of(change.change) for change in changes)]
         known = self.store.findings.tracker_tickets.of_thread(self.settings.name, threads)
         if known is not None:
             try:
@@ -83,7 +83,7 @@ class TrackerChannel:
     def keep(self, issue: Issue, changes: Sequence[TicketFields], *, threads: Sequence[str] = ()) -> TrackerTicket:
         """Keep a ticket in the store with what it is about; the findings that it covers leave the list of work."""
         with self.store.transaction():
-            of_changes = [thread_of(change.regression) for change in changes if change.regression]
+            of_changes = [thread_of(change.change) for change in changes if change.change]
             ticket = self.store.findings.tracker_tickets.put(issue.ticket, threads=[*threads, *of_changes])
             self.store.findings.tickets.refresh(ticket.name, url=ticket.url, is_open=ticket.open)
             _put_rows(self.store, ticket, changes)
@@ -122,19 +122,19 @@ def changes_of(data: Mapping[str, object]) -> tuple[TicketFields, ...]:
     return tuple(_fields(each) for each in entries if isinstance(each, dict)) if isinstance(entries, list) else ()
 
 
-def _fields(change: Mapping[str, Any]) -> TicketFields:
-    regression, traces = change.get("regression"), change.get("traces")
+def _fields(entry: Mapping[str, Any]) -> TicketFields:
+    change, traces = entry.get("change"), entry.get("traces")
     return TicketFields(
-        repository=text_of(change, "repository"),
-        query=text_of(change, "query"),
-        trace=text_of(change, "lead", "trace"),
+        repository=text_of(entry, "repository"),
+        query=text_of(entry, "query"),
+        trace=text_of(entry, "lead", "trace"),
         traces=traces if isinstance(traces, int) else 0,
-        line=text_of(change, "line"),
-        failing=text_of(change, "commit"),
-        fixed=text_of(change, "fixed"),
-        regression=regression if isinstance(regression, int) else 0,
-        severity=text_of(change, "severity") or "normal",
-        link=text_of(change, "link"),
+        line=text_of(entry, "line"),
+        failing=text_of(entry, "commit"),
+        fixed=text_of(entry, "fixed"),
+        change=change if isinstance(change, int) else 0,
+        severity=text_of(entry, "severity") or "normal",
+        link=text_of(entry, "link"),
     )
 
 
@@ -149,8 +149,8 @@ def _last_kinds(data: Mapping[str, object]) -> frozenset[str]:
 
 
 def covered_traces(store: Store, change: TicketFields) -> str:
-    """Return a query for the traces of a change: those of its regression as it is now, else its lead alone."""
-    keys = [member.key for member in store.findings.live_members(change.regression)] if change.regression else []
+    """Return a query for the traces of a change: those of its change as it is now, else its lead alone."""
+    keys = [member.key for member in store.findings.live_members(change.change)] if change.change else []
     return covering_query(keys) or (covering_query([change.trace]) if change.trace else "")
 
 

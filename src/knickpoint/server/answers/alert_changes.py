@@ -15,8 +15,8 @@ from knickpoint.instance.alert_definition import (
 )
 from knickpoint.model.access import Caller, Permission
 from knickpoint.model.alert import Alert
+from knickpoint.model.change import Sighting
 from knickpoint.model.errors import ConfigError, InputError
-from knickpoint.model.regression import Sighting
 from knickpoint.server.answers.commits import commit_answer
 from knickpoint.server.answers.traces import trace_answer
 from knickpoint.server.errors import UnknownError

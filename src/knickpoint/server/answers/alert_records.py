@@ -7,12 +7,12 @@ from typing import Final
 
 from knickpoint.instance import Instance
 from knickpoint.server.answers.alerts import visible_alerts
-from knickpoint.server.answers.regressions import Listing, Ordering, list_regressions
+from knickpoint.server.answers.changes import Listing, Ordering, list_changes
 from knickpoint.server.errors import UnknownError
 from knickpoint.server.schemas.alert_records import AlertRecordAnswer, AlertRunAnswer, FindingCountAnswer
 from knickpoint.server.schemas.filters import ListFilter
 from knickpoint.server.visible_repositories import VisibleRepositories
-from knickpoint.store.findings.regression_list import PointState
+from knickpoint.store.findings.change_list import PointState
 
 __all__ = ["read_alert_record"]
 
@@ -53,5 +53,5 @@ def read_alert_record(instance: Instance, visible: VisibleRepositories, name: st
             FindingCountAnswer(condition=state.condition, status=state.status, findings=number)
             for state, number in sorted(counted.items(), key=lambda item: -item[1])
         ],
-        largest=list_regressions(visible, wanted).groups,
+        largest=list_changes(visible, wanted).groups,
     )

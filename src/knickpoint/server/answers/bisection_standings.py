@@ -1,4 +1,4 @@
-"""Say in lists of regressions how their newest bisections stand."""
+"""Say in lists of changes how their newest bisections stand."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ __all__ = ["read_standings"]
 
 
 def read_standings(
-    store: Store, repository: Repository, line: Line, regressions: Collection[int]
+    store: Store, repository: Repository, line: Line, changes: Collection[int]
 ) -> dict[int, BisectionStandingAnswer]:
-    """Return regression → how its newest bisection stands; positions are those on ``line``."""
-    newest = store.bisections.of_regressions(regressions)
+    """Return change → how its newest bisection stands; positions are those on ``line``."""
+    newest = store.bisections.of_changes(changes)
     slots = sorted({slot for found in newest.values() for slot in found.answer.culprits})
     commits = {
         each.slot: commit_answer(each.commit, line.positions.get(each.slot))
         for each in store.commits.get(repository, slots)
     }
     return {
-        regression: BisectionStandingAnswer(
+        change: BisectionStandingAnswer(
             id=found.id,
             state=found.state,
             stopping=found.stopping,
             culprits=[commits[slot] for slot in found.answer.culprits if slot in commits],
             probability=found.answer.probability,
         )
-        for regression, found in newest.items()
+        for change, found in newest.items()
     }

@@ -41,11 +41,11 @@ _OPEN = frozenset({BisectionState.WAITING, BisectionState.RUNNING})
 
 
 def list_bisections(
-    visible: VisibleRepositories, repository: str, states: Sequence[BisectionState], regression: int, limit: int
+    visible: VisibleRepositories, repository: str, states: Sequence[BisectionState], change: int, limit: int
 ) -> list[BisectionAnswer]:
     """List bisections, the newest first."""
     repositories = visible.some(repository)
-    found = visible.store.bisections.newest(repositories, states=states, of=regression, limit=limit)
+    found = visible.store.bisections.newest(repositories, states=states, of=change, limit=limit)
     known = {each.id: each for each in repositories}
     return [_answer(visible, known[each.request.repository_id], each) for each in found]
 
@@ -107,27 +107,27 @@ def find_bisection(visible: VisibleRepositories, key: int) -> BisectionDetailAns
     return _detail(visible, repository, found)
 
 
-def list_profiles(visible: VisibleRepositories, instance: Instance, regression: int) -> list[str]:
-    """List the profiles that can bisect a regression.
+def list_profiles(visible: VisibleRepositories, instance: Instance, change: int) -> list[str]:
+    """List the profiles that can bisect a change.
 
     Raises:
-        UnknownError: there is no such regression.
+        UnknownError: there is no such change.
     """
-    visible.of_regression(regression)
-    return fitting_profiles(instance, regression)
+    visible.of_change(change)
+    return fitting_profiles(instance, change)
 
 
-def ask(visible: VisibleRepositories, instance: Instance, regression: int, profile: str) -> BisectionDetailAnswer:
-    """Ask for a bisection of a regression with a profile of the configuration.
+def ask(visible: VisibleRepositories, instance: Instance, change: int, profile: str) -> BisectionDetailAnswer:
+    """Ask for a bisection of a change with a profile of the configuration.
 
     Raises:
-        UnknownError: there is no such regression.
+        UnknownError: there is no such change.
         ForbiddenError: the caller may not decide in its repository.
-        InputError: there is no such profile, or it does not measure the regression.
+        InputError: there is no such profile, or it does not measure the change.
     """
-    repository = visible.of_regression(regression)
+    repository = visible.of_change(change)
     visible.require(Permission.DECIDE, [repository])
-    asked = request_bisection(instance, regression, profile, who=visible.caller.name)
+    asked = request_bisection(instance, change, profile, who=visible.caller.name)
     return _detail(visible, repository, asked)
 
 
@@ -172,7 +172,7 @@ def _answer(visible: VisibleRepositories, repository: Repository, found: StoredB
     return BisectionAnswer(
         id=found.id,
         repository=repository.name,
-        regression=asked.regression_id,
+        change=asked.change_id,
         trace=asked.trace_key,
         profile=asked.profile,
         state=found.state,

@@ -1,4 +1,4 @@
-"""Build the answer about the params of the traces of a regression."""
+"""Build the answer about the params of the traces of a change."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from knickpoint.model.query import Query
 from knickpoint.server.schemas.breakdowns import BreakdownAnswer, ParamBreakdownAnswer, ValueShareAnswer
 from knickpoint.server.visible_repositories import VisibleRepositories
 
-__all__ = ["break_regression_down", "param_answer"]
+__all__ = ["break_change_down", "param_answer"]
 
 _MOST_VALUES: Final = 20
 
 
-def break_regression_down(visible: VisibleRepositories, regression: int) -> BreakdownAnswer:
-    """Break the traces of a regression down by their params.
+def break_change_down(visible: VisibleRepositories, change: int) -> BreakdownAnswer:
+    """Break the traces of a change down by their params.
 
     Raises:
-        UnknownError: there is no such regression.
+        UnknownError: there is no such change.
     """
-    repository = visible.of_regression(regression)
+    repository = visible.of_change(change)
     store = visible.store
-    ids = sorted({point.trace_id for point in store.findings.live_members(regression)})
+    ids = sorted({point.trace_id for point in store.findings.live_members(change)})
     traces = store.traces.count(repository)
     found = break_down((trace.key for trace in store.traces.get(ids)), store.traces.facets(repository, Query()), traces)
     return BreakdownAnswer(
-        regression=regression, members=len(ids), traces=traces, params=[param_answer(each) for each in found]
+        change=change, members=len(ids), traces=traces, params=[param_answer(each) for each in found]
     )
 
 

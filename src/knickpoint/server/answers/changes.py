@@ -1,118 +1,198 @@
-"""Build the answer about one trace: its stable regions, and the changes between them."""
+"""Build the lists of changes, page by page, and the pages of the members of one change."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
-from knickpoint.detect.steps import stable_region
-from knickpoint.model.alert import Alert
-from knickpoint.model.commit import Line
-from knickpoint.model.regression import ChangePoint, Condition
-from knickpoint.model.summary import MEDIAN, read_summary
-from knickpoint.server.answers.members import member_answers
-from knickpoint.server.answers.traces import trace_answer
-from knickpoint.server.schemas.changes import ChangesAnswer, NewestAnswer, RegionAnswer, SummaryAnswer
+from knickpoint.model.change import Change, Decision
+from knickpoint.model.commit import Repository
+from knickpoint.server.answers.bisection_standings import read_standings
+from knickpoint.server.answers.filters import matching_members, members_on_list, tab_of
+from knickpoint.server.answers.members import RepositoryReader, member_answers, read_members
+from knickpoint.server.schemas.bisections import BisectionStandingAnswer
+from knickpoint.server.schemas.changes import ChangeAnswer, ChangesAnswer
+from knickpoint.server.schemas.decisions import DecisionAnswer
+from knickpoint.server.schemas.filters import ListFilter
+from knickpoint.server.schemas.members import MemberAnswer, MembersAnswer
 from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.store import Store
-from knickpoint.watch.detection.commit_values import read_summaries
-from knickpoint.watch.finding_notes import finding_note, summary_name
+from knickpoint.store.findings.change_list import Sort, Tally
+from knickpoint.watch.changes.merged_list import merge_changes
 
-__all__ = ["read_changes", "split_regions"]
+__all__ = [
+    "FEW_MEMBERS",
+    "Listing",
+    "Ordering",
+    "count_groups",
+    "decision_answer",
+    "group_answers",
+    "list_changes",
+    "list_groups",
+    "list_members",
+]
 
-
-def split_regions(values: NDArray[np.float64], starts: Sequence[int]) -> list[RegionAnswer]:
-    """Describe the regions of ``values`` that begin at the positions ``starts``; those without a value are left out."""
-    bounds = [0, *sorted({start for start in starts if 0 < start < len(values)}), len(values)]
-    return [_region(values, begin, end) for begin, end in pairwise(bounds) if not np.isnan(values[begin:end]).all()]
-
-
-def _region(values: NDArray[np.float64], begin: int, end: int) -> RegionAnswer:
-    part = values[begin:end]
-    # "closest_observation" adds no values, so that those near the largest double do not overflow.
-    low, high = np.quantile(part[~np.isnan(part)], [0.1, 0.9], method="closest_observation")
-    return RegionAnswer.of(stable_region(values, begin, end - 1), low=float(low), high=float(high))
-
-
-def _starts(point: ChangePoint, line: Line) -> list[int]:
-    """Return where regions begin at a change: at its commit, and behind the last one of a drift."""
-    behind = [] if point.until is None else [line.positions.get(point.until, -1) + 1]
-    return [line.positions[point.suspect_range.slot], *behind]
+FEW_MEMBERS: Final = 5
+"""Members of each change that a list shows by default."""
 
 
-_Alerts = Mapping[int, Sequence[Alert]]
-"""Regression → the alerts that are about it."""
+class Ordering(Enum):
+    """What a list is sorted by; a request reverses it with a minus."""
+
+    CHANGE = "change"
+    HAZARD = "hazard"
+    DATE = "date"
+    TRACES = "traces"
+    AUTHOR = "author"
+    SUBJECT = "subject"
+    FOUND = "found"
 
 
-def _notes(points: Sequence[ChangePoint], alerts: _Alerts, line: Line, values: NDArray[np.float64]) -> dict[int, str]:
-    """Return what the levels of ``points`` do not say, by id."""
-    notes = {point.id: finding_note(point, alerts.get(point.regression_id, ()), line, values) for point in points}
-    return {key: note for key, note in notes.items() if note}
+_SORTS: Final[Mapping[Ordering, Sort]] = {
+    Ordering.CHANGE: Sort.CHANGE,
+    Ordering.HAZARD: Sort.HAZARD,
+    Ordering.DATE: Sort.COMMIT,
+    Ordering.TRACES: Sort.TRACES,
+    Ordering.AUTHOR: Sort.AUTHOR,
+    Ordering.SUBJECT: Sort.SUBJECT,
+    Ordering.FOUND: Sort.FOUND,
+}
 
 
-def _by_summary(points: Sequence[ChangePoint], alerts: _Alerts) -> dict[str, list[ChangePoint]]:
-    """Return the points by what of the samples they were found in, "" for the median."""
-    found: dict[str, list[ChangePoint]] = {"": []}
-    for point in points:
-        judged = [alert for alert in alerts.get(point.regression_id, ()) if alert.name in point.alerts]
-        name = summary_name(judged)
-        found.setdefault("" if name == MEDIAN.name else name, []).append(point)
-    return found
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """One page of one list: its filter and order, changes on a page, and members shown of each."""
+
+    wanted: ListFilter
+    ordering: Ordering
+    descending: bool
+    page: int
+    size: int
+    members: int
 
 
-def _summary_answer(store: Store, line: Line, key: int, name: str, points: Sequence[ChangePoint]) -> SummaryAnswer:
-    """Return the changes that were found in one number of the samples, and the stable regions of that number."""
-    values = read_summaries(store, store.frames.read(line, [key]), read_summary(name))[0]
-    return SummaryAnswer(
-        summary=name, changes=[point.id for point in points], regions=split_regions(values, _all_starts(points, line))
-    )
-
-
-def _all_starts(points: Sequence[ChangePoint], line: Line) -> list[int]:
-    return [start for point in points if point.condition is not Condition.GONE for start in _starts(point, line)]
-
-
-def _newest(store: Store, line: Line, key: int) -> NewestAnswer | None:
-    """Return the verdict on the newest value of the trace ``key``; it is about the default line."""
-    verdict = store.findings.newest.get([key]).get(key)
-    if verdict is None or verdict.slot not in line.positions:
-        return None
-    return NewestAnswer.of(verdict, position=line.positions[verdict.slot])
-
-
-def read_changes(visible: VisibleRepositories, key: int, line_name: str) -> ChangesAnswer:
-    """Return the stable regions of the trace ``key`` on a line, and the changes between them.
+def list_changes(visible: VisibleRepositories, listing: Listing) -> ChangesAnswer:
+    """List one page of changes, with a sparkline for each member.
 
     Raises:
-        UnknownError: there is no such trace.
-        HistoryError: there is no such line.
+        HistoryError: there is no such repository.
     """
-    store = visible.store
-    repository, trace = visible.trace(key)
-    line = store.commits.line(repository, line_name)
-    values = np.asarray(store.frames.values(line, [key])[0], dtype=np.float64)
-    measured = np.flatnonzero(~np.isnan(values))
-    known = [
-        point for point in store.findings.change_points(key, gone=True) if point.suspect_range.slot in line.positions
+    store, wanted = visible.store, listing.wanted
+    repositories = visible.some(wanted.repository)
+    tally = count_groups(visible, wanted)
+    total = getattr(tally, tab_of(wanted).value)
+    pages = max(1, -(-total // listing.size))
+    page = min(listing.page, pages)
+    begin = (page - 1) * listing.size
+    if len(repositories) == 1:
+        rows = [(repositories[0], each) for each in _read(store, repositories[0], listing, begin, listing.size)]
+    else:
+        # The store sorts within a repository. The first rows of each hold all that can be on the page.
+        candidates = [
+            (repository, each)
+            for repository in repositories
+            for each in _read(store, repository, listing, 0, begin + listing.size)
+        ]
+        merged = merge_changes(store, candidates, _SORTS[listing.ordering], descending=listing.descending)
+        rows = merged[begin : begin + listing.size]
+    return ChangesAnswer.of(tally, page=page, pages=pages, groups_total=total, groups=group_answers(store, rows))
+
+
+def count_groups(visible: VisibleRepositories, wanted: ListFilter) -> Tally:
+    """Count the changes on each of the lists that ``wanted`` filters."""
+    selection = matching_members(wanted)
+    tallies = (visible.store.findings.tally(each, selection) for each in visible.some(wanted.repository))
+    return sum(tallies, Tally())
+
+
+def list_groups(visible: VisibleRepositories, wanted: ListFilter, ids: Collection[int]) -> list[ChangeAnswer]:
+    """Return the changes ``ids`` that are on a list, each with its first members."""
+    selection = members_on_list(wanted)
+    rows = [
+        (repository, each)
+        for repository in visible.some(wanted.repository)
+        for each in visible.store.findings.changes(repository, selection=selection, members=FEW_MEMBERS, only=ids)
     ]
-    points = [point for point in known if point.condition is not Condition.GONE]
-    gone = [point for point in known if point.condition is Condition.GONE]
-    alerts = store.findings.alerts_of_regressions({point.regression_id for point in known if point.regression_id})
-    medians, *summaries = _by_summary(known, alerts).items()
-    return ChangesAnswer(
-        trace=trace_answer(trace, repository.name),
-        line=line.name,
-        commits=len(line.slots),
-        measured=len(measured),
-        first=int(measured[0]) if len(measured) else None,
-        last=int(measured[-1]) if len(measured) else None,
-        regions=split_regions(values, _all_starts(medians[1], line)),
-        summaries=[_summary_answer(store, line, key, name, found) for name, found in summaries],
-        changes=member_answers(store, repository, points),
-        notes=_notes(points, alerts, line, values),
-        newest=_newest(store, line, key),
-        gone=member_answers(store, repository, gone),
+    return group_answers(visible.store, rows)
+
+
+def list_members(
+    visible: VisibleRepositories, change: int, wanted: ListFilter, *, after: int | None, size: int
+) -> MembersAnswer:
+    """List one page of the members of a change that are on a list, the worst first.
+
+    Raises:
+        UnknownError: there is no such change.
+        InputError: there is no member ``after``.
+    """
+    repository = visible.of_change(change)
+    selection = members_on_list(wanted)
+    points = visible.store.findings.members_page(repository, selection, change, after=after, limit=size + 1)
+    return MembersAnswer(
+        change=change,
+        members=member_answers(visible.store, repository, points[:size]),
+        after=points[size - 1].id if len(points) > size else None,
     )
+
+
+def _read(store: Store, repository: Repository, listing: Listing, offset: int, limit: int) -> list[Change]:
+    return store.findings.changes(
+        repository,
+        selection=members_on_list(listing.wanted),
+        sort=_SORTS[listing.ordering],
+        descending=listing.descending,
+        offset=offset,
+        limit=limit,
+        members=listing.members,
+    )
+
+
+def group_answers(store: Store, rows: Sequence[tuple[Repository, Change]]) -> list[ChangeAnswer]:
+    """Build the answers in the order of ``rows``; what they need is read once a repository."""
+    readers: dict[int, RepositoryReader] = {}
+    members: dict[int, MemberAnswer] = {}
+    standings: dict[int, BisectionStandingAnswer] = {}
+    decided = store.findings.triage.newest_of([change.id for _, change in rows])
+    for repository in {each.id: each for each, _ in rows}.values():
+        changes = [change for owner, change in rows if owner.id == repository.id]
+        points = [point for change in changes for point in change.members]
+        reader = readers[repository.id] = RepositoryReader(store, repository)
+        reader.load([*(each.suspect_range for each in changes), *(each.suspect_range for each in points)])
+        members |= {member.id: member for member in read_members(store, reader, points)}
+        ids = [change.id for change in changes]
+        standings |= read_standings(store, repository, reader.lines.default, ids)
+    return [
+        _group_answer(readers[repository.id], change, members, standings.get(change.id), decided.get(change.id))
+        for repository, change in rows
+    ]
+
+
+def _group_answer(
+    reader: RepositoryReader,
+    change: Change,
+    members: Mapping[int, MemberAnswer],
+    bisection: BisectionStandingAnswer | None,
+    decided: Decision | None,
+) -> ChangeAnswer:
+    points = change.members
+    return ChangeAnswer.of(
+        change,
+        place=reader.suspect_range(change.suspect_range),
+        commit=reader.commit(change.suspect_range),
+        certainty=change.certainty,
+        hazard=change.extreme,
+        lead=points[0].id,
+        traces=sum(change.matching.values()),
+        directions=change.matching,
+        statuses=change.counts or change.gone,
+        decided=decision_answer(decided) if decided else None,
+        bisection=bisection,
+        members=[members[point.id] for point in points],
+    )
+
+
+def decision_answer(entry: Decision) -> DecisionAnswer:
+    """Build the answer about an entry of the triage log."""
+    return DecisionAnswer.of(entry, finding=entry.change_point_id)

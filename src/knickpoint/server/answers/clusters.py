@@ -1,4 +1,4 @@
-"""Build the answer about the clusters of a regression."""
+"""Build the answer about the clusters of a change."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _MOST: Final = 200
 """Traces of each state in one answer, those nearest to the centroid."""
 
 
-def list_clusters(visible: VisibleRepositories, regression: int) -> ClustersAnswer:
-    """List the clusters that have members in a regression, by id.
+def list_clusters(visible: VisibleRepositories, change: int) -> ClustersAnswer:
+    """List the clusters that have members in a change, by id.
 
     Raises:
-        UnknownError: there is no such regression.
+        UnknownError: there is no such change.
     """
-    repository = visible.of_regression(regression)
+    repository = visible.of_change(change)
     lines = Lines(visible.store, repository)
-    found = visible.store.findings.clusters.of_regression(regression)
+    found = visible.store.findings.clusters.of_change(change)
     slots = sorted({each.suspect_range.slot for each in found})
     commits = {each.slot: each.commit for each in visible.store.commits.get(repository, slots)}
     answers = []
@@ -36,7 +36,7 @@ def list_clusters(visible: VisibleRepositories, regression: int) -> ClustersAnsw
         line = lines.line(each.suspect_range.line)
         slot = each.suspect_range.slot
         answers.append(_cluster_answer(each, line, commit_answer(commits[slot], line.positions.get(slot))))
-    return ClustersAnswer(regression=regression, clusters=answers)
+    return ClustersAnswer(change=change, clusters=answers)
 
 
 def _cluster_answer(kept: KeptCluster, line: Line, commit: CommitAnswer) -> ClusterAnswer:

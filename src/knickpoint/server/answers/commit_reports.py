@@ -6,17 +6,17 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from knickpoint.model.commit import Commit, Line
+from knickpoint.server.answers.changes import group_answers
 from knickpoint.server.answers.commits import commit_answer
 from knickpoint.server.answers.quarantines import quarantine_answers
-from knickpoint.server.answers.regressions import group_answers
 from knickpoint.server.answers.traces import trace_answer
 from knickpoint.server.errors import UnknownError
+from knickpoint.server.schemas.changes import ChangeAnswer
 from knickpoint.server.schemas.commit_reports import CommitReportAnswer, CommitRunAnswer, CommitVerdictAnswer
 from knickpoint.server.schemas.commits import CommitAnswer
-from knickpoint.server.schemas.regressions import GroupAnswer
 from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.store import Store
-from knickpoint.store.findings.regression_list import Sort
+from knickpoint.store.findings.change_list import Sort
 from knickpoint.store.findings.selection import Selection
 
 __all__ = ["report_commit"]
@@ -46,9 +46,9 @@ def report_commit(visible: VisibleRepositories, line: Line, revision: str) -> Co
     runs = store.runs.at(repository, [slot])
     _, points = store.runs.counts(repository, [slot]).get(slot, (0, 0))
     before, after = _neighbours(store, line, position)
-    changes_total, changes = _regressions(store, line, Selection(slot=slot, alert_kinds=None), _MOST_CHANGES)
+    changes_total, changes = _changes(store, line, Selection(slot=slot, alert_kinds=None), _MOST_CHANGES)
     concerned = store.findings.marks.around(line, slot)
-    around_total, around = _regressions(store, line, Selection(alert_kinds=None), _MOST_AROUND, concerned)
+    around_total, around = _changes(store, line, Selection(alert_kinds=None), _MOST_AROUND, concerned)
     verdicts = store.findings.newest.at(repository, slot)
     traces = {trace.id: trace for trace in store.traces.get([each.trace_id for each in verdicts[:_MOST]])}
     return CommitReportAnswer(
@@ -74,17 +74,15 @@ def report_commit(visible: VisibleRepositories, line: Line, revision: str) -> Co
     )
 
 
-def _regressions(
+def _changes(
     store: Store, line: Line, selection: Selection, most: int, only: Sequence[int] | None = None
-) -> tuple[int, list[GroupAnswer]]:
-    """Return how many regressions there are, and the answers for the first of them."""
+) -> tuple[int, list[ChangeAnswer]]:
+    """Return how many changes there are, and the answers for the first of them."""
     if only is not None and not only:
         return 0, []
     repository = line.repository
     total = store.findings.count(repository, selection=selection) if only is None else len(only)
-    chosen = store.findings.regressions(
-        repository, selection=selection, sort=Sort.CHANGE, limit=most, members=1, only=only
-    )
+    chosen = store.findings.changes(repository, selection=selection, sort=Sort.CHANGE, limit=most, members=1, only=only)
     return total, group_answers(store, [(repository, each) for each in chosen])
 
 

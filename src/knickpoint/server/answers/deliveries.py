@@ -18,7 +18,7 @@ __all__ = ["drop", "list_deliveries", "retry"]
 def list_deliveries(
     visible: VisibleRepositories,
     *,
-    regression: int | None,
+    change: int | None,
     state: DeliveryState | None,
     channel: str,
     before: int | None,
@@ -27,16 +27,16 @@ def list_deliveries(
     """List deliveries about the repositories in which the caller may decide, the newest first.
 
     Raises:
-        UnknownError: there is no such regression.
+        UnknownError: there is no such change.
     """
     notifications, allowed = visible.store.notifications, _allowed(visible)
-    if regression is None:
+    if change is None:
         found = notifications.newest(state=state, channel=channel, repositories=allowed, before=before, limit=limit)
     else:
-        visible.require(Permission.DECIDE, [visible.of_regression(regression)])
+        visible.require(Permission.DECIDE, [visible.of_change(change)])
         found = [
             each
-            for each in reversed(notifications.of_regression(regression))
+            for each in reversed(notifications.of_change(change))
             if (allowed is None or each.repository_id in allowed)
             and state in {None, each.state}
             and channel in {"", each.recipient.channel}
@@ -92,7 +92,7 @@ def _allowed(visible: VisibleRepositories) -> list[int] | None:
 
 def _answers(visible: VisibleRepositories, deliveries: Sequence[Delivery]) -> list[DeliveryAnswer]:
     ids = {key for each in deliveries for key in each.announcements}
-    about = {each.id: each.regression_id for each in visible.store.findings.announcements.get(ids)}
+    about = {each.id: each.change_id for each in visible.store.findings.announcements.get(ids)}
     return [
         DeliveryAnswer(
             id=each.id,
@@ -101,7 +101,7 @@ def _answers(visible: VisibleRepositories, deliveries: Sequence[Delivery]) -> li
             channel=each.recipient.channel,
             address=each.recipient.address,
             person=each.recipient.person,
-            regressions=list(dict.fromkeys(about[key] for key in each.announcements if key in about)),
+            changes=list(dict.fromkeys(about[key] for key in each.announcements if key in about)),
             created=each.created,
             due=each.due,
             attempts=each.attempts,

@@ -1,4 +1,4 @@
-"""Translate the filter of a list of regressions into what the store selects."""
+"""Translate the filter of a list of changes into what the store selects."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from enum import Enum
 from typing import Final
 
 from knickpoint.model.alert import AlertKind
+from knickpoint.model.change import Condition
 from knickpoint.model.errors import InputError
-from knickpoint.model.regression import Condition
 from knickpoint.server.schemas.filters import AlertKindFilter, ListFilter
 from knickpoint.store.findings.selection import Selection
 
@@ -21,7 +21,7 @@ _MOST_WORDS: Final = 20
 
 
 class Tab(Enum):
-    """One of the lists that the members of each regression are divided among; ALL has those of all but GONE."""
+    """One of the lists that the members of each change are divided among; ALL has those of all but GONE."""
 
     UNPROCESSED = "unprocessed"
     HISTORY = "history"

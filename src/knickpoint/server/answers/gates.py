@@ -54,7 +54,7 @@ def _probe(probe: GateProbe) -> GateProbeAnswer:
     return GateProbeAnswer(
         commit=probe.choice.commit,
         purpose=probe.choice.purpose.value,
-        regression=probe.choice.regression,
+        change=probe.choice.change,
         state=probe.state.value,
         device=probe.device,
         seconds=probe.seconds,

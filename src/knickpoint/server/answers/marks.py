@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from knickpoint.model.change import ChangePoint
 from knickpoint.model.errors import InputError
-from knickpoint.model.regression import ChangePoint
 from knickpoint.server.answers.environments import list_environments
 from knickpoint.server.schemas.marks import FindingMarkAnswer, MarkAnswer
 from knickpoint.server.schemas.runs import EnvironmentAnswer

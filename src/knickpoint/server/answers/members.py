@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from knickpoint.model.change import ChangePoint, SuspectRange
 from knickpoint.model.commit import Commit, Repository
-from knickpoint.model.regression import ChangePoint, SuspectRange
 from knickpoint.model.step import Movement
 from knickpoint.server.answers.commits import commit_answer
 from knickpoint.server.answers.sparklines import sparklines
@@ -85,7 +85,7 @@ def read_members(store: Store, reader: RepositoryReader, points: Sequence[Change
         MemberAnswer.of(
             point,
             point.numbers,
-            regression=point.regression_id,
+            change=point.change_id,
             trace=trace_answer(traces[point.trace_id], reader.repository.name),
             place=reader.suspect_range(point.suspect_range),
             commit=reader.commit(point.suspect_range),

@@ -103,13 +103,13 @@ def _repository_gauges(store: Store, repositories: Sequence[Repository]) -> Iter
         [([each.name], len(store.commits.line(each).slots)) for each in repositories],
     )
     yield _gauge(
-        "regressions_unprocessed",
+        "changes_unprocessed",
         "Unprocessed regressions and improvements after the history boundary.",
         labels,
         [([each.name], store.findings.count(each, processed=False, selection=_WORK)) for each in repositories],
     )
     yield _gauge(
-        "regressions_history",
+        "changes_history",
         "Unprocessed regressions and improvements that are history.",
         labels,
         [([each.name], store.findings.count(each, processed=False, selection=_HISTORY)) for each in repositories],

@@ -9,12 +9,12 @@ from typing import Final
 
 from knickpoint.instance import Instance
 from knickpoint.model.announcement import Announcement, AnnouncementKind
+from knickpoint.model.change import Direction
 from knickpoint.model.commit import Repository
 from knickpoint.model.quarantine import QuarantineState
-from knickpoint.model.regression import Direction
+from knickpoint.server.answers.changes import Listing, Ordering, count_groups, list_changes
 from knickpoint.server.answers.commits import commit_answer
 from knickpoint.server.answers.health import list_alerts
-from knickpoint.server.answers.regressions import Listing, Ordering, count_groups, list_regressions
 from knickpoint.server.schemas.filters import AlertKindFilter, ListFilter
 from knickpoint.server.schemas.overview import (
     AssignedAnswer,
@@ -57,7 +57,7 @@ def read_overview(
 
 
 def read_assigned(visible: VisibleRepositories, repository: str) -> AssignedAnswer:
-    """Count the regressions with findings that are assigned to the caller, decided about or not."""
+    """Count the changes with findings that are assigned to the caller, decided about or not."""
     counted = count_groups(visible, ListFilter(repository=repository, assignee=visible.caller.name))
     return AssignedAnswer(mine=counted.unprocessed + counted.processed)
 
@@ -71,9 +71,7 @@ def read_shared_overview(instance: Instance, visible: VisibleRepositories, repos
         HistoryError: there is no such repository.
     """
     wanted = ListFilter(repository=repository)
-    largest = list_regressions(
-        visible, Listing(wanted, Ordering.CHANGE, descending=True, page=1, size=_LARGEST, members=1)
-    )
+    largest = list_changes(visible, Listing(wanted, Ordering.CHANGE, descending=True, page=1, size=_LARGEST, members=1))
     canaries = ListFilter(repository=repository, alert_kind=AlertKindFilter.CANARY)
     quarantines = visible.store.quarantines
     return SharedOverviewAnswer(
@@ -107,7 +105,7 @@ def _news(store: Store, repository: Repository, announcements: Sequence[Announce
         NewsAnswer.of(
             each,
             repository=repository.name,
-            regression=each.regression_id,
+            change=each.change_id,
             trace=each.trace_key,
             trace_id=next(iter(traces.get(each.trace_key, [])), None),
             commit=commit_answer(commits[slot], positions.get(slot)) if slot in commits else None,

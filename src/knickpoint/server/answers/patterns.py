@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from knickpoint.instance import Instance
+from knickpoint.model.change import ChangePoint, Condition
 from knickpoint.model.commit import Line
 from knickpoint.model.params import decode_key
 from knickpoint.model.query import parse_query
-from knickpoint.model.regression import ChangePoint, Condition
 from knickpoint.server.answers.alerts import visible_alerts
 from knickpoint.server.answers.explanations import flipping_answer
 from knickpoint.server.schemas.patterns import DriftAnswer, PatternsAnswer

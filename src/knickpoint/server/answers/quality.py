@@ -91,7 +91,7 @@ def _doubtful(record: FindingRecord) -> DoubtfulAnswer:
     return DoubtfulAnswer.of(
         record,
         finding=record.id,
-        regression=record.regression_id,
+        change=record.change_id,
         trace=record.trace_id,
         status=record.status.value,
     )

@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from knickpoint.model.change import ChangePoint
 from knickpoint.model.commit import Line
-from knickpoint.model.regression import ChangePoint
 from knickpoint.server.schemas.members import SparklineAnswer
 from knickpoint.store import Store
 

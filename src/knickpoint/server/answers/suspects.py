@@ -1,4 +1,4 @@
-"""Build the answer about the suspects of a regression, as they are stored: nothing is ranked while someone reads."""
+"""Build the answer about the suspects of a change, as they are stored: nothing is ranked while someone reads."""
 
 from __future__ import annotations
 
@@ -10,18 +10,16 @@ from knickpoint.watch.lines import Lines
 __all__ = ["list_suspects"]
 
 
-def list_suspects(visible: VisibleRepositories, regression: int) -> SuspectsAnswer:
-    """List the suspects of a regression, the most likely first.
+def list_suspects(visible: VisibleRepositories, change: int) -> SuspectsAnswer:
+    """List the suspects of a change, the most likely first.
 
     Raises:
-        UnknownError: there is no such regression.
+        UnknownError: there is no such change.
     """
-    repository = visible.of_regression(regression)
-    found = visible.store.findings.suspects.get(regression)
+    repository = visible.of_change(change)
+    found = visible.store.findings.suspects.get(change)
     if found is None:
-        return SuspectsAnswer(
-            regression=regression, ranked=False, none=None, facts=None, note="", machine="", suspects=[]
-        )
+        return SuspectsAnswer(change=change, ranked=False, none=None, facts=None, note="", machine="", suspects=[])
     positions = Lines(visible.store, repository).line(found.suspect_range.line).positions
     commits = {
         each.slot: each.commit
@@ -36,7 +34,7 @@ def list_suspects(visible: VisibleRepositories, regression: int) -> SuspectsAnsw
         for each in found.suspects
     ]
     return SuspectsAnswer(
-        regression=regression,
+        change=change,
         ranked=True,
         none=found.none,
         facts=found.facts,

@@ -31,7 +31,7 @@ from knickpoint.server.schemas.values import (
 )
 from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.store import Store, export
-from knickpoint.store.findings.regression_list import Sort
+from knickpoint.store.findings.change_list import Sort
 from knickpoint.store.findings.selection import Selection
 from knickpoint.watch.formula_traces import calculate_traces
 
@@ -173,16 +173,16 @@ def annotate(visible: VisibleRepositories, line: Line, request: GrafanaAnnotatio
     """Return the regressions and improvements of the traces that the query matches, at the times of their commits."""
     store, repository = visible.store, line.repository
     traces = frozenset(store.traces.select(repository, parse_query(request.annotation.query or "")).tolist())
-    found = store.findings.regressions(
+    found = store.findings.changes(
         repository, selection=Selection(traces=traces), sort=Sort.COMMIT, descending=True, limit=_MOST_ANNOTATIONS
     )
-    slots = sorted({regression.suspect_range.slot for regression in found})
+    slots = sorted({change.suspect_range.slot for change in found})
     times = dict(zip(slots, store.commits.times(repository, slots).tolist(), strict=True))
     shown = {slot for slot in slots if _within(np.array([times[slot]]), request.range)[0]}
     annotations = []
-    for regression in found:
-        slot, lead = regression.suspect_range.slot, regression.members[0]
-        if slot not in shown or regression.suspect_range.line != line.name:
+    for change in found:
+        slot, lead = change.suspect_range.slot, change.members[0]
+        if slot not in shown or change.suspect_range.line != line.name:
             continue
         moved = change_text(
             lead.numbers.size, lead.numbers.relative_size, lead.unit, noise=lead.kind is FindingKind.NOISE
@@ -190,8 +190,8 @@ def annotate(visible: VisibleRepositories, line: Line, request: GrafanaAnnotatio
         annotations.append(
             GrafanaAnnotation(
                 time=round(times[slot] * 1000),
-                title=f"R{regression.id}: {trace_name(decode_key(lead.key))[0] or lead.key} {moved}",
-                text=f"{len(regression.members)} traces" if len(regression.members) > 1 else lead.key,
+                title=f"R{change.id}: {trace_name(decode_key(lead.key))[0] or lead.key} {moved}",
+                text=f"{len(change.members)} traces" if len(change.members) > 1 else lead.key,
                 tags=[lead.direction.value, lead.effective_status.value],
             )
         )

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from knickpoint.instance import Instance
 from knickpoint.instance.trackers import create_ticket, trackers
 from knickpoint.model.access import Permission
+from knickpoint.model.change import Status
 from knickpoint.model.commit import Line
 from knickpoint.model.errors import InputError
 from knickpoint.model.params import decode_key
 from knickpoint.model.query import parse_query
-from knickpoint.model.regression import Status
 from knickpoint.model.ticket import FixVerdict
 from knickpoint.server.answers.triage import request_targets
 from knickpoint.server.schemas.tickets import TicketMarkAnswer, TrackerAnswer

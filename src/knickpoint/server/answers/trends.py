@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.calc import Trend, combine_trends, trend_of
+from knickpoint.model.change import Direction
 from knickpoint.model.commit import Line
 from knickpoint.model.query import parse_query
-from knickpoint.model.regression import Direction
 from knickpoint.model.unit import Better
 from knickpoint.server.errors import UnknownError
 from knickpoint.server.schemas.trends import TrendAnswer, TrendMarkAnswer, TrendsAnswer
@@ -205,13 +205,11 @@ def _marks(
         if position < first or place == len(ids) or ids[place] != mark.trace_id:
             continue
         column = min(int(np.searchsorted(columns, position - first)), len(columns) - 1)
-        found[int(part_of[place]), column].append((mark.direction, mark.regression_id))
+        found[int(part_of[place]), column].append((mark.direction, mark.change_id))
     marks: dict[int, list[TrendMarkAnswer]] = defaultdict(list)
     for (part, column), there in found.items():
         direction = Counter(direction for direction, _ in there).most_common(1)[0][0]
-        marks[part].append(
-            TrendMarkAnswer(index=column, direction=direction, findings=len(there), regression=there[0][1])
-        )
+        marks[part].append(TrendMarkAnswer(index=column, direction=direction, findings=len(there), change=there[0][1]))
     strongest = {part: sorted(each, key=lambda mark: -mark.findings)[:_MOST_MARKS] for part, each in marks.items()}
     return {part: sorted(each, key=lambda mark: mark.index) for part, each in strongest.items()}
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 
 from knickpoint.model.access import Permission
 from knickpoint.model.errors import InputError
+from knickpoint.server.answers.changes import count_groups, decision_answer, list_groups
 from knickpoint.server.answers.filters import members_on_list
-from knickpoint.server.answers.regressions import count_groups, decision_answer, list_groups
 from knickpoint.server.schemas.decisions import DecisionAnswer
 from knickpoint.server.schemas.filters import ListFilter
 from knickpoint.server.schemas.triage import (
@@ -77,7 +77,7 @@ def undo(visible: VisibleRepositories, request: UndoRequest) -> TriageAnswer:
 
 
 def split(visible: VisibleRepositories, request: RegroupRequest) -> TriageAnswer:
-    """Split findings from their regressions; they form a new one.
+    """Split findings from their changes; they form a new one.
 
     Raises:
         UnknownError: an id is unknown.
@@ -93,7 +93,7 @@ def split(visible: VisibleRepositories, request: RegroupRequest) -> TriageAnswer
 
 
 def merge(visible: VisibleRepositories, request: RegroupRequest) -> TriageAnswer:
-    """Merge several regressions, each with all its members.
+    """Merge several changes, each with all its members.
 
     Raises:
         UnknownError: an id is unknown.
@@ -103,7 +103,7 @@ def merge(visible: VisibleRepositories, request: RegroupRequest) -> TriageAnswer
     return _apply(
         visible,
         request.filter,
-        lambda: Targets(regressions=tuple(request.regressions), points=tuple(request.ids)),
+        lambda: Targets(changes=tuple(request.changes), points=tuple(request.ids)),
         lambda targets: decisions.merge(visible.store, targets, who=visible.caller.name, note=request.note),
     )
 
@@ -112,23 +112,21 @@ def request_targets(visible: VisibleRepositories, request: TargetsRequest) -> Ta
     """Return the findings of a request by id.
 
     Raises:
-        UnknownError: one of the regressions is unknown.
+        UnknownError: one of the changes is unknown.
         InputError: none is left on the list.
     """
-    if not request.regressions:
+    if not request.changes:
         return Targets(points=tuple(request.ids))
-    visible.of_regressions(request.regressions)
+    visible.of_changes(request.changes)
     selection = members_on_list(request.filter)
     found = {
         point
         for repository in visible.some(request.filter.repository)
-        for point in visible.store.findings.matching(repository, selection, request.regressions)
+        for point in visible.store.findings.matching(repository, selection, request.changes)
     }
     points = found.difference(request.without).union(request.ids)
     if not points:
-        raise InputError(
-            "none of these regressions is on the list any more", remedy="Read the list again; it has changed."
-        )
+        raise InputError("none of these changes is on the list any more", remedy="Read the list again; it has changed.")
     return Targets(points=tuple(points))
 
 
@@ -142,21 +140,21 @@ def _apply(
 
     The caller needs the permission to decide in the repository of each target; without one of them, nothing is decided.
 
-    The answer covers every regression that has or had one of the findings: those before the decision, those named in
+    The answer covers every change that has or had one of the findings: those before the decision, those named in
     the request, those after it, and those that a split or merge made.
     """
     store = visible.store
     with store.transaction():
         targets = read()
         concerned_repositories = [
-            *visible.of_regressions(targets.regressions).values(),
+            *visible.of_changes(targets.changes).values(),
             *visible.of_findings(targets.points).values(),
         ]
         visible.require(Permission.DECIDE, concerned_repositories)
-        before = store.findings.regressions_of(targets.points)
+        before = store.findings.changes_of(targets.points)
         done = decide(targets)
         points = [decision.change_point_id for decision in done.decisions]
-        concerned = {*before, *targets.regressions, *store.findings.regressions_of(points), *done.regressions.ids} - {0}
+        concerned = {*before, *targets.changes, *store.findings.changes_of(points), *done.changes.ids} - {0}
     return _answer(visible, wanted, done, concerned)
 
 

@@ -29,7 +29,7 @@ __all__ = ["router"]
 router = APIRouter(tags=["bisections"])
 
 BisectionKey = Annotated[int, Path(ge=0, le=MOST, description="Id of the bisection, without the B.")]
-RegressionKey = Annotated[int, Path(ge=0, le=MOST, description="Id of the regression.")]
+ChangeKey = Annotated[int, Path(ge=0, le=MOST, description="Id of the change.")]
 
 
 @router.get("/bisections")
@@ -37,11 +37,11 @@ def get_bisections(
     visible: Visible,
     repository: RepositoryName = "",
     state: Annotated[list[BisectionState] | None, Query(description="Only these states; repeatable.")] = None,
-    regression: Annotated[int, Query(ge=0, le=MOST, description="Only those of this regression.")] = 0,
+    change: Annotated[int, Query(ge=0, le=MOST, description="Only those of this change.")] = 0,
     limit: Annotated[int, Query(ge=1, le=500, description="How many to return.")] = 50,
 ) -> list[BisectionAnswer]:
     """List bisections, the newest first."""
-    return list_bisections(visible, repository, state or [], regression, limit)
+    return list_bisections(visible, repository, state or [], change, limit)
 
 
 @router.get("/bisections/{bisection}")
@@ -58,25 +58,25 @@ def post_stop(
     return stop(visible, instance, bisection)
 
 
-@router.get("/regressions/{regression}/profiles")
-def get_profiles(visible: Visible, instance: RequestInstance, regression: RegressionKey) -> list[str]:
-    """List the profiles of the configuration with which a regression can be bisected."""
-    return list_profiles(visible, instance, regression)
+@router.get("/changes/{change}/profiles")
+def get_profiles(visible: Visible, instance: RequestInstance, change: ChangeKey) -> list[str]:
+    """List the profiles of the configuration with which a change can be bisected."""
+    return list_profiles(visible, instance, change)
 
 
-@router.post("/regressions/{regression}/bisection")
+@router.post("/changes/{change}/bisection")
 def post_bisection(
     _caller: Editor,
     visible: Visible,
     instance: RequestInstance,
-    regression: RegressionKey,
+    change: ChangeKey,
     request: BisectionRequest,
 ) -> BisectionDetailAnswer:
-    """Ask for a bisection of a regression; where the same one waits or runs, it is returned.
+    """Ask for a bisection of a change; where the same one waits or runs, it is returned.
 
     Only commands of the configuration are run: the request names one of its profiles.
     """
-    return ask(visible, instance, regression, request.profile)
+    return ask(visible, instance, change, request.profile)
 
 
 @router.get("/traces/{key}/remeasured")

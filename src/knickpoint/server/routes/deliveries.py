@@ -22,7 +22,7 @@ def get_deliveries(
     _caller: Editor,
     visible: Visible,
     *,
-    regression: Annotated[int | None, Query(ge=0, le=MOST, description="Only those about this regression.")] = None,
+    change: Annotated[int | None, Query(ge=0, le=MOST, description="Only those about this change.")] = None,
     state: Annotated[DeliveryState | None, Query(description="Only those in this state.")] = None,
     channel: Annotated[str, Query(max_length=200, description="Only those of this channel.")] = "",
     before: Annotated[
@@ -32,9 +32,7 @@ def get_deliveries(
     limit: Annotated[int, Query(ge=1, le=1000, description="How many to return.")] = 200,
 ) -> list[DeliveryAnswer]:
     """List what was sent to whom, the newest first; it has the addresses of people, so it is for editors."""
-    return deliveries.list_deliveries(
-        visible, regression=regression, state=state, channel=channel, before=before, limit=limit
-    )
+    return deliveries.list_deliveries(visible, change=change, state=state, channel=channel, before=before, limit=limit)
 
 
 @router.post("/deliveries/retry")

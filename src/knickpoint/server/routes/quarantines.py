@@ -14,7 +14,7 @@ from knickpoint.server.schemas.quarantines import LiftRequest, QuarantineAnswer,
 
 __all__ = ["router"]
 
-router = APIRouter(tags=["regressions"])
+router = APIRouter(tags=["changes"])
 
 
 @router.get("/quarantines")

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request, Response
 from knickpoint.model.errors import InputError
 from knickpoint.model.query import parse_query
 from knickpoint.model.summary import read_summary
-from knickpoint.server.answers.changes import read_changes
+from knickpoint.server.answers.change_points import read_change_points
 from knickpoint.server.answers.environments import list_environments
 from knickpoint.server.answers.explanations import explain
 from knickpoint.server.answers.marks import list_marks
@@ -44,7 +44,7 @@ from knickpoint.server.routes.dependencies import (
     Visible,
     in_one_snapshot,
 )
-from knickpoint.server.schemas.changes import ChangesAnswer
+from knickpoint.server.schemas.change_points import ChangePointsAnswer
 from knickpoint.server.schemas.explanations import ExplanationAnswer
 from knickpoint.server.schemas.marks import MarkAnswer
 from knickpoint.server.schemas.patterns import PatternsAnswer
@@ -246,11 +246,11 @@ def get_trace(visible: Visible, key: TraceKey) -> TraceAnswer:
     return trace_answer(trace, repository.name)
 
 
-@router.get("/traces/{key}/changes")
+@router.get("/traces/{key}/change-points")
 @in_one_snapshot
-def get_changes(visible: Visible, key: TraceKey, line: LineName = "") -> ChangesAnswer:
+def get_change_points(visible: Visible, key: TraceKey, line: LineName = "") -> ChangePointsAnswer:
     """Return the stable regions of a trace, and the changes between them with their status."""
-    return read_changes(visible, key, line)
+    return read_change_points(visible, key, line)
 
 
 @router.get("/traces/{key}/runs")

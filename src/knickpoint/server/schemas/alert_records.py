@@ -6,9 +6,9 @@ from datetime import datetime
 
 from pydantic import Field
 
-from knickpoint.model.regression import Condition, Status
+from knickpoint.model.change import Condition, Status
 from knickpoint.server.schemas.base import Answer
-from knickpoint.server.schemas.regressions import GroupAnswer
+from knickpoint.server.schemas.changes import ChangeAnswer
 
 __all__ = ["AlertRecordAnswer", "AlertRunAnswer", "FindingCountAnswer"]
 
@@ -43,4 +43,4 @@ class AlertRecordAnswer(Answer):
     name: str
     runs: list[AlertRunAnswer] = Field(description="The newest 20 runs.")
     counts: list[FindingCountAnswer] = Field(description="Its findings by what the data show and what people decided.")
-    largest: list[GroupAnswer] = Field(description="The largest 5 of its unprocessed regressions, each with its lead.")
+    largest: list[ChangeAnswer] = Field(description="The largest 5 of its unprocessed changes, each with its lead.")

@@ -23,7 +23,7 @@ __all__ = [
 
 
 class BisectionStandingAnswer(Answer):
-    """How the newest bisection of a regression stands, for lists."""
+    """How the newest bisection of a change stands, for lists."""
 
     id: int = Field(description="People write it as `B12`.")
     state: BisectionState
@@ -51,7 +51,7 @@ class BisectionAnswer(Answer):
 
     id: int = Field(description="People write it as `B12`.")
     repository: str
-    regression: int = Field(description="0 where it is about none.")
+    change: int = Field(description="0 where it is about none.")
     trace: str = Field(description="Key of the trace that is measured again; empty where probes pass or fail.")
     profile: str
     state: BisectionState

@@ -1,4 +1,4 @@
-"""The traces of a regression, broken down by their params."""
+"""The traces of a change, broken down by their params."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["BreakdownAnswer", "ParamBreakdownAnswer", "ValueShareAnswer"]
 
 
 class ValueShareAnswer(Answer):
-    """A value of a param among the traces of a regression or a cluster, and among those that they are compared with."""
+    """A value of a param among the traces of a change or a cluster, and among those that they are compared with."""
 
     value: str = Field(description="Empty for traces without the param.")
     members: int = Field(description="Its traces that have it.")
@@ -18,7 +18,7 @@ class ValueShareAnswer(Answer):
 
 
 class ParamBreakdownAnswer(Answer):
-    """How often the traces of a regression or a cluster have each value of a param."""
+    """How often the traces of a change or a cluster have each value of a param."""
 
     name: str
     distance: float = Field(
@@ -30,10 +30,10 @@ class ParamBreakdownAnswer(Answer):
 
 
 class BreakdownAnswer(Answer):
-    """What the traces of a regression have in common, and in what they differ from the other traces."""
+    """What the traces of a change have in common, and in what they differ from the other traces."""
 
-    regression: int
-    members: int = Field(description="Traces of the regression that are not gone.")
+    change: int
+    members: int = Field(description="Traces of the change that are not gone.")
     traces: int = Field(description="Traces of the repository.")
     params: list[ParamBreakdownAnswer] = Field(
         description="The one that says most about the traces first, without those of which all traces have one value."

@@ -1,62 +1,73 @@
-"""The stable regions of one trace, and the changes between them."""
+"""Lists of changes."""
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from pydantic import Field
 
-from knickpoint.model.step import Verdict
-from knickpoint.server.schemas.base import Answer, FiniteOrNull
-from knickpoint.server.schemas.members import LevelAnswer, MemberAnswer
-from knickpoint.server.schemas.traces import TraceAnswer
+from knickpoint.model.alert import AlertSeverity
+from knickpoint.model.change import Direction, Status
+from knickpoint.model.settlement import Certainty
+from knickpoint.server.schemas.base import Answer
+from knickpoint.server.schemas.bisections import BisectionStandingAnswer
+from knickpoint.server.schemas.commits import CommitAnswer
+from knickpoint.server.schemas.decisions import DecisionAnswer
+from knickpoint.server.schemas.members import MemberAnswer, PlaceAnswer
 
-__all__ = ["ChangesAnswer", "NewestAnswer", "RegionAnswer", "SummaryAnswer"]
-
-
-class RegionAnswer(LevelAnswer):
-    """A stable region: a level between two changes, with the positions of its first and last value."""
-
-    first: int
-    last: int
-    low: float = Field(description="Quantile 0.1 of its values.")
-    high: float = Field(description="Quantile 0.9 of its values.")
+__all__ = ["ChangeAnswer", "ChangesAnswer"]
 
 
-class SummaryAnswer(Answer):
-    """What of the samples of each run some changes of a trace were found in, and the stable regions of that."""
+class ChangeAnswer(Answer):
+    """A change: the findings at one commit."""
 
-    summary: str = Field(description="As `p99`; `GET /values` with it has the values.")
-    changes: list[int] = Field(description="Ids of these changes, those that are gone included.")
-    regions: list[RegionAnswer]
-
-
-class NewestAnswer(Answer):
-    """The newest value of a trace, which does not belong to the level before it: a first, provisional sign."""
-
-    position: int | None = Field(description="Position of its commit.")
-    verdict: Verdict = Field(description="`regressed` or `improved`; it rests on one value.")
-    value: float
-    centre: float = Field(description="The level before.")
-    low: float = Field(description="Values from here to `high` are within the noise of that level.")
-    high: float
-    relative_size: FiniteOrNull = Field(description="(value - centre) / |centre|; null where that is 0.")
-    p_value: FiniteOrNull
+    id: int
+    repository: str
+    place: PlaceAnswer = Field(description="The suspect range that the members share.")
+    commit: CommitAnswer
+    found: datetime | None = Field(description="When a run found the first of its members.")
+    history: bool = Field(description="Whether it lies at or before the history boundary of its repository.")
+    certainty: Certainty = Field(description="`provisional` where all of its live members are, whatever the filter.")
+    held: str = Field(
+        description="Why it is held back, and not announced: results at the place of all its live members are "
+        "quarantined. Empty where one is not held."
+    )
+    alert_severity: AlertSeverity = Field(description="The highest severity of the alerts of the members that match.")
+    hazard: float | None = Field(
+        description="The hazard level of largest magnitude among the members, by which `hazard` sorts. It may be that of "
+        "another one than the lead, which has its own in `members`."
+    )
+    lead: int = Field(
+        description="Id of the member that leads the change, listed first: the unprocessed one that got worse "
+        "most; where none got worse, the largest change of unknown direction, else the largest improvement."
+    )
+    traces: int = Field(description="Number of its traces that match the filter.")
+    directions: dict[Direction, int] = Field(description="Number of traces that match the filter, by direction.")
+    statuses: dict[Status, int] = Field(
+        description="Number of all its traces, by status. Traces that no longer show the change count only in the "
+        "list `gone`."
+    )
+    decided: DecisionAnswer | None = Field(
+        description="The newest decision about one of its members that has a status, a note, a ticket or an assignee; "
+        "null where none has."
+    )
+    bisection: BisectionStandingAnswer | None = Field(description="Its newest bisection; null without one.")
+    members: list[MemberAnswer] = Field(
+        description="The lead first; at most as many as `members` in the request. `/api/v1/members` has the others."
+    )
 
 
 class ChangesAnswer(Answer):
-    """The stable regions of a trace and the changes between them, by positions on a line."""
+    """One page of changes."""
 
-    trace: TraceAnswer
-    line: str
-    commits: int = Field(description="Number of commits on the line.")
-    measured: int = Field(description="Number of commits with a value.")
-    first: int | None = Field(description="Position of the first value.")
-    last: int | None = Field(description="Position of the last value.")
-    regions: list[RegionAnswer] = Field(description="The stable regions of the values, which are medians.")
-    summaries: list[SummaryAnswer] = Field(description="Where changes were found in something else than medians.")
-    changes: list[MemberAnswer]
-    notes: dict[int, str] = Field(
-        description="By the id of a change: which number of the samples its levels are, or how the distribution changed; only where "
-        "the levels do not say it."
+    page: int
+    pages: int
+    all: int = Field(description="Number of changes that match the filter, but those that are gone.")
+    gone: int = Field(description="Number of changes with findings that later data no longer show.")
+    groups_total: int = Field(description="Number of changes that match the filter.")
+    unprocessed: int = Field(
+        description="Number of changes with unprocessed findings that match the filter, without history."
     )
-    newest: NewestAnswer | None = Field(description="null where the newest value belongs to the level before it.")
-    gone: list[MemberAnswer] = Field(description="Changes that later data no longer show; no region ends there.")
+    history: int = Field(description="Number of changes in history with unprocessed findings that match the filter.")
+    processed: int = Field(description="Number of changes with processed findings that match the filter.")
+    groups: list[ChangeAnswer]

@@ -1,4 +1,4 @@
-"""The clusters of a regression: traces that an alert judged together."""
+"""The clusters of a change: traces that an alert judged together."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class ClusterAnswer(Answer):
 
 
 class ClustersAnswer(Answer):
-    """The clusters that have members in a regression."""
+    """The clusters that have members in a change."""
 
-    regression: int
+    change: int
     clusters: list[ClusterAnswer]

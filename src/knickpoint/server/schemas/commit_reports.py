@@ -8,9 +8,9 @@ from pydantic import Field
 
 from knickpoint.model.step import Verdict
 from knickpoint.server.schemas.base import Answer, FiniteOrNull
+from knickpoint.server.schemas.changes import ChangeAnswer
 from knickpoint.server.schemas.commits import CommitAnswer
 from knickpoint.server.schemas.quarantines import QuarantineAnswer
-from knickpoint.server.schemas.regressions import GroupAnswer
 from knickpoint.server.schemas.traces import TraceAnswer
 
 __all__ = ["CommitReportAnswer", "CommitRunAnswer", "CommitVerdictAnswer"]
@@ -46,7 +46,7 @@ class CommitVerdictAnswer(Answer):
 
 
 class CommitReportAnswer(Answer):
-    """A commit, and all that is known of it. Lists are cut, each regression has its lead alone; the counts are of all."""
+    """A commit, and all that is known of it. Lists are cut, each change has its lead alone; the counts are of all."""
 
     repository: str
     line: str
@@ -60,11 +60,9 @@ class CommitReportAnswer(Answer):
     runs_total: int
     runs: list[CommitRunAnswer]
     changes_total: int
-    changes: list[GroupAnswer] = Field(
-        description="Regressions and improvements that begin here, decided about or not."
-    )
+    changes: list[ChangeAnswer] = Field(description="Changes and improvements that begin here, decided about or not.")
     around_total: int
-    around: list[GroupAnswer] = Field(description="Those that may have begun here, as not every commit was measured.")
+    around: list[ChangeAnswer] = Field(description="Those that may have begun here, as not every commit was measured.")
     verdicts_total: int
     verdicts: list[CommitVerdictAnswer] = Field(description="Newest values that stand out, the largest first.")
     quarantines: list[QuarantineAnswer]

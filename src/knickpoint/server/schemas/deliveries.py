@@ -21,7 +21,7 @@ class DeliveryAnswer(Answer):
     channel: str = Field(description="Name of the channel.")
     address: str = Field(description="Address within the channel; empty where it has one receiver.")
     person: str = Field(description="Name of the person in `[people]`; empty for others, lists and rooms.")
-    regressions: list[int] = Field(description="Ids of the regressions that it is about.")
+    changes: list[int] = Field(description="Ids of the changes that it is about.")
     created: datetime
     due: datetime = Field(description="When the next attempt may start.")
     attempts: int = Field(description="How many attempts were started.")

@@ -1,4 +1,4 @@
-"""The filter of a list of regressions."""
+"""The filter of a list of changes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import Enum
 
 from pydantic import Field
 
-from knickpoint.model.regression import Condition, Direction, Status
+from knickpoint.model.change import Condition, Direction, Status
 from knickpoint.model.settlement import Certainty, FindingKind
 from knickpoint.server.schemas.base import Answer, Text
 
@@ -24,7 +24,7 @@ class AlertKindFilter(Enum):
 
 
 class ListFilter(Answer):
-    """Which list of regressions, and which of its members: the parameters of a list, for requests with a body."""
+    """Which list of changes, and which of its members: the parameters of a list, for requests with a body."""
 
     repository: Text = Field(default="", description="Name of the repository; all of them without it.")
     processed: bool = Field(default=False, description="The processed ones instead of the unprocessed.")

@@ -16,7 +16,7 @@ class GateProbeAnswer(Answer):
 
     commit: str = Field(description="Hash of the commit.")
     purpose: str = Field(description="Why it was chosen: `new`, `fill` or `requested`.")
-    regression: int = Field(description="The regression whose suspect range it narrows; 0 without one.")
+    change: int = Field(description="The change whose suspect range it narrows; 0 without one.")
     state: str = Field(description="`waiting`, `running`, `measured`, `skipped` or `failed`.")
     device: str
     seconds: float = Field(description="Time that it took of a device.")

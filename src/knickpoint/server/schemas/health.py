@@ -111,5 +111,5 @@ class NoticeAnswer(Answer):
     trace: str = Field(description="Key of the trace; empty where several stopped at one commit.")
     commit: str = Field(description="The commit at which the canary moved, or the last one with results.")
     canary: str = Field(description="Name of its section in knickpoint.toml.")
-    regressions: list[int] = Field(description="Unprocessed regressions that are in doubt because of it.")
+    changes: list[int] = Field(description="Unprocessed changes that are in doubt because of it.")
     text: str

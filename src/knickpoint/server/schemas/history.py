@@ -22,5 +22,5 @@ class HistoryAnswer(Answer):
     who: str = Field(description="Who moved it; empty where the first run set it.")
     history: int = Field(description="Number of findings that are history.")
     work: int = Field(description="Number of findings after the boundary, which are to be triaged.")
-    history_regressions: int
-    work_regressions: int
+    history_changes: int
+    work_changes: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from knickpoint.model.regression import Direction, Status
+from knickpoint.model.change import Direction, Status
 from knickpoint.server.schemas.base import Answer, FiniteOrNull
 from knickpoint.server.schemas.runs import FactAnswer
 

@@ -1,4 +1,4 @@
-"""The change points of a regression: suspect range, levels, numbers, status."""
+"""The change points of a change: suspect range, levels, numbers, status."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import datetime
 from pydantic import Field
 
 from knickpoint.model.alert import AlertKind, AlertSeverity
-from knickpoint.model.regression import Condition, Direction, Status
+from knickpoint.model.change import Condition, Direction, Status
 from knickpoint.model.settlement import Certainty, FindingKind
 from knickpoint.model.step import Movement
 from knickpoint.server.schemas.base import Answer, FiniteOrNull
@@ -57,7 +57,7 @@ class MemberAnswer(Answer):
     """A change point: a step of one trace, and its status."""
 
     id: int
-    regression: int
+    change: int
     trace: TraceAnswer
     place: PlaceAnswer
     commit: CommitAnswer
@@ -95,9 +95,9 @@ class MemberAnswer(Answer):
     certainty_reason: str = Field(description="Why it is provisional; empty where it is settled.")
     held: str = Field(description="Why it is held back: results at its place are quarantined; empty where none are.")
     found: datetime | None = Field(
-        description="When a run first found it; later than that of its regression for a member that joined."
+        description="When a run first found it; later than that of its change for a member that joined."
     )
-    history: bool = Field(description="Whether its regression lies at or before the history boundary.")
+    history: bool = Field(description="Whether its change lies at or before the history boundary.")
     status: Status = Field(description="The status; `ticket` for a `new` change point that a known ticket covers.")
     note: str
     ticket: str
@@ -107,8 +107,8 @@ class MemberAnswer(Answer):
 
 
 class MembersAnswer(Answer):
-    """One page of the members of a regression: the worst first, equal ones by trace key."""
+    """One page of the members of a change: the worst first, equal ones by trace key."""
 
-    regression: int
+    change: int
     members: list[MemberAnswer]
     after: int | None = Field(description="The value of `after` for the next page; null on the last one.")

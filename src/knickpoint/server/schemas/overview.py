@@ -8,8 +8,8 @@ from pydantic import Field
 
 from knickpoint.model.announcement import AnnouncementKind
 from knickpoint.server.schemas.base import Answer, FiniteOrNull
+from knickpoint.server.schemas.changes import ChangeAnswer
 from knickpoint.server.schemas.commits import CommitAnswer
-from knickpoint.server.schemas.regressions import GroupAnswer
 
 __all__ = [
     "AssignedAnswer",
@@ -27,8 +27,8 @@ class NewsAnswer(Answer):
     kind: AnnouncementKind
     time: datetime
     repository: str
-    regression: int
-    trace: str = Field(description="Key of the trace that led the regression then.")
+    change: int
+    trace: str = Field(description="Key of the trace that led the change then.")
     trace_id: int | None = Field(description="Its id; null where there is no such trace any more.")
     traces: int = Field(description="How many traces were concerned.")
     relative_size: FiniteOrNull
@@ -56,10 +56,10 @@ class FailingAlertAnswer(Answer):
 class SharedOverviewAnswer(Answer):
     """What is the same for everybody who reads an overview: what waits, what fails, and what was announced lately."""
 
-    waiting: int = Field(description="Number of regressions with unprocessed findings.")
-    canaries: int = Field(description="Number of unprocessed regressions of canary alerts.")
+    waiting: int = Field(description="Number of changes with unprocessed findings.")
+    canaries: int = Field(description="Number of unprocessed changes of canary alerts.")
     quarantined: int = Field(description="Number of runs whose results are quarantined.")
-    largest: list[GroupAnswer] = Field(
+    largest: list[ChangeAnswer] = Field(
         description="The largest unprocessed regressions, at most 6, each with its lead; improvements are left out."
     )
     failing: list[FailingAlertAnswer] = Field(description="The alerts that cannot run.")
@@ -72,7 +72,7 @@ class SharedOverviewAnswer(Answer):
 class AssignedAnswer(Answer):
     """What is assigned to the caller."""
 
-    mine: int = Field(description="Number of regressions with findings that are assigned to the caller.")
+    mine: int = Field(description="Number of changes with findings that are assigned to the caller.")
 
 
 class OverviewAnswer(SharedOverviewAnswer, AssignedAnswer):

@@ -8,8 +8,8 @@ from typing import Annotated
 from pydantic import AwareDatetime, Field
 
 from knickpoint.model.alert import AlertDirection
+from knickpoint.model.change import Direction
 from knickpoint.model.proposal import ProposalKind
-from knickpoint.model.regression import Direction
 from knickpoint.server.schemas.base import Answer, FiniteOrNull, Id, Text
 from knickpoint.watch.quality.label_audit import LabelDoubt
 
@@ -58,7 +58,7 @@ class AlertRowAnswer(Answer):
     hidden: int
     undecided: int
     gone: int = Field(description="Findings of any status that later data no longer show.")
-    regressions: int
+    changes: int
     tickets: int
     missed: int = Field(description="Changes marked as missed that it still does not find.")
     precision: RateAnswer
@@ -71,7 +71,7 @@ class DoubtfulAnswer(Answer):
     """A finding whose label is in doubt."""
 
     finding: int
-    regression: int
+    change: int
     trace: int
     trace_key: str
     status: str

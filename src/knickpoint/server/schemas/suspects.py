@@ -1,4 +1,4 @@
-"""The suspects of a regression."""
+"""The suspects of a change."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["SuspectAnswer", "SuspectsAnswer"]
 
 
 class SuspectAnswer(Answer):
-    """A commit that may have caused a regression."""
+    """A commit that may have caused a change."""
 
     commit: CommitAnswer
     probability: float = Field(description="Probability that it is the cause, before any commit is measured again.")
@@ -20,11 +20,11 @@ class SuspectAnswer(Answer):
 
 
 class SuspectsAnswer(Answer):
-    """The commits that may have caused a regression, the most likely first."""
+    """The commits that may have caused a change, the most likely first."""
 
-    regression: int
+    change: int
     ranked: bool = Field(
-        description="False before the worker ranks them: the regression is new, or its suspect range moved."
+        description="False before the worker ranks them: the change is new, or its suspect range moved."
     )
     none: float | None = Field(description="Probability that no commit of the list is the cause; null if not ranked.")
     facts: SuspectFacts | None = Field(

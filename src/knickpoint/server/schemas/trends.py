@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from knickpoint.model.regression import Direction
+from knickpoint.model.change import Direction
 from knickpoint.server.schemas.base import Answer
 
 __all__ = ["TrendAnswer", "TrendMarkAnswer", "TrendsAnswer"]
@@ -16,7 +16,7 @@ class TrendMarkAnswer(Answer):
     index: int = Field(description="Index of its commit in `points`.")
     direction: Direction = Field(description="Of most of the findings there.")
     findings: int
-    regression: int = Field(description="A regression that they belong to.")
+    change: int = Field(description="A change that they belong to.")
 
 
 class TrendAnswer(Answer):

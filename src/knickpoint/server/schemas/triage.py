@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from knickpoint.model.regression import Status
+from knickpoint.model.change import Status
 from knickpoint.server.schemas.base import Answer, Id, Text
+from knickpoint.server.schemas.changes import ChangeAnswer
 from knickpoint.server.schemas.filters import ListFilter
-from knickpoint.server.schemas.regressions import GroupAnswer
 
 __all__ = [
     "Entries",
@@ -21,16 +21,16 @@ __all__ = [
 
 
 class TargetsRequest(Answer):
-    """What a decision is about: single findings, and those of whole regressions that are on a list."""
+    """What a decision is about: single findings, and those of whole changes that are on a list."""
 
     ids: list[Id] = Field(default_factory=list, max_length=100_000, description="Ids of change points.")
-    regressions: list[Id] = Field(
+    changes: list[Id] = Field(
         default_factory=list,
         max_length=10_000,
-        description="Ids of regressions: all their members that are on the list.",
+        description="Ids of changes: all their members that are on the list.",
     )
     without: list[Id] = Field(
-        default_factory=list, max_length=100_000, description="Ids of members of these regressions to leave out."
+        default_factory=list, max_length=100_000, description="Ids of members of these changes to leave out."
     )
     filter: ListFilter = Field(
         default_factory=ListFilter, description="The list that the decision is made on, and that the answer is about."
@@ -54,7 +54,7 @@ class TriageRequest(TargetsRequest):
 
 
 class RegroupRequest(TargetsRequest):
-    """Findings to split from their regression, or regressions to merge; a merge takes whole regressions."""
+    """Findings to split from their change, or changes to merge; a merge takes whole changes."""
 
     note: Text | None = Field(default=None, max_length=10_000, description="null keeps the note there is.")
 
@@ -78,21 +78,19 @@ class UndoRequest(Answer):
 
 
 class TriageAnswer(Answer):
-    """A list of regressions after a decision, as far as the decision concerns it."""
+    """A list of changes after a decision, as far as the decision concerns it."""
 
     changed: int = Field(description="Number of findings that the decision changed.")
     entries: Entries | None = Field(description="The entries to undo; null where nothing changed.")
-    groups: list[GroupAnswer] = Field(description="Regressions that the decision concerns and that are on the list.")
-    left: list[int] = Field(description="Ids of regressions that the decision concerns and that are not on the list.")
+    groups: list[ChangeAnswer] = Field(description="Changes that the decision concerns and that are on the list.")
+    left: list[int] = Field(description="Ids of changes that the decision concerns and that are not on the list.")
     unprocessed: int = Field(
-        description="Number of regressions with unprocessed findings that match the filter, without history."
+        description="Number of changes with unprocessed findings that match the filter, without history."
     )
-    history: int = Field(
-        description="Number of regressions in history with unprocessed findings that match the filter."
-    )
-    processed: int = Field(description="Number of regressions with processed findings that match the filter.")
-    all: int = Field(description="Number of regressions that match the filter, but those that are gone.")
-    gone: int = Field(description="Number of regressions with findings that later data no longer show.")
+    history: int = Field(description="Number of changes in history with unprocessed findings that match the filter.")
+    processed: int = Field(description="Number of changes with processed findings that match the filter.")
+    all: int = Field(description="Number of changes that match the filter, but those that are gone.")
+    gone: int = Field(description="Number of changes with findings that later data no longer show.")
 
 
 class LastEntryAnswer(Answer):

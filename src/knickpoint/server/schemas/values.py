@@ -105,7 +105,7 @@ class GrafanaSeries(Answer):
 
 
 class GrafanaAnnotation(Answer):
-    """A regression at the time of the first commit measured at its new level, in milliseconds since 1970."""
+    """A change at the time of the first commit measured at its new level, in milliseconds since 1970."""
 
     time: int
     title: str

@@ -15,9 +15,9 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, update
 
 from knickpoint.model.bisection import BisectionState
+from knickpoint.model.change import SuspectRange
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import AbsentError, InputError
-from knickpoint.model.regression import SuspectRange
 from knickpoint.store.bisections.device_use import DeviceUse, read_device_use
 from knickpoint.store.bisections.journal import Journal, check_holder
 from knickpoint.store.bisections.records import (
@@ -32,7 +32,7 @@ from knickpoint.store.bisections.rows import bounded, request_values, stored_of
 from knickpoint.store.database import Database
 from knickpoint.store.tables.bisections import bisection as table
 from knickpoint.store.tables.bisections import planned_probe, probe
-from knickpoint.store.tables.findings import regression
+from knickpoint.store.tables.findings import change
 
 __all__ = ["Bisections"]
 
@@ -52,14 +52,14 @@ class Bisections:
     def ask(self, request: BisectionRequest) -> StoredBisection:
         """Let a bisection wait for a worker, and return it.
 
-        Where one of the same regression, trace, range and profile, as it is now, waits or runs already, that one is returned.
+        Where one of the same change, trace, range and profile, as it is now, waits or runs already, that one is returned.
         """
         with self._database.transaction() as connection:
             same = and_(
                 table.c.state.in_((_WAITING, _RUNNING)),
                 *(
                     table.c[name] == getattr(request, name)
-                    for name in ("repository_id", "line", "regression_id", "trace_id", "profile", "digest")
+                    for name in ("repository_id", "line", "change_id", "trace_id", "profile", "digest")
                 ),
             )
             for row in connection.execute(select(table).where(same).order_by(table.c.id)).mappings():
@@ -90,14 +90,14 @@ class Bisections:
         before: int = 0,
         limit: int = 100,
     ) -> list[StoredBisection]:
-        """Return the newest bisections first: of some repositories, in some states, of the regression ``of``, below an id."""
+        """Return the newest bisections first: of some repositories, in some states, of the change ``of``, below an id."""
         clauses: list[ColumnElement[bool]] = []
         if repositories is not None:
             clauses.append(table.c.repository_id.in_(sorted(each.id for each in repositories)))
         if states:
             clauses.append(table.c.state.in_(sorted(state.value for state in states)))
         if of:
-            clauses.append(table.c.regression_id == of)
+            clauses.append(table.c.change_id == of)
         if before:
             clauses.append(table.c.id < before)
         query = select(table).where(*clauses).order_by(table.c.id.desc()).limit(limit)
@@ -114,37 +114,37 @@ class Bisections:
         with self._database.reading() as connection:
             return {(key, BisectionState(state)): count for key, state, count in connection.execute(query)}
 
-    def of_regressions(self, regressions: Collection[int]) -> dict[int, StoredBisection]:
-        """Return regression → its newest bisection, unless that found commits of another suspect range than it has now."""
-        query = select(table).where(self._database.among(table.c.regression_id, "wanted")).order_by(table.c.id)
+    def of_changes(self, changes: Collection[int]) -> dict[int, StoredBisection]:
+        """Return change → its newest bisection, unless that found commits of another suspect range than it has now."""
+        query = select(table).where(self._database.among(table.c.change_id, "wanted")).order_by(table.c.id)
         with self._database.reading() as connection:
-            rows = connection.execute(query, {"wanted": self._database.listed(sorted(regressions))}).mappings()
-            return self._about(connection, {row["regression_id"]: stored_of(row) for row in rows})
+            rows = connection.execute(query, {"wanted": self._database.listed(sorted(changes))}).mappings()
+            return self._about(connection, {row["change_id"]: stored_of(row) for row in rows})
 
-    def newest_ended(self, regressions: Collection[int]) -> dict[int, StoredBisection]:
-        """Return regression → the newest of its bisections that ended by itself, as :meth:`of_regressions` does."""
+    def newest_ended(self, changes: Collection[int]) -> dict[int, StoredBisection]:
+        """Return change → the newest of its bisections that ended by itself, as :meth:`of_changes` does."""
         ended = [state.value for state in BisectionState if state.ended and state is not BisectionState.STOPPED]
-        query = select(table).where(self._database.among(table.c.regression_id, "wanted"), table.c.state.in_(ended))
+        query = select(table).where(self._database.among(table.c.change_id, "wanted"), table.c.state.in_(ended))
         with self._database.reading() as connection:
-            bound = {"wanted": self._database.listed(sorted(regressions))}
+            bound = {"wanted": self._database.listed(sorted(changes))}
             rows = connection.execute(query.order_by(table.c.ended, table.c.id), bound).mappings()
-            return self._about(connection, {row["regression_id"]: stored_of(row) for row in rows})
+            return self._about(connection, {row["change_id"]: stored_of(row) for row in rows})
 
     def _about(self, connection: Connection, newest: dict[int, StoredBisection]) -> dict[int, StoredBisection]:
-        """Leave out what found commits in another range than its regression has now: it is about another change."""
+        """Leave out what found commits in another range than its change has now: it is about another change."""
         named = {key: found.answer.suspect_range for key, found in newest.items() if found.answer.culprits}
-        columns = (regression.c.id, regression.c.line, regression.c.previous, regression.c.slot)
-        query = select(*columns).where(self._database.among(regression.c.id, "wanted"))
+        columns = (change.c.id, change.c.line, change.c.previous, change.c.slot)
+        query = select(*columns).where(self._database.among(change.c.id, "wanted"))
         rows = connection.execute(query, {"wanted": self._database.listed(sorted(named))}) if named else ()
         elsewhere = {key for key, *place in rows if SuspectRange(*place) != named[key]}
         return {key: found for key, found in newest.items() if key not in elsewhere}
 
     def asked_for(self, repository: Repository) -> set[tuple[int, str]]:
-        """Return the regressions of a repository that were or are bisected, each with the profile."""
-        query = select(table.c.regression_id, table.c.profile).distinct()
-        query = query.where(table.c.repository_id == repository.id, table.c.regression_id > 0)
+        """Return the changes of a repository that were or are bisected, each with the profile."""
+        query = select(table.c.change_id, table.c.profile).distinct()
+        query = query.where(table.c.repository_id == repository.id, table.c.change_id > 0)
         with self._database.reading() as connection:
-            return {(row.regression_id, row.profile) for row in connection.execute(query)}
+            return {(row.change_id, row.profile) for row in connection.execute(query)}
 
     def seconds_by_rule(self, profile: str, since: datetime) -> float:
         """Return the device seconds of probes since a time that bisections by rule with a profile asked for."""
@@ -249,28 +249,28 @@ class Bisections:
         return self.get(key)
 
     def found(self, repository: Repository) -> dict[int, StoredBisection]:
-        """Return regression → the newest bisection that found its commit, or a smaller range."""
+        """Return change → the newest bisection that found its commit, or a smaller range."""
         query = select(table).where(
             table.c.repository_id == repository.id,
-            table.c.regression_id > 0,
+            table.c.change_id > 0,
             table.c.state.in_(_FOUND),
             table.c.slot >= 0,
         )
         with self._database.reading() as connection:
             rows = connection.execute(query.order_by(table.c.id)).mappings()
-            return {row["regression_id"]: stored_of(row) for row in rows}
+            return {row["change_id"]: stored_of(row) for row in rows}
 
-    def in_force(self, regressions: Collection[int]) -> dict[int, StoredBisection]:
-        """Return regression → the newest bisection that found its suspect range, as the range is now."""
+    def in_force(self, changes: Collection[int]) -> dict[int, StoredBisection]:
+        """Return change → the newest bisection that found its suspect range, as the range is now."""
         same = and_(
-            table.c.regression_id == regression.c.id,
-            *(table.c[name] == regression.c[name] for name in ("line", "previous", "slot")),
+            table.c.change_id == change.c.id,
+            *(table.c[name] == change.c[name] for name in ("line", "previous", "slot")),
         )
-        query = select(table).join(regression, same).where(table.c.state.in_(_FOUND))
-        query = query.where(self._database.among(table.c.regression_id, "wanted")).order_by(table.c.id)
+        query = select(table).join(change, same).where(table.c.state.in_(_FOUND))
+        query = query.where(self._database.among(table.c.change_id, "wanted")).order_by(table.c.id)
         with self._database.reading() as connection:
-            rows = connection.execute(query, {"wanted": self._database.listed(sorted(regressions))}).mappings()
-            return {row["regression_id"]: stored_of(row) for row in rows}
+            rows = connection.execute(query, {"wanted": self._database.listed(sorted(changes))}).mappings()
+            return {row["change_id"]: stored_of(row) for row in rows}
 
     def device_use(self, repositories: Collection[Repository], since: datetime) -> list[DeviceUse]:
         """Return what each device did for ``repositories`` from ``since`` on, in probes of bisections and of gates."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.model.bisection import BisectionState, ProbePurpose, ProbeResult, ResultsFile, Target
-from knickpoint.model.regression import SuspectRange
+from knickpoint.model.change import SuspectRange
 
 __all__ = [
     "BisectionAnswer",
@@ -28,7 +28,7 @@ __all__ = [
 class BisectionRequest:
     """What is to be searched.
 
-    ``slots`` are those of the places, from the good end to the bad end. ``regression_id`` and ``trace_id`` are 0, and
+    ``slots`` are those of the places, from the good end to the bad end. ``change_id`` and ``trace_id`` are 0, and
     ``trace_key`` is "", where it is not about one. ``facts`` is what the search knows before it measures, as JSON values:
     the levels, the movement, the budget. ``by_rule`` says that no person asked for it.
     """
@@ -40,7 +40,7 @@ class BisectionRequest:
     digest: str
     who: str
     asked: datetime
-    regression_id: int = 0
+    change_id: int = 0
     trace_id: int = 0
     trace_key: str = ""
     facts: Mapping[str, object] = field(default_factory=dict)

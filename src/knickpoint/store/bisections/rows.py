@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from knickpoint.model.bisection import BisectionState, Measured, ProbeOutcome, ProbePurpose, ProbeResult, Target
-from knickpoint.model.regression import SuspectRange
+from knickpoint.model.change import SuspectRange
 from knickpoint.store.array_codec import pack, stored_json, unpack
 from knickpoint.store.bisections.records import (
     BisectionAnswer,
@@ -50,7 +50,7 @@ def request_values(request: BisectionRequest) -> dict[str, Any]:
         "repository_id": request.repository_id,
         "line": request.line,
         "slots": pack(np.array(request.slots, dtype=np.int64)),
-        "regression_id": request.regression_id,
+        "change_id": request.change_id,
         "trace_id": request.trace_id,
         "trace_key": request.trace_key,
         "profile": request.profile,
@@ -90,7 +90,7 @@ def stored_of(row: Mapping[Any, Any]) -> StoredBisection:
         digest=row["digest"],
         who=row["who"],
         asked=moment(row["asked"]),
-        regression_id=row["regression_id"],
+        change_id=row["change_id"],
         trace_id=row["trace_id"],
         trace_key=row["trace_key"],
         facts=stored_json(row["request"]),

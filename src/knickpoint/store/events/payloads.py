@@ -1,7 +1,7 @@
 """The kinds of events, and what an event of each kind states.
 
 The fields of a payload are the members of its JSON, which the database keeps and NATS publishes. Three things change
-regressions: a run of alerts, a move of the history boundary, and a decision. Each has its own payload of the same kind.
+changes: a run of alerts, a move of the history boundary, and a decision. Each has its own payload of the same kind.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ __all__ = [
 ]
 
 MOST_LISTED: Final = 1000
-"""How many slots, runs or regressions one event lists; ``truncated`` states that there are more."""
+"""How many slots, runs or changes one event lists; ``truncated`` states that there are more."""
 
 
 class EventKind(Enum):
     """Say what an event is about; the value is its name in the database and on NATS."""
 
     TRACES_CHANGED = "traces-changed"
-    REGRESSIONS_CHANGED = "regressions-changed"
+    CHANGES_UPDATED = "changes-updated"
     ANNOUNCED = "announced"
 
 
@@ -57,11 +57,11 @@ class TracesChanged:
         return where | ({"truncated": True} if self.truncated else {}) | dict(self.traces)
 
 
-class _RegressionsChanged:
-    """What the payloads about regressions share: their kind, and JSON members named as their fields."""
+class _ChangesUpdated:
+    """What the payloads about changes share: their kind, and JSON members named as their fields."""
 
     __slots__ = ()
-    kind: ClassVar[EventKind] = EventKind.REGRESSIONS_CHANGED
+    kind: ClassVar[EventKind] = EventKind.CHANGES_UPDATED
 
     def members(self) -> Mapping[str, object]:
         """Return the members of the JSON object."""
@@ -69,19 +69,19 @@ class _RegressionsChanged:
 
 
 @dataclass(frozen=True, slots=True)
-class FindingsChanged(_RegressionsChanged):
+class FindingsChanged(_ChangesUpdated):
     """A run of alerts changed findings.
 
-    ``new_regressions`` and ``changed_regressions`` are ids of regressions that are work, at most
-    :data:`MOST_LISTED` of each; ``history_regressions`` counts the new ones that are history. The other numbers count
+    ``new_changes`` and ``updated_changes`` are ids of changes that are work, at most
+    :data:`MOST_LISTED` of each; ``history_changes`` counts the new ones that are history. The other numbers count
     change points.
     """
 
     repository: str
     run: int
-    new_regressions: Sequence[int]
-    changed_regressions: Sequence[int]
-    history_regressions: int
+    new_changes: Sequence[int]
+    updated_changes: Sequence[int]
+    history_changes: int
     truncated: bool
     new: int
     moved: int
@@ -91,26 +91,26 @@ class FindingsChanged(_RegressionsChanged):
 
 
 @dataclass(frozen=True, slots=True)
-class BoundaryMoved(_RegressionsChanged):
-    """The history boundary moved, and regressions changed sides.
+class BoundaryMoved(_ChangesUpdated):
+    """The history boundary moved past changes.
 
-    ``changed_regressions`` are ids of those that became work, at most :data:`MOST_LISTED`; ``history_regressions``
+    ``updated_changes`` are ids of those that became work, at most :data:`MOST_LISTED`; ``history_changes``
     counts those that became history.
     """
 
     repository: str
-    changed_regressions: Sequence[int]
-    history_regressions: int
+    updated_changes: Sequence[int]
+    history_changes: int
     truncated: bool
 
 
 @dataclass(frozen=True, slots=True)
-class FindingsDecided(_RegressionsChanged):
-    """A person or a program decided about ``decided`` findings, which lie in ``regressions`` (ids)."""
+class FindingsDecided(_ChangesUpdated):
+    """A person or a program decided about ``decided`` findings, which lie in ``changes`` (ids)."""
 
     repository: str
     decided: int
-    regressions: Sequence[int]
+    changes: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)

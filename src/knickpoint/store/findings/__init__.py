@@ -1,1 +1,1 @@
-"""Change points, the regressions that they form, and what people and alerts decided about them."""
+"""Change points, the changes that they form, and what people and alerts decided about them."""

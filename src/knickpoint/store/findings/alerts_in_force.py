@@ -14,7 +14,7 @@ from sqlalchemy import Connection, select, update
 
 from knickpoint.model.alert import Alert, AlertKind
 from knickpoint.model.alert_settings import alert_from_json, alert_settings, kind_of_finding, severity_of_finding
-from knickpoint.model.regression import Condition
+from knickpoint.model.change import Condition
 from knickpoint.model.settlement import Certainty
 from knickpoint.store.database import Database
 from knickpoint.store.findings.announcements import BASELINE
@@ -61,22 +61,22 @@ class AlertsInForce:
                 connection.execute(alert_in_force.insert(), rows)
             _follow(connection, wanted, differing & wanted.keys())
 
-    def of_regressions(self, keys: Collection[int]) -> dict[int, tuple[Alert, ...]]:
-        """Return regression → the alerts that found its live members, by name; alerts that no longer run are left out.
+    def of_changes(self, keys: Collection[int]) -> dict[int, tuple[Alert, ...]]:
+        """Return change → the alerts that found its live members, by name; alerts that no longer run are left out.
 
-        Of a regression that is gone, they are the alerts that found it last. A regression without any is left out.
+        Of a change that is gone, they are the alerts that found it last. A change without any is left out.
         """
         if not keys:
             return {}
         point, known = change_point.c, self.all()
-        query = select(point.regression_id, point.alerts, point.condition).distinct()
-        query = query.where(self._database.among(point.regression_id, "ids"))
+        query = select(point.change_id, point.alerts, point.condition).distinct()
+        query = query.where(self._database.among(point.change_id, "ids"))
         live: dict[int, set[str]] = {}
         gone: dict[int, set[str]] = {}
         with self._database.reading() as connection:
             for row in connection.execute(query, {"ids": self._database.listed(sorted(keys))}):
                 side = gone if row.condition == Condition.GONE.value else live
-                side.setdefault(row.regression_id, set()).update(names_of(row.alerts))
+                side.setdefault(row.change_id, set()).update(names_of(row.alerts))
         found = {key: names & known.keys() for key, names in {**gone, **live}.items()}
         return {key: tuple(known[name] for name in sorted(names)) for key, names in sorted(found.items()) if names}
 

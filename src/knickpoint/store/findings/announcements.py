@@ -12,14 +12,14 @@ from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
 from knickpoint.model.alert import AlertKind
 from knickpoint.model.announcement import Announcement, AnnouncementKind
+from knickpoint.model.change import ChangePoint, Condition, Direction, Status, SuspectRange
 from knickpoint.model.commit import Repository
-from knickpoint.model.regression import ChangePoint, Condition, Direction, Status, SuspectRange
 from knickpoint.model.settlement import Certainty, FindingKind
 from knickpoint.store.database import Database
 from knickpoint.store.findings.row_writes import next_id, update_rows
 from knickpoint.store.findings.rows import change_point_of, finite_or_none, number_or_nan
 from knickpoint.store.tables.announcements import announcement
-from knickpoint.store.tables.findings import change_point, regression
+from knickpoint.store.tables.findings import change, change_point
 from knickpoint.store.timestamps import moment
 
 __all__ = ["BASELINE", "AnnouncementLedger", "MemberCount", "Sight"]
@@ -30,12 +30,12 @@ BASELINE = -1
 
 @dataclass(frozen=True, slots=True)
 class MemberCount:
-    """How many live change points of a regression have the same direction and the same ``ChangePoint.announced``.
+    """How many live change points of a change have the same direction and the same ``ChangePoint.announced``.
 
     ``first`` is the least of their ids.
     """
 
-    regression_id: int
+    change_id: int
     direction: Direction
     announced: int
     first: int
@@ -44,11 +44,11 @@ class MemberCount:
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """A provisional announcement: its chain, the change point that it is about, and the regression of that."""
+    """A provisional announcement: its chain, the change point that it is about, and the change of that."""
 
     chain: int
     lead: int
-    regression_id: int
+    change_id: int
 
 
 class AnnouncementLedger:
@@ -76,13 +76,13 @@ class AnnouncementLedger:
         """Return announcements by id, ascending; ids that do not exist are left out."""
         return self._select(announcement.c.id, ids)
 
-    def of_regression(self, key: int, *, provisional: bool = False) -> list[Announcement]:
-        """Return what was announced about the regression ``key``, the oldest first: whole chains.
+    def of_change(self, key: int, *, provisional: bool = False) -> list[Announcement]:
+        """Return what was announced about the change ``key``, the oldest first: whole chains.
 
         ``provisional`` rows are among them where asked for.
         """
         with self._database.reading() as connection:
-            query = select(announcement.c.chain).distinct().where(announcement.c.regression_id == key)
+            query = select(announcement.c.chain).distinct().where(announcement.c.change_id == key)
             chains = list(connection.execute(query).scalars())
         return [each for each in self._select(announcement.c.chain, chains) if provisional or not each.provisional]
 
@@ -127,46 +127,46 @@ class AnnouncementLedger:
         """Return all change points of the traces in which ``chains`` have members, those included that are gone, by id."""
         return self._points_beside(change_point.c.announced, chains, change_point.c.repository_id == repository.id)
 
-    def member_counts(self, regressions: Collection[int]) -> list[MemberCount]:
-        """Count the live change points of ``regressions``, in the order of the first of each regression."""
-        if not regressions:
+    def member_counts(self, changes: Collection[int]) -> list[MemberCount]:
+        """Count the live change points of ``changes``, in the order of the first of each change."""
+        if not changes:
             return []
         point = change_point.c
-        alike = (point.regression_id, point.direction, point.announced)
+        alike = (point.change_id, point.direction, point.announced)
         first = func.min(point.id)
         query = (
             select(*alike, first, func.count())
-            .where(self._database.among(point.regression_id, "ids"), point.condition != Condition.GONE.value)
+            .where(self._database.among(point.change_id, "ids"), point.condition != Condition.GONE.value)
             .group_by(*alike)
             .order_by(first)
         )
         with self._database.reading() as connection:
-            rows = connection.execute(query, {"ids": self._database.listed(sorted(regressions))})
+            rows = connection.execute(query, {"ids": self._database.listed(sorted(changes))})
             return [MemberCount(key, Direction(way), chain, least, count) for key, way, chain, least, count in rows]
 
-    def sights(self, repository: Repository, regressions: Collection[int]) -> list[Sight]:
-        """Return what was announced provisionally about live change points of ``regressions``, by chain."""
-        if not regressions:
+    def sights(self, repository: Repository, changes: Collection[int]) -> list[Sight]:
+        """Return what was announced provisionally about live change points of ``changes``, by chain."""
+        if not changes:
             return []
         point = change_point.c
         query = (
-            select(announcement.c.chain, announcement.c.lead, point.regression_id)
+            select(announcement.c.chain, announcement.c.lead, point.change_id)
             .join(change_point, point.id == announcement.c.lead)
             .where(
                 announcement.c.repository_id == repository.id,
                 announcement.c.kind == AnnouncementKind.PROVISIONAL.value,
-                self._database.among(point.regression_id, "ids"),
+                self._database.among(point.change_id, "ids"),
                 point.condition != Condition.GONE.value,
             )
             .order_by(announcement.c.id)
         )
         with self._database.reading() as connection:
-            rows = connection.execute(query, {"ids": self._database.listed(sorted(regressions))})
+            rows = connection.execute(query, {"ids": self._database.listed(sorted(changes))})
             return [Sight(*row) for row in rows]
 
-    def never_announced(self, repository: Repository, regressions: Collection[int]) -> set[int]:
-        """Return the ``regressions`` without a live change point that is settled or was announced, even provisionally."""
-        if not regressions:
+    def never_announced(self, repository: Repository, changes: Collection[int]) -> set[int]:
+        """Return the ``changes`` without a live change point that is settled or was announced, even provisionally."""
+        if not changes:
             return set()
         point = change_point.c
         sighted = select(announcement.c.lead).where(
@@ -174,21 +174,21 @@ class AnnouncementLedger:
             announcement.c.kind == AnnouncementKind.PROVISIONAL.value,
         )
         query = (
-            select(point.regression_id)
+            select(point.change_id)
             .distinct()
             .where(
-                self._database.among(point.regression_id, "ids"),
+                self._database.among(point.change_id, "ids"),
                 point.condition != Condition.GONE.value,
                 or_(point.announced != 0, point.certainty == Certainty.SETTLED.value, point.id.in_(sighted)),
             )
         )
         with self._database.reading() as connection:
-            rows = connection.execute(query, {"ids": self._database.listed(sorted(regressions))})
-            return set(regressions) - set(rows.scalars())
+            rows = connection.execute(query, {"ids": self._database.listed(sorted(changes))})
+            return set(changes) - set(rows.scalars())
 
-    def of_regressions(self, keys: Collection[int]) -> list[ChangePoint]:
-        """Return the live change points of regressions, by id."""
-        return self._points_of(change_point.c.regression_id, keys, change_point.c.condition != Condition.GONE.value)
+    def of_changes(self, keys: Collection[int]) -> list[ChangePoint]:
+        """Return the live change points of changes, by id."""
+        return self._points_of(change_point.c.change_id, keys, change_point.c.condition != Condition.GONE.value)
 
     def waiting(self, repository: Repository) -> list[ChangePoint]:
         """Return the settled live work of ``repository`` that is neither held nor announced yet, by id."""
@@ -200,7 +200,7 @@ class AnnouncementLedger:
             & (point.certainty == Certainty.SETTLED.value)
             & (point.held == "")
             & (point.condition != Condition.GONE.value)
-            & (regression.c.history == 0)
+            & (change.c.history == 0)
         )
 
     def unsettled(self, repository: Repository) -> list[ChangePoint]:
@@ -253,7 +253,7 @@ class AnnouncementLedger:
             return sorted(connection.execute(query, {"ids": self._database.listed(sorted(slots))}).scalars())
 
     def strays(self, ids: Collection[int], *, either_side: bool = False) -> list[int]:
-        """Return those of the live change points ``ids`` that are in another regression than what their chain named, by id.
+        """Return those of the live change points ``ids`` that are in another change than what their chain named, by id.
 
         That is the lead of its first settled announcement, where it is live. The points are of the side that the chain is
         about, or of ``either_side``.
@@ -270,7 +270,7 @@ class AnnouncementLedger:
             opening if either_side else worse | better,
             lead.id == first.lead,
             lead.announced == point.announced,
-            lead.regression_id != point.regression_id,
+            lead.change_id != point.change_id,
             *(each.condition != Condition.GONE.value for each in (point, lead)),
         )
         with self._database.reading() as connection:
@@ -360,12 +360,12 @@ class AnnouncementLedger:
 
     def keep_history_silent(self, repository: Repository) -> None:
         """Mark what is history, and was not announced before: it never is, wherever later data move it."""
-        history = select(regression.c.id).where(regression.c.repository_id == repository.id, regression.c.history == 1)
+        history = select(change.c.id).where(change.c.repository_id == repository.id, change.c.history == 1)
         point = change_point.c
         with self._database.transaction() as connection:
             connection.execute(
                 update(change_point)
-                .where(point.repository_id == repository.id, point.announced == 0, point.regression_id.in_(history))
+                .where(point.repository_id == repository.id, point.announced == 0, point.change_id.in_(history))
                 .values(announced=BASELINE)
             )
 
@@ -425,8 +425,8 @@ class AnnouncementLedger:
         return self._points(wanted, {"values": self._database.listed(sorted(values))})
 
     def _points(self, condition: ColumnElement[bool], bound: Mapping[str, object] | None = None) -> list[ChangePoint]:
-        marked = change_point.outerjoin(regression, change_point.c.regression_id == regression.c.id)
-        query = select(change_point, func.coalesce(regression.c.history, 0).label("history")).select_from(marked)
+        marked = change_point.outerjoin(change, change_point.c.change_id == change.c.id)
+        query = select(change_point, func.coalesce(change.c.history, 0).label("history")).select_from(marked)
         statement = query.where(condition).order_by(change_point.c.id)
         with self._database.reading() as connection:
             rows: Sequence[Mapping[Any, Any]] = connection.execute(statement, bound).mappings().all()
@@ -455,7 +455,7 @@ def _announcement_of(row: Mapping[Any, Any]) -> Announcement:
         chain=row["chain"],
         number=row["number"],
         repository_id=row["repository_id"],
-        regression_id=row["regression_id"],
+        change_id=row["change_id"],
         kind=AnnouncementKind(row["kind"]),
         time=moment(row["time"]),
         suspect_range=SuspectRange(row["line"], row["previous"], row["slot"]),
@@ -482,7 +482,7 @@ def _values(each: Announcement) -> dict[str, Any]:
         "chain": each.chain,
         "number": each.number,
         "repository_id": each.repository_id,
-        "regression_id": each.regression_id,
+        "change_id": each.change_id,
         "kind": each.kind.value,
         "time": each.time.timestamp(),
         "line": each.suspect_range.line,

@@ -1,12 +1,12 @@
-"""Keep where the history of each repository ends, and mark the regressions on either side.
+"""Keep where the history of each repository ends, and mark the changes on either side.
 
 When a repository is first run over, everything found in it is old news: *history*, which is listed and never announced.
 What comes later is *work*. The history boundary is a set of commits, one for each line that had results then. A
-regression is history when its commit lies at or before the boundary on its line.
+change is history when its commit lies at or before the boundary on its line.
 
-Lists must filter by that in SQL, and SQL does not know the order of lines. So each regression has a mark,
-``regression.history``. Every method here that changes the boundary brings the marks up to date, and
-:meth:`Boundaries.mark` does the same after commits or regressions changed their places.
+Lists must filter by that in SQL, and SQL does not know the order of lines. So each change has a mark,
+``change.history``. Every method here that changes the boundary brings the marks up to date, and
+:meth:`Boundaries.mark` does the same after commits or changes changed their places.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from typing import Final
 from sqlalchemy import bindparam, delete, func, select, update
 
 from knickpoint.model.boundary import Boundary
+from knickpoint.model.change import Condition
 from knickpoint.model.commit import Line, Repository
-from knickpoint.model.regression import Condition
 from knickpoint.store.commits.commits import Commits
 from knickpoint.store.database import Database
 from knickpoint.store.tables import runs as run_tables
 from knickpoint.store.tables.findings import boundary as table
-from knickpoint.store.tables.findings import change_point, regression
+from knickpoint.store.tables.findings import change, change_point
 from knickpoint.store.timestamps import moment
 
 __all__ = ["Boundaries", "Sides"]
@@ -36,12 +36,12 @@ _NOTHING: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """Count the live findings and the regressions on either side of a boundary."""
+    """Count the live findings and the changes on either side of a boundary."""
 
     history: int
     work: int
-    history_regressions: int
-    work_regressions: int
+    history_changes: int
+    work_changes: int
 
 
 class Boundaries:
@@ -80,7 +80,7 @@ class Boundaries:
     def put(self, repository: Repository, slots: Collection[int], *, who: str = "") -> tuple[int, ...]:
         """Replace the boundary by ``slots``; no slots make everything work.
 
-        Returns the ids of the regressions that changed sides, ascending.
+        Returns the ids of the changes that it moved past, ascending.
         """
         seconds = datetime.now(UTC).timestamp()
         rows = [
@@ -113,15 +113,15 @@ class Boundaries:
             self.put(repository, known.slots | added, who=known.who)
 
     def mark(self, repository: Repository) -> tuple[int, ...]:
-        """Bring the marks of all regressions of ``repository`` up to date with its boundary and its lines.
+        """Bring the marks of all changes of ``repository`` up to date with its boundary and its lines.
 
-        Returns the ids of the regressions that changed sides, ascending.
+        Returns the ids of the changes that it moved past, ascending.
         """
         known = self.get(repository)
         if known is None:
             return ()
-        columns = (regression.c.id, regression.c.line, regression.c.slot, regression.c.history)
-        query = select(*columns).where(regression.c.repository_id == repository.id).order_by(regression.c.id)
+        columns = (change.c.id, change.c.line, change.c.slot, change.c.history)
+        query = select(*columns).where(change.c.repository_id == repository.id).order_by(change.c.id)
         with self._database.transaction() as connection:
             rows = connection.execute(query).all()
             lines = self._lines(repository, {row.line for row in rows}) if known.slots else {}
@@ -135,7 +135,7 @@ class Boundaries:
                 if history != row.history:
                     changed.append({"key": row.id, "side": history})
             if changed:
-                statement = update(regression).where(regression.c.id == bindparam("key"))
+                statement = update(change).where(change.c.id == bindparam("key"))
                 connection.execute(statement.values(history=bindparam("side")), changed)
         return tuple(row["key"] for row in changed)
 
@@ -159,13 +159,13 @@ class Boundaries:
         point = change_point.c
         query = (
             select(
-                regression.c.history,
+                change.c.history,
                 func.count().label("findings"),
-                func.count(regression.c.id.distinct()).label("regressions"),
+                func.count(change.c.id.distinct()).label("changes"),
             )
-            .select_from(change_point.join(regression, point.regression_id == regression.c.id))
+            .select_from(change_point.join(change, point.change_id == change.c.id))
             .where(point.repository_id == repository.id, point.condition != Condition.GONE.value)
-            .group_by(regression.c.history)
+            .group_by(change.c.history)
         )
         with self._database.reading() as connection:
             rows = {row.history: row for row in connection.execute(query)}
@@ -173,15 +173,15 @@ class Boundaries:
         return Sides(
             history=history.findings if history else 0,
             work=work.findings if work else 0,
-            history_regressions=history.regressions if history else 0,
-            work_regressions=work.regressions if work else 0,
+            history_changes=history.changes if history else 0,
+            work_changes=work.changes if work else 0,
         )
 
     def history_among(self, ids: Collection[int]) -> frozenset[int]:
-        """Return those of the regressions ``ids`` that are history."""
+        """Return those of the changes ``ids`` that are history."""
         if not ids:
             return frozenset()
-        query = select(regression.c.id).where(regression.c.history == 1, self._database.among(regression.c.id, "ids"))
+        query = select(change.c.id).where(change.c.history == 1, self._database.among(change.c.id, "ids"))
         with self._database.reading() as connection:
             return frozenset(connection.execute(query, {"ids": self._database.listed(sorted(ids))}).scalars())
 

@@ -7,22 +7,22 @@ from typing import NamedTuple
 from sqlalchemy import select
 
 from knickpoint.model.alert import AlertKind
+from knickpoint.model.change import Direction, Status
 from knickpoint.model.commit import Line
-from knickpoint.model.regression import Direction, Status
 from knickpoint.store.database import Database
 from knickpoint.store.findings.selection import is_live
-from knickpoint.store.tables.findings import change_point, regression
+from knickpoint.store.tables.findings import change, change_point
 
 __all__ = ["ChangeMark", "ChangeMarks"]
 
 
 class ChangeMark(NamedTuple):
-    """Where a finding is: its trace, the commit at which the new level begins, its direction and its regression."""
+    """Where a finding is: its trace, the commit at which the new level begins, its direction and its change."""
 
     trace_id: int
     slot: int
     direction: Direction
-    regression_id: int
+    change_id: int
 
 
 class ChangeMarks:
@@ -32,14 +32,14 @@ class ChangeMarks:
         self._database = database
 
     def around(self, line: Line, slot: int) -> list[int]:
-        """Return the regressions on ``line`` whose suspect range has the commit ``slot``, without those that begin there."""
+        """Return the changes on ``line`` whose suspect range has the commit ``slot``, without those that begin there."""
         point = change_point.c
-        live = select(point.regression_id).where(point.repository_id == line.repository.id, is_live())
-        query = select(regression.c.id, regression.c.previous, regression.c.slot).where(
-            regression.c.repository_id == line.repository.id,
-            regression.c.line == line.name,
-            regression.c.slot != slot,
-            regression.c.id.in_(live),
+        live = select(point.change_id).where(point.repository_id == line.repository.id, is_live())
+        query = select(change.c.id, change.c.previous, change.c.slot).where(
+            change.c.repository_id == line.repository.id,
+            change.c.line == line.name,
+            change.c.slot != slot,
+            change.c.id.in_(live),
         )
         place = line.positions.get(slot, -1)
         with self._database.reading() as connection:
@@ -55,7 +55,7 @@ class ChangeMarks:
         """Return the marks of the newest ``limit`` live findings that are work, on ``line``; without hidden ones."""
         point = change_point.c
         query = (
-            select(point.trace_id, point.slot, point.direction, point.regression_id)
+            select(point.trace_id, point.slot, point.direction, point.change_id)
             .where(
                 point.repository_id == line.repository.id,
                 point.line == line.name,
@@ -68,6 +68,6 @@ class ChangeMarks:
         )
         with self._database.reading() as connection:
             return [
-                ChangeMark(trace_id, slot, Direction(direction), regression_id)
-                for trace_id, slot, direction, regression_id in connection.execute(query)
+                ChangeMark(trace_id, slot, Direction(direction), change_id)
+                for trace_id, slot, direction, change_id in connection.execute(query)
             ]

@@ -9,9 +9,9 @@ from typing import Any
 
 from sqlalchemy import Select, delete, func, select
 
+from knickpoint.model.change import Condition, SuspectRange
 from knickpoint.model.cluster import KeptCluster, KeptMember, MemberState, MemberVerdict, SharedParam
 from knickpoint.model.commit import Repository
-from knickpoint.model.regression import Condition, SuspectRange
 from knickpoint.model.step import Check
 from knickpoint.store.array_codec import stored_json
 from knickpoint.store.database import Database
@@ -42,11 +42,11 @@ class ClusterTable:
             query = query.where(table.c.group_key.in_([_text(list(key)) for key in groups]))
         return self._read(query)
 
-    def of_regression(self, regression_id: int) -> list[KeptCluster]:
-        """Return the clusters whose members have change points in a regression, by id."""
+    def of_change(self, change_id: int) -> list[KeptCluster]:
+        """Return the clusters whose members have change points in a change, by id."""
         inside = select(member.c.cluster_id).join(change_point, change_point.c.id == member.c.point_id)
         inside = inside.where(
-            change_point.c.regression_id == regression_id,
+            change_point.c.change_id == change_id,
             change_point.c.condition != Condition.GONE.value,
             member.c.state == MemberState.MEMBER.value,
         )

@@ -1,6 +1,6 @@
-"""Hold the findings area of a store: change points, the regressions that they form, and lists of both.
+"""Hold the findings area of a store: change points, the changes that they form, and lists of both.
 
-A *change point* is a step of one trace, a *regression* the change points that share a suspect range. Alerts write both
+A *change point* is a step of one trace, a *change* the change points that share a suspect range. Alerts write both
 through :mod:`knickpoint.watch`, which has the rules of identity and of grouping; people decide through
 :mod:`knickpoint.watch.triage`.
 """
@@ -16,18 +16,18 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, RowMapping, Select, func, select, update
 
 from knickpoint.model.alert import Alert, AlertKind
-from knickpoint.model.commit import Repository
-from knickpoint.model.errors import HistoryError, InputError
-from knickpoint.model.frame import Trace
-from knickpoint.model.regression import (
+from knickpoint.model.change import (
+    Change,
     ChangePoint,
     Condition,
     Direction,
     KnownPoint,
     PointUpdate,
-    Regression,
     Status,
 )
+from knickpoint.model.commit import Repository
+from knickpoint.model.errors import HistoryError, InputError
+from knickpoint.model.frame import Trace
 from knickpoint.model.settlement import FindingKind
 from knickpoint.store.commits.commits import Commits
 from knickpoint.store.database import Database
@@ -35,27 +35,27 @@ from knickpoint.store.findings.alert_definitions import AlertDefinitions
 from knickpoint.store.findings.alerts import AlertTable
 from knickpoint.store.findings.alerts_in_force import AlertsInForce
 from knickpoint.store.findings.announcements import AnnouncementLedger
+from knickpoint.store.findings.change_list import (
+    Page,
+    PointState,
+    Sort,
+    Tally,
+    count_changes,
+    count_findings,
+    list_changes,
+    matching_ids,
+    members_after,
+    tally_changes,
+)
 from knickpoint.store.findings.change_marks import ChangeMarks
 from knickpoint.store.findings.clusters import ClusterTable
 from knickpoint.store.findings.digests import DigestTable
-from knickpoint.store.findings.groups import GroupTable, refresh_regressions_of
+from knickpoint.store.findings.groups import GroupTable, refresh_changes_of
 from knickpoint.store.findings.missed_changes import MissedChangeTable
 from knickpoint.store.findings.newest_verdicts import NewestVerdicts
 from knickpoint.store.findings.point_updates import write_point_updates
 from knickpoint.store.findings.proposal_decisions import ProposalDecisions
 from knickpoint.store.findings.records import FindingRecords
-from knickpoint.store.findings.regression_list import (
-    Page,
-    PointState,
-    Sort,
-    Tally,
-    count_findings,
-    count_regressions,
-    list_regressions,
-    matching_ids,
-    members_after,
-    tally_regressions,
-)
 from knickpoint.store.findings.rows import change_point_of, known_point_of, names_of
 from knickpoint.store.findings.selection import Selection
 from knickpoint.store.findings.sightings import SightingTable
@@ -63,14 +63,14 @@ from knickpoint.store.findings.suspects import SuspectTable
 from knickpoint.store.findings.tickets import TicketTable
 from knickpoint.store.findings.tracker_tickets import TrackerTicketTable
 from knickpoint.store.findings.triage_log import TriageLog
-from knickpoint.store.tables.findings import change_point, decision, regression, sighting
+from knickpoint.store.tables.findings import change, change_point, decision, sighting
 
 __all__ = ["Findings"]
 
-_MARKED: Final = select(change_point, func.coalesce(regression.c.history, 0).label("history")).outerjoin(
-    regression, change_point.c.regression_id == regression.c.id
+_MARKED: Final = select(change_point, func.coalesce(change.c.history, 0).label("history")).outerjoin(
+    change, change_point.c.change_id == change.c.id
 )
-"""Change points, each with the mark of its regression: 1 for history."""
+"""Change points, each with the mark of its change: 1 for history."""
 
 
 class Findings:
@@ -82,7 +82,7 @@ class Findings:
         alerts_in_force: the alerts that run, with all their settings.
         digests: what alerts detected in when they last ran, by trace.
         sightings: what alerts saw.
-        groups: which change points make one regression.
+        groups: which change points make one change.
         triage: what people decided.
         tickets: which traces and which commit each ticket is about.
         tracker_tickets: tickets that channels made in trackers, and their state there.
@@ -93,7 +93,7 @@ class Findings:
         marks: where findings are, for small drawings.
         proposals: proposals to change alerts that people accepted or rejected.
         records: findings with their first decisions, for measuring the alerts.
-        suspects: the commits that may have caused each regression.
+        suspects: the commits that may have caused each change.
     """
 
     def __init__(self, database: Database) -> None:
@@ -117,9 +117,9 @@ class Findings:
         self.records = FindingRecords(database)
         self.suspects = SuspectTable(database)
 
-    # Regressions
+    # Changes
 
-    def regressions(
+    def changes(
         self,
         repository: Repository,
         *,
@@ -131,30 +131,30 @@ class Findings:
         limit: int | None = None,
         members: int | None = None,
         only: Collection[int] | None = None,
-    ) -> list[Regression]:
-        """Return the regressions of ``repository`` that have a member of ``selection``, one page of them.
+    ) -> list[Change]:
+        """Return the changes of ``repository`` that have a member of ``selection``, one page of them.
 
         ``processed`` False lists members without a decision and a ticket, True those with one, None both; it takes
-        the place of that of ``selection``. Equal regressions are sorted by commit, the newest first. ``members`` is
-        how many to return of each regression, None for all; the counts are of all. ``only`` restricts the list to
-        these regressions.
+        the place of that of ``selection``. Equal changes are sorted by commit, the newest first. ``members`` is
+        how many to return of each change, None for all; the counts are of all. ``only`` restricts the list to
+        these changes.
         """
         page = Page(sort, descending, offset, limit, members, None if only is None else tuple(sorted(only)))
         wanted = _processed(selection, processed)
         with self._database.reading() as connection:
             position = self._position(repository)
-            return list_regressions(self._database, connection, repository.id, wanted, page, position=position)
+            return list_changes(self._database, connection, repository.id, wanted, page, position=position)
 
-    def regression(self, key: int) -> Regression:
-        """Return the regression ``key`` with all its members, those included that are gone.
+    def change(self, key: int) -> Change:
+        """Return the change ``key`` with all its members, those included that are gone.
 
         Raises:
             InputError: there is none.
         """
         everything = Selection(conditions=frozenset(Condition), alert_kinds=None)
         with self._database.reading() as connection:
-            row = connection.execute(select(regression.c.repository_id).where(regression.c.id == key)).first()
-            found = row and list_regressions(
+            row = connection.execute(select(change.c.repository_id).where(change.c.id == key)).first()
+            found = row and list_changes(
                 self._database,
                 connection,
                 row.repository_id,
@@ -163,37 +163,37 @@ class Findings:
                 position=lambda _line, _slot: 0,
             )
         if not found:
-            raise _no_regression(key)
+            raise _no_change(key)
         return found[0]
 
     def count(
         self, repository: Repository, *, processed: bool | None = None, selection: Selection | None = None
     ) -> int:
-        """Count the regressions that :meth:`regressions` would return without paging."""
+        """Count the changes that :meth:`changes` would return without paging."""
         with self._database.reading() as connection:
-            return count_regressions(self._database, connection, repository.id, _processed(selection, processed))
+            return count_changes(self._database, connection, repository.id, _processed(selection, processed))
 
     def count_findings(
         self, repository: Repository, *, processed: bool | None = None, selection: Selection | None = None
     ) -> int:
-        """Count the members of the regressions that :meth:`regressions` would return without paging."""
+        """Count the members of the changes that :meth:`changes` would return without paging."""
         with self._database.reading() as connection:
             return count_findings(self._database, connection, repository.id, _processed(selection, processed))
 
     def tally(self, repository: Repository, selection: Selection) -> Tally:
-        """Count the regressions with a member of ``selection`` that is unprocessed, processed or gone."""
+        """Count the changes with a member of ``selection`` that is unprocessed, processed or gone."""
         with self._database.reading() as connection:
-            return tally_regressions(self._database, connection, repository.id, selection)
+            return tally_changes(self._database, connection, repository.id, selection)
 
-    def matching(self, repository: Repository, selection: Selection, regressions: Collection[int]) -> list[int]:
-        """Return the ids of the members of ``selection`` of some regressions, ascending."""
+    def matching(self, repository: Repository, selection: Selection, changes: Collection[int]) -> list[int]:
+        """Return the ids of the members of ``selection`` of some changes, ascending."""
         with self._database.reading() as connection:
-            return matching_ids(self._database, connection, repository.id, selection, sorted(regressions))
+            return matching_ids(self._database, connection, repository.id, selection, sorted(changes))
 
     def members_page(
         self, repository: Repository, selection: Selection, key: int, *, after: int | None, limit: int
     ) -> list[ChangePoint]:
-        """Return ``limit`` members of ``selection`` of a regression, the worst first, equal ones by trace key.
+        """Return ``limit`` members of ``selection`` of a change, the worst first, equal ones by trace key.
 
         ``after`` is the member to begin behind, also if it has left the selection; None begins with the first.
 
@@ -203,44 +203,44 @@ class Findings:
         with self._database.reading() as connection:
             return members_after(self._database, connection, repository.id, selection, key, after=after, limit=limit)
 
-    def live_members(self, regression_id: int) -> list[ChangePoint]:
-        """Return the members of a regression that are not gone, by id."""
+    def live_members(self, change_id: int) -> list[ChangePoint]:
+        """Return the members of a change that are not gone, by id."""
         point = change_point.c
-        rows = self._rows(_MARKED, point.regression_id, [regression_id], point.id)
+        rows = self._rows(_MARKED, point.change_id, [change_id], point.id)
         return [change_point_of(row) for row in rows if row["condition"] != Condition.GONE.value]
 
-    def alerts_of_regressions(self, keys: Collection[int]) -> dict[int, tuple[Alert, ...]]:
-        """Return regression → the alerts that found it, by name, with their settings of today.
+    def alerts_of_changes(self, keys: Collection[int]) -> dict[int, tuple[Alert, ...]]:
+        """Return change → the alerts that found it, by name, with their settings of today.
 
-        Alerts that no longer run are left out, and so is a regression without any other.
+        Alerts that no longer run are left out, and so is a change without any other.
         """
-        return self.alerts_in_force.of_regressions(keys)
+        return self.alerts_in_force.of_changes(keys)
 
     def work_among(self, keys: Collection[int]) -> set[int]:
-        """Return those of the regressions ``keys`` that have a member which is work: not informational, no canary."""
+        """Return those of the changes ``keys`` that have a member which is work: not informational, no canary."""
         if not keys:
             return set()
         point = change_point.c
-        among = self._database.among(point.regression_id, "ids")
-        query = select(point.regression_id).distinct().where(among, point.alert_kind == AlertKind.WORK.value)
+        among = self._database.among(point.change_id, "ids")
+        query = select(point.change_id).distinct().where(among, point.alert_kind == AlertKind.WORK.value)
         with self._database.reading() as connection:
             return set(connection.execute(query, {"ids": self._database.listed(sorted(keys))}).scalars())
 
     def repository_of(self, key: int) -> Repository:
-        """Return the repository of the regression ``key``.
+        """Return the repository of the change ``key``.
 
         Raises:
             InputError: there is none.
         """
         with self._database.reading() as connection:
-            found = connection.execute(select(regression.c.repository_id).where(regression.c.id == key)).scalar()
+            found = connection.execute(select(change.c.repository_id).where(change.c.id == key)).scalar()
         if found is None:
-            raise _no_regression(key)
+            raise _no_change(key)
         return self._repository(found)
 
-    def owners_of_regressions(self, keys: Collection[int]) -> dict[int, int]:
-        """Return regression → id of its repository; unknown regressions are left out."""
-        return self._owners(regression.c.id, regression.c.repository_id, keys)
+    def owners_of_changes(self, keys: Collection[int]) -> dict[int, int]:
+        """Return change → id of its repository; unknown changes are left out."""
+        return self._owners(change.c.id, change.c.repository_id, keys)
 
     # Change points
 
@@ -340,16 +340,16 @@ class Findings:
         with self._database.transaction() as connection:
             for key, name in matches.items():
                 connection.execute(update(change_point).where(change_point.c.id == key).values(matched_ticket=name))
-            refresh_regressions_of(self._database, connection, matches)
+            refresh_changes_of(self._database, connection, matches)
 
     def repositories_of(self, ids: Collection[int]) -> list[Repository]:
         """Return the repositories that the change points ``ids`` belong to, by name."""
         keys = self._distinct(change_point.c.repository_id, ids)
         return [repository for repository in self._commits.repositories() if repository.id in keys]
 
-    def regressions_of(self, ids: Collection[int]) -> list[int]:
-        """Return the regressions that the change points ``ids`` belong to, ascending; 0 stands for none yet."""
-        return sorted(self._distinct(change_point.c.regression_id, ids))
+    def changes_of(self, ids: Collection[int]) -> list[int]:
+        """Return the changes that the change points ``ids`` belong to, ascending; 0 stands for none yet."""
+        return sorted(self._distinct(change_point.c.change_id, ids))
 
     def decided_traces(self, repository: Repository) -> list[int]:
         """Return the traces with a change point that has a decision or a ticket, ascending."""
@@ -420,5 +420,5 @@ def _processed(selection: Selection | None, processed: bool | None) -> Selection
     return wanted if processed is None else replace(wanted, processed=processed)
 
 
-def _no_regression(key: int) -> InputError:
-    return InputError(f"there is no regression {key}", remedy="List what there is with knick regressions.")
+def _no_change(key: int) -> InputError:
+    return InputError(f"there is no change {key}", remedy="List what there is with knick changes.")

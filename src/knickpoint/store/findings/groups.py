@@ -1,6 +1,6 @@
-"""Which live change points make one regression: what the rules of grouping read, and what they write.
+"""Which live change points make one change: what the rules of grouping read, and what they write.
 
-The rules are in :mod:`knickpoint.watch.regressions`. A split or merge that a person made is a number on each of its
+The rules are in :mod:`knickpoint.watch.changes`. A split or merge that a person made is a number on each of its
 change points (``apart``, ``together``), so that the rules find it again whenever the data change.
 """
 
@@ -13,13 +13,13 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select, update
 
+from knickpoint.model.change import Condition, Status, SuspectRange
 from knickpoint.model.commit import Repository
-from knickpoint.model.regression import Condition, Status, SuspectRange
 from knickpoint.store.database import Database
 from knickpoint.store.findings.row_writes import next_id, update_rows
-from knickpoint.store.tables.findings import change_point, regression
+from knickpoint.store.tables.findings import change, change_point
 
-__all__ = ["GroupMember", "GroupTable", "Membership", "OccupiedRange", "SplitAndMerge", "refresh_regressions_of"]
+__all__ = ["GroupMember", "GroupTable", "Membership", "OccupiedRange", "SplitAndMerge", "refresh_changes_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class GroupMember:
     """What grouping and the match of tickets need of a live change point.
 
     ``apart`` is the number of the split that set it apart, ``together`` that of the merge that joined it, and
-    ``regression_id`` its regression; each is 0 for none. ``interval`` is that of location, in measured commits, which
+    ``change_id`` its change; each is 0 for none. ``interval`` is that of location, in measured commits, which
     cover ``before`` and ``after`` commits of the line.
     """
 
@@ -40,13 +40,13 @@ class GroupMember:
     after: int
     apart: int
     together: int
-    regression_id: int
+    change_id: int
     matched_ticket: str
 
 
 @dataclass(frozen=True, slots=True)
 class OccupiedRange:
-    """A suspect range in which live change points of ``regression_id`` lie; 0 stands for no regression yet.
+    """A suspect range in which live change points of ``change_id`` lie; 0 stands for no change yet.
 
     ``interval``, ``before`` and ``after`` are the largest of their intervals of location.
     """
@@ -55,7 +55,7 @@ class OccupiedRange:
     interval: int
     before: int
     after: int
-    regression_id: int
+    change_id: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +68,9 @@ class SplitAndMerge:
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """The suspect range of one regression, and the change points that join it, by id: those that were in another, or in none.
+    """The suspect range of one change, and the change points that join it, by id: those that were in another, or in none.
 
-    ``id`` is 0 for a regression that is not there yet.
+    ``id`` is 0 for a change that is not there yet.
     """
 
     id: int
@@ -79,7 +79,7 @@ class Membership:
 
 
 class GroupTable:
-    """Read and write which change points make one regression."""
+    """Read and write which change points make one change."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -89,17 +89,17 @@ class GroupTable:
         repository: Repository,
         *,
         among: Collection[int] | None = None,
-        regressions: Collection[int] | None = None,
+        changes: Collection[int] | None = None,
     ) -> list[GroupMember]:
-        """Return live change points by id: all, those with ids ``among``, or those of some ``regressions``."""
+        """Return live change points by id: all, those with ids ``among``, or those of some ``changes``."""
         point = change_point.c
         query = select(
             *(point.id, point.trace_id, point.trace_key, point.line, point.previous, point.slot),
             *(point.interval, point.interval_before, point.interval_after),
-            *(point.apart, point.together, point.regression_id, point.matched_ticket),
+            *(point.apart, point.together, point.change_id, point.matched_ticket),
         ).where(point.repository_id == repository.id, point.condition != Condition.GONE.value)
         bound: dict[str, object] = {}
-        for name, column, ids in (("ids", point.id, among), ("held", point.regression_id, regressions)):
+        for name, column, ids in (("ids", point.id, among), ("held", point.change_id, changes)):
             if ids is not None:
                 query = query.where(self._database.among(column, name))
                 bound[name] = self._database.listed(sorted(ids))
@@ -112,9 +112,9 @@ class GroupTable:
         ]
 
     def occupied_ranges(self, repository: Repository) -> list[OccupiedRange]:
-        """Return the suspect ranges of live change points with their regressions, each pair once."""
+        """Return the suspect ranges of live change points with their changes, each pair once."""
         point = change_point.c
-        pair = (point.line, point.previous, point.slot, point.regression_id)
+        pair = (point.line, point.previous, point.slot, point.change_id)
         largest = (func.max(each) for each in (point.interval, point.interval_before, point.interval_after))
         query = select(*pair, *largest).group_by(*pair)
         query = query.where(point.repository_id == repository.id, point.condition != Condition.GONE.value)
@@ -125,16 +125,16 @@ class GroupTable:
             ]
 
     def suspect_ranges(self, repository: Repository) -> dict[int, SuspectRange]:
-        """Return the suspect range of every regression that has live members, by id."""
-        live = (regression.c.repository_id == repository.id) & (regression.c.traces > 0)
-        query = select(regression.c.id, regression.c.line, regression.c.previous, regression.c.slot).where(live)
+        """Return the suspect range of every change that has live members, by id."""
+        live = (change.c.repository_id == repository.id) & (change.c.traces > 0)
+        query = select(change.c.id, change.c.line, change.c.previous, change.c.slot).where(live)
         with self._database.reading() as connection:
-            rows = connection.execute(query.order_by(regression.c.id))
+            rows = connection.execute(query.order_by(change.c.id))
             return {row.id: SuspectRange(row.line, row.previous, row.slot) for row in rows}
 
     def has_loose_points(self, repository: Repository) -> bool:
-        """Say whether there are live change points that are in no regression yet."""
-        loose = (change_point.c.regression_id == 0) & (change_point.c.repository_id == repository.id)
+        """Say whether there are live change points that are in no change yet."""
+        loose = (change_point.c.change_id == 0) & (change_point.c.repository_id == repository.id)
         query = select(change_point.c.id).where(loose, change_point.c.condition != Condition.GONE.value).limit(1)
         with self._database.reading() as connection:
             return connection.execute(query).first() is not None
@@ -148,24 +148,24 @@ class GroupTable:
             return {row.id: SplitAndMerge(row.apart, row.together) for row in rows}
 
     def joined_with(self, ids: Collection[int]) -> set[int]:
-        """Return the regressions of the live change points that a merge joined with some of ``ids``."""
+        """Return the changes of the live change points that a merge joined with some of ``ids``."""
         point = change_point.c
         merges = {held.together for held in self.splits_and_merges(ids).values()} - {0}
-        query = select(point.regression_id).where(
+        query = select(point.change_id).where(
             self._database.among(point.together, "merges"), point.condition != Condition.GONE.value
         )
         with self._database.reading() as connection:
             return set(connection.execute(query, {"merges": self._database.listed(sorted(merges))}).scalars())
 
     def write(self, repository: Repository, groups: Sequence[Membership], *, left: Collection[int] = ()) -> list[int]:
-        """Write which change points join which regressions; return the id of each group, in the same order.
+        """Write which change points join which changes; return the id of each group, in the same order.
 
-        ``left`` are regressions that lost members without being among ``groups``.
+        ``left`` are changes that lost members without being among ``groups``.
         """
         seconds = datetime.now(UTC).timestamp()
         with self._database.transaction() as connection:
-            # A group without an id is a new regression and takes the next number.
-            following = next_id(connection, regression)
+            # A group without an id is a new change and takes the next number.
+            following = next_id(connection, change)
             ids: list[int] = []
             for group in groups:
                 ids.append(group.id or following)
@@ -188,11 +188,11 @@ class GroupTable:
                     counted = {"hazard": 0.0, "traces": 0, "unprocessed": 0}
                     added.append(row | {"repository_id": repository.id, "found": seconds} | counted)
             if added:
-                connection.execute(regression.insert(), added)
-            update_rows(connection, regression, moved)
+                connection.execute(change.insert(), added)
+            update_rows(connection, change, moved)
 
             joining = [
-                {"id": member, "regression_id": key}
+                {"id": member, "change_id": key}
                 for key, group in zip(ids, groups, strict=True)
                 for member in group.joining
             ]
@@ -201,24 +201,24 @@ class GroupTable:
         return ids
 
     def refresh(self, ids: Collection[int]) -> None:
-        """Count again the regressions that the change points ``ids`` are in."""
+        """Count again the changes that the change points ``ids`` are in."""
         with self._database.transaction() as connection:
-            refresh_regressions_of(self._database, connection, ids)
+            refresh_changes_of(self._database, connection, ids)
 
 
-def refresh_regressions_of(database: Database, connection: Connection, ids: Collection[int]) -> None:
-    """Count again the regressions that the change points ``ids`` are in: live and unprocessed members, hazard."""
-    query = select(change_point.c.regression_id).distinct().where(database.among(change_point.c.id, "ids"))
+def refresh_changes_of(database: Database, connection: Connection, ids: Collection[int]) -> None:
+    """Count again the changes that the change points ``ids`` are in: live and unprocessed members, hazard."""
+    query = select(change_point.c.change_id).distinct().where(database.among(change_point.c.id, "ids"))
     held = set(connection.execute(query, {"ids": database.listed(sorted(ids))}).scalars())
     _refresh(database, connection, held - {0})
 
 
-def _refresh(database: Database, connection: Connection, regressions: Collection[int]) -> None:
-    """Count the live members of ``regressions`` again, and take the hazard level of the strongest."""
-    if not regressions:
+def _refresh(database: Database, connection: Connection, changes: Collection[int]) -> None:
+    """Count the live members of ``changes`` again, and take the hazard level of the strongest."""
+    if not changes:
         return
     point = change_point.c
-    live = (point.regression_id == regression.c.id) & (point.condition != Condition.GONE.value)
+    live = (point.change_id == change.c.id) & (point.condition != Condition.GONE.value)
     new = (point.status == Status.NEW.value) & (point.matched_ticket == "")
     strongest = (
         select(point.hazard)
@@ -228,12 +228,12 @@ def _refresh(database: Database, connection: Connection, regressions: Collection
         .scalar_subquery()
     )
     connection.execute(
-        update(regression)
-        .where(database.among(regression.c.id, "ids"))
+        update(change)
+        .where(database.among(change.c.id, "ids"))
         .values(
             traces=select(func.count()).select_from(change_point).where(live).scalar_subquery(),
             unprocessed=select(func.count()).select_from(change_point).where(live, new).scalar_subquery(),
             hazard=func.coalesce(strongest, 0.0),
         ),
-        {"ids": database.listed(sorted(regressions))},
+        {"ids": database.listed(sorted(changes))},
     )

@@ -8,10 +8,10 @@ from datetime import datetime
 
 from sqlalchemy import RowMapping, delete, select
 
+from knickpoint.model.change import SuspectRange
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import InputError
 from knickpoint.model.missed import MissedChange
-from knickpoint.model.regression import SuspectRange
 from knickpoint.store.database import Database
 from knickpoint.store.findings.row_writes import next_id
 from knickpoint.store.tables.missed import missed_change as table

@@ -1,7 +1,7 @@
 """Write what a run of alerts changed: change points that are new, moved, gone or back, and their sightings.
 
 The rule of identity (:mod:`knickpoint.watch.identity`) says what happened to each point, as a
-:class:`~knickpoint.model.regression.PointUpdate`; here is decided nothing.
+:class:`~knickpoint.model.change.PointUpdate`; here is decided nothing.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 from sqlalchemy import Connection, delete
 
 from knickpoint.model.alert import Alert
+from knickpoint.model.change import Condition, PointUpdate, Status, Transition, severity_of
 from knickpoint.model.frame import Trace
-from knickpoint.model.regression import Condition, PointUpdate, Status, Transition, severity_of
 from knickpoint.store.database import Database
 from knickpoint.store.findings.alerts_in_force import AlertsInForce, values_from_alerts
 from knickpoint.store.findings.row_writes import next_id, update_rows
@@ -111,7 +111,7 @@ def _new_values(
         "matched_ticket": "",
         "apart": 0,
         "together": 0,
-        "regression_id": 0,
+        "change_id": 0,
         **_live_values(change, known, seconds),
     }
 

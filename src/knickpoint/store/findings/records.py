@@ -9,14 +9,14 @@ from typing import Any, Final
 
 from sqlalchemy import func, select
 
+from knickpoint.model.change import Action, Condition, Direction, Status, SuspectRange
 from knickpoint.model.commit import Repository
 from knickpoint.model.quality import FindingRecord
-from knickpoint.model.regression import Action, Condition, Direction, Status, SuspectRange
 from knickpoint.model.settlement import FindingKind
 from knickpoint.store.database import Database
 from knickpoint.store.findings.rows import names_of, number_or_nan
 from knickpoint.store.tables.commits import commit
-from knickpoint.store.tables.findings import change_point, decision, regression, sighting
+from knickpoint.store.tables.findings import change, change_point, decision, sighting
 from knickpoint.store.timestamps import moment
 
 __all__ = ["FindingRecords"]
@@ -25,7 +25,7 @@ __all__ = ["FindingRecords"]
 _COLUMNS: Final = (
     *("id", "trace_id", "trace_key", "unit", "line", "previous", "slot", "movement", "interval", "direction"),
     *("kind", "condition", "alerts", "method", "before_level", "after_level", "deviation", "size", "relative_size"),
-    *("score", "status", "ticket", "matched_ticket", "regression_id", "found"),
+    *("score", "status", "ticket", "matched_ticket", "change_id", "found"),
 )
 """Columns of change points that records need: a point has twice as many."""
 
@@ -51,10 +51,10 @@ class FindingRecords:
         """
         point = change_point.c
         of_commit = (commit.c.repository_id == point.repository_id) & (commit.c.slot == point.slot)
-        joined = change_point.outerjoin(regression, point.regression_id == regression.c.id)
+        joined = change_point.outerjoin(change, point.change_id == change.c.id)
         columns = (point[name] for name in _COLUMNS)
         query = select(*columns, commit.c.time.label("committed")).select_from(joined.outerjoin(commit, of_commit))
-        query = query.where(point.repository_id == repository.id, func.coalesce(regression.c.history, 0) == 0)
+        query = query.where(point.repository_id == repository.id, func.coalesce(change.c.history, 0) == 0)
         if since is not None:
             query = query.where(point.found >= since.timestamp())
         if until is not None:
@@ -86,7 +86,7 @@ def _record_of(
     # By place and not by name, in the order of _COLUMNS: there are tens of thousands of rows.
     key, trace_id, trace_key, unit, line, previous, slot, movement, interval, direction = row[:10]
     kind, condition, alerts, method, before_level, after_level, deviation, size, relative_size = row[10:19]
-    score, stored, ticket, matched_ticket, regression_id, found, committed = row[19:]
+    score, stored, ticket, matched_ticket, change_id, found, committed = row[19:]
     status = _STATUSES[stored]
     if status is Status.NEW and matched_ticket:
         status = Status.TICKET
@@ -116,7 +116,7 @@ def _record_of(
         number_or_nan(score),
         status,
         ticket or matched_ticket,
-        regression_id,
+        change_id,
         moment(committed) if committed else None,
         moment(found),
         decided if status is not Status.NEW else None,

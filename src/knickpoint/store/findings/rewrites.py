@@ -1,7 +1,7 @@
 """Keep what a rebase or a force-push made of commits, let findings follow, and announce that a line changed.
 
 A rewritten commit has a new hash and so a new slot. The table of successors says which slot took its place on a line.
-Findings name commits by slot: where change points, sightings, regressions, missed changes and tickets name a commit that was rewritten,
+Findings name commits by slot: where change points, sightings, changes, missed changes and tickets name a commit that was rewritten,
 they are changed to name its successor. What people wrote stays: entries of the triage log keep their slots.
 """
 
@@ -46,7 +46,7 @@ _SLOT_COLUMNS: Final = (
     _SlotColumns(finding_tables.change_point, "line", ("previous", "slot")),
     _SlotColumns(finding_tables.change_point, "anchor_line", ("anchor_previous", "anchor_slot")),
     _SlotColumns(finding_tables.sighting, "line", ("previous", "slot")),
-    _SlotColumns(finding_tables.regression, "line", ("previous", "slot")),
+    _SlotColumns(finding_tables.change, "line", ("previous", "slot")),
     _SlotColumns(missed_change, "line", ("previous", "slot")),
 )
 
@@ -64,7 +64,7 @@ class Rewrites:
         """Write that commits of ``line`` have ``successors``, slot → slot, and let findings follow.
 
         ``joined`` are all slots that came onto the line; from now on they have no successor there. Suspect ranges of
-        change points, the anchors of decisions, and regressions follow, and on the default line tickets as well.
+        change points, the anchors of decisions, and changes follow, and on the default line tickets as well.
         """
         rows = [
             {"repository_id": repository.id, "line": line, "slot": slot, "successor": successor}

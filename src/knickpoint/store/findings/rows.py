@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from knickpoint.model.alert import AlertKind, AlertSeverity
-from knickpoint.model.regression import (
+from knickpoint.model.change import (
     Action,
     ChangePoint,
     Condition,
@@ -191,7 +191,7 @@ def names_of(text: str) -> tuple[str, ...]:
 
 
 def change_point_of(row: Values) -> ChangePoint:
-    """Read a row of ``change_point`` with ``history``, the mark of its regression."""
+    """Read a row of ``change_point`` with ``history``, the mark of its change."""
     return ChangePoint(
         id=row["id"],
         trace_id=row["trace_id"],
@@ -207,7 +207,7 @@ def change_point_of(row: Values) -> ChangePoint:
         note=row["note"],
         ticket=row["ticket"],
         assignee=row["assignee"],
-        regression_id=row["regression_id"],
+        change_id=row["change_id"],
         interval=row["interval"],
         matched_ticket=row["matched_ticket"],
         found=moment(row["found"]),
@@ -256,5 +256,5 @@ def decision_of(row: Values) -> Decision:
         action=Action(row["action"]),
         undoes=row["undoes"],
         suspect_range=SuspectRange(row["line"], row["previous"], row["slot"]),
-        regression_id=row["regression_id"],
+        change_id=row["change_id"],
     )

@@ -1,7 +1,7 @@
 """Select findings: which members a list is about, as a value and as conditions in SQL.
 
-A member is a change point of a regression. The conditions are about a join of three tables (:func:`joined_members`): change
-points, their regressions, and the commits at which the regressions begin.
+A member is a change point of a change. The conditions are about a join of three tables (:func:`joined_members`): change
+points, their changes, and the commits at which the changes begin.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Final
 from sqlalchemy import ColumnElement, Join, and_, case, func, or_, select
 
 from knickpoint.model.alert import AlertKind
-from knickpoint.model.regression import Condition, Direction, Status
+from knickpoint.model.change import Condition, Direction, Status
 from knickpoint.model.settlement import Certainty, FindingKind
 from knickpoint.store.database import Database
 from knickpoint.store.tables import commits as commit_tables
-from knickpoint.store.tables.findings import change_point, regression, sighting
+from knickpoint.store.tables.findings import change, change_point, sighting
 
 __all__ = [
     "Selection",
@@ -36,7 +36,7 @@ _LOWERED: Final = {ord(letter): letter.lower() for letter in ascii_uppercase}
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which members to list; a regression is listed when one of its members meets all conditions.
+    """Which members to list; a change is listed when one of its members meets all conditions.
 
     Attributes:
         processed: False for members without a decision and a ticket, True for the others, None for both.
@@ -47,14 +47,14 @@ class Selection:
         conditions: only these; by default members that are gone are left out.
         directions: only these; an empty set means all.
         text: words that all occur in trace key, commit hash, author or subject, whatever their case.
-        slot: only regressions that begin at this commit.
+        slot: only changes that begin at this commit.
         alert_kinds: only these, None for all; by default findings that are no work are left out.
         alert: only members that this alert sees.
         assignee: only members that are assigned to this person.
         ticket: only members of this ticket, by decision or by match.
         minimum_hazard: only members whose hazard level is at least that far from 0.
-        since: only regressions at commits of this time or later.
-        before: only regressions at commits before this time.
+        since: only changes at commits of this time or later.
+        before: only changes at commits before this time.
         traces: only members of these traces, by id; None means all.
         minimum_effect: only members whose |relative size| is at least that (0.02 is 2 %).
         minimum_sigma: only members whose |size| is at least that many standard deviations of single values.
@@ -123,7 +123,7 @@ def _in_state(selection: Selection) -> list[ColumnElement[bool]]:
     if selection.processed is not None:
         clauses.append(~unprocessed if selection.processed else unprocessed)
     if selection.history is not None:
-        clauses.append(regression.c.history == int(selection.history))
+        clauses.append(change.c.history == int(selection.history))
     if selection.statuses:
         clauses.append(effective_status().in_([status.value for status in selection.statuses]))
     if selection.certainty is not None:
@@ -147,7 +147,7 @@ def selected(database: Database, selection: Selection) -> list[ColumnElement[boo
     if selection.directions:
         clauses.append(point.direction.in_([direction.value for direction in selection.directions]))
     if selection.slot is not None:
-        clauses.append(regression.c.slot == selection.slot)
+        clauses.append(change.c.slot == selection.slot)
     if selection.since is not None:
         clauses.append(commit.time >= selection.since.timestamp())
     if selection.before is not None:
@@ -180,13 +180,13 @@ def _concerning(database: Database, selection: Selection) -> list[ColumnElement[
 
 
 def joined_members(selection: Selection, *, commits: bool = False) -> Join:
-    """Return change points joined with their regressions and, where it is known, the commit of the regression.
+    """Return change points joined with their changes and, where it is known, the commit of the change.
 
     The commit is left out unless ``selection`` is about it or ``commits`` is true: it costs a third of a list's query.
     """
-    with_regression = change_point.join(regression, change_point.c.regression_id == regression.c.id)
+    with_change = change_point.join(change, change_point.c.change_id == change.c.id)
     if not (commits or selection.text.split() or selection.since or selection.before):
-        return with_regression
+        return with_change
     commit = commit_tables.commit
-    at = and_(commit.c.repository_id == regression.c.repository_id, commit.c.slot == regression.c.slot)
-    return with_regression.outerjoin(commit, at)
+    at = and_(commit.c.repository_id == change.c.repository_id, commit.c.slot == change.c.slot)
+    return with_change.outerjoin(commit, at)

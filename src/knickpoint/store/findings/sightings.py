@@ -6,8 +6,8 @@ from collections.abc import Collection
 
 from sqlalchemy import func, select
 
+from knickpoint.model.change import Sighting
 from knickpoint.model.commit import Repository
-from knickpoint.model.regression import Sighting
 from knickpoint.store.database import Database
 from knickpoint.store.findings.rows import sighting_of
 from knickpoint.store.tables.findings import sighting as table

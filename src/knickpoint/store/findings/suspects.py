@@ -1,4 +1,4 @@
-"""Keep the suspects of each regression, as they were ranked for its suspect range."""
+"""Keep the suspects of each change, as they were ranked for its suspect range."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from typing import Any
 from sqlalchemy import Row, and_, case, func, or_, select
 
 from knickpoint.model.bisection import BisectionState
+from knickpoint.model.change import Condition, Status, SuspectRange
 from knickpoint.model.commit import Repository
-from knickpoint.model.regression import Condition, Status, SuspectRange
 from knickpoint.model.settlement import Certainty
 from knickpoint.model.suspects import Suspect, SuspectFacts, Suspects
 from knickpoint.store.array_codec import stored_json
 from knickpoint.store.database import Database
 from knickpoint.store.tables.bisections import bisection
-from knickpoint.store.tables.findings import change_point, regression
+from knickpoint.store.tables.findings import change, change_point
 from knickpoint.store.tables.findings import suspects as table
 
-__all__ = ["RankedRegression", "SuspectTable"]
+__all__ = ["RankedChange", "SuspectTable"]
 
 
 @dataclass(frozen=True, slots=True)
-class RankedRegression:
-    """What a ranking needs of a regression.
+class RankedChange:
+    """What a ranking needs of a change.
 
     ``traces`` is the number of its live members, ``interval`` the smallest half width of their intervals of location, in
-    measured commits, and ``certainty`` that of the regression. ``bisection`` is the id of the bisection that found its
+    measured commits, and ``certainty`` that of the change. ``bisection`` is the id of the bisection that found its
     suspect range, 0 for none.
     """
 
@@ -43,62 +43,62 @@ class RankedRegression:
 _BISECTION = (
     select(func.coalesce(func.max(bisection.c.id), 0))
     .where(
-        bisection.c.regression_id == regression.c.id,
+        bisection.c.change_id == change.c.id,
         bisection.c.state.in_([BisectionState.CULPRIT.value, BisectionState.RANGE.value]),
-        *(bisection.c[name] == regression.c[name] for name in ("line", "previous", "slot")),
+        *(bisection.c[name] == change.c[name] for name in ("line", "previous", "slot")),
     )
-    .correlate(regression)
+    .correlate(change)
     .scalar_subquery()
 )
-"""The bisection that found the suspect range of a regression, as the range is now; 0 for none."""
+"""The bisection that found the suspect range of a change, as the range is now; 0 for none."""
 
 
 class SuspectTable:
-    """Read and write the suspects of regressions."""
+    """Read and write the suspects of changes."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def get(self, regression_id: int) -> Suspects | None:
-        """Return the suspects of a regression; None before they are ranked, and since its suspect range moved."""
-        return self.of_regressions([regression_id]).get(regression_id)
+    def get(self, change_id: int) -> Suspects | None:
+        """Return the suspects of a change; None before they are ranked, and since its suspect range moved."""
+        return self.of_changes([change_id]).get(change_id)
 
-    def of_regressions(self, regressions: Collection[int]) -> dict[int, Suspects]:
-        """Return regression → its suspects, without those that :meth:`get` has none for."""
-        query = select(table).join(regression, regression.c.id == table.c.regression_id)
+    def of_changes(self, changes: Collection[int]) -> dict[int, Suspects]:
+        """Return change → its suspects, without those that :meth:`get` has none for."""
+        query = select(table).join(change, change.c.id == table.c.change_id)
         query = query.where(
-            self._database.among(table.c.regression_id, "wanted"),
-            *(table.c[name] == regression.c[name] for name in ("line", "previous", "slot")),
+            self._database.among(table.c.change_id, "wanted"),
+            *(table.c[name] == change.c[name] for name in ("line", "previous", "slot")),
         )
         with self._database.reading() as connection:
-            rows = connection.execute(query, {"wanted": self._database.listed(sorted(regressions))})
-            return {row.regression_id: _suspects_of(row) for row in rows}
+            rows = connection.execute(query, {"wanted": self._database.listed(sorted(changes))})
+            return {row.change_id: _suspects_of(row) for row in rows}
 
-    def stale(self, repository: Repository, *, everything: bool = False) -> list[RankedRegression]:
-        """Return the live regressions whose suspects are not ranked for their range, members, certainty and bisection, by id.
+    def stale(self, repository: Repository, *, everything: bool = False) -> list[RankedChange]:
+        """Return the live changes whose suspects are not ranked for their range, members, certainty and bisection, by id.
 
-        ``everything`` returns all live regressions.
+        ``everything`` returns all live changes.
         """
         point = change_point.c
         settled = func.max(case((point.certainty == Certainty.SETTLED.value, 1), else_=0))
-        live = and_(point.regression_id == regression.c.id, point.condition != Condition.GONE.value)
+        live = and_(point.change_id == change.c.id, point.condition != Condition.GONE.value)
         query = select(
-            *(regression.c.id, regression.c.line, regression.c.previous, regression.c.slot, regression.c.traces),
+            *(change.c.id, change.c.line, change.c.previous, change.c.slot, change.c.traces),
             func.min(point.interval).label("interval"),
             settled.label("settled"),
             _BISECTION.label("bisection"),
         ).join(change_point, live)
-        query = query.outerjoin(table, table.c.regression_id == regression.c.id)
-        query = query.where(regression.c.repository_id == repository.id, regression.c.traces > 0)
+        query = query.outerjoin(table, table.c.change_id == change.c.id)
+        query = query.where(change.c.repository_id == repository.id, change.c.traces > 0)
         kept = (table.c.line, table.c.previous, table.c.slot, table.c.traces, table.c.settled)
-        query = query.group_by(regression.c.id, table.c.regression_id).order_by(regression.c.id)
+        query = query.group_by(change.c.id, table.c.change_id).order_by(change.c.id)
         if not everything:
-            different = (column != regression.c[column.name] for column in kept[:-1])
+            different = (column != change.c[column.name] for column in kept[:-1])
             changed = (*different, table.c.settled != settled, table.c.bisection != _BISECTION)
-            query = query.having(or_(table.c.regression_id.is_(None), *changed))
+            query = query.having(or_(table.c.change_id.is_(None), *changed))
         with self._database.reading() as connection:
             return [
-                RankedRegression(
+                RankedChange(
                     row.id,
                     SuspectRange(row.line, row.previous, row.slot),
                     row.traces,
@@ -109,11 +109,11 @@ class SuspectTable:
                 for row in connection.execute(query)
             ]
 
-    def put(self, ranked: Mapping[RankedRegression, Suspects]) -> None:
-        """Write the suspects of regressions in place of earlier ones."""
+    def put(self, ranked: Mapping[RankedChange, Suspects]) -> None:
+        """Write the suspects of changes in place of earlier ones."""
         rows = [
             {
-                "regression_id": each.id,
+                "change_id": each.id,
                 "line": each.suspect_range.line,
                 "previous": each.suspect_range.previous,
                 "slot": each.suspect_range.slot,
@@ -127,42 +127,42 @@ class SuspectTable:
         if not rows:
             return
         insert = self._database.insert(table)
-        changing = {name: insert.excluded[name] for name in rows[0] if name != "regression_id"}
+        changing = {name: insert.excluded[name] for name in rows[0] if name != "change_id"}
         with self._database.transaction() as connection:
-            connection.execute(insert.on_conflict_do_update(index_elements=["regression_id"], set_=changing), rows)
+            connection.execute(insert.on_conflict_do_update(index_elements=["change_id"], set_=changing), rows)
 
-    def members(self, regressions: Collection[int]) -> dict[int, list[str]]:
-        """Return regression → the trace keys of its live members, sorted."""
+    def members(self, changes: Collection[int]) -> dict[int, list[str]]:
+        """Return change → the trace keys of its live members, sorted."""
         point = change_point.c
-        query = select(point.regression_id, point.trace_key).where(point.condition != Condition.GONE.value)
-        query = query.where(self._database.among(point.regression_id, "wanted")).order_by(point.trace_key)
+        query = select(point.change_id, point.trace_key).where(point.condition != Condition.GONE.value)
+        query = query.where(self._database.among(point.change_id, "wanted")).order_by(point.trace_key)
         found: dict[int, list[str]] = {}
         with self._database.reading() as connection:
-            for row in connection.execute(query, {"wanted": self._database.listed(sorted(regressions))}):
-                found.setdefault(row.regression_id, []).append(row.trace_key)
+            for row in connection.execute(query, {"wanted": self._database.listed(sorted(changes))}):
+                found.setdefault(row.change_id, []).append(row.trace_key)
         return found
 
-    def member_traces(self, regressions: Collection[int]) -> dict[int, list[int]]:
-        """Return regression → the ids of the traces of its live members, ascending."""
+    def member_traces(self, changes: Collection[int]) -> dict[int, list[int]]:
+        """Return change → the ids of the traces of its live members, ascending."""
         point = change_point.c
-        query = select(point.regression_id, point.trace_id).where(point.condition != Condition.GONE.value)
-        query = query.where(self._database.among(point.regression_id, "wanted")).order_by(point.trace_id)
+        query = select(point.change_id, point.trace_id).where(point.condition != Condition.GONE.value)
+        query = query.where(self._database.among(point.change_id, "wanted")).order_by(point.trace_id)
         found: dict[int, list[int]] = {}
         with self._database.reading() as connection:
-            for row in connection.execute(query, {"wanted": self._database.listed(sorted(regressions))}):
-                found.setdefault(row.regression_id, []).append(row.trace_id)
+            for row in connection.execute(query, {"wanted": self._database.listed(sorted(changes))}):
+                found.setdefault(row.change_id, []).append(row.trace_id)
         return found
 
     def confirmed(self, repository: Repository, limit: int) -> dict[int, SuspectRange]:
-        """Return the regressions with a member that a person acknowledged or linked to a ticket, the newest ``limit``."""
+        """Return the changes with a member that a person acknowledged or linked to a ticket, the newest ``limit``."""
         confirmed = change_point.c.status.in_([Status.ACKNOWLEDGED.value, Status.TICKET.value])
-        query = select(regression.c.id, regression.c.line, regression.c.previous, regression.c.slot)
+        query = select(change.c.id, change.c.line, change.c.previous, change.c.slot)
         query = query.where(
-            regression.c.repository_id == repository.id,
-            regression.c.id.in_(select(change_point.c.regression_id).where(confirmed)),
+            change.c.repository_id == repository.id,
+            change.c.id.in_(select(change_point.c.change_id).where(confirmed)),
         )
         with self._database.reading() as connection:
-            rows = connection.execute(query.order_by(regression.c.id.desc()).limit(limit))
+            rows = connection.execute(query.order_by(change.c.id.desc()).limit(limit))
             return {row.id: SuspectRange(row.line, row.previous, row.slot) for row in rows}
 
 

@@ -16,9 +16,9 @@ from knickpoint.store.tables.trackers import tracker_cursor, tracker_thread, tra
 __all__ = ["TrackerCursor", "TrackerTicketTable", "thread_of"]
 
 
-def thread_of(regression: int) -> str:
-    """Return the thread of a regression in the table of threads."""
-    return f"R{regression}"
+def thread_of(change: int) -> str:
+    """Return the thread of a change in the table of threads."""
+    return f"R{change}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +83,9 @@ class TrackerTicketTable:
             found = {row.thread: _ticket_of(row) for row in connection.execute(query)}
         return next((found[thread] for thread in threads if thread in found), None)
 
-    def channels_of(self, regressions: Collection[int]) -> dict[int, list[str]]:
-        """Return regression → the channels with an open ticket about it, sorted; regressions without one are left out."""
-        named = {thread_of(key): key for key in regressions}
+    def channels_of(self, changes: Collection[int]) -> dict[int, list[str]]:
+        """Return change → the channels with an open ticket about it, sorted; changes without one are left out."""
+        named = {thread_of(key): key for key in changes}
         query = select(tracker_thread.c.thread, tracker_thread.c.channel).join(
             tracker_ticket, tracker_ticket.c.id == tracker_thread.c.ticket_id
         )

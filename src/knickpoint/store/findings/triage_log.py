@@ -20,10 +20,10 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, RowMapping, func, or_, select, update
 
+from knickpoint.model.change import Action, Condition, Decision, Status
 from knickpoint.model.errors import InputError
-from knickpoint.model.regression import Action, Condition, Decision, Status
 from knickpoint.store.database import Database
-from knickpoint.store.findings.groups import refresh_regressions_of
+from knickpoint.store.findings.groups import refresh_changes_of
 from knickpoint.store.findings.row_writes import next_id
 from knickpoint.store.findings.rows import decision_of
 from knickpoint.store.tables.findings import bystander, change_point, decision
@@ -104,7 +104,7 @@ class TriageLog:
                     "who": who,
                     "time": seconds,
                     "undoes": 0,
-                    "regression_id": point["regression_id"],
+                    "change_id": point["change_id"],
                     **{name: point[name] for name in _SUSPECT_RANGE},
                     **asdict(_changed_state(point, changes)),
                 }
@@ -112,7 +112,7 @@ class TriageLog:
             ]
             self._anchor(connection, points)
             _append(connection, entries)
-            refresh_regressions_of(self._database, connection, ids)
+            refresh_changes_of(self._database, connection, ids)
         return [decision_of(entry) for entry in entries]
 
     def undo(self, ids: Collection[int], who: str = "", *, time: datetime | None = None) -> list[Decision]:
@@ -135,8 +135,8 @@ class TriageLog:
                 # The point returns to the entry before, in state and anchor; without one, to its beginnings.
                 last = newest[0]
                 earlier = newest[1] if len(newest) > 1 else {**point, **asdict(_State())}
-                # Undoing a split or merge also returns it to the regression that it was in before.
-                regrouped = last["action"] in _REGROUPING and last["regression_id"]
+                # Undoing a split or merge also returns it to the change that it was in before.
+                regrouped = last["action"] in _REGROUPING and last["change_id"]
                 entries.append(
                     {
                         "id": first + len(entries),
@@ -145,12 +145,12 @@ class TriageLog:
                         "who": who,
                         "time": seconds,
                         "undoes": last["id"],
-                        "regression_id": last["regression_id"] if regrouped else point["regression_id"],
+                        "change_id": last["change_id"] if regrouped else point["change_id"],
                         **{name: earlier[name] for name in (*_STATE, *_SUSPECT_RANGE)},
                     }
                 )
             _append(connection, entries, anchored=True)
-            refresh_regressions_of(self._database, connection, ids)
+            refresh_changes_of(self._database, connection, ids)
         return [decision_of(entry) for entry in entries]
 
     def decided_by(self, first: int, last: int) -> list[int]:
@@ -199,46 +199,45 @@ class TriageLog:
         with self._database.reading() as connection:
             return [decision_of(row) for row in connection.execute(query, bound).mappings()]
 
-    def newest_of(self, regressions: Collection[int]) -> dict[int, Decision]:
-        """Return regression → the newest entry about one of its change points that is decided about in any way.
+    def newest_of(self, changes: Collection[int]) -> dict[int, Decision]:
+        """Return change → the newest entry about one of its change points that is decided about in any way.
 
-        Regressions without such a point are left out, also those whose decisions were all taken back.
+        Changes without such a point are left out, also those whose decisions were all taken back.
         """
         point = change_point.c
         state = (point.status != Status.NEW.value, point.note != "", point.ticket != "", point.assignee != "")
         query = (
-            select(point.regression_id, func.max(decision.c.id).label("newest"))
+            select(point.change_id, func.max(decision.c.id).label("newest"))
             .select_from(change_point.join(decision, decision.c.change_point_id == point.id))
-            .where(self._database.among(point.regression_id, "ids"), or_(*state))
-            .group_by(point.regression_id)
+            .where(self._database.among(point.change_id, "ids"), or_(*state))
+            .group_by(point.change_id)
             .subquery()
         )
-        found = select(decision, query.c.regression_id.label("regression")).join(query, query.c.newest == decision.c.id)
+        found = select(decision, query.c.change_id.label("change")).join(query, query.c.newest == decision.c.id)
         with self._database.reading() as connection:
-            rows = connection.execute(found, {"ids": self._database.listed(sorted(set(regressions)))}).mappings()
-            return {row["regression"]: decision_of(row) for row in rows}
+            rows = connection.execute(found, {"ids": self._database.listed(sorted(set(changes)))}).mappings()
+            return {row["change"]: decision_of(row) for row in rows}
 
     def keep_bystanders(self, act: int, former: Mapping[int, int]) -> None:
-        """Keep change point → former regression of bystanders of the split or merge with the number ``act``.
+        """Keep change point → former change of bystanders of the split or merge with the number ``act``.
 
         The log has an entry for each change point that was split or merged. Such an act also moves points beside
-        them: the rest of a regression that was split may get a new id. An undo gives all of them their former ids.
+        them: the rest of a change that was split may get a new id. An undo gives all of them their former ids.
         """
         rows = [
-            {"decision_id": act, "change_point_id": point, "regression_id": key}
-            for point, key in sorted(former.items())
+            {"decision_id": act, "change_point_id": point, "change_id": key} for point, key in sorted(former.items())
         ]
         if rows:
             with self._database.transaction() as connection:
                 connection.execute(bystander.insert(), rows)
 
-    def former_regressions(self, acts: Collection[int]) -> dict[int, int]:
-        """Return bystander → the regression that it was in before the first of the splits and merges ``acts``."""
+    def former_changes(self, acts: Collection[int]) -> dict[int, int]:
+        """Return bystander → the change that it was in before the first of the splits and merges ``acts``."""
         query = select(bystander).where(self._database.among(bystander.c.decision_id, "acts"))
         with self._database.reading() as connection:
             listed = {"acts": self._database.listed(sorted(acts))}
             rows = connection.execute(query.order_by(bystander.c.decision_id.desc()), listed)
-            return {row.change_point_id: row.regression_id for row in rows}
+            return {row.change_point_id: row.change_id for row in rows}
 
     def _points(self, connection: Connection, ids: Collection[int]) -> list[RowMapping]:
         """Return the rows of the change points ``ids``, ascending."""
@@ -249,7 +248,7 @@ class TriageLog:
         if missing:
             raise InputError(
                 f"there is no change point {', '.join(map(str, missing[:5]))}",
-                remedy="List what there is with knick regressions.",
+                remedy="List what there is with knick changes.",
             )
         return rows
 

@@ -38,12 +38,12 @@ class GatePurpose(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ChosenCommit:
-    """A commit that a gate chose: why, the commits of the other repositories, and the regression whose range it fills."""
+    """A commit that a gate chose: why, the commits of the other repositories, and the change whose range it fills."""
 
     commit: str
     pins: tuple[tuple[str, str], ...] = ()
     purpose: GatePurpose = GatePurpose.NEW
-    regression: int = 0
+    change: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -316,9 +316,9 @@ class Notifications:
         """Return deliveries by id, ascending; ids that do not exist are left out."""
         return self._select(self._database.among(delivery.c.id, "ids"), ids)
 
-    def of_regression(self, key: int) -> list[Delivery]:
-        """Return the deliveries about the regression ``key``, the oldest first."""
-        chains = select(announcement.c.chain).where(self._database.among(announcement.c.regression_id, "ids"))
+    def of_change(self, key: int) -> list[Delivery]:
+        """Return the deliveries about the change ``key``, the oldest first."""
+        chains = select(announcement.c.chain).where(self._database.among(announcement.c.change_id, "ids"))
         about = select(delivery_item.c.delivery_id).where(delivery_item.c.chain.in_(chains))
         return self._select(delivery.c.id.in_(about), [key])
 

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import ColumnElement, select
 
+from knickpoint.model.change import SuspectRange
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import InputError
 from knickpoint.model.quarantine import CanaryMove, FactChange, Quarantine, QuarantineState
-from knickpoint.model.regression import SuspectRange
 from knickpoint.store.array_codec import pack, stored_json, unpack
 from knickpoint.store.database import Database
 from knickpoint.store.quarantines.hook_calls import HookCalls

@@ -16,7 +16,7 @@ announcement = Table(
     Column("chain", Number, nullable=False),
     Column("number", Code, nullable=False),
     Column("repository_id", Number, nullable=False),
-    Column("regression_id", Number, nullable=False),
+    Column("change_id", Number, nullable=False),
     Column("kind", exact_text, nullable=False),
     Column("time", Time, nullable=False),
     Column("line", exact_text, nullable=False),
@@ -37,7 +37,7 @@ announcement = Table(
     Column("cause_id", Number, nullable=False),
     Column("provisional", Code, nullable=False, server_default="0"),
     UniqueConstraint("chain", "number"),
-    Index("ix_announcement_regression_id", "regression_id"),
+    Index("ix_announcement_change_id", "change_id"),
     Index("ix_announcement_repository_id", "repository_id", "id"),
 )
 """``chain`` is the id of the first announcement about a change, ``number`` the place in the chain: the constraint keeps two

@@ -16,7 +16,7 @@ bisection = Table(
     Column("repository_id", Number, nullable=False),
     Column("line", exact_text, nullable=False),
     Column("slots", Blob, nullable=False),
-    Column("regression_id", Number, nullable=False),
+    Column("change_id", Number, nullable=False),
     Column("trace_id", Number, nullable=False),
     Column("trace_key", exact_text, nullable=False),
     Column("profile", exact_text, nullable=False),
@@ -40,7 +40,7 @@ bisection = Table(
     Column("lease", Time, nullable=False),
     Column("stopped_by", exact_text, nullable=False),
     Column("edition", Number, nullable=False),
-    Index("ix_bisection_regression_id", "regression_id"),
+    Index("ix_bisection_change_id", "change_id"),
     Index("ix_bisection_state", "state", "lease"),
 )
 """``slots`` are the packed slots of the places, from the good end to the bad end. ``request`` is JSON: levels, budget, pins.

@@ -1,4 +1,4 @@
-"""Findings: change points and their sightings, regressions, the triage log, alerts and their runs, tickets.
+"""Findings: change points and their sightings, changes, the triage log, alerts and their runs, tickets.
 
 Slots belong to the repository of the row. Whatever lists are filtered or sorted by is a column.
 """
@@ -17,10 +17,10 @@ __all__ = [
     "alert_in_force",
     "alert_run",
     "boundary",
+    "change",
     "change_point",
     "decision",
     "judged",
-    "regression",
     "sighting",
     "suspects",
     "ticket",
@@ -100,7 +100,7 @@ change_point = Table(
     Column("matched_ticket", exact_text, nullable=False),
     Column("apart", Number, nullable=False),
     Column("together", Number, nullable=False),
-    Column("regression_id", Number, nullable=False),
+    Column("change_id", Number, nullable=False),
     Column("found", Time, nullable=False),
     Column("changed", Time, nullable=False),
     Column("announced", Number, nullable=False, server_default="0"),
@@ -110,7 +110,7 @@ change_point = Table(
     Column("alert_severity", Code, nullable=False, server_default="1"),
     Index("ix_change_point_announced", "repository_id", "announced"),
     Index("ix_change_point_trace_id", "trace_id"),
-    Index("ix_change_point_regression_id", "regression_id"),
+    Index("ix_change_point_change_id", "change_id"),
     Index("ix_change_point_line", "repository_id", "line"),
 )
 """``anchor_*`` is the suspect range at the last decision about the trace, NULL before the first one.
@@ -119,7 +119,7 @@ change_point = Table(
 never announced. ``absent_since`` is the newest measured commit of the trace when the point was first found to be gone.
 ``held`` is why results at its place are quarantined, "" where none are.
 
-``severity`` is the sort key of lists: :func:`knickpoint.model.regression.severity_of`. ``alert_kind`` and
+``severity`` is the sort key of lists: :func:`knickpoint.model.change.severity_of`. ``alert_kind`` and
 ``alert_severity`` (0 for low, 1 for normal, 2 for high) come from the settings of the alerts, and change with them.
 """
 
@@ -136,8 +136,8 @@ sighting = Table(
     Index("ix_sighting_alert", "alert"),
 )
 
-regression = Table(
-    "regression",
+change = Table(
+    "change",
     metadata,
     Column("id", Number, primary_key=True, autoincrement=False),
     Column("repository_id", Number, nullable=False),
@@ -150,17 +150,17 @@ regression = Table(
     Column("history", Code, nullable=False, server_default="0"),
     Column("found", Time, nullable=False),
     Column("changed", Time, nullable=False),
-    Index("ix_regression_unprocessed", "repository_id", "unprocessed"),
+    Index("ix_change_unprocessed", "repository_id", "unprocessed"),
 )
-"""``traces`` and ``unprocessed`` count live members; a regression without live members is gone.
+"""``traces`` and ``unprocessed`` count live members; a change without live members is gone.
 
-``history`` is 1 where the regression lies at or before the history boundary of its line.
+``history`` is 1 where the change lies at or before the history boundary of its line.
 """
 
 suspects = Table(
     "suspects",
     metadata,
-    Column("regression_id", Number, primary_key=True, autoincrement=False),
+    Column("change_id", Number, primary_key=True, autoincrement=False),
     Column("line", exact_text, nullable=False),
     Column("previous", Code, nullable=False),
     Column("slot", Code, nullable=False),
@@ -169,7 +169,7 @@ suspects = Table(
     Column("body", exact_text, nullable=False),
     Column("bisection", Number, nullable=False, server_default="0"),
 )
-"""The ranked suspects of each regression. ``line`` to ``settled`` are what they were ranked for; if the regression differs,
+"""The ranked suspects of each change. ``line`` to ``settled`` are what they were ranked for; if the change differs,
 they are ranked again. ``body`` is JSON. ``bisection`` is the id of the bisection whose answer leads, 0 for none.
 """
 
@@ -202,12 +202,12 @@ decision = Table(
     Column("line", exact_text, nullable=False),
     Column("previous", Code, nullable=False),
     Column("slot", Code, nullable=False),
-    Column("regression_id", Number, nullable=False, server_default="0"),
+    Column("change_id", Number, nullable=False, server_default="0"),
     Index("ix_decision_change_point_id", "change_point_id", "id"),
 )
 """The triage log: rows are added, never changed. Each row holds the whole state of its change point after it.
 
-``regression_id`` is the regression of the point before the entry, or the one that an undo returns it to; 0 in rows of
+``change_id`` is the change of the point before the entry, or the one that an undo returns it to; 0 in rows of
 older versions.
 """
 
@@ -216,10 +216,10 @@ bystander = Table(
     metadata,
     Column("decision_id", Number, nullable=False),
     Column("change_point_id", Number, nullable=False),
-    Column("regression_id", Number, nullable=False),
+    Column("change_id", Number, nullable=False),
     PrimaryKeyConstraint("decision_id", "change_point_id"),
 )
-"""The regression that a change point was in before a split or merge of others moved it, by the number of the act."""
+"""The change that a change point was in before a split or merge of others moved it, by the number of the act."""
 
 alert = Table(
     "alert",

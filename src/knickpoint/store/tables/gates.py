@@ -17,7 +17,7 @@ gate_probe = Table(
     Column("commit_hash", exact_text, nullable=False),
     Column("pins", exact_text, nullable=False),
     Column("purpose", exact_text, nullable=False),
-    Column("regression_id", Number, nullable=False),
+    Column("change_id", Number, nullable=False),
     Column("state", exact_text, nullable=False),
     Column("attempts", Code, nullable=False),
     Column("worker", exact_text, nullable=False),
@@ -32,6 +32,6 @@ gate_probe = Table(
 )
 """A gate measures a commit once. ``due`` of a probe that runs is the end of the lease of its worker.
 
-``pins`` are the commits of the other repositories, in JSON; ``regression_id`` is the regression whose range it fills, else 0.
+``pins`` are the commits of the other repositories, in JSON; ``change_id`` is the change whose range it fills, else 0.
 ``ended`` is 0 until it ended. ``seconds`` is what it took of the time of a device.
 """

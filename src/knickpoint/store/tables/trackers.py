@@ -35,7 +35,7 @@ tracker_thread = Table(
     Column("ticket_id", Number, nullable=False),
     PrimaryKeyConstraint("channel", "thread"),
 )
-"""Which ticket the messages of a thread go to. ``R12`` is the thread of a regression."""
+"""Which ticket the messages of a thread go to. ``R12`` is the thread of a change."""
 
 tracker_cursor = Table(
     "tracker_cursor",

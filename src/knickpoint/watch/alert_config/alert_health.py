@@ -12,10 +12,10 @@ import numpy as np
 
 from knickpoint.detect.samples import short_text
 from knickpoint.model.alert import Alert
+from knickpoint.model.change import Condition, Status
 from knickpoint.model.commit import Repository
 from knickpoint.model.quantity_text import figure_text, percent_text
 from knickpoint.model.query import parse_query
-from knickpoint.model.regression import Condition, Status
 from knickpoint.model.summary import read_summary
 from knickpoint.store import Store
 from knickpoint.store.commits.names import listed

@@ -15,8 +15,8 @@ from knickpoint.store import Store
 from knickpoint.watch.alert_run.comparison import compare_retired
 from knickpoint.watch.alert_run.persistence import persist_changes
 from knickpoint.watch.alert_validation import check_alert, reason_against, reason_of, unknown_reference
+from knickpoint.watch.changes.membership import regroup
 from knickpoint.watch.lines import Lines
-from knickpoint.watch.regressions.membership import regroup
 
 __all__ = ["AlertChange", "AlertDifference", "SettingChange", "apply_alerts", "compare_alerts", "retire_alert"]
 

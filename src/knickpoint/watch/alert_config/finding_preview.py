@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.model.alert import Alert
+from knickpoint.model.change import Sighting, Transition
 from knickpoint.model.query import Query
-from knickpoint.model.regression import Sighting, Transition
 from knickpoint.store import Store
 from knickpoint.watch.alert_run.alert_job import AlertJob, plan_jobs
 from knickpoint.watch.alert_run.comparison import (

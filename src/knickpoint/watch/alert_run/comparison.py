@@ -15,10 +15,10 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from knickpoint.model.change import Sighting
 from knickpoint.model.commit import Line
 from knickpoint.model.errors import ServiceError
 from knickpoint.model.frame import Trace
-from knickpoint.model.regression import Sighting
 from knickpoint.model.settlement import SETTLED
 from knickpoint.store import Store
 from knickpoint.store.findings.rows import stored_step

@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from knickpoint.model.change import SuspectRange
 from knickpoint.model.cluster import ClusterMember, FoundCluster, KeptCluster, KeptMember, MemberState
 from knickpoint.model.commit import Line
-from knickpoint.model.regression import SuspectRange
 from knickpoint.store import Store
 from knickpoint.watch.alert_run.alert_job import AlertJob
 from knickpoint.watch.detection.clusters import GroupClusters

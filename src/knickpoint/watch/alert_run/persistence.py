@@ -10,14 +10,14 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.model.regression import KnownPoint, PointUpdate, Sighting, SuspectRange, Transition
+from knickpoint.model.change import KnownPoint, PointUpdate, Sighting, SuspectRange, Transition
 from knickpoint.store import Store
 from knickpoint.store.findings.rows import stored_step
 from knickpoint.watch.alert_run.comparison import TraceComparison
+from knickpoint.watch.changes.membership import MovedPoints, Whereabouts
 from knickpoint.watch.identity.point_matching import Ruler
 from knickpoint.watch.identity.reconciliation import reconcile
 from knickpoint.watch.lines import Lines
-from knickpoint.watch.regressions.membership import MovedPoints, Whereabouts
 
 __all__ = ["PersistedChanges", "by_trace", "persist_changes", "point_updates"]
 

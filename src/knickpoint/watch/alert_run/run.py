@@ -6,7 +6,7 @@ A run goes through six stages, one module each:
 2. :mod:`knickpoint.watch.detection` reads frames and finds sightings.
 3. ``comparison`` keeps the traces in which an alert finds something else than at its last run.
 4. ``persistence`` writes what became of the change points, by the rule of :mod:`knickpoint.watch.identity`.
-5. :mod:`knickpoint.watch.regressions` groups the change points into regressions, and
+5. :mod:`knickpoint.watch.changes` groups the change points into changes, and
    :mod:`knickpoint.watch.quarantine` holds those at whose place results are quarantined.
 6. :mod:`knickpoint.watch.announcements` writes what is announced into the ledger, and
    :mod:`knickpoint.watch.newest_values` judges the newest value of each trace, which no step can show yet.
@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from knickpoint.detect import makes_clusters
 from knickpoint.model.alert import Alert
 from knickpoint.model.announcement import DEFAULT_ANNOUNCEMENT_RULE, AnnouncementRule
+from knickpoint.model.change import SuspectRange
 from knickpoint.model.commit import Repository
-from knickpoint.model.regression import SuspectRange
 from knickpoint.store import Store
 from knickpoint.store.events.payloads import MOST_LISTED, FindingsChanged
 from knickpoint.watch.alert_run.comparison import (
@@ -50,11 +50,11 @@ from knickpoint.watch.alert_run.run_plan import (
 )
 from knickpoint.watch.alert_run.run_summary import JobResult, RunSummary
 from knickpoint.watch.announcements.announcer import announce
+from knickpoint.watch.changes.membership import RegroupedChanges, regroup
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.newest_shards import judge_newest_early
 from knickpoint.watch.newest_values import EarlyVerdicts, judge_newest_values
 from knickpoint.watch.quarantine.held_findings import hold_findings
-from knickpoint.watch.regressions.membership import RegressionChanges, regroup
 from knickpoint.watch.triage.tickets import match_tickets
 from knickpoint.work import Runner, Serial
 
@@ -172,7 +172,7 @@ def _run_repository(
             early = EarlyVerdicts()  # another run may have seen newer values
         _begin_history(store, plan)
         written = found.written + _write(store, plan, found.pending, latest, found.drifted, failed=found.failures)
-        regressions = _update_regressions(store, plan, written.changes)
+        changes = _update_changes(store, plan, written.changes)
         hold_findings(store, plan.lines.repository, plan.lines)
         if silent:
             store.findings.announcements.silence(silent)
@@ -182,7 +182,7 @@ def _run_repository(
         for name in found.retired:
             store.findings.digests.forget(name)
             store.findings.clusters.forget_alert(name)
-        summary = _record(store, plan, found, written, regressions)
+        summary = _record(store, plan, found, written, changes)
         _keep_clusters(store, plan, found.results, summary)
         return summary
 
@@ -315,14 +315,14 @@ def _write(
         return _Written(persist_changes(store, again.comparisons, lines, found=plan.begun), overtaken, again.failures)
 
 
-# Stage 5: group change points into regressions, and record the run.
+# Stage 5: group change points into changes, and record the run.
 
 
-def _update_regressions(store: Store, plan: RepositoryPlan, changes: PersistedChanges) -> RegressionChanges:
-    """Match tickets with the change points that were written, and bring the regressions up to date."""
+def _update_changes(store: Store, plan: RepositoryPlan, changes: PersistedChanges) -> RegroupedChanges:
+    """Match tickets with the change points that were written, and bring the changes up to date."""
     repository = plan.lines.repository
     if not changes.point_ids and not store.findings.groups.has_loose_points(repository):
-        return RegressionChanges()
+        return RegroupedChanges()
     if store.findings.tickets.all(repository):
         match_tickets(store, repository, among=None if plan.complete else changes.point_ids)
     moved = None if plan.complete else changes.moved
@@ -347,7 +347,7 @@ def _keep_digests(store: Store, results: Sequence[JobResult], overtaken: Collect
 
 
 def _record(
-    store: Store, plan: RepositoryPlan, found: _Found, written: _Written, regressions: RegressionChanges
+    store: Store, plan: RepositoryPlan, found: _Found, written: _Written, changes: RegroupedChanges
 ) -> RunSummary:
     """Record the run, publish the event about what changed, and return both as a summary."""
     failures = {**found.failures, **written.failures}
@@ -355,32 +355,32 @@ def _record(
         result.record(failures.get(result.job.alert.name, ""), plan.lines.repository) for result in found.results
     ]
     run = store.findings.alerts.record(records) if records else 0
-    history = store.boundaries.history_among([*regressions.new, *regressions.changed])
-    work = store.findings.work_among([*regressions.new, *regressions.changed]) - history
-    new = tuple(key for key in regressions.new if key in work)
+    history = store.boundaries.history_among([*changes.new, *changes.changed])
+    work = store.findings.work_among([*changes.new, *changes.changed]) - history
+    new = tuple(key for key in changes.new if key in work)
     summary = replace(
         RunSummary.of_points(written.changes),
         alerts=tuple(replace(record, run=run) for record in records),
         traces=sum(len(job.trace_ids) for job in plan.jobs),
         judged=sum(len(job.due) for job in plan.jobs),
         failures=failures,
-        new_regressions=new,
-        changed_regressions=tuple(key for key in regressions.changed if key in work),
-        history_regressions=sum(key in history for key in regressions.new),
+        new_changes=new,
+        updated_changes=tuple(key for key in changes.changed if key in work),
+        history_changes=sum(key in history for key in changes.new),
     )
-    if written.changes.point_ids or not summary.nothing_new or summary.changed_regressions:
+    if written.changes.point_ids or not summary.nothing_new or summary.updated_changes:
         store.outbox.publish(_event(plan.lines.repository, run, summary))
     return summary
 
 
 def _event(repository: Repository, run: int, summary: RunSummary) -> FindingsChanged:
-    new, changed = summary.new_regressions, summary.changed_regressions
+    new, changed = summary.new_changes, summary.updated_changes
     return FindingsChanged(
         repository=repository.name,
         run=run,
-        new_regressions=new[:MOST_LISTED],
-        changed_regressions=changed[:MOST_LISTED],
-        history_regressions=summary.history_regressions,
+        new_changes=new[:MOST_LISTED],
+        updated_changes=changed[:MOST_LISTED],
+        history_changes=summary.history_changes,
         truncated=len(new) > MOST_LISTED or len(changed) > MOST_LISTED,
         new=summary.new,
         moved=summary.moved,

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from knickpoint.model.alert import Alert
 from knickpoint.model.better import Better
+from knickpoint.model.change import direction_of
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import InputError
-from knickpoint.model.regression import direction_of
 from knickpoint.store import Store
 from knickpoint.watch.alert_run.alert_job import AlertJob, plan_jobs, unable_job
 from knickpoint.watch.alert_validation import reason_against

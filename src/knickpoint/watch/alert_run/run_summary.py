@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from knickpoint.model.change import Transition
 from knickpoint.model.commit import Repository
-from knickpoint.model.regression import Transition
 from knickpoint.store.findings.alerts import AlertRun
 from knickpoint.watch.alert_run.alert_job import AlertJob
 from knickpoint.watch.alert_run.comparison import AlertComparison
@@ -50,7 +50,7 @@ class RunSummary:
 
     ``new``, ``moved``, ``gone``, ``returned`` and ``recovered`` count change points; ``traces`` those that the run was
     about, once for each alert, and ``judged`` those of them that had changed since the alert's last run.
-    ``new_regressions`` and ``changed_regressions`` are ids of those that are work; ``history_regressions`` counts the
+    ``new_changes`` and ``updated_changes`` are ids of those that are work; ``history_changes`` counts the
     new ones that are history. ``turned`` counts the findings that turned with the direction of their traces, ``unturned``
     those that wait for a person to accept it. ``failures`` says which alerts could not run, and why.
     """
@@ -64,9 +64,9 @@ class RunSummary:
     returned: int = 0
     recovered: int = 0
     failures: Mapping[str, str] = field(default_factory=dict)
-    new_regressions: tuple[int, ...] = ()
-    changed_regressions: tuple[int, ...] = ()
-    history_regressions: int = 0
+    new_changes: tuple[int, ...] = ()
+    updated_changes: tuple[int, ...] = ()
+    history_changes: int = 0
     turned: int = 0
     unturned: int = 0
 
@@ -82,9 +82,9 @@ class RunSummary:
             returned=self.returned + other.returned,
             recovered=self.recovered + other.recovered,
             failures={**self.failures, **other.failures},
-            new_regressions=(*self.new_regressions, *other.new_regressions),
-            changed_regressions=(*self.changed_regressions, *other.changed_regressions),
-            history_regressions=self.history_regressions + other.history_regressions,
+            new_changes=(*self.new_changes, *other.new_changes),
+            updated_changes=(*self.updated_changes, *other.updated_changes),
+            history_changes=self.history_changes + other.history_changes,
             turned=self.turned + other.turned,
             unturned=self.unturned + other.unturned,
         )
@@ -104,5 +104,5 @@ class RunSummary:
     @property
     def nothing_new(self) -> bool:
         """Whether everything was known already."""
-        found = self.new_regressions or self.history_regressions
+        found = self.new_changes or self.history_changes
         return not (self.new or self.moved or self.gone or self.returned or self.recovered or found)

@@ -1,7 +1,7 @@
 """Write the announcement ledger at the end of a run: read what the run touched, decide, and append what is new.
 
 This is the last stage of a run, in its transaction: a run that is killed announces nothing, and the next one announces it
-then. New chains begin before the others go on, so what brings a regression back is known when its recovery is announced.
+then. New chains begin before the others go on, so what brings a change back is known when its recovery is announced.
 What is not settled is announced last, for those who ask.
 """
 
@@ -19,8 +19,8 @@ from knickpoint.model.announcement import (
     AnnouncementKind,
     AnnouncementRule,
 )
+from knickpoint.model.change import ChangePoint, Condition, Status, SuspectRange
 from knickpoint.model.commit import Repository
-from knickpoint.model.regression import ChangePoint, Condition, Status, SuspectRange
 from knickpoint.model.settlement import Certainty, FindingKind
 from knickpoint.store import Store
 from knickpoint.store.events.payloads import MOST_LISTED, Announced
@@ -78,15 +78,15 @@ def announce(
 
 
 def announce_split(
-    store: Store, repository: Repository, regressions: Collection[int], *, now: datetime | None = None
+    store: Store, repository: Repository, changes: Collection[int], *, now: datetime | None = None
 ) -> list[Announcement]:
     """Announce each part of what a person split, like a new change, but the one that was announced by name; return it.
 
-    ``regressions`` are those that the split made or left.
+    ``changes`` are those that the split made or left.
     """
     with store.transaction():
         announcer = _Announcer(store, repository, now or datetime.now(UTC))
-        members = store.findings.announcements.of_regressions(regressions)
+        members = store.findings.announcements.of_changes(changes)
         announcer.set_apart([point.id for point in members], decided=True)
         announcer.write(DEFAULT_ANNOUNCEMENT_RULE)
     return announcer.written
@@ -116,11 +116,11 @@ class _Announcer:
     """The chains and change points that one run is about, and what it announces.
 
     ``chains`` has the announcements of each chain, ``sides`` its side, ``members`` its change points; ``traces`` has all
-    change points of each trace, and ``regressions`` the regression of each of them. ``touched`` has those that the run
+    change points of each trace, and ``changes`` the change of each of them. ``touched`` has those that the run
     wrote, by id. ``joined`` is what is to be marked: change point to chain. ``sighted`` has the chains that are provisional
     so far, by the change point that they are about.
 
-    ``counts`` has how many members of the regressions that a waiting point may join are like each other, and ``leads`` those
+    ``counts`` has how many members of the changes that a waiting point may join are like each other, and ``leads`` those
     that were announced provisionally. Of chains that are ``steady`` the members are not read: nothing follows in them.
     """
 
@@ -135,7 +135,7 @@ class _Announcer:
     sides: dict[int, Side] = field(default_factory=dict)
     written: list[Announcement] = field(default_factory=list)
     joined: dict[int, int] = field(default_factory=dict)
-    regressions: dict[int, int] = field(default_factory=dict)
+    changes: dict[int, int] = field(default_factory=dict)
     sighted: dict[int, int] = field(default_factory=dict)
     counts: dict[int, list[MemberCount]] = field(default_factory=lambda: defaultdict(list))
     leads: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
@@ -159,12 +159,12 @@ class _Announcer:
         traces = {point.trace_id for point in near}
         written = frozenset(touched)
         self.touched = [point for point in near if point.id in written]
-        regressions = {point.regression_id for point in waiting}
-        for count in ledger.member_counts(regressions):
-            self.counts[count.regression_id].append(count)
-        sights = ledger.sights(self.repository, regressions)
+        changes = {point.change_id for point in waiting}
+        for count in ledger.member_counts(changes):
+            self.counts[count.change_id].append(count)
+        sights = ledger.sights(self.repository, changes)
         for sight in sights:
-            self.leads[sight.regression_id].add(sight.lead)
+            self.leads[sight.change_id].add(sight.lead)
 
         # Which chains the waiting points may join, and which others may go on.
         joinable = {count.announced for counts in self.counts.values() for count in counts if count.announced > 0}
@@ -189,19 +189,19 @@ class _Announcer:
                 self.members[point.announced].append(point)
         for point in (*near, *(each for each in together if each.trace_id not in traces)):
             self.traces[point.trace_id].append(point)
-            self.regressions[point.id] = point.regression_id
+            self.changes[point.id] = point.change_id
 
     # New chains
 
     def open_chains(self, waiting: Sequence[ChangePoint]) -> None:
-        """Let the points that wait join chains or open new ones, regression by regression in the order of the line."""
+        """Let the points that wait join chains or open new ones, change by change in the order of the line."""
         drifts = may_be_drifts(waiting, self.traces, self.places)
         ready: dict[int, list[ChangePoint]] = defaultdict(list)
         for point in waiting:
             if point.id not in drifts:
-                ready[point.regression_id].append(point)
+                ready[point.change_id].append(point)
         firsts = self.store.findings.announcements.by_id([self.counts[key][0].first for key in ready])
-        places = {each.regression_id: self.places.position(each) for each in firsts}
+        places = {each.change_id: self.places.position(each) for each in firsts}
         for key in sorted(ready, key=lambda key: (places[key], key)):
             opened = 0
             due = [point for point in ready[key] if not self._may_bring_back(point)]
@@ -225,7 +225,7 @@ class _Announcer:
     def _announced_here(self, joining: Joining) -> int:
         """Return the chain of the same side that speaks for the place of ``joining`` already, 0 for none.
 
-        It has no live member in the same traces: two changes of a trace are two. Its place is that of its regression now:
+        It has no live member in the same traces: two changes of a trace are two. Its place is that of its change now:
         of a wide range that it named at first, another change may have been in the rest.
         """
         taken = {
@@ -239,7 +239,7 @@ class _Announcer:
         for chain in self.chains.keys() - taken:
             last = self.chains[chain][-1]
             if self.sides[chain] is joining.side and last.condition is not Condition.RECOVERED and self._is_live(chain):
-                place = self._ranges.get(last.regression_id, last.suspect_range)
+                place = self._ranges.get(last.change_id, last.suspect_range)
                 open_chains[chain] = replace(last, suspect_range=place)
         return self.places.first_at_place(joining.points, open_chains)
 
@@ -249,7 +249,7 @@ class _Announcer:
     def _open(
         self,
         side: Side,
-        regression: int,
+        change: int,
         points: Sequence[ChangePoint],
         leads: Collection[int],
     ) -> int:
@@ -259,16 +259,16 @@ class _Announcer:
             self.sighted = {lead: chain for lead, chain in self.sighted.items() if chain != begun}
         over = side is Side.WORSE and all(point.is_over for point in points)
         condition = Condition.RECOVERED if over else Condition.PRESENT
-        return self._write(begun, side.opening, regression, points, condition).chain
+        return self._write(begun, side.opening, change, points, condition).chain
 
     # What is not settled
 
     def announce_provisional(self, points: Iterable[ChangePoint]) -> None:
-        """Announce the regressions of ``points`` that are seen for the first time and not settled."""
+        """Announce the changes of ``points`` that are seen for the first time and not settled."""
         fresh = {point.id: point for point in points if may_be_sighted(point) and point.id not in self.joined}
         ledger = self.store.findings.announcements
-        regressions = {point.regression_id for point in fresh.values() if point.regression_id}
-        members = ledger.of_regressions(ledger.never_announced(self.repository, regressions))
+        changes = {point.change_id for point in fresh.values() if point.change_id}
+        members = ledger.of_changes(ledger.never_announced(self.repository, changes))
         for key, sights in first_sights(members, fresh.keys()).items():
             self._write(0, AnnouncementKind.PROVISIONAL, key, sights, Condition.PRESENT, provisional=True)
 
@@ -285,7 +285,7 @@ class _Announcer:
                 row = self.chains[chain][-1]
                 if row.kind is AnnouncementKind.PROVISIONAL:
                     kind = AnnouncementKind.WITHDRAWN
-                    self._write(chain, kind, row.regression_id, [point], Condition.GONE, provisional=True)
+                    self._write(chain, kind, row.change_id, [point], Condition.GONE, provisional=True)
 
     def _brought_back(self, point: ChangePoint) -> int:
         """Return the worse chain whose change in the same trace ``point`` brings back, 0 for none."""
@@ -317,16 +317,16 @@ class _Announcer:
     def set_apart(self, ids: Collection[int], *, decided: bool = False) -> None:
         """Announce by themselves those change points ``ids`` that are another change than the one their chain named.
 
-        They are in another regression, and their values place them outside of it, or a person ``decided`` so.
+        They are in another change, and their values place them outside of it, or a person ``decided`` so.
         """
         ledger = self.store.findings.announcements
         strays = ledger.by_id(ledger.strays(ids, either_side=decided))
         chains = ledger.chains({point.announced for point in strays})
         for point in ledger.beside({point.id for point in strays if point.trace_id not in self.traces}):
             self.traces[point.trace_id].append(point)
-            self.regressions[point.id] = point.regression_id
-        for chain, key in sorted({(point.announced, point.regression_id) for point in strays}):
-            members = ledger.of_regressions([key])
+            self.changes[point.id] = point.change_id
+        for chain, key in sorted({(point.announced, point.change_id) for point in strays}):
+            members = ledger.of_changes([key])
             parts = [point for point in members if point.announced == chain and not self._brought_back(point)]
             settled = [point for point in parts if _may_be_announced(point)]
             if settled and _stands(chains[chain]) and (decided or self._lie_apart(parts, chains[chain])):
@@ -342,7 +342,7 @@ class _Announcer:
         What is uncertain has to lie further away than values that arrive may move it.
         """
         (lead,) = self.store.findings.points([next(row.lead for row in rows if row.kind.opens)])
-        place = self._ranges.get(lead.regression_id, lead.suspect_range)
+        place = self._ranges.get(lead.change_id, lead.suspect_range)
         certain = not lead.interval and not any(point.interval for point in points)
         interval = 1 if certain else max(REACH, lead.interval)
         return self.places.outside(points, replace(rows[-1], suspect_range=place, interval=interval))
@@ -383,11 +383,11 @@ class _Announcer:
             self._release(released(self.members[chain], side, self.chains[chain][-1]))
 
     def _release(self, points: Sequence[ChangePoint]) -> None:
-        """Announce ``points`` on their own, regression by regression: the chain that spoke for them is withdrawn."""
-        by_regression: dict[int, list[ChangePoint]] = defaultdict(list)
+        """Announce ``points`` on their own, change by change: the chain that spoke for them is withdrawn."""
+        by_change: dict[int, list[ChangePoint]] = defaultdict(list)
         for point in points:
-            by_regression[point.regression_id].append(point)
-        for key, found in sorted(by_regression.items()):
+            by_change[point.change_id].append(point)
+        for key, found in sorted(by_change.items()):
             joining = Joining(tuple(found), side_of(found[0]))
             leads = {point.id for point in found}
             chain = self._announced_here(joining) or self._open(joining.side, key, found, leads)
@@ -403,14 +403,14 @@ class _Announcer:
         )
         # Where all members changed sides, what was announced is gone, and they are what is left of it.
         points = live or list(members) or self.members[chain]
-        votes = Counter(point.regression_id for point in points)
-        regression = min(votes, key=lambda key: (-votes[key], key))
+        votes = Counter(point.change_id for point in points)
+        change = min(votes, key=lambda key: (-votes[key], key))
         lead = min(points, key=lambda point: point.rank)
         last = self._announced_last(chain)
         moved = kind is AnnouncementKind.MOVED
-        if moved and last and self._range_of(chain, regression, lead, moved=True) == last.suspect_range:
+        if moved and last and self._range_of(chain, change, lead, moved=True) == last.suspect_range:
             return  # the place was named already
-        self._write(chain, kind, regression, points, condition)
+        self._write(chain, kind, change, points, condition)
 
     def _recovery_of(self, point: ChangePoint) -> int:
         """Return the finding that brought back the level before ``point``, 0 where none did, or no alert reports it."""
@@ -449,7 +449,7 @@ class _Announcer:
 
     @cached_property
     def _ranges(self) -> Mapping[int, SuspectRange]:
-        """The suspect range of each regression."""
+        """The suspect range of each change."""
         return self.store.findings.groups.suspect_ranges(self.repository)
 
     def _moved(self, live: Sequence[ChangePoint], chain: int) -> bool:
@@ -457,9 +457,9 @@ class _Announcer:
         last = self._announced_last(chain)
         return last is not None and bool(live) and self.places.outside(live, last)
 
-    def _range_of(self, chain: int, regression: int, lead: ChangePoint, *, moved: bool) -> SuspectRange:
+    def _range_of(self, chain: int, change: int, lead: ChangePoint, *, moved: bool) -> SuspectRange:
         """Return the range that an announcement names: the announced one, widened over the new place where it moved."""
-        current = self._ranges.get(regression, lead.suspect_range)
+        current = self._ranges.get(change, lead.suspect_range)
         last = self._announced_last(chain)
         if last is None:
             return current
@@ -482,7 +482,7 @@ class _Announcer:
         self,
         chain: int,
         kind: AnnouncementKind,
-        regression: int,
+        change: int,
         points: Sequence[ChangePoint],
         condition: Condition,
         *,
@@ -494,16 +494,16 @@ class _Announcer:
         key = self._following
         self._following += 1
         causes = [self._recovery_of(point) for point in points] if condition is Condition.RECOVERED else []
-        cause = next((self.regressions[each] for each in causes if each), 0)
+        cause = next((self.changes[each] for each in causes if each), 0)
         written = Announcement(
             id=key,
             chain=chain or key,
             number=len(self.chains.get(chain, ())),
             repository_id=self.repository.id,
-            regression_id=regression,
+            change_id=change,
             kind=kind,
             time=self.time,
-            suspect_range=self._range_of(chain, regression, lead, moved=self._moved(live, chain)),
+            suspect_range=self._range_of(chain, change, lead, moved=self._moved(live, chain)),
             direction=lead.direction,
             finding_kind=lead.kind,
             condition=condition,

@@ -1,6 +1,6 @@
-"""Decide what is announced about a regression: whether a chain of announcements begins, and how one goes on.
+"""Decide what is announced about a change: whether a chain of announcements begins, and how one goes on.
 
-All functions are pure. They see the members of a regression, or of a chain, as the data are now, and the last announcement.
+All functions are pure. They see the members of a change, or of a chain, as the data are now, and the last announcement.
 The record is ``docs/decisions/0181-announcement-ledger.md``.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from knickpoint.model.announcement import Announcement, AnnouncementKind
-from knickpoint.model.regression import ChangePoint, Condition, Direction, Status
+from knickpoint.model.change import ChangePoint, Condition, Direction, Status
 from knickpoint.model.settlement import DEFAULT_RULE, Certainty, FindingKind
 from knickpoint.store.findings.announcements import BASELINE, MemberCount
 
@@ -92,7 +92,7 @@ def decide_opening(
     over: Collection[int],
     brought_back: Callable[[ChangePoint], int],
 ) -> list[Joining | Silence]:
-    """Decide about the settled members of one regression that are not announced yet, the worse ones first.
+    """Decide about the settled members of one change that are not announced yet, the worse ones first.
 
     ``members`` counts its live members, the groups with the oldest ones first; ``ready`` are those that may be announced
     now. ``sides`` has the side of each chain, and ``over`` the chains whose change is over. ``brought_back`` returns the
@@ -101,7 +101,7 @@ def decide_opening(
     - Members of a side that was announced here join that chain, and are not announced again. Once it is over, it speaks
       only for those that are over, too.
     - Where at least half of the members of a side are known from history, the others are history, too.
-    - A better change in a regression that was announced as worse, and is, joins it: one commit is announced once.
+    - A member that got better in a change that was announced as worse, and is, joins it: one commit is announced once.
     - A better change that brings back what was announced as worse is announced by the recovery.
     - Everything else opens a chain.
     """

@@ -1,6 +1,6 @@
 """Decide which settled findings are announced now, and which wait.
 
-They wait for late results. An improvement that may be the end of a regression waits until the values show whether it is. A
+They wait for late results. An improvement that may be the end of a change waits until the values show whether it is. A
 step soon after another one the same way waits, too, where it is small or the values beside it still move, until enough
 values tell whether both are one drift: so a drift is announced once.
 """
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from knickpoint.detect.local_levels import NEAR
 from knickpoint.model.announcement import AnnouncementRule
-from knickpoint.model.regression import ChangePoint, Condition, Status, StepNumbers
+from knickpoint.model.change import ChangePoint, Condition, Status, StepNumbers
 from knickpoint.model.settlement import FindingKind
 from knickpoint.watch.announcements.places import Places
 from knickpoint.watch.detection.recovery import NEARER

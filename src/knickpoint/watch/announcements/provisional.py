@@ -1,6 +1,6 @@
 """Decide what is announced of findings that are not settled, for those who ask.
 
-Each regression is announced provisionally once, at first sight, by the member that got worse most. When it settles, the
+Each change is announced provisionally once, at first sight, by the member that got worse most. When it settles, the
 announcement that says so belongs to the same chain; when it vanishes before, a withdrawal ends the chain.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from knickpoint.model.alert import AlertKind
-from knickpoint.model.regression import ChangePoint, Condition, Status
+from knickpoint.model.change import ChangePoint, Condition, Status
 from knickpoint.model.settlement import DEFAULT_RULE, Certainty
 from knickpoint.watch.announcements.decisions import Side, side_of
 
@@ -35,17 +35,17 @@ def may_be_sighted(point: ChangePoint) -> bool:
 
 
 def first_sights(members: Iterable[ChangePoint], fresh: Collection[int]) -> Mapping[int, tuple[ChangePoint, ...]]:
-    """Return by regression the points that are to be announced provisionally, the worse ones where there are any.
+    """Return by change the points that are to be announced provisionally, the worse ones where there are any.
 
-    ``members`` are the live change points of regressions of which none was announced in any way, not even provisionally;
-    ``fresh`` are the ids of those that the run wrote. A regression with a member about which nothing can be announced
+    ``members`` are the live change points of changes of which none was announced in any way, not even provisionally;
+    ``fresh`` are the ids of those that the run wrote. A change with a member about which nothing can be announced
     provisionally is left out.
     """
-    by_regression: dict[int, list[ChangePoint]] = defaultdict(list)
+    by_change: dict[int, list[ChangePoint]] = defaultdict(list)
     for point in members:
-        by_regression[point.regression_id].append(point)
+        by_change[point.change_id].append(point)
     found = {}
-    for key, points in sorted(by_regression.items()):
+    for key, points in sorted(by_change.items()):
         sights = [point for point in points if may_be_sighted(point)]
         if len(sights) < len(points) or not any(point.id in fresh for point in sights):
             continue

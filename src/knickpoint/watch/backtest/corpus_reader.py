@@ -15,11 +15,11 @@ from typing import Any, Final, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from knickpoint.model.change import Direction
 from knickpoint.model.commit import NO_TIME, Commit
 from knickpoint.model.errors import InputError
 from knickpoint.model.frame import Trace
 from knickpoint.model.quality import Label
-from knickpoint.model.regression import Direction
 from knickpoint.model.unit import Better, read_unit
 from knickpoint.watch.backtest.history import ReplayHistory
 from knickpoint.watch.backtest.labels import PlacedLabel

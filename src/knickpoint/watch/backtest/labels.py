@@ -6,9 +6,9 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from knickpoint.model.change import Condition, Direction, SuspectRange
 from knickpoint.model.commit import Line, Repository
 from knickpoint.model.quality import Label
-from knickpoint.model.regression import Condition, Direction, SuspectRange
 from knickpoint.store import Store
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.missed_changes import list_missed

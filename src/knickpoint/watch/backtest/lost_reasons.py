@@ -42,7 +42,7 @@ def _of_steps(explained: AlertExplanation) -> str:
     known = "the alert has not run since these results came in"
     if refused and refused != known:
         return refused
-    return unsettled or "it was found, and belongs to a regression that was not announced as a change of its own"
+    return unsettled or "it was found, and belongs to a change that was not announced on its own"
 
 
 def _of_candidates(explained: AlertExplanation) -> str:

@@ -18,9 +18,9 @@ import numpy as np
 
 from knickpoint.model.alert import Alert, AlertKind
 from knickpoint.model.announcement import AnnouncementKind
+from knickpoint.model.change import ChangePoint, Condition
 from knickpoint.model.commit import Repository
 from knickpoint.model.params import decode_key
-from knickpoint.model.regression import ChangePoint, Condition
 from knickpoint.model.report import Result, ResultTable, RunReport
 from knickpoint.store import RunWrite, Store, create_store
 from knickpoint.store.commits.releases import Release
@@ -33,10 +33,10 @@ __all__ = ["Replay", "ReplayedFinding", "replay"]
 
 @dataclass(frozen=True, slots=True)
 class ReplayedFinding:
-    """A finding that was announced in a replay, with all others of its regression.
+    """A finding that was announced in a replay, with all others of its change.
 
     ``trace`` is the row of the history. The change lies in the positions (``previous``, ``position``]. ``announced`` is the
-    position of the newest commit when its regression was announced, ``delay`` the number of values of the trace from the
+    position of the newest commit when its change was announced, ``delay`` the number of values of the trace from the
     change up to there. ``chain`` is the announcement that it belongs to. ``withdrawn`` says that later values took it back.
     """
 

@@ -58,7 +58,7 @@ class Score:
 
     ``precision`` is the share of the real changes among the announced findings with a label, ``recall`` the share of the
     real changes that were announced. ``delays`` are the values from each found change to its announcement, ascending.
-    ``chains`` counts the announced regressions by what people say of their findings, each once: the first of real, noise
+    ``chains`` counts the announced changes by what people say of their findings, each once: the first of real, noise
     and undecided that one of them is. ``announcements`` counts all rows of the ledger by kind.
     """
 

@@ -1,4 +1,4 @@
-"""Write the outcome of a bisection: its state, the range of its regression, one announcement, all in one transaction."""
+"""Write the outcome of a bisection: its state, the range of its change, one announcement, all in one transaction."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from knickpoint.model.bisection import BisectionState
 from knickpoint.store import Store
 from knickpoint.store.bisections import BisectionAnswer, StoredBisection
 from knickpoint.watch.announcements.located import announce_bisected, announce_located
-from knickpoint.watch.regressions.membership import MovedPoints, Whereabouts, regroup
+from knickpoint.watch.changes.membership import MovedPoints, Whereabouts, regroup
 
 __all__ = ["put_on_finding"]
 
@@ -16,9 +16,9 @@ __all__ = ["put_on_finding"]
 def put_on_finding(
     store: Store, bisection: StoredBisection, answer: BisectionAnswer, holder: str, *, now: datetime | None = None
 ) -> StoredBisection:
-    """End a bisection that ``holder`` coordinates, and put its answer onto its regression; return the bisection.
+    """End a bisection that ``holder`` coordinates, and put its answer onto its change; return the bisection.
 
-    The suspect range of the regression becomes what was found, as long as the data allow the change there. How the bisection of an announced change ended is announced once, in the same chain, unless a person
+    The suspect range of the change becomes what was found, as long as the data allow the change there. How the bisection of an announced change ended is announced once, in the same chain, unless a person
     stopped it or an earlier bisection found the same commit.
 
     Raises:
@@ -28,20 +28,20 @@ def put_on_finding(
     asked = bisection.request
     with store.transaction():
         ended = store.bisections.finish(bisection.id, holder, answer, time)
-        if not asked.regression_id or answer.state is BisectionState.STOPPED:
+        if not asked.change_id or answer.state is BisectionState.STOPPED:
             return ended
         repository = next(each for each in store.commits.repositories() if each.id == asked.repository_id)
         if answer.suspect_range is not None:
-            members = store.findings.live_members(asked.regression_id)
+            members = store.findings.live_members(asked.change_id)
             moved = MovedPoints(
                 frozenset(member.id for member in members),
                 frozenset(Whereabouts.of(member) for member in members),
             )
             regroup(store, repository, moved=moved)
-        current = store.findings.groups.suspect_ranges(repository).get(asked.regression_id)
+        current = store.findings.groups.suspect_ranges(repository).get(asked.change_id)
         if current is None:
             return ended
         found = answer.state is BisectionState.CULPRIT and current == answer.suspect_range
         announce = announce_located if found else announce_bisected
-        announce(store, repository, asked.regression_id, current, now=time, trace_id=asked.trace_id)
+        announce(store, repository, asked.change_id, current, now=time, trace_id=asked.trace_id)
     return ended

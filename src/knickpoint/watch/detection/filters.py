@@ -12,16 +12,16 @@ import numpy as np
 from knickpoint.detect import judges_groups
 from knickpoint.detect.local_levels import NEAR
 from knickpoint.model.alert import Alert, AlertDirection
+from knickpoint.model.change import Direction, Sighting
 from knickpoint.model.quantity_text import figure_text, reference_text
-from knickpoint.model.regression import Direction, Sighting
 from knickpoint.model.settlement import FindingKind
+from knickpoint.watch.changes.groups import Member, group_members
 from knickpoint.watch.detection.alert_filter import Filter
 from knickpoint.watch.detection.alert_groups import GroupKey, group_key
 from knickpoint.watch.detection.digests import group_digests
 from knickpoint.watch.detection.judged_rows import TraceDetection
 from knickpoint.watch.detection.method_parameters import least_drift
 from knickpoint.watch.lines import Lines
-from knickpoint.watch.regressions.groups import Member, group_members
 
 __all__ = ["Refusal", "moved_together", "refusal", "reported_detections"]
 
@@ -56,7 +56,7 @@ def refusal(alert: Alert, sighting: Sighting) -> Refusal | None:
         way = "up" if numbers.size > 0 else "down"
         what = way if sighting.direction is Direction.UNKNOWN else f"{way} (an {sighting.direction.value})"
         if sighting.direction is Direction.REGRESSION:
-            what = f"{way} (a regression)"
+            what = f"{way} (a change)"
         return Refusal(Filter.DIRECTION, f"the alert reports {alert.direction.value} only, this goes {what}")
     effect = _effect(alert, sighting)
     least = (
@@ -93,7 +93,7 @@ def moved_together(
     """Keep the sightings where at least ``minimum_traces`` of a group moved the same way at one place.
 
     ``groups`` is trace id to the key of its group. What counts as one place is the rule of
-    :mod:`knickpoint.watch.regressions.groups`.
+    :mod:`knickpoint.watch.changes.groups`.
     """
     if alert.minimum_traces <= 1:
         return list(sightings)

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from knickpoint.detect.samples import CommitValues
 from knickpoint.model.alert import Alert
+from knickpoint.model.change import Sighting
 from knickpoint.model.commit import Line
 from knickpoint.model.frame import Frame, Trace
-from knickpoint.model.regression import Sighting
 from knickpoint.store import Store
 from knickpoint.watch.detection.alert_filter import Filter
 from knickpoint.watch.detection.alert_window import (

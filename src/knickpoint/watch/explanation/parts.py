@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from knickpoint.model.alert import Alert
+from knickpoint.model.change import ChangePoint, Sighting
 from knickpoint.model.commit import SlottedCommit
 from knickpoint.model.frame import Trace
 from knickpoint.model.quarantine import Quarantine
-from knickpoint.model.regression import ChangePoint, Sighting
 from knickpoint.model.step import Candidate, Check, Detection, Flipping
 from knickpoint.watch.mode_causes import ModeCause
 
@@ -102,9 +102,9 @@ class ExplainedQuarantine:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedBisection:
-    """How the newest bisection of a regression of the trace stands, in words."""
+    """How the newest bisection of a change of the trace stands, in words."""
 
-    regression_id: int
+    change_id: int
     text: str
 
 
@@ -114,7 +114,7 @@ class Explanation:
 
     ``measured`` counts its values on the line. ``at`` is the commit that was asked for. ``points`` are its
     change points near there, those that are gone included. ``quarantines`` are about results of the trace that take no part
-    in its levels, near there. ``bisections`` are the newest of the regressions of ``points``.
+    in its levels, near there. ``bisections`` are the newest of the changes of ``points``.
     """
 
     trace: Trace

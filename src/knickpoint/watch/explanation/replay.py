@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from knickpoint.detect import makes_clusters
 from knickpoint.detect.samples import sample_evidence
 from knickpoint.model.alert import Alert
+from knickpoint.model.change import ChangePoint, Sighting
 from knickpoint.model.cluster import KeptCluster, KeptMember, MemberState
 from knickpoint.model.commit import Line, Repository, SlottedCommit
 from knickpoint.model.errors import AbsentError, HistoryError, InputError
@@ -23,11 +24,11 @@ from knickpoint.model.frame import Frame, Trace
 from knickpoint.model.params import decode_key
 from knickpoint.model.quarantine import QuarantineState
 from knickpoint.model.query import parse_query
-from knickpoint.model.regression import ChangePoint, Sighting
 from knickpoint.model.settlement import FindingKind
 from knickpoint.model.step import Candidate, Detection, Step
 from knickpoint.store import Store
 from knickpoint.watch.alert_validation import missing_reference, reason_against, reason_of
+from knickpoint.watch.changes.bisection_text import bisection_text
 from knickpoint.watch.detection.drift_references import find_reference
 from knickpoint.watch.detection.filters import refusal
 from knickpoint.watch.detection.settlement import evidence_of
@@ -46,7 +47,6 @@ from knickpoint.watch.finding_notes import distribution_note
 from knickpoint.watch.identity.point_matching import REACH
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.mode_causes import read_mode_cause
-from knickpoint.watch.regressions.bisection_text import bisection_text
 from knickpoint.watch.suspects.machine import find_machine_change
 
 __all__ = ["explain_trace", "find_trace_in"]
@@ -318,9 +318,9 @@ def explain_trace(
 
 
 def _bisections(store: Store, repository: Repository, points: Sequence[ChangePoint]) -> tuple[ExplainedBisection, ...]:
-    """Return how the newest bisection of each regression of ``points`` stands, by regression."""
-    regressions = {point.regression_id for point in points if point.regression_id}
-    newest = store.bisections.of_regressions(regressions)
+    """Return how the newest bisection of each change of ``points`` stands, by change."""
+    changes = {point.change_id for point in points if point.change_id}
+    newest = store.bisections.of_changes(changes)
     return tuple(
         ExplainedBisection(key, bisection_text(store, repository, found)) for key, found in sorted(newest.items())
     )

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from knickpoint.model.change import Status
 from knickpoint.model.cluster import FINGERPRINT
-from knickpoint.model.regression import Status
 from knickpoint.watch.identity.point_matching import REACH
 
 __all__ = ["DRIFT", "ClusterPlace", "KnownCluster", "coalesce", "match_clusters"]

@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from knickpoint.model.change import Condition, Status
 from knickpoint.model.quality import FindingRecord, Label
-from knickpoint.model.regression import Condition, Status
 from knickpoint.watch.quality.delays import Delay, delay_to_decision, delay_to_finding
 from knickpoint.watch.quality.rates import Rate
 
@@ -31,7 +31,7 @@ class MissedMark:
 class AlertRow:
     """What became of the findings of one alert by one method.
 
-    The four statuses sum to ``findings``. ``gone`` of them are no longer in the data, whatever their status. ``regressions``
+    The four statuses sum to ``findings``. ``gone`` of them are no longer in the data, whatever their status. ``changes``
     and ``tickets`` count different ones. ``missed`` are marks in traces of the alert that it still does not find.
     """
 
@@ -43,7 +43,7 @@ class AlertRow:
     ticketed: int
     undecided: int
     gone: int
-    regressions: int
+    changes: int
     tickets: int
     missed: int
     to_finding: Delay
@@ -79,7 +79,7 @@ def row_of(alert: str, method: str, records: Sequence[FindingRecord], missed: in
         ticketed=statuses.count(Status.TICKET),
         undecided=statuses.count(Status.NEW),
         gone=sum(record.condition is Condition.GONE for record in records),
-        regressions=len({record.regression_id for record in records}),
+        changes=len({record.change_id for record in records}),
         tickets=len({record.ticket for record in records if record.ticket and record.label is Label.REAL}),
         missed=missed,
         to_finding=delay_to_finding(records),

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from knickpoint.model.change import Condition, Status
 from knickpoint.model.quality import FindingRecord, Label
-from knickpoint.model.regression import Condition, Status
 
 __all__ = ["AuditedList", "LabelDoubt", "audit_labels"]
 
@@ -39,7 +39,7 @@ _MEANINGS: Final[Mapping[LabelDoubt, str]] = {
     LabelDoubt.ACKNOWLEDGED_GONE: "acknowledged, and later data no longer show it",
     LabelDoubt.HIDDEN_GONE: "hidden, and later data took it back anyway",
     LabelDoubt.ACKNOWLEDGED_WITHIN_NOISE: "acknowledged, and smaller than the deviation of single values",
-    LabelDoubt.MIXED: "of a regression in which some findings count as real and others as noise",
+    LabelDoubt.MIXED: "of a change in which some findings count as real and others as noise",
 }
 
 _DOUBTS: Final[Mapping[LabelDoubt, Callable[[FindingRecord], bool]]] = {
@@ -65,13 +65,13 @@ def audit_labels(records: Iterable[FindingRecord]) -> list[AuditedList]:
     """Return one list for each doubt, in the order of :class:`LabelDoubt`; a finding may be in several."""
     decided = [record for record in records if record.label is not Label.UNDECIDED]
     newest = sorted(decided, key=lambda record: (record.found, record.id), reverse=True)
-    mixed = _mixed_regressions(newest)
+    mixed = _mixed_changes(newest)
     lists = [AuditedList(doubt, tuple(each for each in newest if holds(each))) for doubt, holds in _DOUBTS.items()]
-    return [*lists, AuditedList(LabelDoubt.MIXED, tuple(each for each in newest if each.regression_id in mixed))]
+    return [*lists, AuditedList(LabelDoubt.MIXED, tuple(each for each in newest if each.change_id in mixed))]
 
 
-def _mixed_regressions(records: Sequence[FindingRecord]) -> set[int]:
+def _mixed_changes(records: Sequence[FindingRecord]) -> set[int]:
     real, noise = (
-        {record.regression_id for record in records if record.label is label} for label in (Label.REAL, Label.NOISE)
+        {record.change_id for record in records if record.label is label} for label in (Label.REAL, Label.NOISE)
     )
     return real & noise

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from knickpoint.model.change import Condition
 from knickpoint.model.quality import FindingRecord, Label
-from knickpoint.model.regression import Condition
 
 __all__ = ["NoisyTrace", "noisiest_traces", "traces_for_share"]
 

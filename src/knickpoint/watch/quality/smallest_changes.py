@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from knickpoint.model.change import Condition
 from knickpoint.model.commit import Repository
-from knickpoint.model.regression import Condition
 from knickpoint.store import Store
 from knickpoint.watch.quality.detectable_change import DetectableChange, detectable_change
 from knickpoint.watch.quality.noisy_traces import NoisyTrace

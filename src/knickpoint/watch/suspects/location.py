@@ -6,8 +6,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
+from knickpoint.model.change import SuspectRange
 from knickpoint.model.commit import Line
-from knickpoint.model.regression import SuspectRange
 
 __all__ = ["MOST_CANDIDATES", "Candidate", "candidates_of"]
 

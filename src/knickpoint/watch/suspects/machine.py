@@ -15,8 +15,8 @@ from typing import Final
 
 import numpy as np
 
+from knickpoint.model.change import SuspectRange
 from knickpoint.model.commit import Line
-from knickpoint.model.regression import SuspectRange
 from knickpoint.store import Store
 from knickpoint.store.points.environments import environment_changes, environments_at
 from knickpoint.watch.suspects.same_environment import (
@@ -28,7 +28,7 @@ from knickpoint.watch.suspects.same_environment import (
 __all__ = ["MachineChange", "chance_of_machine", "find_machine_change"]
 
 _MOST_TRACES: Final = 3
-"""Members whose runs are compared; those of one regression were mostly measured together."""
+"""Members whose runs are compared; those of one change were mostly measured together."""
 
 _MOST_CERTAIN: Final = 0.98
 """The highest probability of the machine: a commit may have come with it."""
@@ -90,7 +90,7 @@ def find_machine_change(
 
 
 def _facts_differ(store: Store, line: Line, suspect_range: SuspectRange) -> bool:
-    """Return whether any fact of the runs at the two ends differs: one query, and enough for nearly all regressions."""
+    """Return whether any fact of the runs at the two ends differs: one query, and enough for nearly all changes."""
     ends: dict[int, set[tuple[str, str]]] = {}
     for run in store.runs.at(line.repository, [suspect_range.previous, suspect_range.slot]):
         ends.setdefault(run.slot, set()).update(run.environment.items())

@@ -1,4 +1,4 @@
-"""Rank the suspects of the regressions that are new or changed, and keep them in the store."""
+"""Rank the suspects of the changes that are new or were updated, and keep them in the store."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from knickpoint.model.plain_text import counted, plain_line
 from knickpoint.model.query import parse_query
 from knickpoint.model.suspects import CommitFiles, Suspect, SuspectFacts, Suspects
 from knickpoint.store import Store
-from knickpoint.store.findings.suspects import RankedRegression
+from knickpoint.store.findings.suspects import RankedChange
 from knickpoint.store.traces.traces import Traces
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.suspects.benchmark_words import KeyWords, contrast, count_words
@@ -34,16 +34,16 @@ GitSource = Callable[[Repository], Git | None]
 """Returns the git repository of a repository; None where its commits come from the results. It may raise HistoryError."""
 
 _BATCH: Final = 500
-"""Regressions that are ranked and written together."""
+"""Changes that are ranked and written together."""
 
 _MOST_TRACES: Final = 20_000
 """Traces of a repository whose keys are read; of more, so many at equal distances."""
 
 _MOST_MEMBERS: Final = 2_000
-"""Members of a regression whose keys are read."""
+"""Members of a change whose keys are read."""
 
 _MOST_CONFIRMED: Final = 200
-"""Earlier confirmed regressions whose causes are read."""
+"""Earlier confirmed changes whose causes are read."""
 
 _MOST_MERGES: Final = 500
 """Suspects of one ranking that are asked whether they are merges."""
@@ -61,9 +61,9 @@ _COUNTED: Final[WeakKeyDictionary[Traces, tuple[tuple[int, bytes], KeyWords]]] =
 
 
 def update_suspects(store: Store, open_git: GitSource, *, everything: bool = False) -> int:
-    """Rank the suspects of all live regressions that are new, or have another range, members or certainty.
+    """Rank the suspects of all live changes that are new, or have another range, members or certainty.
 
-    ``everything`` ranks those of all live regressions. Return how many were ranked. git is read before anything is
+    ``everything`` ranks those of all live changes. Return how many were ranked. git is read before anything is
     written, so that no writer waits for it; where it cannot be read, places alone decide, and the note names the reason.
 
     Raises:
@@ -78,7 +78,7 @@ def update_suspects(store: Store, open_git: GitSource, *, everything: bool = Fal
 
 def rank_stale(
     store: Store, open_git: GitSource, *, everything: bool = False
-) -> Iterator[dict[RankedRegression, Suspects]]:
+) -> Iterator[dict[RankedChange, Suspects]]:
     """Yield the rankings of :func:`update_suspects` in batches, and write nothing.
 
     Raises:
@@ -93,8 +93,8 @@ def rank_stale(
             yield _rank(store, evidence, batch)
 
 
-def _batches(regressions: Iterable[RankedRegression]) -> Iterator[list[RankedRegression]]:
-    remaining = iter(regressions)
+def _batches(changes: Iterable[RankedChange]) -> Iterator[list[RankedChange]]:
+    remaining = iter(changes)
     while batch := list(islice(remaining, _BATCH)):
         yield batch
 
@@ -144,7 +144,7 @@ class _RepositoryEvidence:
 
     @cached_property
     def causes(self) -> Mapping[int, str]:
-        """Regression → hash of its cause: the confirmed ones with a single commit in their range."""
+        """Change → hash of its cause: the confirmed ones with a single commit in their range."""
         single: dict[int, int] = {}
         for key, suspect_range in self.store.findings.suspects.confirmed(self.repository, _MOST_CONFIRMED).items():
             within = candidates_of(self.lines.line(suspect_range.line), suspect_range, (), 0)
@@ -179,19 +179,17 @@ class _RepositoryEvidence:
 
     @cached_property
     def cause_paths(self) -> Mapping[int, frozenset[str]]:
-        """Confirmed regression → the paths of sources that its cause touches."""
+        """Confirmed change → the paths of sources that its cause touches."""
         files = self.files(list(self.causes.values()))
         return {key: CommitFacts(0, 0, "", files[name]).paths for key, name in self.causes.items() if name in files}
 
-    def earlier(self, regression: int) -> frozenset[str]:
-        """Return the paths of sources that the causes of the other confirmed regressions touch."""
-        return frozenset[str]().union(*(paths for key, paths in self.cause_paths.items() if key != regression))
+    def earlier(self, change: int) -> frozenset[str]:
+        """Return the paths of sources that the causes of the other confirmed changes touch."""
+        return frozenset[str]().union(*(paths for key, paths in self.cause_paths.items() if key != change))
 
 
-def _rank(
-    store: Store, evidence: _RepositoryEvidence, batch: Sequence[RankedRegression]
-) -> dict[RankedRegression, Suspects]:
-    """Rank the suspects of some regressions; their commits and files are read together."""
+def _rank(store: Store, evidence: _RepositoryEvidence, batch: Sequence[RankedChange]) -> dict[RankedChange, Suspects]:
+    """Rank the suspects of some changes; their commits and files are read together."""
     candidates = {
         each.id: candidates_of(
             evidence.lines.line(each.suspect_range.line), each.suspect_range, evidence.measured, each.interval
@@ -212,7 +210,7 @@ def _rank(
         )
 
     bisections = store.bisections.in_force([each.id for each in batch if each.bisection])
-    ranked: dict[RankedRegression, Suspects] = {}
+    ranked: dict[RankedChange, Suspects] = {}
     for each in batch:
         known = [facts_of(candidate) for candidate in candidates[each.id] if candidate.slot in commits]
         source = SuspectFacts.GIT if any(commit.files for commit in known) else SuspectFacts.RESULTS

@@ -11,68 +11,68 @@ from dataclasses import dataclass
 from typing import Final
 
 from knickpoint.model.audit import AuditKind
+from knickpoint.model.change import Action, Decision, Status
 from knickpoint.model.errors import InputError
 from knickpoint.model.plain_text import counted
-from knickpoint.model.regression import Action, Decision, Status
 from knickpoint.store import Store
 from knickpoint.store.events.payloads import MOST_LISTED, FindingsDecided
 from knickpoint.watch.announcements.announcer import announce_split
-from knickpoint.watch.regressions.membership import MovedPoints, RegressionChanges, Whereabouts, regroup
+from knickpoint.watch.changes.membership import MovedPoints, RegroupedChanges, Whereabouts, regroup
 
 __all__ = ["Targets", "TriageResult", "decide", "merge", "read_targets", "split", "undo", "undo_last"]
 
 _MOST_NAMED: Final = 20
-"""How many regressions an entry of the audit log names."""
+"""How many changes an entry of the audit log names."""
 
 _TARGET: Final = re.compile(r"([RrPp]?)([0-9]{1,18})")
 
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """What a decision is about: whole regressions, single members (change points), or both, by id."""
+    """What a decision is about: whole changes, single members (change points), or both, by id."""
 
-    regressions: tuple[int, ...] = ()
+    changes: tuple[int, ...] = ()
     points: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class TriageResult:
-    """The entries that were added to the log, and the regressions that are new or changed."""
+    """The entries that were added to the log, and the changes that are new or were updated."""
 
     decisions: tuple[Decision, ...]
-    regressions: RegressionChanges
+    changes: RegroupedChanges
 
 
 def read_targets(texts: Sequence[str]) -> Targets:
-    """Read ids as people write them: ``12`` or ``R12`` is a regression, ``P34`` one of its members.
+    """Read ids as people write them: ``12`` or ``R12`` is a change, ``P34`` one of its members.
 
     Raises:
         InputError: a text is neither.
     """
-    regressions: list[int] = []
+    changes: list[int] = []
     points: list[int] = []
     for text in texts:
         found = _TARGET.fullmatch(text.strip())
         if not found:
             raise InputError(
-                f"{text!r} is not the id of a finding", remedy="Write 12 or R12 for a regression, P34 for one member."
+                f"{text!r} is not the id of a finding", remedy="Write 12 or R12 for a change, P34 for one member."
             )
-        (points if found[1] in {"P", "p"} else regressions).append(int(found[2]))
-    return Targets(tuple(regressions), tuple(points))
+        (points if found[1] in {"P", "p"} else changes).append(int(found[2]))
+    return Targets(tuple(changes), tuple(points))
 
 
 def _members(store: Store, targets: Targets, *, all_members: bool) -> list[int]:
     """Return the ids of the change points that ``targets`` mean, ascending.
 
-    Of a regression these are the unprocessed members, or all of them where there are none or with ``all_members``.
+    Of a change these are the unprocessed members, or all of them where there are none or with ``all_members``.
     """
     ids = set(targets.points)
-    for key in targets.regressions:
+    for key in targets.changes:
         members = store.findings.live_members(key)
         if not members:
-            store.findings.regression(key)
+            store.findings.change(key)
             raise InputError(
-                f"regression {key} has no members any more",
+                f"change {key} has no members any more",
                 remedy="The data no longer show it; there is nothing to decide.",
             )
         unprocessed = [member.id for member in members if not member.processed]
@@ -84,11 +84,11 @@ def _members(store: Store, targets: Targets, *, all_members: bool) -> list[int]:
 
 def _announce(store: Store, ids: Sequence[int], decisions: Sequence[Decision]) -> None:
     for repository in store.findings.repositories_of(ids):
-        regressions = store.findings.regressions_of(ids)[:MOST_LISTED]
-        store.outbox.publish(FindingsDecided(repository.name, len(decisions), regressions))
+        changes = store.findings.changes_of(ids)[:MOST_LISTED]
+        store.outbox.publish(FindingsDecided(repository.name, len(decisions), changes))
 
 
-def _regroup(store: Store, ids: Collection[int], claims: Mapping[int, int] | None = None) -> RegressionChanges:
+def _regroup(store: Store, ids: Collection[int], claims: Mapping[int, int] | None = None) -> RegroupedChanges:
     """Group anew what is near to the change points ``ids``, in all of their repositories."""
     points = store.findings.points(ids)
     moved = MovedPoints(frozenset(ids), frozenset(Whereabouts.of(point) for point in points))
@@ -96,7 +96,7 @@ def _regroup(store: Store, ids: Collection[int], claims: Mapping[int, int] | Non
         regroup(store, repository, touched=ids, moved=moved, claims=claims or {})
         for repository in store.findings.repositories_of(ids)
     ]
-    return RegressionChanges(
+    return RegroupedChanges(
         tuple(key for part in parts for key in part.new),
         tuple(key for part in parts for key in part.changed),
         tuple(key for part in parts for key in part.emptied),
@@ -104,8 +104,8 @@ def _regroup(store: Store, ids: Collection[int], claims: Mapping[int, int] | Non
     )
 
 
-def _keep_bystanders(store: Store, decisions: Sequence[Decision], regrouped: RegressionChanges) -> None:
-    """Keep the former regression of findings that a split or merge of others moved; an undo needs it."""
+def _keep_bystanders(store: Store, decisions: Sequence[Decision], regrouped: RegroupedChanges) -> None:
+    """Keep the former change of findings that a split or merge of others moved; an undo needs it."""
     decided = {entry.change_point_id for entry in decisions}
     former = {point: key for point, key in regrouped.former.items() if point not in decided}
     if decisions:
@@ -116,11 +116,11 @@ def _record(store: Store, who: str, what: str, decisions: Sequence[Decision]) ->
     """Add one entry to the audit log for all ``decisions`` of an act; without any, nothing was done."""
     if not decisions:
         return
-    regressions = sorted({entry.regression_id for entry in decisions} - {0})
-    names = ", ".join(f"R{key}" for key in regressions[:_MOST_NAMED])
-    further = f" and {len(regressions) - _MOST_NAMED:,} more" if len(regressions) > _MOST_NAMED else ""
+    changes = sorted({entry.change_id for entry in decisions} - {0})
+    names = ", ".join(f"R{key}" for key in changes[:_MOST_NAMED])
+    further = f" and {len(changes) - _MOST_NAMED:,} more" if len(changes) > _MOST_NAMED else ""
     findings = counted(len(decisions), "finding")
-    store.audit.append(AuditKind.DECIDED, who, f"{what}: {findings} of {names or 'no regression'}{further}")
+    store.audit.append(AuditKind.DECIDED, who, f"{what}: {findings} of {names or 'no change'}{further}")
 
 
 def _described(status: Status | None, note: str | None, ticket: str | None, assignee: str | None) -> str:
@@ -164,11 +164,11 @@ def decide(
         if decisions[0].id > newest:
             _announce(store, ids, decisions)
             _record(store, who, _described(status, note, ticket, assignee), decisions)
-    return TriageResult(tuple(decisions), RegressionChanges())
+    return TriageResult(tuple(decisions), RegroupedChanges())
 
 
 def split(store: Store, targets: Targets, *, who: str, note: str | None = None) -> TriageResult:
-    """Set members apart: they make separate regressions, now and whenever the data change.
+    """Set members apart: they make separate changes, now and whenever the data change.
 
     What was announced of them under the name of another one is announced like a new change.
 
@@ -188,10 +188,10 @@ def split(store: Store, targets: Targets, *, who: str, note: str | None = None) 
 
 
 def merge(store: Store, targets: Targets, *, who: str, note: str | None = None) -> TriageResult:
-    """Make one regression of several, and keep it so; change points that appear at their places join it.
+    """Make one change of several, and keep it so; change points that appear at their places join it.
 
     Raises:
-        InputError: no such finding, members of several repositories, one regression that nothing joins, or no author.
+        InputError: no such finding, members of several repositories, one change that nothing joins, or no author.
     """
     with store.transaction():
         ids = _members(store, targets, all_members=True)
@@ -202,11 +202,11 @@ def merge(store: Store, targets: Targets, *, who: str, note: str | None = None) 
         decisions = store.findings.triage.decide(ids, None, who, note, action=Action.MERGE)
         regrouped = _regroup(store, ids)
         # One that was split off joins the others of its place.
-        alone = {*targets.regressions} if not targets.points else set()
-        if len(alone) == 1 and not regrouped.former and {*store.findings.regressions_of(ids)} == alone:
+        alone = {*targets.changes} if not targets.points else set()
+        if len(alone) == 1 and not regrouped.former and {*store.findings.changes_of(ids)} == alone:
             raise InputError(
-                f"regression {alone.pop()} alone cannot be merged: nothing would join it",
-                remedy="Name two regressions or more, as in knick triage R12 R14 --merge.",
+                f"change {alone.pop()} alone cannot be merged: nothing would join it",
+                remedy="Name two changes or more, as in knick triage R12 R14 --merge.",
             )
         _keep_bystanders(store, decisions, regrouped)
         _announce(store, ids, decisions)
@@ -218,13 +218,13 @@ def undo_last(store: Store, *, who: str) -> TriageResult:
     """Take back the last decision by ``who`` that still counts, about all findings that it was about."""
     with store.transaction():
         points = store.findings.triage.last_act(who)
-        return undo(store, Targets(points=tuple(points)), who=who) if points else TriageResult((), RegressionChanges())
+        return undo(store, Targets(points=tuple(points)), who=who) if points else TriageResult((), RegroupedChanges())
 
 
 def undo(store: Store, targets: Targets, *, who: str) -> TriageResult:
     """Take back the last decision about each member of ``targets``; undo again to go further back.
 
-    A regression that a merge had taken in comes back under its id.
+    A change that a merge had taken in comes back under its id.
 
     Raises:
         InputError: no such finding, or no author.
@@ -236,13 +236,13 @@ def undo(store: Store, targets: Targets, *, who: str) -> TriageResult:
         decisions = store.findings.triage.undo(ids, who)
         after = store.findings.groups.splits_and_merges(ids)
 
-        # Give the members, and the bystanders of a split or merge, their former regressions.
+        # Give the members, and the bystanders of a split or merge, their former changes.
         moved = {key for key in ids if after[key] != before[key]}
         acts = {number for key in moved for number in (before[key].apart, before[key].together)} - {0}
-        claims = store.findings.triage.former_regressions(acts)
-        claims |= {entry.change_point_id: entry.regression_id for entry in decisions if entry.regression_id}
+        claims = store.findings.triage.former_changes(acts)
+        claims |= {entry.change_point_id: entry.change_id for entry in decisions if entry.change_id}
         # Groups depend on suspect ranges, splits and merges alone: without a change of these no point moves.
-        regrouped = _regroup(store, moved, claims) if moved else RegressionChanges()
+        regrouped = _regroup(store, moved, claims) if moved else RegroupedChanges()
         _announce(store, ids, decisions)
         _record(store, who, Action.UNDO.value, decisions)
     return TriageResult(tuple(decisions), regrouped)

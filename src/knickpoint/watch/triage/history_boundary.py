@@ -47,7 +47,7 @@ Mark = Callable[[Line, int], int]
 
 @dataclass(frozen=True, slots=True)
 class BoundaryMove:
-    """The regressions of a repository that became work, and those that became history, by id."""
+    """The changes of a repository that became work, and those that became history, by id."""
 
     repository: Repository
     work: tuple[int, ...]
@@ -203,7 +203,7 @@ def _move(store: Store, repository: Repository, mark: Mark, who: str, what: str)
 
 
 def _put(store: Store, repository: Repository, slots: Collection[int], who: str) -> BoundaryMove:
-    """Set the boundary to ``slots`` and announce the regressions that changed sides, in one transaction."""
+    """Set the boundary to ``slots`` and announce the changes that it moved past, in one transaction."""
     with store.transaction():
         changed = store.boundaries.put(repository, slots, who=who)
         history = store.boundaries.history_among(changed)
@@ -216,5 +216,5 @@ def _put(store: Store, repository: Repository, slots: Collection[int], who: str)
 
 def _record(store: Store, moved: BoundaryMove, who: str, what: str) -> None:
     """Add the entry of a move to the audit log."""
-    sides = f"{counted(len(moved.work), 'regression')} became work, {len(moved.history):,} became history"
+    sides = f"{counted(len(moved.work), 'change')} became work, {len(moved.history):,} became history"
     store.audit.append(AuditKind.BOUNDARY_MOVED, who, f"{moved.repository.name}: {what}; {sides}")

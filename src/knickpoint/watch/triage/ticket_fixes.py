@@ -12,8 +12,8 @@ from typing import Final
 
 import numpy as np
 
+from knickpoint.model.change import ChangePoint
 from knickpoint.model.commit import Repository
-from knickpoint.model.regression import ChangePoint
 from knickpoint.model.ticket import FixVerdict
 from knickpoint.store import Store
 from knickpoint.watch.lines import Lines

@@ -12,10 +12,10 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
+from knickpoint.model.change import SuspectRange
 from knickpoint.model.commit import Repository
 from knickpoint.model.params import decode_key
 from knickpoint.model.query import Query, QueryTerm, parse_query
-from knickpoint.model.regression import SuspectRange
 from knickpoint.store import Store
 from knickpoint.store.findings.tickets import Ticket
 from knickpoint.watch.lines import Lines

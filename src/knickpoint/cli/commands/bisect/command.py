@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-_REGRESSION: Final = re.compile(r"R[0-9]{1,15}", re.IGNORECASE)
+_CHANGE: Final = re.compile(r"R[0-9]{1,15}", re.IGNORECASE)
 
 
 @click.command("bisect", cls=WithSimulation)
@@ -48,7 +48,7 @@ def command(
     instance: str | None,
     output: OutputFormat,
 ) -> None:
-    """Find the commit that made a change between two commits, or the one of the regression R12.
+    """Find the commit that made a change, between two commits or in the range of the change R12.
 
     Commits are checked out in worktrees of the command's own, built, and measured with COMMAND; the checkout of the user is
     not touched. COMMAND writes results in any format that knick import reads, or its exit code is the answer: 0 is good, 125
@@ -56,15 +56,15 @@ def command(
 
     The exit code is 0 with a culprit, 1 without, 2 when the command failed.
     """
-    if _REGRESSION.fullmatch(search):
+    if _CHANGE.fullmatch(search):
         if options.also:
             raise InputError("--also needs a range", where=search, remedy="Run: knick bisect GOOD..BAD --also …")
-        from knickpoint.cli.commands.bisect.regression import bisect_regression, regression_cost
+        from knickpoint.cli.commands.bisect.change import bisect_change, change_cost
 
         if dry_run:
-            click.echo(regression_cost(search, options, instance, output), nl=False)
+            click.echo(change_cost(search, options, instance, output), nl=False)
             return
-        bisect_regression(search, options, instance, output, resume=resume)
+        bisect_change(search, options, instance, output, resume=resume)
     _bisect_range(search, options, instance, output, resume=resume, dry_run=dry_run)
 
 

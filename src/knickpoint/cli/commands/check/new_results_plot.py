@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from knickpoint.model.regression import direction_of
+from knickpoint.model.change import direction_of
 from knickpoint.model.step import Verdict
 from knickpoint.model.unit import Better
 from knickpoint.plots import FocusedChange, Level, Trend

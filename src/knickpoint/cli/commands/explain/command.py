@@ -7,11 +7,11 @@ from typing import Final
 
 import click
 
+from knickpoint.cli.change_argument import find_change_points
 from knickpoint.cli.commands.explain.numbers import number_lines
 from knickpoint.cli.commands.explain.sentences import explanation_lines
 from knickpoint.cli.evidence import json_ready
 from knickpoint.cli.options import instance_option, open_chosen_instance
-from knickpoint.cli.regression_argument import find_change_points
 from knickpoint.cli.terminal import plain_json
 from knickpoint.cli.trace_argument import find_trace
 from knickpoint.cli.verbosity import Verbosity, note, verbosity
@@ -19,7 +19,7 @@ from knickpoint.cli.verbosity import Verbosity, note, verbosity
 __all__ = ["command"]
 
 _MOST_NAMED: Final = 8
-"""Findings of a regression that are named."""
+"""Findings of a change that are named."""
 
 
 @click.command("explain")
@@ -45,7 +45,7 @@ def command(what: str, at: str | None, output: str, instance: str | None) -> Non
     They say what changed, how it compares with the noise, what was compared, why it is a finding or none, and what would change
     that. With --verbose or --format json you get every candidate, every check and every filter. Without --at the sentences are
     about the newest change, and about the most likely place where there is none. TRACE is a trace key, or a query that matches
-    one trace, such as benchmark=parse. P34 is a finding, and R12 a regression, of which the first trace is explained.
+    one trace, such as benchmark=parse. P34 is a finding, and R12 a change, of which the first trace is explained.
     """
     from knickpoint.instance.named_commits import known_revision
     from knickpoint.watch.explanation import explain_trace, find_trace_in

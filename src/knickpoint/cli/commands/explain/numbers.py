@@ -81,6 +81,6 @@ def number_lines(explanation: Explanation) -> Iterator[str]:
         yield f"takes no part in levels: the result at {_commit(each.commit)} is {quarantine.state.value} (Q{quarantine.id})"
         yield f"  {quarantine.reason}"
     for bisection in explanation.bisections:
-        yield f"search for the commit of R{bisection.regression_id}: bisection {bisection.text}"
+        yield f"search for the commit of R{bisection.change_id}: bisection {bisection.text}"
     for alert in explanation.alerts:
         yield from _alert_lines(alert, explanation.trace.unit, at=explanation.at is not None)

@@ -10,6 +10,7 @@ from knickpoint.cli.commands.explain.noise import noise_sentences
 from knickpoint.cli.commands.explain.numbers import cluster_lines
 from knickpoint.cli.output import percent
 from knickpoint.model.alert import SINCE_START
+from knickpoint.model.change import Condition
 from knickpoint.model.params import decode_key
 from knickpoint.model.plain_text import counted
 from knickpoint.model.quantity_text import (
@@ -26,13 +27,12 @@ from knickpoint.model.quantity_text import (
     trace_name,
     value_text,
 )
-from knickpoint.model.regression import Condition
 from knickpoint.model.settlement import FindingKind
 from knickpoint.model.unit import read_unit
 
 if TYPE_CHECKING:
+    from knickpoint.model.change import StepNumbers
     from knickpoint.model.commit import SlottedCommit
-    from knickpoint.model.regression import StepNumbers
     from knickpoint.model.step import Check
     from knickpoint.watch.explanation import AlertExplanation, ExplainedCandidate, ExplainedStep, Explanation
     from knickpoint.watch.mode_causes import ModeCause
@@ -204,7 +204,9 @@ def _why(explained: AlertExplanation, step: ExplainedStep) -> str:
     because = f", because {_check(decisive)}" if decisive else ""
     if step.point is None:
         return f"The method accepted it{because}; it becomes a finding with the next knick run."
-    return f"It is the finding P{step.point.id} of R{step.point.regression_id} ({step.point.effective_status.value}){because}."
+    return (
+        f"It is the finding P{step.point.id} of R{step.point.change_id} ({step.point.effective_status.value}){because}."
+    )
 
 
 def _checks_at(explained: AlertExplanation, step: ExplainedStep) -> Sequence[Check]:

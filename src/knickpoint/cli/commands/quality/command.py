@@ -57,7 +57,7 @@ _TABLE: Final = (
     Column("alert"),
     Column("method"),
     *(Column(name, right=True) for name in ("findings", "acknowledged", "ticketed", "hidden", "undecided", "missed")),
-    *(Column(name, right=True) for name in ("gone", "regressions", "tickets")),
+    *(Column(name, right=True) for name in ("gone", "changes", "tickets")),
     Column("precision", text=_share, right=True),
     Column("precision_interval", "95 %", right=True),
     Column("recall", text=_share, right=True),
@@ -90,7 +90,7 @@ def alerts(*, since: str, until: str, instance: str | None, output: OutputFormat
 def _alert_row(row: AlertRow) -> dict[str, Cell]:
     return {
         **{name: getattr(row, name) for name in ("alert", "method", "findings", "acknowledged", "ticketed", "hidden")},
-        **{name: getattr(row, name) for name in ("undecided", "missed", "gone", "regressions", "tickets")},
+        **{name: getattr(row, name) for name in ("undecided", "missed", "gone", "changes", "tickets")},
         "precision": row.precision.share,
         "precision_interval": _interval(row.precision),
         "recall": row.recall.share,
@@ -119,7 +119,7 @@ _DOUBTS: Final = (
 _DOUBTFUL: Final = (
     Column("doubt"),
     Column("id"),
-    Column("regression"),
+    Column("change"),
     Column("trace"),
     Column("status"),
     Column("ticket"),
@@ -157,7 +157,7 @@ def audit(*, doubt: str, since: str, until: str, instance: str | None, output: O
         {
             "doubt": doubt,
             "id": f"P{record.id}",
-            "regression": f"R{record.regression_id}",
+            "change": f"R{record.change_id}",
             "trace": record.trace_key,
             "status": record.status.value,
             "ticket": record.ticket,

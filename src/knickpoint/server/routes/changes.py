@@ -1,4 +1,4 @@
-"""Routes of regressions, their members, the history boundary, and triage."""
+"""Routes of changes, their members, the history boundary, and triage."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
+from knickpoint.model.change import Condition, Direction, Status
 from knickpoint.model.errors import InputError
-from knickpoint.model.regression import Condition, Direction, Status
 from knickpoint.model.settlement import Certainty, FindingKind
-from knickpoint.server.answers.breakdowns import break_regression_down
-from knickpoint.server.answers.clusters import list_clusters
-from knickpoint.server.answers.history import history_answer
-from knickpoint.server.answers.regressions import (
+from knickpoint.server.answers.breakdowns import break_change_down
+from knickpoint.server.answers.changes import (
     FEW_MEMBERS,
     Listing,
     Ordering,
+    list_changes,
     list_members,
-    list_regressions,
 )
+from knickpoint.server.answers.clusters import list_clusters
+from knickpoint.server.answers.history import history_answer
 from knickpoint.server.answers.suspects import list_suspects
 from knickpoint.server.answers.tickets import list_trackers, with_new_ticket
 from knickpoint.server.answers.triage import decide, list_decisions, merge, split, undo
@@ -34,12 +34,12 @@ from knickpoint.server.routes.dependencies import (
     in_one_snapshot,
 )
 from knickpoint.server.schemas.breakdowns import BreakdownAnswer
+from knickpoint.server.schemas.changes import ChangesAnswer
 from knickpoint.server.schemas.clusters import ClustersAnswer
 from knickpoint.server.schemas.decisions import DecisionAnswer
 from knickpoint.server.schemas.filters import AlertKindFilter, ListFilter
 from knickpoint.server.schemas.history import HistoryAnswer
 from knickpoint.server.schemas.members import MembersAnswer
-from knickpoint.server.schemas.regressions import RegressionsAnswer
 from knickpoint.server.schemas.suspects import SuspectsAnswer
 from knickpoint.server.schemas.tickets import TrackerAnswer
 from knickpoint.server.schemas.triage import (
@@ -52,7 +52,7 @@ from knickpoint.server.schemas.triage import (
 
 __all__ = ["router"]
 
-router = APIRouter(tags=["regressions"])
+router = APIRouter(tags=["changes"])
 
 
 def _ordering(text: str) -> tuple[Ordering, bool]:
@@ -135,8 +135,8 @@ def _filtered(
 RequestFilter = Annotated[ListFilter, Depends(_filtered)]
 
 
-@router.get("/regressions", response_model=RegressionsAnswer)
-def get_regressions(
+@router.get("/changes", response_model=ChangesAnswer)
+def get_changes(
     request: Request,
     visible: Visible,
     cache: Cache,
@@ -151,55 +151,53 @@ def get_regressions(
         ),
     ] = "-change",
     page: Annotated[int, Query(ge=1, le=MOST, description="Which page.")] = 1,
-    size: Annotated[int, Query(ge=1, le=500, description="Regressions on a page.")] = 50,
-    members: Annotated[
-        int, Query(ge=1, le=100, description="Members of each regression, the lead first.")
-    ] = FEW_MEMBERS,
+    size: Annotated[int, Query(ge=1, le=500, description="Changes on a page.")] = 50,
+    members: Annotated[int, Query(ge=1, le=100, description="Members of each change, the lead first.")] = FEW_MEMBERS,
 ) -> Response:
-    """List regressions: unprocessed, processed, history, all of these, or gone; each with its commit and its first traces.
+    """List changes: unprocessed, processed, history, all of these, or gone; each with its commit and its first traces.
 
-    Regressions at or before the history boundary are history. The unprocessed list does not have them.
+    Changes at or before the history boundary are history. The unprocessed list does not have them.
     """
     ordering, descending = _ordering(sort)
     listing = Listing(wanted, ordering, descending, page, size, members)
-    question = ("regressions", listing, visible.extent)
-    return cache.get(visible.store, question, lambda: list_regressions(visible, listing)).response(request)
+    question = ("changes", listing, visible.extent)
+    return cache.get(visible.store, question, lambda: list_changes(visible, listing)).response(request)
 
 
-@router.get("/regressions/{regression}/suspects")
+@router.get("/changes/{change}/suspects")
 def get_suspects(
     visible: Visible,
-    regression: Annotated[int, Path(ge=0, le=MOST, description="Id of the regression.")],
+    change: Annotated[int, Path(ge=0, le=MOST, description="Id of the change.")],
 ) -> SuspectsAnswer:
-    """List the commits that may have caused a regression, the most likely first, with reasons.
+    """List the commits that may have caused a change, the most likely first, with reasons.
 
-    Alerts rank them after each run, and they are kept with the regression.
+    Alerts rank them after each run, and they are kept with the change.
     """
-    return list_suspects(visible, regression)
+    return list_suspects(visible, change)
 
 
-@router.get("/regressions/{regression}/clusters")
+@router.get("/changes/{change}/clusters")
 def get_clusters(
     visible: Visible,
-    regression: Annotated[int, Path(ge=0, le=MOST, description="Id of the regression.")],
+    change: Annotated[int, Path(ge=0, le=MOST, description="Id of the change.")],
 ) -> ClustersAnswer:
-    """List the clusters of a regression: members, what they have in common, and traces that were left out, with reasons.
+    """List the clusters of a change: members, what they have in common, and traces that were left out, with reasons.
 
     Alerts with a method that judges traces together keep them after each run; others have none.
     """
-    return list_clusters(visible, regression)
+    return list_clusters(visible, change)
 
 
-@router.get("/regressions/{regression}/breakdown", response_model=BreakdownAnswer)
+@router.get("/changes/{change}/breakdown", response_model=BreakdownAnswer)
 def get_breakdown(
     request: Request,
     visible: Visible,
     cache: Cache,
-    regression: Annotated[int, Path(ge=0, le=MOST, description="Id of the regression.")],
+    change: Annotated[int, Path(ge=0, le=MOST, description="Id of the change.")],
 ) -> Response:
-    """Break the traces of a regression down by their params: what they have in common, and what the other traces lack."""
-    question = ("breakdown", regression, visible.extent)
-    build = partial(break_regression_down, visible, regression)
+    """Break the traces of a change down by their params: what they have in common, and what the other traces lack."""
+    question = ("breakdown", change, visible.extent)
+    build = partial(break_change_down, visible, change)
     return cache.get(visible.store, question, build).response(request)
 
 
@@ -209,15 +207,15 @@ def get_members(
     visible: Visible,
     wanted: RequestFilter,
     *,
-    regression: Annotated[int, Query(ge=0, le=MOST, description="Id of the regression.")],
+    change: Annotated[int, Query(ge=0, le=MOST, description="Id of the change.")],
     after: Annotated[
         int | None,
         Query(ge=0, le=MOST, description="Id of the last member of the page before. Default: the first page."),
     ] = None,
     size: Annotated[int, Query(ge=1, le=500, description="Members on a page.")] = 200,
 ) -> MembersAnswer:
-    """List one page of the members of a regression that are on a list, in the order of the list."""
-    return list_members(visible, regression, wanted, after=after, size=size)
+    """List one page of the members of a change that are on a list, in the order of the list."""
+    return list_members(visible, change, wanted, after=after, size=size)
 
 
 @router.get("/history")
@@ -249,13 +247,13 @@ def post_undo(_caller: Editor, visible: Visible, request: UndoRequest) -> Triage
 
 @router.post("/triage/split")
 def post_split(_caller: Editor, visible: Visible, request: RegroupRequest) -> TriageAnswer:
-    """Split findings from their regressions: they form a new one, which later results do not merge again."""
+    """Split findings from their changes: they form a new one, which later results do not merge again."""
     return split(visible, request)
 
 
 @router.post("/triage/merge")
 def post_merge(_caller: Editor, visible: Visible, request: RegroupRequest) -> TriageAnswer:
-    """Merge several regressions into one; new findings in their suspect ranges join it."""
+    """Merge several changes into one; new findings in their suspect ranges join it."""
     return merge(visible, request)
 
 

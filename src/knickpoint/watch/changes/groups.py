@@ -1,10 +1,10 @@
-"""Group change points of many traces: what changed in one place is one regression.
+"""Group change points of many traces: what changed in one place is one change.
 
 One cause moves many traces, but they are measured at different commits, so their suspect ranges differ, and methods place it
 a little off where values are noisy. The change lies in (previous, position] of each, or within its interval of location
-around that. :mod:`knickpoint.watch.regressions.places` finds the places and says which point joins which. The result
+around that. :mod:`knickpoint.watch.changes.places` finds the places and says which point joins which. The result
 depends on the set of points alone, not on the order in which they came. The records are
-``docs/decisions/0050-one-place-one-regression.md`` and ``docs/decisions/0379-blurred-changes-join-a-place.md``.
+``docs/decisions/0050-one-place-one-change.md`` and ``docs/decisions/0379-blurred-changes-join-a-place.md``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
-from knickpoint.watch.regressions.places import FARTHEST, Extent, assign_places, shared_range
+from knickpoint.watch.changes.places import FARTHEST, Extent, assign_places, shared_range
 
 __all__ = ["Group", "Member", "assign_ids", "group_members"]
 
@@ -58,7 +58,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Members of one regression by id, and the range of positions (previous, position] that they share.
+    """Members of one change by id, and the range of positions (previous, position] that they share.
 
     It is what the suspect ranges share that hold the likeliest place. The range of merged groups reaches over all of them.
     """
@@ -153,7 +153,7 @@ def _shared(members: Sequence[Member], extents: Mapping[int, Extent]) -> Group:
 def assign_ids(groups: Sequence[Group], known: Mapping[int, int]) -> list[int]:
     """Return the id that each group keeps, 0 where it is a new one.
 
-    ``known`` is change point id to the regression id it had. A group keeps the id that most of its members
+    ``known`` is change point id to the change id it had. A group keeps the id that most of its members
     had; each id is kept once, by the group with most of its members, the earliest of equals.
     """
     claims: list[tuple[int, int, int]] = []

@@ -1,4 +1,4 @@
-"""``knick bisect R12``: search the commit of a regression of an instance, with a profile of its configuration."""
+"""``knick bisect R12``: search the commit of a change of an instance, with a profile of its configuration."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from knickpoint.cli.change_argument import read_change
 from knickpoint.cli.commands.bisect.answer import render_answer
 from knickpoint.cli.commands.bisect.holder import holder_name, is_gone
 from knickpoint.cli.commands.bisect.live import LiveView
@@ -16,7 +17,6 @@ from knickpoint.cli.commands.bisect.signals import interrupted_by_end
 from knickpoint.cli.commands.bisect.stored_search import commits_of, posterior_of, reproduce_line, stored_answer
 from knickpoint.cli.exit_codes import INTERRUPTED
 from knickpoint.cli.options import open_chosen_instance
-from knickpoint.cli.regression_argument import read_regression
 from knickpoint.cli.verbosity import note
 from knickpoint.model.bisection import BisectionState
 from knickpoint.model.errors import InputError
@@ -26,29 +26,29 @@ if TYPE_CHECKING:
     from knickpoint.instance import Instance
     from knickpoint.store.bisections import StoredBisection
 
-__all__ = ["bisect_regression", "regression_cost"]
+__all__ = ["bisect_change", "change_cost"]
 
 _WAIT_SECONDS: Final = 1.0
 
 
-def bisect_regression(
+def bisect_change(
     text: str, options: SearchOptions, instance: str | None, output: OutputFormat, *, resume: bool = False
 ) -> None:
-    """Search the commit of a regression to the end, show it, and end with the exit code.
+    """Search the commit of a change to the end, show it, and end with the exit code.
 
     The bisection is that of the instance: the dashboard shows it, and its results become points. A worker that has it
     already goes on with it, and this command shows what it does until it ends. What a killed command of this machine left
     goes on at once. It also goes on where it was interrupted without ``resume``, which says where there is nothing to go on with.
 
     Raises:
-        InputError: the regression cannot be bisected, or an option is given that the profile decides.
+        InputError: the change cannot be bisected, or an option is given that the profile decides.
     """
     _check_options(text, options)
     from knickpoint.access.local_user import local_caller
     from knickpoint.instance.bisections import request_bisection
 
     with open_chosen_instance(instance) as opened:
-        asked = request_bisection(opened, read_regression(text), options.profile, who=local_caller().name)
+        asked = request_bisection(opened, read_change(text), options.profile, who=local_caller().name)
         if resume and not opened.store.bisections.journal(asked.id).probes():
             note("There is nothing to resume: the search begins.", err=True)
         commits = commits_of(opened, asked.request)
@@ -67,11 +67,11 @@ def bisect_regression(
     raise click.exceptions.Exit(0 if ended.state is BisectionState.CULPRIT else 1)
 
 
-def regression_cost(text: str, options: SearchOptions, instance: str | None, output: OutputFormat) -> str:
-    """Return what the search of a regression would cost; nothing is run or written.
+def change_cost(text: str, options: SearchOptions, instance: str | None, output: OutputFormat) -> str:
+    """Return what the search of a change would cost; nothing is run or written.
 
     Raises:
-        InputError: as :func:`bisect_regression`.
+        InputError: as :func:`bisect_change`.
     """
     from knickpoint.access.local_user import local_caller
     from knickpoint.cli.commands.bisect.dry_run import PlannedSearch, render_dry_run
@@ -81,9 +81,9 @@ def regression_cost(text: str, options: SearchOptions, instance: str | None, out
 
     _check_options(text, options)
     with open_chosen_instance(instance) as opened:
-        regression = read_regression(text)
-        request = plan_bisection(opened, regression, options.profile, who=local_caller().name)
-        before = next(iter(opened.store.bisections.newest(of=regression, limit=1)), None)
+        change = read_change(text)
+        request = plan_bisection(opened, change, options.profile, who=local_caller().name)
+        before = next(iter(opened.store.bisections.newest(of=change, limit=1)), None)
         probes = opened.store.bisections.journal(before.id).probes() if before else []
         seconds = [each.result.seconds for each in probes if each.result is not None]
         address = opened.config.pool.address
@@ -99,7 +99,7 @@ def regression_cost(text: str, options: SearchOptions, instance: str | None, out
 def _check_options(text: str, options: SearchOptions) -> None:
     if options != SearchOptions(profile=options.profile):
         raise InputError(
-            "a regression is searched with a profile of the configuration",
+            "a change is searched with a profile of the configuration",
             where=text,
             remedy="Give --profile NAME and no other option; knick bisect GOOD..BAD takes them all.",
         )

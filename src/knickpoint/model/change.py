@@ -1,4 +1,4 @@
-"""Change points and regressions, and the decisions of people about them."""
+"""Changes, the change points that are their members, and the decisions of people about them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from knickpoint.model.unit import Better
 
 __all__ = [
     "Action",
+    "Change",
     "ChangePoint",
     "Condition",
     "Decision",
     "Direction",
     "KnownPoint",
     "PointUpdate",
-    "Regression",
     "Sighting",
     "Status",
     "StepNumbers",
@@ -35,7 +35,7 @@ __all__ = [
 
 
 class Status(Enum):
-    """The decision of a person about one member of a regression."""
+    """The decision of a person about one member of a change."""
 
     NEW = "new"
     ACKNOWLEDGED = "acknowledged"
@@ -86,7 +86,7 @@ def severity_of(direction: Direction, relative_size: float, certain_share: float
     """Return the number that ranks changes, larger is worse: first the direction, then how much has changed for certain.
 
     ``certain_share`` is that part of |relative_size| which is certain: the end of the interval of the size that is nearer to
-    no change, None where there is no interval. Regressions lie in (4, 5], changes of unknown direction in (2, 3],
+    no change, None where there is no interval. Changes lie in (4, 5], changes of unknown direction in (2, 3],
     improvements in (0, 1], each by rising |certain_share|, which may be infinite. No change is 0. What may be no change at
     all, because its interval holds 0, ranks below that: in the same order by |relative_size|, and 6 lower.
     """
@@ -204,7 +204,7 @@ class ChangePoint:
     ``alerts`` are the names of the alerts that found it, sorted. ``numbers``, and what is known of its place and recovery,
     are those of the :class:`Sighting` of one of them, chosen by the rule of
     :mod:`knickpoint.watch.identity.reconciliation`. ``matched_ticket`` is an imported
-    ticket that covers this trace and suspect range. ``history`` is true if its regression lies at or before the history
+    ticket that covers this trace and suspect range. ``history`` is true if its change lies at or before the history
     boundary of its repository. ``settlement`` says whether it is provisional; it is settled where one alert's sighting is.
     ``announced`` is its chain of announcements, 0 for none, -1 where it never is announced. ``absent_since`` is the newest
     measured commit (a slot) when it was first found to be gone, -1 for unknown. ``held`` says why it is held back, because
@@ -226,7 +226,7 @@ class ChangePoint:
     note: str = ""
     ticket: str = ""
     assignee: str = ""
-    regression_id: int = 0
+    change_id: int = 0
     interval: int = 0
     matched_ticket: str = ""
     found: datetime | None = None
@@ -338,7 +338,7 @@ class Decision:
     """One entry of the triage log; the log only grows, and an undo is an entry as well.
 
     The entry has the whole state after it. ``suspect_range`` is that of the point at the time of the entry. ``undoes`` is
-    the id of the entry that an UNDO takes back. ``regression_id`` is the regression of the point before the entry, 0 if
+    the id of the entry that an UNDO takes back. ``change_id`` is the change of the point before the entry, 0 if
     unknown; for an UNDO it is the one that the point returns to.
     """
 
@@ -353,11 +353,11 @@ class Decision:
     action: Action = Action.DECIDE
     undoes: int = 0
     suspect_range: SuspectRange | None = None
-    regression_id: int = 0
+    change_id: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Regression:
+class Change:
     """The change points of several traces with a common suspect range; people triage them together.
 
     A query returns part of the members: ``members``, sorted by :attr:`ChangePoint.rank`. ``matching`` counts all members
@@ -400,7 +400,7 @@ class Regression:
 
     @property
     def lead(self) -> ChangePoint | None:
-        """The member that represents the regression: of the live and unprocessed members, the one that got worse most.
+        """The member that represents the change: of the live and unprocessed members, the one that got worse most.
 
         Where none got worse, the largest change of unknown direction leads, else the largest improvement.
         """
@@ -413,7 +413,7 @@ class Regression:
 
     @property
     def severity(self) -> float:
-        """The severity of the lead, by which regressions are ranked."""
+        """The severity of the lead, by which changes are ranked."""
         return self.lead.severity if self.lead else 0.0
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""How the search for the commit of a regression stands, in a few words."""
+"""How the search for the commit of a change stands, in a few words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Select and order the regressions of all repositories, for ``knick regressions``."""
+"""Select and order the changes of all repositories, for ``knick changes``."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from knickpoint.cli.commands.regressions.rows import regression_rows
+from knickpoint.cli.commands.changes.rows import change_rows
 from knickpoint.cli.output import Row
 from knickpoint.model.errors import InputError
 
 if TYPE_CHECKING:
     from knickpoint.instance import Instance
+    from knickpoint.model.change import Change
     from knickpoint.model.commit import Repository
-    from knickpoint.model.regression import Regression
     from knickpoint.store.findings.selection import Selection
 
 __all__ = ["Listing", "empty_message", "list_rows"]
@@ -73,26 +73,26 @@ def list_rows(opened: Instance, listing: Listing) -> tuple[list[Row], int]:
 
     Findings to triage come first, those of all repositories, then history.
     """
-    from knickpoint.store.findings.regression_list import Sort
-    from knickpoint.watch.regressions.merged_list import merge_regressions
+    from knickpoint.store.findings.change_list import Sort
+    from knickpoint.watch.changes.merged_list import merge_changes
 
     sort = Sort("commit" if listing.order == "date" else listing.order)
     descending = listing.order in _DESCENDING
     findings = opened.store.findings
-    ordered: list[tuple[Repository, Regression]] = []
+    ordered: list[tuple[Repository, Change]] = []
     total = 0
     selections = _selections(opened, listing)
     for history in listing.history:
-        found: list[tuple[Repository, Regression]] = []
+        found: list[tuple[Repository, Change]] = []
         for repository, selection in selections:
             chosen = replace(selection, processed=listing.processed, history=history)
-            regressions = findings.regressions(
+            changes = findings.changes(
                 repository, selection=chosen, sort=sort, descending=descending, limit=listing.limit
             )
-            found += [(repository, regression) for regression in regressions]
+            found += [(repository, change) for change in changes]
             total += findings.count_findings(repository, selection=chosen)
-        ordered += merge_regressions(opened.store, found, sort, descending=descending)
-    return list(islice(regression_rows(opened.store, ordered[: listing.limit]), listing.limit)), total
+        ordered += merge_changes(opened.store, found, sort, descending=descending)
+    return list(islice(change_rows(opened.store, ordered[: listing.limit]), listing.limit)), total
 
 
 def empty_message(opened: Instance, listing: Listing) -> str:
@@ -113,7 +113,7 @@ def empty_message(opened: Instance, listing: Listing) -> str:
     if not left_out:
         return "Nothing to triage. New results are judged by `knick run`."
     are = "1 finding is" if left_out == 1 else f"{left_out:,} findings are"
-    return f"Nothing to triage. {are} history: `knick regressions --history`; `knick history take` makes work of it."
+    return f"Nothing to triage. {are} history: `knick changes --history`; `knick history take` makes work of it."
 
 
 def _are(count: int) -> str:

@@ -1,4 +1,4 @@
-"""The list of regressions, and triage."""
+"""The list of changes, and triage."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tests.server.story import COMMITS, FASTER, SLOWER, commit_hash, make_instan
 
 from knickpoint.access.local_user import local_caller
 from knickpoint.instance import Instance, open_instance
-from knickpoint.model.regression import PointUpdate, Transition
+from knickpoint.model.change import PointUpdate, Transition
 from knickpoint.server import create_app
 from knickpoint.store.findings.tickets import Ticket
 from knickpoint.watch.triage.tickets import put_tickets
 
-URL = "/api/v1/regressions"
+URL = "/api/v1/changes"
 
 
 def groups(client: Client, **parameters: Any) -> list[dict[str, Any]]:
@@ -110,7 +110,7 @@ def test_a_finding_that_a_ticket_covers_is_processed_by_it_everywhere(client: Cl
     assert [(member["status"], member["matched_ticket"]) for member in group["members"]] == [("ticket", "PERF-1")]
     assert group["statuses"] == {"ticket": 1, "new": 1}
     assert [each["id"] for each in groups(client, processed=True, status="ticket")] == [group["id"]]
-    changes = client.get(f"/api/v1/traces/{group['members'][0]['trace']['id']}/changes").json()["changes"]
+    changes = client.get(f"/api/v1/traces/{group['members'][0]['trace']['id']}/change-points").json()["changes"]
     assert [change["status"] for change in changes] == ["ticket"]
 
 
@@ -150,8 +150,8 @@ def test_members_beyond_the_asked_number_are_counted_and_read_by_page(reader: Cl
     group = groups(reader, members=1)[0]
     assert ids(group) == ids(group)[:1]
     assert group["traces"] == 2
-    first = members(reader, regression=group["id"], size=1)
-    second = members(reader, regression=group["id"], size=1, after=first["after"])
+    first = members(reader, change=group["id"], size=1)
+    second = members(reader, change=group["id"], size=1, after=first["after"])
     assert ids(first) + ids(second) == ids(groups(reader)[0])
     assert second["after"] is None
 
@@ -299,7 +299,7 @@ def test_a_decision_whose_answer_was_lost_is_answered_alike_and_undone_at_once(c
 
 def test_two_commits_make_one_group_until_that_is_undone(client: Client) -> None:
     before = groups(client)
-    answer = regroup(client, "merge", regressions=[group["id"] for group in before])
+    answer = regroup(client, "merge", changes=[group["id"] for group in before])
     (merged,) = groups(client)
     assert sorted(ids(merged)) == sorted(ids(before[0]) + ids(before[1]))
     assert answer["groups"] == [merged]
@@ -309,7 +309,7 @@ def test_two_commits_make_one_group_until_that_is_undone(client: Client) -> None
     assert {group["id"] for group in undone["groups"]} == {group["id"] for group in groups(client)}
 
 
-@pytest.mark.parametrize(("body", "code"), [({}, 400), ({"ids": [4711]}, 404), ({"regressions": [4711]}, 404)])
+@pytest.mark.parametrize(("body", "code"), [({}, 400), ({"ids": [4711]}, 404), ({"changes": [4711]}, 404)])
 def test_nothing_cannot_be_merged(client: Client, body: dict[str, list[int]], code: int) -> None:
     assert client.post("/api/v1/triage/merge", json=body).status_code == code
 
@@ -333,14 +333,14 @@ def test_what_is_gone_from_a_trace_is_told_apart_and_parts_no_levels(client: Cli
     key = member["trace"]["id"]
     gone = PointUpdate(Transition.GONE, member["id"], key, ())
     instance.store.findings.apply(instance.store.commits.repositories()[0], [gone], {})
-    answer = client.get(f"/api/v1/traces/{key}/changes").json()
+    answer = client.get(f"/api/v1/traces/{key}/change-points").json()
     assert [each["id"] for each in answer["gone"]] == [member["id"]]
     assert (answer["changes"], len(answer["regions"])) == ([], 1)
 
 
 def test_a_whole_group_is_decided_about_by_its_id(client: Client) -> None:
     group = groups(client)[0]
-    answer = client.post("/api/v1/triage", json={"regressions": [group["id"]], "status": "hidden"}).json()
+    answer = client.post("/api/v1/triage", json={"changes": [group["id"]], "status": "hidden"}).json()
     assert (answer["changed"], answer["left"], answer["groups"]) == (2, [group["id"]], [])
     assert (answer["unprocessed"], answer["processed"]) == (1, 1)
     assert {statuses(client)[key] for key in ids(group)} == {"hidden"}
@@ -349,7 +349,7 @@ def test_a_whole_group_is_decided_about_by_its_id(client: Client) -> None:
 def test_a_member_left_out_of_a_group_stays_on_the_list(client: Client) -> None:
     group = groups(client)[0]
     kept, gone = ids(group)
-    body = {"regressions": [group["id"]], "without": [kept], "status": "acknowledged"}
+    body = {"changes": [group["id"]], "without": [kept], "status": "acknowledged"}
     (now,) = client.post("/api/v1/triage", json=body).json()["groups"]
     assert (ids(now), now["traces"], now["statuses"]) == ([kept], 1, {"new": 1, "acknowledged": 1})
     assert statuses(client)[gone] == "acknowledged"
@@ -372,7 +372,7 @@ def test_a_note_keeps_the_status_of_each_finding(client: Client) -> None:
 
 def test_a_decision_on_a_filtered_list_is_about_the_members_that_it_shows(client: Client) -> None:
     group = groups(client)[0]
-    body = {"regressions": [group["id"]], "status": "hidden", "filter": {"filter": "benchmark=print"}}
+    body = {"changes": [group["id"]], "status": "hidden", "filter": {"filter": "benchmark=print"}}
     answer = client.post("/api/v1/triage", json=body).json()
     assert (answer["changed"], answer["left"], answer["unprocessed"]) == (1, [group["id"]], 0)
     assert len(groups(client)) == 2
@@ -390,7 +390,7 @@ def test_an_undo_of_a_decision_leaves_what_others_decided_since(client: Client) 
     assert "left to undo" in again.json()["error"]
 
 
-@pytest.mark.parametrize(("body", "code"), [({"regressions": [4711]}, 404), ({"ids": []}, 400), ({"ids": [4711]}, 404)])
+@pytest.mark.parametrize(("body", "code"), [({"changes": [4711]}, 404), ({"ids": []}, 400), ({"ids": [4711]}, 404)])
 def test_a_decision_about_nothing_is_refused(client: Client, body: dict[str, list[int]], code: int) -> None:
     answer = client.post("/api/v1/triage", json={**body, "status": "hidden"})
     assert answer.status_code == code
@@ -401,10 +401,10 @@ def test_the_page_of_members_goes_on_behind_a_member_that_has_left(client: Clien
     group = groups(client)[0]
     first, second = ids(group)
     decide(client, [first], "hidden")
-    assert ids(members(client, regression=group["id"], after=first)) == [second]
+    assert ids(members(client, change=group["id"], after=first)) == [second]
 
 
-@pytest.mark.parametrize(("parameters", "code"), [({"regression": 4711}, 404), ({"regression": 1, "after": 4711}, 400)])
+@pytest.mark.parametrize(("parameters", "code"), [({"change": 4711}, 404), ({"change": 1, "after": 4711}, 400)])
 def test_members_of_what_is_not_there_are_refused(reader: Client, parameters: dict[str, int], code: int) -> None:
     answer = reader.get("/api/v1/members", params=parameters)
     assert answer.status_code == code
@@ -430,14 +430,14 @@ def test_history_has_a_list_of_its_own_and_is_not_counted_as_unprocessed(years: 
 
 def test_changes_of_a_trace_say_that_they_are_history(years: Client) -> None:
     member = groups(years, history=True)[0]["members"][0]
-    changes = years.get(f"/api/v1/traces/{member['trace']['id']}/changes").json()["changes"]
+    changes = years.get(f"/api/v1/traces/{member['trace']['id']}/change-points").json()["changes"]
     assert [change["history"] for change in changes] == [True]
 
 
 def test_the_boundary_of_history_is_told_with_what_lies_on_either_side(years: Client) -> None:
     (answer,) = years.get("/api/v1/history").json()
     assert answer["commit"]["hash"] == commit_hash(COMMITS - 1)
-    assert (answer["history"], answer["work"], answer["history_regressions"], answer["who"]) == (3, 0, 2, "")
+    assert (answer["history"], answer["work"], answer["history_changes"], answer["who"]) == (3, 0, 2, "")
 
 
 def test_where_nothing_is_history_there_is_no_boundary(reader: Client) -> None:
@@ -459,15 +459,15 @@ def test_history_that_was_decided_about_is_processed_until_it_is_undone(tmp_path
 
 def test_metrics_count_history_apart(years: Client) -> None:
     text = years.get("/api/v1/metrics").text
-    assert 'knickpoint_regressions_unprocessed{repository="ada/engine"} 0' in text
-    assert 'knickpoint_regressions_history{repository="ada/engine"} 2' in text
+    assert 'knickpoint_changes_unprocessed{repository="ada/engine"} 0' in text
+    assert 'knickpoint_changes_history{repository="ada/engine"} 2' in text
 
 
 def test_the_newest_entry_of_the_log_grows_with_each_decision_and_undo(client: Client) -> None:
     def newest() -> int:
         return int(client.get("/api/v1/triage/last").json()["entry"])
 
-    point = client.get("/api/v1/regressions").json()["groups"][0]["members"][0]["id"]
+    point = client.get("/api/v1/changes").json()["groups"][0]["members"][0]["id"]
     entries = [newest()]
     for address, body in (("", {"status": "hidden"}), ("/undo", {})):
         assert client.post(f"/api/v1/triage{address}", json={"ids": [point], **body}).status_code == 200
@@ -486,7 +486,7 @@ def test_the_list_of_all_has_what_is_decided_about_and_what_is_not(client: Clien
     assert groups(client, all=True, alert="another") == []
 
 
-def test_a_regression_tells_its_newest_decision_until_that_is_undone(client: Client) -> None:
+def test_a_change_tells_its_newest_decision_until_that_is_undone(client: Client) -> None:
     first, second = ids(groups(client)[0])
     decide(client, [first], "hidden", note="noise")
     decide(client, [second], "ticket", ticket="PERF-7", note="The new check.")
@@ -500,9 +500,9 @@ def test_a_regression_tells_its_newest_decision_until_that_is_undone(client: Cli
     assert groups(client, all=True)[0]["decided"] is None
 
 
-def test_a_decision_on_the_list_of_all_keeps_the_regression_there(client: Client) -> None:
+def test_a_decision_on_the_list_of_all_keeps_the_change_there(client: Client) -> None:
     group = groups(client, all=True)[0]
-    body = {"regressions": [group["id"]], "status": "acknowledged", "filter": {"all": True}}
+    body = {"changes": [group["id"]], "status": "acknowledged", "filter": {"all": True}}
     answer = client.post("/api/v1/triage", json=body).json()
     assert (answer["changed"], answer["left"], answer["all"]) == (2, [], 2)
     assert answer["groups"][0]["statuses"] == {"acknowledged": 2}

@@ -1,13 +1,13 @@
-"""What a bisection found counts for the suspect range of a regression, as long as it is about the change of its traces."""
+"""What a bisection found counts for the suspect range of a change, as long as it is about the change of its traces."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
+from knickpoint.model.change import SuspectRange
 from knickpoint.model.commit import Line
-from knickpoint.model.regression import SuspectRange
 from knickpoint.store.bisections import StoredBisection
-from knickpoint.watch.regressions.groups import Member
+from knickpoint.watch.changes.groups import Member
 
 __all__ = ["bisected_range"]
 

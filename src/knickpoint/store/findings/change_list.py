@@ -1,8 +1,8 @@
-"""List regressions: filtered, sorted and paged in the database, with the members that are wanted.
+"""List changes: filtered, sorted and paged in the database, with the members that are wanted.
 
-A list is about the members that a :class:`Selection` chooses. A regression is listed when it has one of them; its
+A list is about the members that a :class:`Selection` chooses. A change is listed when it has one of them; its
 severity, direction and hazard level are those of these members, but its counts are of all its members. One query groups
-the chosen members by regression, the program sorts the groups and cuts out a page, and two queries read the members and
+the chosen members by change, the program sorts the groups and cuts out a page, and two queries read the members and
 the counts of that page alone.
 """
 
@@ -17,8 +17,8 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, func, or_, select
 
 from knickpoint.model.alert import AlertSeverity
+from knickpoint.model.change import Change, ChangePoint, Condition, Direction, Status, SuspectRange
 from knickpoint.model.errors import InputError
-from knickpoint.model.regression import ChangePoint, Condition, Direction, Regression, Status, SuspectRange
 from knickpoint.model.settlement import Certainty
 from knickpoint.store.database import Database
 from knickpoint.store.findings.rows import change_point_of
@@ -33,7 +33,7 @@ from knickpoint.store.findings.selection import (
     selected,
 )
 from knickpoint.store.tables import commits as commit_tables
-from knickpoint.store.tables.findings import change_point, regression
+from knickpoint.store.tables.findings import change, change_point
 from knickpoint.store.timestamps import moment
 
 __all__ = [
@@ -41,17 +41,17 @@ __all__ = [
     "PointState",
     "Sort",
     "Tally",
+    "count_changes",
     "count_findings",
-    "count_regressions",
-    "list_regressions",
+    "list_changes",
     "matching_ids",
     "members_after",
-    "tally_regressions",
+    "tally_changes",
 ]
 
 
 class Sort(Enum):
-    """The sort key of a list of regressions; CHANGE is the severity of the lead."""
+    """The sort key of a list of changes; CHANGE is the severity of the lead."""
 
     CHANGE = "change"
     HAZARD = "hazard"
@@ -67,12 +67,12 @@ class Page:
     """Which part of a list is wanted, in which order.
 
     Attributes:
-        sort: what to sort by; equal regressions by the severity of their alerts, then by commit, the newest first.
+        sort: what to sort by; equal changes by the severity of their alerts, then by commit, the newest first.
         descending: the greatest first.
-        offset: how many regressions to skip.
-        limit: how many regressions to return, None for all.
+        offset: how many changes to skip.
+        limit: how many changes to return, None for all.
         members: how many members to return of each, None for all.
-        only: restricts the list to these regressions, None for no restriction.
+        only: restricts the list to these changes, None for no restriction.
     """
 
     sort: Sort = Sort.CHANGE
@@ -101,9 +101,9 @@ class _MemberState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many regressions have a member that is unprocessed work or history, processed, any of these, or gone.
+    """How many changes have a member that is unprocessed work or history, processed, any of these, or gone.
 
-    One regression may count for several.
+    One change may count for several.
     """
 
     unprocessed: int = 0
@@ -145,14 +145,14 @@ def _lead_severity() -> ColumnElement[float]:
 
 
 def _matching(database: Database, repository_id: int, selection: Selection, sort: Sort | None = None) -> Select[Any]:
-    """Return the query of the regressions with a member of ``selection``: one row each, about those members.
+    """Return the query of the changes with a member of ``selection``: one row each, about those members.
 
     Of the commit, a row has what ``sort`` compares.
     """
     compared = _OF_COMMIT.get(sort)
     return (
         select(
-            regression.c.id,
+            change.c.id,
             _lead_severity().label("severity"),
             func.max(change_point.c.alert_severity).label("alert_severity"),
             func.max(func.abs(change_point.c.hazard)).label("strength"),
@@ -160,19 +160,19 @@ def _matching(database: Database, repository_id: int, selection: Selection, sort
             func.max(change_point.c.hazard).label("highest"),
             func.min(change_point.c.hazard).label("lowest"),
             *(_number(change_point.c.direction == direction.value).label(direction.value) for direction in Direction),
-            func.max(regression.c.found).label("found"),
-            func.max(regression.c.line).label("line"),
-            func.max(regression.c.slot).label("slot"),
+            func.max(change.c.found).label("found"),
+            func.max(change.c.line).label("line"),
+            func.max(change.c.slot).label("slot"),
             *(() if compared is None else (func.max(compared).label(compared.name),)),
         )
         .select_from(joined_members(selection, commits=compared is not None))
         .where(*member_conditions(database, repository_id, selection))
-        .group_by(regression.c.id)
+        .group_by(change.c.id)
     )
 
 
 def count_findings(database: Database, connection: Connection, repository_id: int, selection: Selection) -> int:
-    """Count the members of ``selection``, in whatever regression."""
+    """Count the members of ``selection``, in whatever change."""
     query = (
         select(func.count())
         .select_from(joined_members(selection))
@@ -181,19 +181,19 @@ def count_findings(database: Database, connection: Connection, repository_id: in
     return int(connection.execute(query).scalar_one())
 
 
-def count_regressions(database: Database, connection: Connection, repository_id: int, selection: Selection) -> int:
-    """Count the regressions that have a member of ``selection``."""
+def count_changes(database: Database, connection: Connection, repository_id: int, selection: Selection) -> int:
+    """Count the changes that have a member of ``selection``."""
     listed = _matching(database, repository_id, selection).subquery()
     return int(connection.execute(select(func.count()).select_from(listed)).scalar_one())
 
 
-def tally_regressions(database: Database, connection: Connection, repository_id: int, selection: Selection) -> Tally:
-    """Count the regressions that have a member of ``selection``, by the state of that member, in one pass.
+def tally_changes(database: Database, connection: Connection, repository_id: int, selection: Selection) -> Tally:
+    """Count the changes that have a member of ``selection``, by the state of that member, in one pass.
 
     The states that ``selection`` asks for itself do not count.
     """
     everything = replace(selection, processed=None, history=None, conditions=frozenset(Condition))
-    live, history = is_live(), regression.c.history == 1
+    live, history = is_live(), change.c.history == 1
     kinds = {
         "unprocessed": live & is_unprocessed() & ~history,
         "history": live & is_unprocessed() & history,
@@ -205,7 +205,7 @@ def tally_regressions(database: Database, connection: Connection, repository_id:
         select(*(_number(kind).label(name) for name, kind in kinds.items()))
         .select_from(joined_members(everything))
         .where(*member_conditions(database, repository_id, everything))
-        .group_by(regression.c.id)
+        .group_by(change.c.id)
         .subquery()
     )
     query = select(*(func.coalesce(_number(each.c[name] > 0), 0).label(name) for name in kinds))
@@ -215,8 +215,8 @@ def tally_regressions(database: Database, connection: Connection, repository_id:
 def matching_ids(
     database: Database, connection: Connection, repository_id: int, selection: Selection, ids: Sequence[int]
 ) -> list[int]:
-    """Return the ids of the members of ``selection`` of the regressions ``ids``, ascending."""
-    numbers = database.among(change_point.c.regression_id, "ids")
+    """Return the ids of the members of ``selection`` of the changes ``ids``, ascending."""
+    numbers = database.among(change_point.c.change_id, "ids")
     query = (
         select(change_point.c.id)
         .select_from(joined_members(selection))
@@ -235,15 +235,15 @@ def members_after(
     after: int | None,
     limit: int,
 ) -> list[ChangePoint]:
-    """Return ``limit`` members of ``selection`` of the regression ``key``, by falling severity, trace key and id.
+    """Return ``limit`` members of ``selection`` of the change ``key``, by falling severity, trace key and id.
 
     That is the order of :attr:`ChangePoint.rank` among members that are all unprocessed, all processed or all gone.
     ``after`` is the member to begin behind, also if it has left the selection; None begins with the first.
     """
     point = change_point.c
     order = (point.severity.desc(), point.trace_key, point.id)
-    query = select(change_point, regression.c.history).select_from(joined_members(selection))
-    query = query.where(*member_conditions(database, repository_id, selection), point.regression_id == key)
+    query = select(change_point, change.c.history).select_from(joined_members(selection))
+    query = query.where(*member_conditions(database, repository_id, selection), point.change_id == key)
     if after is not None:
         here = (point.id == after, point.repository_id == repository_id)
         last = connection.execute(select(point.severity, point.trace_key).where(*here)).first()
@@ -280,7 +280,7 @@ def _members_of(
     *,
     at_most: int | None = None,
 ) -> dict[int, list[ChangePoint]]:
-    """Return the members of ``selection`` of the regressions ``ids``, in the order of :attr:`ChangePoint.rank`.
+    """Return the members of ``selection`` of the changes ``ids``, in the order of :attr:`ChangePoint.rank`.
 
     The members are ranked by the few columns of the order. Whole rows, which are wide, are read of those alone that
     are returned.
@@ -288,21 +288,21 @@ def _members_of(
     point = change_point.c
     last = case((is_live() & is_unprocessed(), 0), (is_live(), 1), else_=2)
     order = (last, point.severity.desc(), point.trace_key, point.id)
-    rank = func.row_number().over(partition_by=point.regression_id, order_by=order)
+    rank = func.row_number().over(partition_by=point.change_id, order_by=order)
     # All of ``ids`` are of one repository, so that the database has only to look at their members.
     ranked = (
-        select(point.id, rank.label("rank"), regression.c.history)
+        select(point.id, rank.label("rank"), change.c.history)
         .select_from(joined_members(selection))
-        .where(*selected(database, selection), database.among(point.regression_id, "ids"))
+        .where(*selected(database, selection), database.among(point.change_id, "ids"))
         .subquery()
     )
     query = select(change_point, ranked.c.history).join(ranked, ranked.c.id == point.id)
-    query = query.order_by(point.regression_id, ranked.c.rank)
+    query = query.order_by(point.change_id, ranked.c.rank)
     if at_most is not None:
         query = query.where(ranked.c.rank <= at_most)
     members: dict[int, list[ChangePoint]] = defaultdict(list)
     for row in connection.execute(query, {"ids": database.listed(ids)}).mappings():
-        members[row["regression_id"]].append(change_point_of(row))
+        members[row["change_id"]].append(change_point_of(row))
     return members
 
 
@@ -312,19 +312,19 @@ def _extreme(row: Row[Any]) -> float | None:
 
 
 def _counts(database: Database, connection: Connection, ids: Sequence[int]) -> dict[int, Counter[_MemberState]]:
-    """Return regression → how many of its members are in which state, for the regressions ``ids``."""
+    """Return change → how many of its members are in which state, for the changes ``ids``."""
     point = change_point.c
     status = effective_status().label("effective")
     certainty = effective_certainty().label("sure")
     query = (
-        select(point.regression_id, status, point.condition, certainty, point.held, func.count().label("number"))
-        .where(database.among(point.regression_id, "ids"))
-        .group_by(point.regression_id, "effective", point.condition, "sure", point.held)
+        select(point.change_id, status, point.condition, certainty, point.held, func.count().label("number"))
+        .where(database.among(point.change_id, "ids"))
+        .group_by(point.change_id, "effective", point.condition, "sure", point.held)
     )
     found: dict[int, Counter[_MemberState]] = defaultdict(Counter)
     for row in connection.execute(query, {"ids": database.listed(ids)}):
         state = _MemberState(Condition(row.condition), Status(row.effective), Certainty(row.sure), row.held)
-        found[row.regression_id][state] += row.number
+        found[row.change_id][state] += row.number
     return found
 
 
@@ -356,7 +356,7 @@ def _held(counted: Mapping[_MemberState, int]) -> str:
     return min(reasons) if reasons and all(reasons) else ""
 
 
-def list_regressions(
+def list_changes(
     database: Database,
     connection: Connection,
     repository_id: int,
@@ -364,16 +364,16 @@ def list_regressions(
     page: Page,
     *,
     position: Callable[[str, int], int],
-) -> list[Regression]:
-    """Return one page of the regressions that have a member of ``selection``.
+) -> list[Change]:
+    """Return one page of the changes that have a member of ``selection``.
 
     ``position`` maps a line and a slot to the position of the commit, for the order.
     """
-    # All regressions with a member of the selection, sorted, and of them the page
+    # All changes with a member of the selection, sorted, and of them the page
     query = _matching(database, repository_id, selection, page.sort)
     bound: dict[str, Any] = {}
     if page.only is not None:
-        query = query.where(database.among(regression.c.id, "only"))
+        query = query.where(database.among(change.c.id, "only"))
         bound["only"] = database.listed(page.only)
     rows = _sorted(connection.execute(query, bound).all(), page.sort, position, descending=page.descending)
     listed = {row.id: row for row in rows[page.offset : None if page.limit is None else page.offset + page.limit]}
@@ -386,7 +386,7 @@ def list_regressions(
     counted = _counts(database, connection, ids)
     facts = _facts(database, connection, ids)
     return [
-        Regression(
+        Change(
             id=key,
             repository=facts[key].repository,
             suspect_range=SuspectRange(facts[key].line, facts[key].previous, facts[key].slot),
@@ -408,11 +408,11 @@ def list_regressions(
 
 
 def _facts(database: Database, connection: Connection, ids: Sequence[int]) -> dict[int, Row[Any]]:
-    """Return the rows of regressions with the names of their repositories, by id."""
+    """Return the rows of changes with the names of their repositories, by id."""
     repository = commit_tables.repository
     query = (
-        select(regression, repository.c.name.label("repository"))
-        .join(repository, repository.c.id == regression.c.repository_id)
-        .where(database.among(regression.c.id, "ids"))
+        select(change, repository.c.name.label("repository"))
+        .join(repository, repository.c.id == change.c.repository_id)
+        .where(database.among(change.c.id, "ids"))
     )
     return {row.id: row for row in connection.execute(query, {"ids": database.listed(ids)})}

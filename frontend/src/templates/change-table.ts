@@ -1,7 +1,7 @@
-/** A table of regressions, each with the trace that leads it; what all their names share is said once. */
+/** A table of changes, each with the trace that leads it; what all their names share is said once. */
 
 import { html, nothing } from "lit";
-import type { Commit, Regression } from "../api/client";
+import type { Commit, Change } from "../api/client";
 import { findingSparkline } from "../charts/sparkline";
 import { routeUrl } from "../routes/routes";
 import { traceRoute } from "../routes/trace";
@@ -9,7 +9,7 @@ import { triageRoute } from "../routes/triage";
 import { grouped } from "../text/numbers";
 import { commonParams, traceText } from "../text/trace-names";
 import { commitHash, date } from "./commit";
-import { change, standing } from "./finding";
+import { changeSize, standing } from "./finding";
 import { longName } from "./trace-name";
 
 /** The short hash of a commit, linked to its page in the dashboard, with its subject. */
@@ -34,11 +34,8 @@ interface Columns {
   label: string;
 }
 
-export function regressionTable(
-  regressions: readonly Regression[],
-  { commit: named = true, repository, status, label }: Columns,
-) {
-  const leads = regressions.flatMap(({ members }) => members.slice(0, 1));
+export function changeTable(changes: readonly Change[], { commit: named = true, repository, status, label }: Columns) {
+  const leads = changes.flatMap(({ members }) => members.slice(0, 1));
   const common = commonParams(leads.map(({ trace }) => trace.params));
   return html`${saidOnce(leads[0]?.trace.params, common)}
     <div class="wide">
@@ -59,11 +56,11 @@ export function regressionTable(
           </tr>
         </thead>
         <tbody>
-          ${regressions.map(
+          ${changes.map(
             ({ id, commit, traces, members: [lead], repository: name }) =>
               lead &&
               html`<tr>
-                <td data-label="Change">${change(lead)}</td>
+                <td data-label="Change">${changeSize(lead)}</td>
                 <th scope="row" data-label="Trace">
                   <a href=${routeUrl(traceRoute(lead.trace.id))}
                     ><bdi>${longName(traceText(lead.trace.params, common))}</bdi></a
@@ -92,7 +89,7 @@ export function regressionTable(
 }
 
 /** The tab of triage that lists a finding. */
-function tabOf({ condition, status, history }: Regression["members"][number]) {
+function tabOf({ condition, status, history }: Change["members"][number]) {
   if (condition === "gone") return "gone";
   if (status !== "new") return "processed";
   return history ? "history" : "unprocessed";

@@ -1,4 +1,4 @@
-"""The command ``knick regressions``: its options, and the listing that they choose."""
+"""The command ``knick changes``: its options, and the listing that they choose."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from knickpoint.cli.commands.regressions.listing import Listing, empty_message, list_rows
-from knickpoint.cli.commands.regressions.rows import COLUMNS, DETAILS, text_columns
+from knickpoint.cli.commands.changes.listing import Listing, empty_message, list_rows
+from knickpoint.cli.commands.changes.rows import COLUMNS, DETAILS, text_columns
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import OutputFormat, format_option, show
 from knickpoint.cli.verbosity import note
@@ -26,7 +26,7 @@ class _Day(click.DateTime):
             self.fail(f"{value!r} is no day; write it as 2026-03-14.", param, ctx)
 
 
-@click.command("regressions")
+@click.command("changes")
 @click.option(
     "--status",
     type=click.Choice(["unprocessed", "processed", "all"]),
@@ -127,10 +127,10 @@ def command(
 ) -> None:
     """List the findings of all repositories, the worst first, history last; one row a change point.
 
-    `knick triage` takes both ids: R for a whole regression, P for the finding in one of its traces.
+    `knick triage` takes both ids: R for a whole change, P for the finding in one of its traces.
     """
     from knickpoint.model.alert import AlertKind
-    from knickpoint.model.regression import Condition, Direction
+    from knickpoint.model.change import Condition, Direction
     from knickpoint.model.settlement import Certainty, FindingKind
     from knickpoint.store.findings.selection import Selection
 

@@ -1,4 +1,4 @@
-"""The columns and rows of ``knick regressions``: one row a change point."""
+"""The columns and rows of ``knick changes``: one row a change point."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from knickpoint.cli.output import Column, Row, percent
 from knickpoint.model.quantity_text import figure_text
 
 if TYPE_CHECKING:
+    from knickpoint.model.change import Change, ChangePoint, SuspectRange
     from knickpoint.model.commit import Repository
-    from knickpoint.model.regression import ChangePoint, Regression, SuspectRange
     from knickpoint.store import Store
 
-__all__ = ["COLUMNS", "DETAILS", "regression_rows", "text_columns"]
+__all__ = ["COLUMNS", "DETAILS", "change_rows", "text_columns"]
 
 _MOST_AUTHORS: Final = 3
 """Authors of a suspect range that text names."""
@@ -41,14 +41,14 @@ def _subject(suspects: Sequence[Mapping[str, str]]) -> str:
 
 
 COLUMNS = (
-    Column("regression"),
+    Column("change"),
     Column("id"),
     Column("commit"),
     Column("suspects", text=_authors, listed="commit"),
     Column("subject"),
     Column("trace"),
     Column("direction"),
-    Column("relative_size", "change", percent, right=True),
+    Column("relative_size", "size", percent, right=True),
     Column(
         "hazard",
         text=lambda hazard: "–" if math.isnan(hazard) else figure_text(hazard, "+.3f"),
@@ -94,8 +94,8 @@ DETAILS = (
 
 def text_columns(*, several: bool) -> tuple[Column, ...]:
     """Return the columns for people; the repository is one where the rows are of ``several``."""
-    regression, *others = (_TEXT_COLUMNS.get(column.name, column) for column in COLUMNS)
-    return (regression, *([Column("repository")] if several else []), *others)
+    change, *others = (_TEXT_COLUMNS.get(column.name, column) for column in COLUMNS)
+    return (change, *([Column("repository")] if several else []), *others)
 
 
 class _Suspects:
@@ -134,32 +134,32 @@ class _Suspects:
         return self._known[slot]["commit"] if slot in self._known else ""
 
 
-def regression_rows(store: Store, found: Sequence[tuple[Repository, Regression]]) -> Iterator[Row]:
-    """Yield a row for each member of the regressions, in their order."""
-    from knickpoint.watch.regressions.bisection_text import bisection_text
+def change_rows(store: Store, found: Sequence[tuple[Repository, Change]]) -> Iterator[Row]:
+    """Yield a row for each member of the changes, in their order."""
+    from knickpoint.watch.changes.bisection_text import bisection_text
 
     suspects = {
         repository.id: _Suspects(
             store,
             repository,
-            [point.suspect_range for owner, regression in found if owner == repository for point in regression.members],
+            [point.suspect_range for owner, change in found if owner == repository for point in change.members],
         )
         for repository in {each.id: each for each, _ in found}.values()
     }
-    bisections = store.bisections.of_regressions([regression.id for _, regression in found])
-    for repository, regression in found:
-        bisection = bisection_text(store, repository, bisections.get(regression.id))
-        for point in regression.members:
-            yield {**_row(repository, regression, point, suspects[repository.id]), "bisection": bisection}
+    bisections = store.bisections.of_changes([change.id for _, change in found])
+    for repository, change in found:
+        bisection = bisection_text(store, repository, bisections.get(change.id))
+        for point in change.members:
+            yield {**_row(repository, change, point, suspects[repository.id]), "bisection": bisection}
 
 
-def _row(repository: Repository, regression: Regression, point: ChangePoint, known: _Suspects) -> Row:
+def _row(repository: Repository, change: Change, point: ChangePoint, known: _Suspects) -> Row:
     suspects = known.within(point.suspect_range)
     first = suspects[-1]  # measured at the new level
     numbers = point.numbers
     return {
         "id": f"P{point.id}",
-        "regression": f"R{regression.id}",
+        "change": f"R{change.id}",
         "repository": repository.name,
         "line": point.suspect_range.line,
         "commit": first["commit"],
@@ -190,7 +190,7 @@ def _row(repository: Repository, regression: Regression, point: ChangePoint, kno
         "status": point.effective_status.value,
         "condition": point.condition.value,
         "history": point.history,
-        "joined": bool(point.found and regression.found and point.found > regression.found),
+        "joined": bool(point.found and change.found and point.found > change.found),
         "kind": point.kind.value,
         "certainty": point.settlement.certainty.value,
         "ticket": point.ticket or point.matched_ticket,

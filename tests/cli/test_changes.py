@@ -1,4 +1,4 @@
-"""``knick regressions``: filters, order, limit and suspects."""
+"""``knick changes``: filters, order, limit and suspects."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from .conftest import Knick
 
 
 def listed(knick: Knick, *options: str) -> list[dict[str, Any]]:
-    """Return the rows of ``knick regressions`` as JSON has them."""
-    rows: list[dict[str, Any]] = json.loads(knick("regressions", "--format", "json", *options).output)
+    """Return the rows of ``knick changes`` as JSON has them."""
+    rows: list[dict[str, Any]] = json.loads(knick("changes", "--format", "json", *options).output)
     return rows
 
 
 @pytest.mark.usefixtures("judged")
 def test_the_worst_worsening_comes_first_and_improvements_last(knick: Knick) -> None:
     ranks = {"regression": 0, "unknown": 1, "improvement": 2}
-    leads = list({row["regression"]: row for row in reversed(listed(knick))}.values())[::-1]
+    leads = list({row["change"]: row for row in reversed(listed(knick))}.values())[::-1]
     assert [ranks[row["direction"]] for row in leads] == sorted(ranks[row["direction"]] for row in leads)
     sizes = [abs(row["relative_size"]) for row in leads if row["direction"] == "regression"]
     assert sizes == sorted(sizes, reverse=True)
@@ -40,17 +40,17 @@ def test_the_size_is_that_of_the_local_levels(knick: Knick) -> None:
 def test_the_hazard_level_is_an_order_of_its_own(knick: Knick) -> None:
     strongest: dict[str, float] = {}
     for row in listed(knick, "--sort", "hazard"):
-        strongest[row["regression"]] = max(strongest.get(row["regression"], 0.0), abs(row["hazard"]))
+        strongest[row["change"]] = max(strongest.get(row["change"], 0.0), abs(row["hazard"]))
     assert list(strongest.values()) == sorted(strongest.values(), reverse=True)
 
 
 @pytest.mark.usefixtures("judged")
 def test_a_limit_says_how_many_more_there_are(knick: Knick) -> None:
     total = len(listed(knick))
-    found = knick("regressions", "--limit", "2", "--format", "json")
+    found = knick("changes", "--limit", "2", "--format", "json")
     assert len(json.loads(found.output)) == 2
     assert found.errors == f"{total - 2} more of {total} findings: raise --limit, or filter.\n"
-    assert knick("regressions", "--limit", str(total)).errors == ""
+    assert knick("changes", "--limit", str(total)).errors == ""
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_suspects_are_all_commits_since_the_last_measured_one(knick: Knick) -> N
 
 @pytest.mark.usefixtures("seldom")
 def test_text_names_the_author_of_one_suspect_and_counts_several(knick: Knick) -> None:
-    text = knick("regressions").output
+    text = knick("changes").output
     assert "3 suspects: author 0, author 1  " in text
     assert "  author 1  " in text
     assert "1 suspects" not in text
@@ -88,7 +88,7 @@ def test_text_names_the_author_of_one_suspect_and_counts_several(knick: Knick) -
 @pytest.mark.usefixtures("seldom")
 def test_text_blames_no_single_commit_of_several_suspects(knick: Knick) -> None:
     always, seldom = sorted(listed(knick), key=lambda row: str(row["trace"]))
-    text = knick("regressions").output
+    text = knick("changes").output
     first, last = (seldom["suspects"][end]["commit"][:10] for end in (0, -1))
     assert f"  {first}…{last}  " in text
     assert "Change 60" not in text
@@ -99,7 +99,7 @@ def test_text_blames_no_single_commit_of_several_suspects(knick: Knick) -> None:
 @pytest.mark.usefixtures("seldom")
 def test_csv_has_the_hashes_of_the_suspects(knick: Knick) -> None:
     hashes = [" ".join(each["commit"] for each in row["suspects"]) for row in listed(knick)]
-    text = knick("regressions", "--format", "csv").output
+    text = knick("changes", "--format", "csv").output
     assert all(f",{three}," in text for three in hashes)
 
 
@@ -115,8 +115,8 @@ def test_filters_keep_what_they_ask_for(knick: Knick) -> None:
     assert {row["id"] for row in least} == {row["id"] for row in rows if abs(row["relative_size"]) >= 0.2}
     assert 0 < len(least) < len(rows)
     day = sorted(row["date"] for row in rows)[len(rows) // 2]
-    assert {row["regression"] for row in listed(knick, "--since", day)} >= {
-        row["regression"] for row in rows if row["date"] > day
+    assert {row["change"] for row in listed(knick, "--since", day)} >= {
+        row["change"] for row in rows if row["date"] > day
     }
     assert listed(knick, "--since", "2999-01-01") == []
     assert listed(knick, "--until", "1999-01-01") == []
@@ -140,7 +140,7 @@ def test_an_assignee_has_a_list(knick: Knick) -> None:
 @pytest.mark.parametrize("option", ["--repository", "--alert"])
 @pytest.mark.usefixtures("judged")
 def test_an_unknown_name_is_refused_with_the_names_there_are(knick: Knick, option: str) -> None:
-    found = knick("regressions", option, "nope")
+    found = knick("changes", option, "nope")
     assert found.code == 2
     assert f"there is no {option[2:]} 'nope'. The " in found.errors
 
@@ -166,8 +166,8 @@ def test_rows_of_several_repositories_say_which_they_are_of(instance: Path, knic
         path.write_text("\n".join([*lines, ""]), encoding="utf-8")
         knick("import", path)
     knick("run")
-    header, *found = knick("regressions", "--history").output.splitlines()
-    assert header.split()[:3] == ["regression", "repository", "id"]
+    header, *found = knick("changes", "--history").output.splitlines()
+    assert header.split()[:3] == ["change", "repository", "id"]
     assert {row.split()[1] for row in found} == {"alpha", "beta"}
-    only = knick("regressions", "--history", "--repository", "beta").output.splitlines()
-    assert only[0].split()[:2] == ["regression", "id"]
+    only = knick("changes", "--history", "--repository", "beta").output.splitlines()
+    assert only[0].split()[:2] == ["change", "id"]

@@ -1,7 +1,7 @@
-"""Bring the regressions of a repository up to date with its live change points.
+"""Bring the changes of a repository up to date with its live change points.
 
-:mod:`knickpoint.watch.regressions.groups` says which change points belong together. This module reads them, gives each
-group the id of the regression that most of its members were in, and writes what differs. After a few points moved, only
+:mod:`knickpoint.watch.changes.groups` says which change points belong together. This module reads them, gives each
+group the id of the change that most of its members were in, and writes what differs. After a few points moved, only
 what is near to them is read: change points that cannot reach one place, directly or over others, never meet in a group.
 """
 
@@ -12,15 +12,15 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from knickpoint.model.change import ChangePoint, KnownPoint, Sighting, SuspectRange
 from knickpoint.model.commit import Repository
-from knickpoint.model.regression import ChangePoint, KnownPoint, Sighting, SuspectRange
 from knickpoint.store import Store
 from knickpoint.store.findings.groups import GroupMember, Membership, OccupiedRange
+from knickpoint.watch.changes.bisected_ranges import bisected_range
+from knickpoint.watch.changes.groups import Group, Member, assign_ids, group_members
 from knickpoint.watch.lines import Lines
-from knickpoint.watch.regressions.bisected_ranges import bisected_range
-from knickpoint.watch.regressions.groups import Group, Member, assign_ids, group_members
 
-__all__ = ["MovedPoints", "RegressionChanges", "Whereabouts", "regroup", "stretches"]
+__all__ = ["MovedPoints", "RegroupedChanges", "Whereabouts", "regroup", "stretches"]
 
 Range = tuple[int, int]
 """Positions (previous, position] of a line."""
@@ -30,10 +30,10 @@ LineRange = tuple[str, Range]
 
 
 @dataclass(frozen=True, slots=True)
-class RegressionChanges:
-    """Ids of regressions that are new, of those that got other members or another range, and of those that lost all.
+class RegroupedChanges:
+    """Ids of changes that are new, of those that got other members or another range, and of those that lost all.
 
-    ``former`` has the regression that each change point was in before, where it is in another now.
+    ``former`` has the change that each change point was in before, where it is in another now.
     """
 
     new: tuple[int, ...] = ()
@@ -84,18 +84,18 @@ def regroup(
     touched: Collection[int] = (),
     moved: MovedPoints | None = None,
     claims: Mapping[int, int] | None = None,
-) -> RegressionChanges:
+) -> RegroupedChanges:
     """Group the live change points of ``repository`` and write what differs, in one transaction.
 
-    ``touched`` are change points whose numbers, condition or status changed: their regressions are counted
-    and weighed anew. With ``moved``, which are all points that moved since regressions were last up to date, only what
+    ``touched`` are change points whose numbers, condition or status changed: their changes are counted
+    and weighed anew. With ``moved``, which are all points that moved since changes were last up to date, only what
     is near to them is read; the result is the same, unless commits changed their order in the meantime. ``claims`` has
-    change points that belonged to another regression before, by id: they count as its members when ids are given,
-    unless other points hold that regression in a group apart from them.
+    change points that belonged to another change before, by id: they count as its members when ids are given,
+    unless other points hold that change in a group apart from them.
     """
     lines = Lines(store, repository)
     with store.transaction():
-        # Read the points whose groups may change, and the regression that each is in.
+        # Read the points whose groups may change, and the change that each is in.
         points = store.findings.groups.members(repository) if moved is None else _near(store, lines, moved)
         members, former = _members(points, lines)
 
@@ -109,7 +109,7 @@ def regroup(
             store.findings.groups.refresh(touched)
         store.boundaries.mark(repository)
     new = {key for key, group in zip(ids, groups, strict=True) if not group.id}
-    return RegressionChanges(
+    return RegroupedChanges(
         new=tuple(sorted(new)),
         changed=tuple(sorted(set(ids) - new)),
         emptied=tuple(sorted(left - set(ids))),
@@ -161,12 +161,12 @@ def _occupied(several: OccupiedRange) -> Whereabouts:
 def _near(store: Store, lines: Lines, moved: MovedPoints) -> list[GroupMember]:
     """Return the live change points whose groups may differ, because of ``moved``.
 
-    These are all points of the stretches of the line in which a point moved, of every regression that one of them was
+    These are all points of the stretches of the line in which a point moved, of every change that one of them was
     in, and of those that a merge joins with one of them, with the stretches of these in turn.
     """
-    # Cut the lines into stretches, and note which regressions lie in which.
+    # Cut the lines into stretches, and note which changes lie in which.
     ranges = [
-        (found, occupied.regression_id)
+        (found, occupied.change_id)
         for occupied in store.findings.groups.occupied_ranges(lines.repository)
         if (found := _reach_on_line(lines, _occupied(occupied)))
     ]
@@ -174,32 +174,32 @@ def _near(store: Store, lines: Lines, moved: MovedPoints) -> list[GroupMember]:
     for (name, positions), _ in ranges:
         on_line[name].append(positions)
     atlas = {name: stretches(several) for name, several in on_line.items()}
-    regressions_of: dict[LineRange, set[int]] = defaultdict(set)
+    changes_of: dict[LineRange, set[int]] = defaultdict(set)
     stretches_of: dict[int, set[LineRange]] = defaultdict(set)
     for line_range, key in ranges:
         (stretch,) = _touching(atlas, line_range)
-        regressions_of[stretch].add(key)
+        changes_of[stretch].add(key)
         stretches_of[key].add(stretch)
 
-    # Begin where points moved, where points are in no regression yet (0), and in the regressions that lost points.
+    # Begin where points moved, where points are in no change yet (0), and in the changes that lost points.
     waiting = set(stretches_of[0])
     for place in moved.places:
         if at := _reach_on_line(lines, place):
             waiting |= set(_touching(atlas, at))
-    keys = {point.regression_id for point in store.findings.points(moved.ids)} | store.findings.groups.joined_with(
+    keys = {point.change_id for point in store.findings.points(moved.ids)} | store.findings.groups.joined_with(
         moved.ids
     )
     waiting |= {stretch for key in keys for stretch in stretches_of[key]}
 
-    # Follow regressions to their other stretches, and these to their other regressions.
+    # Follow changes to their other stretches, and these to their other changes.
     reached: set[LineRange] = set()
     while waiting:
         stretch = waiting.pop()
         reached.add(stretch)
-        new = regressions_of[stretch] - keys
+        new = changes_of[stretch] - keys
         keys |= new
         waiting |= {other for key in new for other in stretches_of[key]} - reached
-    return store.findings.groups.members(lines.repository, regressions=keys | {0})
+    return store.findings.groups.members(lines.repository, changes=keys | {0})
 
 
 def _touching(atlas: Mapping[str, Sequence[Range]], line_range: LineRange) -> list[LineRange]:
@@ -212,7 +212,7 @@ def _touching(atlas: Mapping[str, Sequence[Range]], line_range: LineRange) -> li
 
 
 def _members(points: Iterable[GroupMember], lines: Lines) -> tuple[dict[str, list[Member]], dict[int, int]]:
-    """Return change points by line, and the regression that each was in, 0 for none."""
+    """Return change points by line, and the change that each was in, 0 for none."""
     members: dict[str, list[Member]] = defaultdict(list)
     former: dict[int, int] = {}
     for point in points:
@@ -222,7 +222,7 @@ def _members(points: Iterable[GroupMember], lines: Lines) -> tuple[dict[str, lis
         name, (previous, position) = found
         where = (point.interval, point.trace_id, point.before, point.after)
         members[name].append(Member(point.id, previous, position, point.apart, point.together, *where))
-        former[point.id] = point.regression_id
+        former[point.id] = point.change_id
     return members, former
 
 
@@ -261,10 +261,10 @@ def _changed_groups(
 def _votes(
     groups: Iterable[Group], former: Mapping[int, int], claims: Mapping[int, int], elsewhere: Collection[int]
 ) -> dict[int, int]:
-    """Return the regression that each member counts for: the one that it claims, else the one that it was in.
+    """Return the change that each member counts for: the one that it claims, else the one that it was in.
 
-    A claim counts unless other points, which claim nothing, hold that regression and are in no group with the member:
-    then a later decision gave it to them. ``elsewhere`` are regressions of members that are in none of ``groups``.
+    A claim counts unless other points, which claim nothing, hold that change and are in no group with the member:
+    then a later decision gave it to them. ``elsewhere`` are changes of members that are in none of ``groups``.
     """
     held = {key for member, key in former.items() if member not in claims}
     votes: dict[int, int] = {}
