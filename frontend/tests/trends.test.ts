@@ -9,7 +9,7 @@ const UP = { change: 0.05, low: 0.02, high: 0.081 };
 test("a clear rise is worse where the direction is known, and a number elsewhere", () => {
   expect(trendText(UP, true)).toBe("+5.00 %, worse");
   expect(trendText(UP, false)).toBe("+5.00 %");
-  expect(trendDirection(UP, true)).toBe("change");
+  expect(trendDirection(UP, true)).toBe("regression");
   expect(intervalText(UP)).toBe("+2.00 % to +8.10 %");
 });
 
