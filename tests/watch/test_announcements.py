@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from knickpoint.model.alert import Alert, AlertDirection
+from knickpoint.model.alert import Alert, AlertDirection, AlertKind
 from knickpoint.model.announcement import Announcement, AnnouncementKind, AnnouncementRule
 from knickpoint.model.bisection import BisectionState
 from knickpoint.model.change import Condition, Direction, Status, SuspectRange
@@ -266,6 +266,98 @@ def test_an_improvement_is_announced_and_its_loss_is_a_change(world: World) -> N
     assert len({each.chain for each in ledger(world)}) == 2
 
 
+def _feed_one_way(world: World, values: Sequence[float], direction: AlertDirection, *, first: int = 20) -> None:
+    """Run an alert of one direction after each commit."""
+    alert = replace(ALERT, direction=direction)
+    for count in range(first, len(values) + 1):
+        world.measure({"parse": values[:count]})
+        run_alerts(world.store, [alert], as_work=True)
+
+
+@pytest.mark.parametrize(
+    ("unit", "direction", "level"),
+    [
+        ("ms", AlertDirection.BETTER, 8.0),
+        ("ms", AlertDirection.DOWN, 8.0),
+        ("ops/s", AlertDirection.BETTER, 12.0),
+        ("ops/s", AlertDirection.UP, 12.0),
+    ],
+)
+def test_an_improvement_whose_loss_no_alert_reports_is_announced_as_over_once(
+    world: World, unit: str, direction: AlertDirection, level: float
+) -> None:
+    world.units["parse"] = unit
+    values = levels((20, 10.0), (8, level), (12, 10.0), (8, level))
+    _feed_one_way(world, values[:28], direction)
+    (point,) = world.points("parse")
+    decide(world.store, Targets(points=(point.id,)), who="ann", status=Status.ACKNOWLEDGED)
+    _feed_one_way(world, values, direction, first=29)
+    assert kinds(world) == [BETTER, AnnouncementKind.RECOVERED, BETTER]
+    opened, over, again = ledger(world)
+    assert (over.chain, over.direction, over.condition) == (opened.chain, Direction.IMPROVEMENT, Condition.RECOVERED)
+    assert again.chain != opened.chain
+    counts = world.store.findings.announcements.counts_since(world.repository, datetime(2026, 1, 1, tzinfo=UTC))
+    assert counts == {BETTER: 2}
+
+
+@pytest.mark.parametrize(
+    ("unit", "direction", "level"),
+    [
+        ("ms", AlertDirection.UP, 12.0),
+        ("ops/s", AlertDirection.DOWN, 8.0),
+        ("ops/s", AlertDirection.WORSE, 8.0),
+    ],
+)
+def test_an_alert_of_one_way_announces_changes_by_what_is_better(
+    world: World, unit: str, direction: AlertDirection, level: float
+) -> None:
+    world.units["parse"] = unit
+    values = levels((20, 10.0), (8, level), (8, 10.0), (8, level), (8, 10.0))
+    _feed_one_way(world, values[:46], direction)
+    decide(world.store, Targets(points=(world.points("parse")[-1].id,)), who="ann", status=Status.ACKNOWLEDGED)
+    _feed_one_way(world, values, direction, first=47)
+    assert kinds(world) == [WORSE, AnnouncementKind.RECOVERED, WORSE, AnnouncementKind.FIXED]
+    assert {each.direction for each in ledger(world)} == {Direction.REGRESSION}
+
+
+@pytest.mark.parametrize(
+    ("unit", "direction", "opened"),
+    [("ops/s", AlertDirection.DOWN, WORSE), ("ops/s", AlertDirection.UP, BETTER), ("ms", AlertDirection.DOWN, BETTER)],
+)
+def test_what_returns_after_its_end_says_so_in_its_chain_whatever_is_better(
+    world: World, unit: str, direction: AlertDirection, opened: AnnouncementKind
+) -> None:
+    world.units["parse"] = unit
+    high, low = 12.0, 10.0
+    before, level = (high, low) if direction is AlertDirection.DOWN else (low, high)
+    begin = levels((20, before), (8, level))
+    for count in range(20, 29):
+        _feed_one_way(world, begin[:count], direction, first=count)
+    for back, length in ((before, 8), (level, 34), (before, 34)):
+        _feed_one_way(world, [*begin, *levels((length, back))], direction, first=28 + length)
+    recovered, returned = AnnouncementKind.RECOVERED, AnnouncementKind.RETURNED
+    assert kinds(world) == [opened, recovered, returned, recovered]
+    assert len({each.chain for each in ledger(world)}) == 1
+
+
+def test_an_improvement_that_is_lost_when_it_settles_is_announced_once(world: World) -> None:
+    _feed_one_way(world, levels((20, 12.0), (8, 10.0), (8, 12.0)), AlertDirection.BETTER, first=36)
+    (announced,) = ledger(world)
+    assert (announced.kind, announced.condition) == (BETTER, Condition.RECOVERED)
+
+
+def test_the_loss_of_an_improvement_that_only_an_informational_alert_reports_is_announced(world: World) -> None:
+    alerts = [
+        replace(ALERT, direction=AlertDirection.BETTER),
+        replace(ALERT, name="others", direction=AlertDirection.WORSE, kind=AlertKind.INFORMATIONAL),
+    ]
+    values = levels((20, 12.0), (8, 10.0), (8, 12.0))
+    for count in range(20, len(values) + 1):
+        world.measure({"parse": values[:count]})
+        run_alerts(world.store, alerts, as_work=True)
+    assert kinds(world) == [BETTER, AnnouncementKind.RECOVERED]
+
+
 def test_a_change_that_comes_again_after_its_recovery_is_a_change_of_its_own(world: World) -> None:
     feed(world, {"parse": levels((20, 10.0), (8, 12.0), (8, 10.0), (8, 12.0))}, first=20)
     assert kinds(world) == [WORSE, AnnouncementKind.RECOVERED, WORSE]
@@ -349,6 +441,10 @@ def test_improvements_are_kept_from_senders_that_do_not_want_them(world: World) 
     world.store.outbox.subscribe("sender", [EventKind.ANNOUNCED])
     feed(world, {"parse": levels((20, 12.0), (6, 10.0))}, first=20, rule=AnnouncementRule(improvements=False))
     assert kinds(world) == [BETTER]
+    alert = replace(ALERT, direction=AlertDirection.BETTER)
+    world.measure({"parse": levels((20, 12.0), (6, 10.0), (8, 12.0))})
+    run_alerts(world.store, [alert], afresh=True, announcements=AnnouncementRule(improvements=False))
+    assert kinds(world) == [BETTER, AnnouncementKind.RECOVERED]
     assert world.store.outbox.claim([EventKind.ANNOUNCED], "w", 60, 10, consumer="sender") == []
 
 

@@ -13,6 +13,7 @@ from PIL import Image
 from tests.hostile_names import HOSTILE
 from tests.watch.conftest import QUICK, World, levels, make_world
 
+from knickpoint.model.alert import AlertDirection, AlertKind
 from knickpoint.model.announcement import Announcement, AnnouncementKind
 from knickpoint.model.change import Status
 from knickpoint.model.notification import Delivery, NotificationKind, Recipient
@@ -21,6 +22,7 @@ from knickpoint.notify.messages import NotificationFacts, load_templates, messag
 from knickpoint.notify.messages.fact_reader import FactReader, FactSettings, held_text
 from knickpoint.notify.messages.headlines import headline
 from knickpoint.notify.settings import ChannelKind, ChannelSettings
+from knickpoint.notify.trackers.tracker_channel import changes_of
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.triage.decisions import Targets, decide
 
@@ -157,6 +159,30 @@ def test_a_change_that_was_reverted_before_it_was_announced_is_said_to_be_over(w
     text = _mail(facts)
     assert f"The level came back with {change.cause_commit.short} (Change 30" in text
     assert "It was:    10 " in text
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_an_improvement_that_no_change_says_is_over_is_called_lost(world: World, *, at_once: bool) -> None:
+    alerts = [
+        replace(_ALERT, direction=AlertDirection.BETTER),
+        replace(_ALERT, name="others", direction=AlertDirection.WORSE, kind=AlertKind.INFORMATIONAL),
+    ]
+    values = levels((20, 12.0), (10, 10.0), (10, 12.0))
+    for first, last in ((0, 20), (20, 40)) if at_once else ((0, 20), (20, 30), (30, 40)):
+        world.measure({"parse": values[first:last]}, first=first)
+        run_alerts(world.store, alerts, as_work=True)
+    facts = _read(world, _announced(world)[-1:])
+    (change,) = facts.changes
+    place = f" since {change.suspect_range.last.short}" if at_once else ""
+    assert change.headline == (
+        f"Improvement lost{' already' if at_once else ''}: parse (kind=p) is back at the earlier level "
+        f"with {world.store.commits.get(world.repository, [30])[0].commit.hash[:10]}, after 17 % faster{place}"
+    )
+    message = message_for(
+        _delivery(_announced(world)), facts, load_templates(ChannelSettings("t", ChannelKind.GITHUB), Path())
+    )
+    (sent,) = changes_of(message.data)
+    assert sent.fixed == ""  # the commit that took an improvement back fixes nothing
 
 
 def test_what_brings_a_level_back_is_not_counted_among_what_changed_together(world: World) -> None:

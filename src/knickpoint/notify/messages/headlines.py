@@ -24,6 +24,7 @@ _OPENINGS: Final = {
     "returned": "Back again: ",
     "provisional": "First sign: ",
 }
+_LOST: Final = "Improvement lost"
 _OUTCOME_OPENINGS: Final = {
     "range": "Fewer commits left: ",
     "not reproducible": "Not reproducible: ",
@@ -37,14 +38,18 @@ def headline(change: ChangeFacts) -> str:
     if change.kind == "withdrawn":
         return f"No change after all: {_name(change)}, reported as {change.lead.change}"
     if change.kind in {"recovered", "fixed"}:
-        return f"{change.kind.capitalize()}: {_back(change)}"
+        return f"{_LOST if _is_lost(change) else change.kind.capitalize()}: {_back(change)}"
     if change.recovered:
-        return f"Recovered already: {_back(change)} since {place_text(change.suspect_range)}"
+        return f"{_LOST if _is_lost(change) else 'Recovered'} already: {_back(change)} since {place_text(change.suspect_range)}"
     opening = _outcome_opening(change) or _OPENINGS.get(
         change.kind, _OPENINGS["provisional"] if change.provisional else ""
     )
     others = f", and {counted(change.traces - 1, 'further trace')} changed with it" if change.traces > 1 else ""
     return f"{opening}{_named(change.lead)} {_verb(change)} since {place_text(change.suspect_range)}{others}"
+
+
+def _is_lost(change: ChangeFacts) -> bool:
+    return change.verdict == "better"
 
 
 def _outcome_opening(change: ChangeFacts) -> str:

@@ -51,13 +51,13 @@ def message_for(delivery: Delivery, facts: NotificationFacts, templates: Templat
 def _change_data(change: ChangeFacts) -> Mapping[str, object]:
     """Return a change as JSON values, with what maps a ticket back to the place of the change."""
     place = change.suspect_range
-    over = change.kind in {"recovered", "fixed"}
+    fixed = change.kind in {"recovered", "fixed"} and change.verdict != "better"
     return {
         **_json_object(change),
         "line": place.line,
         "previous": place.before.hash if place.before else "",
         "commit": place.last.hash,
-        "fixed": change.cause_commit.hash if over and change.cause_commit else "",
+        "fixed": change.cause_commit.hash if fixed and change.cause_commit else "",
         "link": change.links.change,
     }
 

@@ -89,10 +89,12 @@ class AnnouncementLedger:
     # For the overview
 
     def counts_since(self, repository: Repository, time: datetime) -> dict[AnnouncementKind, int]:
-        """Count what was announced from ``time`` on, by kind; provisional announcements do not count."""
+        """Count what was announced from ``time`` on, by kind; neither provisional announcements nor lost improvements count."""
+        table = announcement.c
+        is_lost = and_(table.kind == AnnouncementKind.RECOVERED.value, table.direction == Direction.IMPROVEMENT.value)
         query = (
-            select(announcement.c.kind, func.count().label("number"))
-            .where(*_since(repository, time))
+            select(table.kind, func.count().label("number"))
+            .where(*_since(repository, time), ~is_lost)
             .group_by(announcement.c.kind)
         )
         with self._database.reading() as connection:
@@ -318,15 +320,15 @@ class AnnouncementLedger:
     def ended(self, chains: Collection[int]) -> set[int]:
         """Return those of ``chains`` that are over, or withdrawn, and have no member from which anything may follow.
 
-        The change returns with a settled worse member that is present and not hidden, or, where it was withdrawn, with any
-        live one.
+        The change returns with a settled member of its side that is present and not hidden, or, where it was withdrawn,
+        with any live one.
         """
         if not chains:
             return set()
         last, point = announcement.c, change_point.c
         present = exists().where(
             *_is_member(point),
-            point.direction != Direction.IMPROVEMENT.value,
+            (point.direction == Direction.IMPROVEMENT.value) == (last.direction == Direction.IMPROVEMENT.value),
             point.condition == Condition.PRESENT.value,
             point.certainty == Certainty.SETTLED.value,
             point.status != Status.HIDDEN.value,

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 
+from knickpoint.model.alert import AlertKind
 from knickpoint.model.announcement import (
     DEFAULT_ANNOUNCEMENT_RULE,
     Announcement,
@@ -90,10 +91,6 @@ def announce_split(
         announcer.set_apart([point.id for point in members], decided=True)
         announcer.write(DEFAULT_ANNOUNCEMENT_RULE)
     return announcer.written
-
-
-def _is_heard(row: Announcement, rule: AnnouncementRule) -> bool:
-    return not row.provisional and (rule.improvements or row.kind is not AnnouncementKind.IMPROVED)
 
 
 def _stands(rows: Sequence[Announcement]) -> bool:
@@ -257,7 +254,7 @@ class _Announcer:
         begun = min((self.sighted[lead] for lead in leads if lead in self.sighted), default=0)
         if begun:
             self.sighted = {lead: chain for lead, chain in self.sighted.items() if chain != begun}
-        over = side is Side.WORSE and all(point.is_over for point in points)
+        over = all(point.is_over and (side is Side.WORSE or not self._is_reported(point)) for point in points)
         condition = Condition.RECOVERED if over else Condition.PRESENT
         return self._write(begun, side.opening, change, points, condition).chain
 
@@ -376,6 +373,7 @@ class _Announcer:
                 unsure=frozenset(point.id for point in live if self._recovery_vanished(point, absent)),
                 moved=self._moved(live, chain),
                 absorbed=self.places.absorbed(members, self.traces),
+                reported=frozenset(point.id for point in live if side is Side.BETTER and self._is_reported(point)),
             )
             kind = follow_up(state)
             if kind is not None:
@@ -418,6 +416,12 @@ class _Announcer:
         live = [other for other in later if other.condition is not Condition.GONE]
         return next((other.id for other in live if self.places.may_lie_at(other, point.recovered_at)), 0)
 
+    def _is_reported(self, point: ChangePoint) -> bool:
+        """Return whether a finding that is work brought back the level before ``point``: it is announced by itself."""
+        back = self._recovery_of(point)
+        others = self.traces[point.trace_id] if back else ()
+        return any(other.id == back and other.alert_kind is AlertKind.WORK for other in others)
+
     def _recovery_vanished(self, point: ChangePoint, absent: Mapping[int, int]) -> bool:
         """Return whether a change that may have brought the level back vanished so lately that it may return."""
         gone = [other for other in self._later(point) if other.condition is Condition.GONE]
@@ -443,7 +447,11 @@ class _Announcer:
         ledger = self.store.findings.announcements
         ledger.append(self.written)
         ledger.mark(self.joined)
-        ids = [each.id for each in self.written if _is_heard(each, rule)]
+        ids = [
+            each.id
+            for each in self.written
+            if not each.provisional and (rule.improvements or self.sides[each.chain] is Side.WORSE)
+        ]
         if ids:
             self.store.outbox.publish(Announced(self.repository.name, ids[:MOST_LISTED], len(ids) > MOST_LISTED))
 

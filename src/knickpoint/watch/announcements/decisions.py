@@ -158,7 +158,7 @@ class ChainState:
     many values in a row lack them. ``unsure`` are the ids of those of whose recovery a change that vanished lately leaves
     open whether it is one. ``moved`` says that no live member
     lies in the suspect range that was announced last. ``absorbed`` are the ids of members that are gone because they were
-    steps of what is a drift now.
+    steps of what is a drift now. ``reported`` are the ids of those whose way back is a finding of its own.
     """
 
     opening: AnnouncementKind
@@ -168,6 +168,7 @@ class ChainState:
     unsure: frozenset[int] = frozenset()
     moved: bool = False
     absorbed: frozenset[int] = frozenset()
+    reported: frozenset[int] = frozenset()
 
     @property
     def live(self) -> tuple[ChangePoint, ...]:
@@ -193,7 +194,7 @@ def follow_up(state: ChainState) -> AnnouncementKind | None:
         return None
     if last.kind is AnnouncementKind.WITHDRAWN:
         return AnnouncementKind.RETURNED
-    if state.opening is AnnouncementKind.REGRESSED and (kind := _recovery(state, settled, known_over=known_over)):
+    if kind := _recovery(state, settled, known_over=known_over):
         return kind
     return None if known_over else _correction(state, settled)
 
@@ -219,8 +220,14 @@ def _has_doubled(state: ChainState, settled: Sequence[ChangePoint]) -> bool:
 
 
 def _recovery(state: ChainState, settled: Sequence[ChangePoint], *, known_over: bool) -> AnnouncementKind | None:
-    """Return RECOVERED or FIXED where all settled members are over, RETURNED where they were announced so and are not."""
+    """Return RECOVERED or FIXED where all settled members are over, RETURNED where they were announced so and are not.
+
+    The loss of an improvement is RECOVERED, unless a change says it, or one that vanished lately may say it again.
+    """
     if all(point.is_over for point in settled) and not known_over:
+        if state.opening is AnnouncementKind.IMPROVED:
+            said = state.reported | state.unsure
+            return None if any(point.id in said for point in settled) else AnnouncementKind.RECOVERED
         decided = any(point.effective_status in {Status.ACKNOWLEDGED, Status.TICKET} for point in settled)
         return AnnouncementKind.FIXED if decided else AnnouncementKind.RECOVERED
     if known_over and any(point.condition is Condition.PRESENT and point.id not in state.unsure for point in settled):
