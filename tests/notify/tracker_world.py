@@ -82,7 +82,7 @@ def message(key: str = "k1", *kinds: str, fixed: str = "", change: int = 1) -> M
     }
     return Message(
         key,
-        "change/1",
+        "change-1",
         Recipient("tracker"),
         "sort is 100 % slower",
         "**sort** is [slower](https://perf.example.org/r/1) than `before`.",

@@ -84,12 +84,14 @@ def create_ticket(instance: Instance, targets: Targets, name: str, *, who: str) 
         DeliveryError: it does not answer as it should.
     """
     from knickpoint.notify.trackers.change_ticket import draft_ticket
+    from knickpoint.notify.trackers.tracker_channel import known_ticket
     from knickpoint.store.findings.tracker_tickets import thread_of
 
     channel, store = open_tracker(instance, name), instance.store
     ids = sorted({*targets.changes, *store.findings.changes_of(targets.points)})
     found = _live_changes(instance, ids)
-    known = store.findings.tracker_tickets.of_thread(name, [thread_of(key) for key in ids])
+    heads = [(each.change.id, each.change.lead.key) for each in found if each.change.lead]
+    known = known_ticket(store, name, heads)
     if known is not None and known.open:
         return known
     # The key is the same in each attempt, and another one after an earlier ticket was closed.

@@ -268,6 +268,11 @@ class ChangePoint:
         return self.effective_status is not Status.NEW
 
     @property
+    def linked_ticket(self) -> str:
+        """The ticket of the decision, else the one that matches, "" without either."""
+        return self.ticket or self.matched_ticket
+
+    @property
     def effective_status(self) -> Status:
         """The status, or TICKET for a new point with a matching ticket."""
         return Status.TICKET if self.status is Status.NEW and self.matched_ticket else self.status

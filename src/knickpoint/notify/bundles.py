@@ -13,6 +13,7 @@ from knickpoint.model.notification import MOST_IN_DIGEST, NotificationKind, Plan
 from knickpoint.notify.recipients import AUTOMATIC
 from knickpoint.notify.schedule import Schedule
 from knickpoint.notify.settings import ChannelSettings
+from knickpoint.store.findings.tracker_tickets import change_thread
 
 __all__ = ["MOST_AT_ONCE", "Heard", "bundle", "escalate"]
 
@@ -49,7 +50,7 @@ def bundle(
         due = now if automatic else schedule.due(now)
         if automatic or not (schedule.digest or len(chains) > MOST_AT_ONCE):
             kind = _KIND_OF_PURPOSE[purpose]
-            threads = [f"change-{each[0].chain}" for each in chains]
+            threads = [change_thread(each[0].chain) for each in chains]
             planned += [
                 _delivery((kind, purpose), recipient, each, thread, due)
                 for each, thread in zip(chains, threads, strict=True)
@@ -66,7 +67,7 @@ def bundle(
 def escalate(recipient: Recipient, newest: Announcement, schedule: Schedule, now: datetime) -> PlannedDelivery:
     """Return the reminder of a change that no person took."""
     due = schedule.after_quiet(now)
-    thread = f"change-{newest.chain}"
+    thread = change_thread(newest.chain)
     return _delivery((NotificationKind.ESCALATION, Purpose.ESCALATION), recipient, [newest], thread, due)
 
 

@@ -145,6 +145,7 @@ class _Listeners:
     _heard: dict[Purpose, dict[int, dict[int, dict[str, tuple[Recipient, DeliveryState]]]]] = field(init=False)
 
     _tickets: Mapping[int, Sequence[str]] = field(init=False)
+    _linked: Mapping[int, Sequence[str]] = field(init=False)
 
     def __post_init__(self) -> None:
         store = self.planner.store
@@ -155,7 +156,9 @@ class _Listeners:
         chain_of = {
             each.id: each.chain for rows in store.findings.announcements.chains(chains).values() for each in rows
         }
+        linked = {chain: {point.linked_ticket for point in points} - {""} for chain, points in self._members.items()}
         self._tickets = store.findings.tracker_tickets.channels_of({each.change_id for each in self.announcements})
+        self._linked = store.findings.tracker_tickets.channels_with(linked)
         self._heard = {}
         for purpose in (Purpose.CHANGE, Purpose.PROVISIONAL):
             by_chain = self._heard[purpose] = {}
@@ -194,7 +197,8 @@ class _Listeners:
             for receiver, (recipient, state) in receivers.items()
             if state is not DeliveryState.FAILED and self.planner.audience.still_there(recipient)
         }
-        channels = () if announcement.provisional else self._tickets.get(announcement.change_id, ())
+        tickets = (*self._tickets.get(announcement.change_id, ()), *self._linked.get(announcement.chain, ()))
+        channels = () if announcement.provisional else tickets
         for recipient in (Recipient(name) for name in channels if name in self.planner.audience.channels):
             followers.setdefault(recipient.receiver, recipient)
         return list(followers.values())

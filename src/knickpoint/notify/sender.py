@@ -228,17 +228,21 @@ class Sender:
         reason = "its announcements are no longer in the ledger"
         for chain in dict.fromkeys(each.chain for each in announced):
             rows = [each for each in announced if each.chain == chain]
-            heard = chain in known or self._has_ticket(delivery, chains[chain][-1].change_id)
+            heard = chain in known or self._has_ticket(delivery, chains[chain][-1])
             reason = _why_not(rows, chains[chain][-1], heard=heard)
             kept += [] if reason else [each.id for each in rows]
         return (replace(delivery, announcements=tuple(sorted(kept))), "") if kept else (None, reason)
 
-    def _has_ticket(self, delivery: Delivery, change: int) -> bool:
+    def _has_ticket(self, delivery: Delivery, newest: Announcement) -> bool:
         """Whether the receiver is a tracker with a ticket about a change, which a person may have made."""
         name = delivery.recipient.channel
+        if name not in self.channels or self.channels[name].kind not in TRACKERS:
+            return False
         tickets = self.store.findings.tracker_tickets
-        is_tracker = name in self.channels and self.channels[name].kind in TRACKERS
-        return is_tracker and tickets.of_thread(name, [thread_of(change)]) is not None
+        linked = {point.linked_ticket for point in self._view.members({newest.chain})[newest.chain]} - {""}
+        return tickets.of_thread(name, [thread_of(newest.change_id)]) is not None or any(
+            tickets.by_channel(name, ticket) for ticket in linked
+        )
 
     def _heard_chains(self, earlier: Sequence[Delivery]) -> set[int]:
         """Return the chains of which the receiver got a message before."""

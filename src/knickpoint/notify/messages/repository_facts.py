@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
 from knickpoint.model.alert import Alert
-from knickpoint.model.change import ChangePoint, Direction, SuspectRange
+from knickpoint.model.announcement import Announcement
+from knickpoint.model.change import ChangePoint, Condition, Direction, SuspectRange
 from knickpoint.model.commit import Commit, Repository
 from knickpoint.model.errors import AbsentError
 from knickpoint.model.params import decode_key
@@ -78,14 +80,17 @@ class RepositoryFacts:
         count = max(1, position - line.positions.get(suspect_range.previous, position - 1))
         return RangeFacts(message_line(line.name), count, last, before, _compare_address(before, last))
 
-    def cause(self, change: int) -> CommitFacts | None:
-        """Return the commit where another change begins, None where there is none."""
-        if not change:
+    def cause(self, announced: Announcement, lead: ChangePoint) -> CommitFacts | None:
+        """Return the first commit at the level before a change that is over, None where it is unknown.
+
+        Where no alert reports the way back, that is the commit which ``lead`` has.
+        """
+        if announced.condition is not Condition.RECOVERED:
             return None
-        try:
-            slot = self.store.findings.change(change).suspect_range.slot
-        except AbsentError:
-            return None
+        slot = lead.recovered_at
+        if announced.cause_id:
+            with suppress(AbsentError):
+                slot = self.store.findings.change(announced.cause_id).suspect_range.slot
         return self.commits([slot]).get(slot)
 
     def traces(self, points: Sequence[ChangePoint], address: str, alerts: Sequence[Alert] = ()) -> list[TraceFacts]:

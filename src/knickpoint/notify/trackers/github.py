@@ -21,6 +21,7 @@ from knickpoint.notify.trackers.ticket_text import (
     markdown_block,
     read_block,
     relocated,
+    with_fix,
 )
 from knickpoint.notify.trackers.tracker import ChangedIssues, Issue
 from knickpoint.notify.trackers.tracker_channel import TrackerChannel, open_tracker_channel
@@ -76,9 +77,12 @@ class GitHub:
         self.rest.ask("PATCH", self._issue_path(ticket), body=body)
 
     def finish(self, ticket: TrackerTicket, fixed: str) -> None:
-        """Close the issue; the comment before has the fixing revision."""
-        del fixed
-        self.rest.ask("PATCH", self._issue_path(ticket), body={"state": "closed", "state_reason": "completed"})
+        """Write the fixing revision into the text of the issue, and close it."""
+        body = {"state": "closed", "state_reason": "completed"}
+        if fixed:
+            _, found = self.rest.ask("GET", self._issue_path(ticket))
+            body["body"] = with_fix(text_of(found, "body"), fixed)
+        self.rest.ask("PATCH", self._issue_path(ticket), body=body)
 
     def changed(self, cursor: TrackerCursor) -> ChangedIssues:
         """Return the issues that changed since ``cursor``, asked conditionally where nothing changed the last time."""

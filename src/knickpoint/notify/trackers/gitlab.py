@@ -21,6 +21,7 @@ from knickpoint.notify.trackers.ticket_text import (
     markdown_block,
     read_block,
     relocated,
+    with_fix,
 )
 from knickpoint.notify.trackers.tracker import ChangedIssues, Issue
 from knickpoint.notify.trackers.tracker_channel import TrackerChannel, open_tracker_channel
@@ -77,9 +78,12 @@ class GitLab:
         self.rest.ask("PUT", self._issue_path(ticket), body=body)
 
     def finish(self, ticket: TrackerTicket, fixed: str) -> None:
-        """Close the issue; the note before has the fixing revision."""
-        del fixed
-        self.rest.ask("PUT", self._issue_path(ticket), body={"state_event": "close"})
+        """Write the fixing revision into the description of the issue, and close it."""
+        body = {"state_event": "close"}
+        if fixed:
+            _, found = self.rest.ask("GET", self._issue_path(ticket))
+            body["description"] = with_fix(text_of(found, "description"), fixed)
+        self.rest.ask("PUT", self._issue_path(ticket), body=body)
 
     def changed(self, cursor: TrackerCursor) -> ChangedIssues:
         """Return the issues that changed since ``cursor``, asked conditionally where nothing changed the last time."""

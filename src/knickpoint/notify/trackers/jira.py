@@ -32,6 +32,7 @@ from knickpoint.notify.trackers.ticket_text import (
     relocated,
     text_block,
     unique_label,
+    with_fix,
 )
 from knickpoint.notify.trackers.tracker import ChangedIssues, Issue
 from knickpoint.notify.trackers.tracker_channel import TrackerChannel, open_tracker_channel
@@ -110,9 +111,13 @@ class Jira:
         self.rest.ask("PUT", self._path(ticket), body={"fields": fields})
 
     def finish(self, ticket: TrackerTicket, fixed: str) -> None:
-        """Write the fixing revision into its field, and take the first transition to a status that counts as done."""
-        if self.fixing_field and fixed:
-            self.rest.ask("PUT", self._path(ticket), body={"fields": {self.fixing_field: fixed}})
+        """Write the fixing revision into its fields, and take the first transition to a status that counts as done."""
+        if fixed:
+            _, issue = self.rest.ask("GET", self._path(ticket))
+            fields = {"description": with_fix(text_of(issue, "fields", "description"), fixed)}
+            if self.fixing_field:
+                fields[self.fixing_field] = fixed
+            self.rest.ask("PUT", self._path(ticket), body={"fields": fields})
         _, found = self.rest.ask("GET", f"{self._path(ticket)}/transitions")
         for each in _list(found, "transitions"):
             if text_of(each, "to", "statusCategory", "key") == "done":

@@ -18,10 +18,11 @@ from knickpoint.notify.channel import DeliveryError
 from knickpoint.notify.exchange import RefusedError
 from knickpoint.notify.trackers.ticket_text import read_block
 from knickpoint.notify.trackers.tracker import Issue
-from knickpoint.notify.trackers.tracker_channel import GONE, TrackerChannel
+from knickpoint.notify.trackers.tracker_channel import GONE, TrackerChannel, changes_of_ticket
 from knickpoint.store import Store
-from knickpoint.store.findings.selection import Selection
 from knickpoint.store.findings.tickets import Ticket
+from knickpoint.watch.announcements.places import Places
+from knickpoint.watch.lines import Lines
 from knickpoint.watch.triage.ticket_fixes import compare_fix
 
 __all__ = ["TicketSync", "sync_tickets"]
@@ -98,8 +99,9 @@ def _relocate_open(channel: TrackerChannel) -> None:
     store = channel.store
     names = {each.name: each for each in store.findings.tracker_tickets.all(channel.settings.name) if each.open}
     for repository in store.commits.repositories():
+        places = Places(store, Lines(store, repository))
         for row in store.findings.tickets.all(repository):
-            slot = _located(store, repository, row) if row.name in names else row.slot
+            slot = _located(places, repository, row) if row.name in names else row.slot
             if slot == row.slot:
                 continue
             hashes = {each.slot: each.commit.hash for each in store.commits.get(repository, [row.slot, slot])}
@@ -111,20 +113,26 @@ def _relocate_open(channel: TrackerChannel) -> None:
             store.findings.tickets.relocate(repository, row, slot)
 
 
-def _located(store: Store, repository: Repository, row: Ticket) -> int:
+def _located(places: Places, repository: Repository, row: Ticket) -> int:
     """The first commit of the change that a row of a ticket is about; that of the row while the data do not contradict it.
 
     Where the traces have several changes, those with a row of their own are left out, and the most severe one counts.
     """
-    query = parse_query(row.query)
+    query, store = parse_query(row.query), places.store
     taken = {each.slot for each in store.findings.tickets.all(repository) if each.name == row.name}
     found = [
         each
-        for each in _changes(store, repository, row.name)
+        for each in changes_of_ticket(store, repository, row.name)
         if any(query.matches(decode_key(member.key)) for member in each.members)
     ]
-    slots = [each.suspect_range.slot for each in sorted(found, key=lambda each: (-each.severity, each.id))]
+    slots = [_first_failing(each, places) for each in sorted(found, key=lambda each: (-each.severity, each.id))]
     return row.slot if row.slot in slots else next((slot for slot in slots if slot not in taken), row.slot)
+
+
+def _first_failing(change: Change, places: Places) -> int:
+    """Return the first commit of a change, or of the lead of these members, where a merge gave it another place."""
+    lead, slot = min(change.members, key=lambda point: point.rank), change.suspect_range.slot
+    return slot if places.may_lie_at(lead, slot) else lead.suspect_range.slot
 
 
 def _compare_closed(channel: TrackerChannel) -> tuple[TrackerTicket, ...]:
@@ -156,9 +164,5 @@ def _verdict(store: Store, ticket: TrackerTicket) -> FixVerdict:
 
 
 def _points(store: Store, repository: Repository, name: str) -> list[ChangePoint]:
-    """Return the live change points of a ticket, by decision or by match."""
-    return [member for change in _changes(store, repository, name) for member in change.members]
-
-
-def _changes(store: Store, repository: Repository, name: str) -> list[Change]:
-    return list(store.findings.changes(repository, selection=Selection(ticket=name, alert_kinds=None)))
+    """Return the live change points of a ticket."""
+    return [member for change in changes_of_ticket(store, repository, name) for member in change.members]

@@ -32,6 +32,7 @@ __all__ = [
     "text_block",
     "title_line",
     "unique_label",
+    "with_fix",
 ]
 
 LABEL: Final = "knickpoint"
@@ -141,6 +142,11 @@ def relocated(body: str, was: str, located: str) -> str:
     """Replace the first failing revision ``was`` in the block and in the line for people."""
     pattern = rf"(first[ _]failing[ _]revision\W{{1,8}}){re.escape(was)}\b"
     return re.sub(pattern, lambda found: f"{found[1]}{located}", body, flags=re.IGNORECASE)
+
+
+def with_fix(body: str, fixed: str) -> str:
+    """Write the fixing revision ``fixed`` into the block."""
+    return re.sub(r'("fixing_revision": )"[0-9A-Fa-f]*"', lambda found: f'{found[1]}"{fixed}"', body)
 
 
 def _fields(entry: Mapping[str, object]) -> TicketFields:

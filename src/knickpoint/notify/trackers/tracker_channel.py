@@ -12,8 +12,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from knickpoint.model.announcement import AnnouncementKind
+from knickpoint.model.change import Change, ChangePoint, Direction, Status
+from knickpoint.model.commit import Repository
 from knickpoint.model.errors import ConfigError, InputError
 from knickpoint.model.notification import Message, Sent
+from knickpoint.model.settlement import Certainty
 from knickpoint.model.ticket import TicketFields, TrackerTicket
 from knickpoint.notify.channel import ChannelContext
 from knickpoint.notify.exchange import RefusedError
@@ -22,11 +25,20 @@ from knickpoint.notify.trackers.rest import text_of
 from knickpoint.notify.trackers.ticket_text import LABEL, TicketDraft, severity_label, title_line
 from knickpoint.notify.trackers.tracker import Issue, Tracker
 from knickpoint.store import Store
+from knickpoint.store.findings.selection import Selection
 from knickpoint.store.findings.tickets import Ticket
-from knickpoint.store.findings.tracker_tickets import thread_of
+from knickpoint.store.findings.tracker_tickets import change_thread, thread_of
 from knickpoint.watch.triage.tickets import covering_query, put_tickets
 
-__all__ = ["GONE", "TrackerChannel", "changes_of", "covered_traces", "open_tracker_channel"]
+__all__ = [
+    "GONE",
+    "TrackerChannel",
+    "changes_of",
+    "changes_of_ticket",
+    "covered_traces",
+    "known_ticket",
+    "open_tracker_channel",
+]
 
 GONE: Final = frozenset({404, 410})
 _OVER: Final = frozenset(
@@ -50,8 +62,8 @@ class TrackerChannel:
         A message about a change that is over, or about no change, makes no ticket: the reference of its answer is "".
         """
         changes = changes_of(message.data)
-        threads = [message.thread, *(thread_of(change.change) for change in changes)]
-        known = self.store.findings.tracker_tickets.of_thread(self.settings.name, threads)
+        leads = [(change.change, change.trace) for change in changes]
+        known = known_ticket(self.store, self.settings.name, leads, thread=message.thread)
         if known is not None:
             try:
                 return self._follow(known, message, changes)
@@ -59,9 +71,8 @@ class TrackerChannel:
                 if error.status not in GONE:
                     raise
             self.store.findings.tracker_tickets.forget(known)  # it was deleted there
-        kinds = _last_kinds(message.data)
         changes = tuple(replace(change, query=change.query or covered_traces(self.store, change)) for change in changes)
-        if not changes or kinds <= _OVER | {"provisional"}:
+        if not changes or _is_over(message.data, provisional=True):
             return Sent()
         draft = TicketDraft(message.key, title_line(message.subject), message.text, self.labels(changes), changes)
         ticket = self.make(draft, threads=[message.thread])
@@ -92,11 +103,29 @@ class TrackerChannel:
     def _follow(self, ticket: TrackerTicket, message: Message, changes: Sequence[TicketFields]) -> Sent:
         if not self.tracker.has_comment(ticket, message.key):
             self.tracker.comment(ticket, message.key, _shortened(f"**{message.subject}**\n\n{message.text}"))
-        if self.settings.close and ticket.open and changes and _last_kinds(message.data) <= _OVER:
+        if (
+            self.settings.close
+            and ticket.open
+            and changes
+            and _is_over(message.data)
+            and self._others_over(ticket, message)
+        ):
             self.tracker.finish(ticket, next((change.fixed for change in changes if change.fixed), ""))
             ticket = replace(ticket, open=False)
-        self.store.findings.tracker_tickets.put(ticket, threads=[message.thread])
+        with self.store.transaction():
+            self.store.findings.tracker_tickets.put(ticket, threads=[message.thread])
+            self.store.findings.tickets.refresh(ticket.name, url=ticket.url, is_open=ticket.open)
         return Sent(ticket.name, ticket.url)
+
+    def _others_over(self, ticket: TrackerTicket, message: Message) -> bool:
+        """Return whether the other changes of ``ticket`` are over, of which a split or a decision may give it several."""
+        return all(
+            point.is_over or point.announced <= 0 or change_thread(point.announced) == message.thread
+            for repository in self.store.commits.repositories()
+            for change in changes_of_ticket(self.store, repository, ticket.name)
+            for point in change.members
+            if point.certainty is Certainty.SETTLED
+        )
 
 
 def open_tracker_channel(settings: ChannelSettings, context: ChannelContext, tracker: Tracker) -> TrackerChannel:
@@ -122,6 +151,41 @@ def changes_of(data: Mapping[str, object]) -> tuple[TicketFields, ...]:
     return tuple(_fields(each) for each in entries if isinstance(each, dict)) if isinstance(entries, list) else ()
 
 
+def known_ticket(
+    store: Store, channel: str, leads: Sequence[tuple[int, str]], *, thread: str = ""
+) -> TrackerTicket | None:
+    """Return the ticket in ``channel`` about changes, each given by its change and the trace that leads it.
+
+    That is the ticket of a leading finding, else of the ``thread`` of a message, else of a change: by a split or merge, the
+    findings of a ticket may be in another change than at first.
+    """
+    table = store.findings.tracker_tickets
+    for change, key in leads:
+        members = store.findings.live_members(change) if change else []
+        linked = next((each.linked_ticket for each in members if each.key == key), "")
+        if linked and (found := table.by_channel(channel, linked)):
+            return found
+    threads = [thread, *(thread_of(change) for change, _ in leads)]
+    return table.of_thread(channel, [each for each in threads if each])
+
+
+def changes_of_ticket(store: Store, repository: Repository, name: str) -> list[Change]:
+    """Return the changes with findings of a ticket, by decision or else by match, and these live members alone.
+
+    Findings that a person hid are left out, and improvements where the ticket has changes.
+    """
+
+    def is_own(point: ChangePoint) -> bool:
+        return point.linked_ticket == name and point.status is not Status.HIDDEN
+
+    found = list(store.findings.changes(repository, selection=Selection(ticket=name, alert_kinds=None)))
+    points = [point for each in found for point in each.members if is_own(point)]
+    worse = [point for point in points if point.direction is not Direction.IMPROVEMENT]
+    kept = {point.id for point in worse or points}
+    members = [tuple(point for point in each.members if point.id in kept) for each in found]
+    return [replace(each, members=those) for each, those in zip(found, members, strict=True) if those]
+
+
 def _fields(entry: Mapping[str, Any]) -> TicketFields:
     change, traces = entry.get("change"), entry.get("traces")
     return TicketFields(
@@ -138,14 +202,16 @@ def _fields(entry: Mapping[str, Any]) -> TicketFields:
     )
 
 
-def _last_kinds(data: Mapping[str, object]) -> frozenset[str]:
-    """Return the kind of the newest announcement of each change."""
+def _is_over(data: Mapping[str, object], *, provisional: bool = False) -> bool:
+    """Return whether each change of a message is over, or ``provisional`` where that counts as well."""
     entries = data.get("changes")
-    kinds = set()
     for change in entries if isinstance(entries, list) else []:
         announced = change.get("announcements") if isinstance(change, dict) else None
-        kinds.add(str(announced[-1]) if isinstance(announced, list) and announced else text_of(change, "kind"))
-    return frozenset(kinds)
+        kind = str(announced[-1]) if isinstance(announced, list) and announced else text_of(change, "kind")
+        over = kind in _OVER or (isinstance(change, dict) and change.get("recovered") is True)
+        if not over and not (provisional and kind == AnnouncementKind.PROVISIONAL.value):
+            return False
+    return True
 
 
 def covered_traces(store: Store, change: TicketFields) -> str:

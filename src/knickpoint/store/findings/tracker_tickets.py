@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -13,12 +13,17 @@ from knickpoint.model.ticket import FixVerdict, TrackerTicket
 from knickpoint.store.database import Database
 from knickpoint.store.tables.trackers import tracker_cursor, tracker_thread, tracker_ticket
 
-__all__ = ["TrackerCursor", "TrackerTicketTable", "thread_of"]
+__all__ = ["TrackerCursor", "TrackerTicketTable", "change_thread", "thread_of"]
 
 
 def thread_of(change: int) -> str:
     """Return the thread of a change in the table of threads."""
     return f"R{change}"
+
+
+def change_thread(chain: int) -> str:
+    """Return the thread of the messages about a change, by its chain of announcements."""
+    return f"change-{chain}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +100,18 @@ class TrackerTicketTable:
             for row in connection.execute(query.order_by(tracker_thread.c.channel)):
                 found.setdefault(named[row.thread], []).append(row.channel)
         return found
+
+    def channels_with(self, linked: Mapping[int, Collection[str]]) -> dict[int, list[str]]:
+        """Return key → the channels in which one of its tickets, by name, is open, sorted; keys without one are left out."""
+        names = sorted(set().union(*linked.values()))
+        query = select(tracker_ticket.c.name, tracker_ticket.c.channel)
+        query = query.where(tracker_ticket.c.name.in_(names), tracker_ticket.c.open == 1)
+        by_name: dict[str, set[str]] = {}
+        with self._database.reading() as connection:
+            for row in connection.execute(query) if names else ():
+                by_name.setdefault(row.name, set()).add(row.channel)
+        found = {key: set[str]().union(*(by_name.get(name, ()) for name in each)) for key, each in linked.items()}
+        return {key: sorted(channels) for key, channels in found.items() if channels}
 
     def threads(self, ticket: TrackerTicket) -> list[str]:
         """Return the threads that lead to ``ticket``, sorted."""

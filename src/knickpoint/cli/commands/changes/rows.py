@@ -193,7 +193,7 @@ def _row(repository: Repository, change: Change, point: ChangePoint, known: _Sus
         "joined": bool(point.found and change.found and point.found > change.found),
         "kind": point.kind.value,
         "certainty": point.settlement.certainty.value,
-        "ticket": point.ticket or point.matched_ticket,
+        "ticket": point.linked_ticket,
         "note": point.note,
         "assignee": point.assignee,
         **{
