@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,11 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knickpoint.instance.ticket_import import import_tickets, read_ticket_file, read_tickets
+from knickpoint.model.alert import Alert
+from knickpoint.model.change import ChangePoint, SuspectRange
 from knickpoint.model.commit import Commit
 from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.model.report import Result, ResultTable, RunReport
 from knickpoint.store import RunWrite, Store, create_store
 from knickpoint.watch.alert_run.run import default_alert, run_alerts
+from knickpoint.watch.triage.decisions import Targets, decide
 
 
 @pytest.fixture
@@ -104,6 +109,87 @@ def test_other_tickets_stay_unless_they_are_to_be_replaced(store: Store) -> None
     import_tickets(store, read_tickets(f"name,commit\nT-2,{COMMIT}\n".encode(), "t"), replace=True)
     assert [ticket.name for ticket in store.findings.tickets.all(store.commits.repository("mylib"))] == ["T-2"]
     assert unprocessed(store) == 0
+
+
+QUICK = Alert("quick", method="threshold", settle_share=0, settle_least=3, settle_most=3)
+
+
+def measure(store: Store, values: Mapping[int, float], *, as_work: bool = True) -> None:
+    """Measure a trace at some commits, and run the alert."""
+    repository = store.commits.repository("mylib")
+    for slot, value in values.items():
+        run = RunReport(ResultTable.of([Result({"benchmark": "sort"}, (value,), "ms")]))
+        store.runs.write(repository, [RunWrite(slot, run, str(slot), f"{slot} {value}", "test")])
+    run_alerts(store, [QUICK], as_work=as_work)
+
+
+@contextmanager
+def sparse(tmp_path: Path, *, as_work: bool = True) -> Iterator[Store]:
+    """Make a store in which every third commit is measured, and the trace steps in one of the commits 13 to 15."""
+    with create_store(tmp_path / "sparse.db") as made:
+        repository = made.commits.add_repository("mylib")
+        begin = datetime(2026, 1, 1, tzinfo=UTC)
+        made.commits.add(repository, [Commit(f"{k:040d}", "Ada", "", begin, f"Change {k}") for k in range(60)])
+        made.commits.set_line(repository, "main", range(60))
+        measure(made, {slot: 10.0 if slot < 14 else 20.0 for slot in range(0, 48, 3)}, as_work=as_work)
+        assert [point.suspect_range for point in points(made)] == [SuspectRange("main", 12, 15)]
+        yield made
+
+
+def points(store: Store) -> list[ChangePoint]:
+    (trace,) = store.traces.find(store.commits.repository("mylib"), ",benchmark=sort,")
+    return store.findings.change_points(trace.id)
+
+
+def ticket(slot: int) -> bytes:
+    return f"name,commit,query\nT-1,{slot:040d},benchmark=sort\n".encode()
+
+
+def test_a_ticket_may_name_the_commit_that_was_announced_before_the_change_was_located(tmp_path: Path) -> None:
+    with sparse(tmp_path) as store:
+        measure(store, {13: 10.0, 14: 20.0})
+        assert [point.suspect_range for point in points(store)] == [SuspectRange("main", 13, 14)]
+        assert import_tickets(store, read_tickets(ticket(15), "t")).changed == 1
+        assert unprocessed(store) == 0
+        measure(store, {16: 20.0})
+        assert [point.matched_ticket for point in points(store)] == ["T-1"]
+
+
+def test_a_ticket_may_name_a_commit_of_the_range_that_a_decision_was_about(tmp_path: Path) -> None:
+    with sparse(tmp_path, as_work=False) as store:  # history is never announced
+        (point,) = points(store)
+        decide(store, Targets(points=(point.id,)), who="ann", note="seen")
+        measure(store, {13: 10.0, 14: 20.0}, as_work=False)
+        assert import_tickets(store, read_tickets(ticket(15), "t")).changed == 1
+
+
+@pytest.mark.parametrize("slot", [12, 16])
+def test_a_ticket_that_names_a_commit_outside_of_every_range_covers_nothing(tmp_path: Path, slot: int) -> None:
+    with sparse(tmp_path) as store:
+        measure(store, {13: 10.0, 14: 20.0})
+        assert import_tickets(store, read_tickets(ticket(slot), "t")).changed == 0
+
+
+def test_a_ticket_covers_what_lies_at_its_commit_before_what_lay_there_once(tmp_path: Path) -> None:
+    with sparse(tmp_path) as store:
+        measure(store, {13: 10.0, 14: 40.0})
+        first, second = sorted(points(store), key=lambda point: point.suspect_range.slot)
+        assert (first.suspect_range.slot, second.suspect_range.slot) == (14, 15)
+        import_tickets(store, read_tickets(ticket(15), "t"))
+        assert [{each.id: each.matched_ticket for each in points(store)}[key.id] for key in (first, second)] == [
+            "",
+            "T-1",
+        ]
+
+
+def test_a_ticket_at_a_commit_where_two_changes_of_a_trace_were_announced_covers_neither(tmp_path: Path) -> None:
+    with sparse(tmp_path) as store:
+        measure(store, {13: 10.0, 14: 20.0, **dict.fromkeys(range(48, 60), 40.0)})
+        ledger = store.findings.announcements
+        first, second = (each for each in ledger.after(0) if each.kind.opens)
+        moved = replace(second, id=ledger.next_id(), number=9, suspect_range=first.suspect_range)
+        ledger.append([moved])
+        assert import_tickets(store, read_tickets(ticket(15), "t")).changed == 0
 
 
 def test_an_unknown_commit_puts_nothing(store: Store) -> None:

@@ -12,7 +12,9 @@ from tests.watch.conftest import levels
 
 from knickpoint.instance.trackers import create_ticket
 from knickpoint.model.ticket import FixVerdict
+from knickpoint.store.findings.tracker_tickets import TrackerCursor
 from knickpoint.watch.triage.decisions import Targets, decide, merge, split, undo_last
+from knickpoint.watch.triage.tickets import match_tickets
 
 FIX = 40
 """The commit that fixes parse."""
@@ -191,6 +193,31 @@ def test_an_undone_merge_and_an_undone_split_leave_the_tickets_as_they_were(trac
     tracked.round()
     assert {name: tracked.point(name).linked_ticket for name in links} == links
     assert [tracked.fields(each).failing for each in tracked.tickets] == [commit(20), commit(32)]
+
+
+def test_a_ticket_that_the_store_lost_before_its_change_was_located_is_known_and_corrected(tracked: Ticketed) -> None:
+    for slot in range(0, 48, 3):
+        tracked.world.put(slot, {"parse": 10.0 if slot < 14 else 12.0})
+    tracked.round()
+    (ticket,) = tracked.tickets
+    assert tracked.fields(ticket).failing == commit(15)
+
+    # It is lost here, and the change is located.
+    findings = tracked.store.findings
+    (known,) = tracked.known()
+    findings.tracker_tickets.forget(known)
+    findings.tickets.remove(tracked.world.repository, known.name)
+    findings.tracker_tickets.set_cursor("code", TrackerCursor())
+    match_tickets(tracked.store, tracked.world.repository)
+    for slot in (13, 14):
+        tracked.world.put(slot, {"parse": 10.0 if slot < 14 else 12.0})
+    tracked.announce()
+    assert tracked.point("parse").linked_ticket == ""
+
+    tracked.server.touch(ticket)
+    tracked.round()
+    assert tracked.point("parse").linked_ticket == known.name
+    assert tracked.fields(ticket).failing == commit(14)
 
 
 @pytest.mark.parametrize("apart", [False, True])

@@ -6,10 +6,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import func, select
+from sqlalchemy import and_, func, or_, select, union
 
+from knickpoint.model.change import Condition, SuspectRange
 from knickpoint.model.commit import Repository
 from knickpoint.store.database import Database
+from knickpoint.store.tables.announcements import announcement
+from knickpoint.store.tables.findings import change_point, decision
 from knickpoint.store.tables.findings import ticket as table
 
 __all__ = ["Ticket", "TicketTable"]
@@ -72,6 +75,36 @@ class TicketTable:
         """Delete the ticket ``name`` with all its queries and commits."""
         with self._database.transaction() as connection:
             connection.execute(table.delete().where(table.c.repository_id == repository.id, table.c.name == name))
+
+    def earlier_ranges(self, repository: Repository) -> dict[int, list[SuspectRange]]:
+        """Return live change point → the other suspect ranges that it had when it was announced or decided about, sorted.
+
+        Points without any are left out. The ranges are on the line of the point.
+        """
+        point = change_point.c
+        ranges = []
+        for source, is_of_point in (
+            (announcement, announcement.c.chain == point.announced),
+            (announcement, and_(announcement.c.lead == point.id, announcement.c.provisional == 1)),
+            (decision, decision.c.change_point_id == point.id),
+        ):
+            at = source.c
+            ranges.append(
+                select(point.id, at.line, at.previous, at.slot)
+                .join(source, is_of_point)
+                .where(
+                    point.repository_id == repository.id,
+                    point.condition != Condition.GONE.value,
+                    at.line == point.line,
+                    or_(at.previous != point.previous, at.slot != point.slot),
+                )
+            )
+        found: dict[int, list[SuspectRange]] = {}
+        with self._database.reading() as connection:
+            rows = connection.execute(union(*ranges)).all()
+        for key, line, previous, slot in sorted(map(tuple, rows)):
+            found.setdefault(key, []).append(SuspectRange(line, previous, slot))
+        return found
 
     def all(self, repository: Repository) -> list[Ticket]:
         """Return the tickets of ``repository`` in the order in which they came."""

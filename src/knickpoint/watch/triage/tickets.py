@@ -2,7 +2,8 @@
 
 A ticket names a commit and a query. It covers a change point where its commit lies in the suspect range and its query
 matches the trace; such a finding counts as processed without a decision of a person. From then on the ticket belongs to the
-change point: values of missing commits may narrow or move the range, and the ticket stays.
+change point: values of missing commits may narrow or move the range, and the ticket stays. A ticket that comes later may name
+a commit of an earlier range: those count that were announced, or that a decision was about.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from knickpoint.model.commit import Repository
 from knickpoint.model.params import decode_key
 from knickpoint.model.query import Query, QueryTerm, parse_query
 from knickpoint.store import Store
+from knickpoint.store.findings.groups import GroupMember
 from knickpoint.store.findings.tickets import Ticket
 from knickpoint.watch.lines import Lines
 
@@ -48,23 +50,24 @@ def match_tickets(
 ) -> int:
     """Match tickets with live change points, all of them or those ``among``; return how many of these changed.
 
-    A ticket covers the traces that its query matches where its commit lies in their suspect range. The
-    first ticket that came wins, and keeps its change points while it exists. The tickets ``afresh`` are matched as new
-    ones, because a person corrected what they are about.
+    A ticket covers the traces that its query matches where its commit lies in their suspect range, or, where all are
+    matched, in one that they had. The first ticket that came wins, and keeps its change points while it exists. The tickets
+    ``afresh`` are matched as new ones, because a person corrected what they are about.
     """
     lines = Lines(store, repository)
     points = store.findings.groups.members(repository, among=among)
     tickets = [(ticket, parse_query(ticket.query)) for ticket in store.findings.tickets.all(repository)]
     by_line: dict[str, _LineTickets] = {}
-    changed: dict[int, str] = {}
+    names: dict[int, str] = {}
     for point in points:
         line = lines.line(point.suspect_range.line)
         if line.name not in by_line:
             by_line[line.name] = _LineTickets(tickets, line.positions)
         kept = "" if point.matched_ticket in afresh else point.matched_ticket
-        name = by_line[line.name].covering(point.suspect_range, point.trace_key, kept)
-        if name != point.matched_ticket:
-            changed[point.id] = name
+        names[point.id] = by_line[line.name].covering(point.suspect_range, point.trace_key, kept)
+    if tickets and among is None:
+        names |= _covered_before(store.findings.tickets.earlier_ranges(repository), points, names, by_line)
+    changed = {point.id: names[point.id] for point in points if names[point.id] != point.matched_ticket}
     if changed:
         store.findings.set_matched_tickets(changed)
     return len(changed)
@@ -81,6 +84,34 @@ def covering_query(keys: Sequence[str]) -> str:
     values = {name: tuple(dict.fromkeys(each[name] for each in params)) for name in sorted(shared)}
     terms = [QueryTerm(name, values=found) for name, found in values.items() if len(found) <= _MOST_VALUES]
     return str(Query.of(*terms))
+
+
+def _covered_before(
+    earlier: Mapping[int, Sequence[SuspectRange]],
+    points: Sequence[GroupMember],
+    names: Mapping[int, str],
+    by_line: Mapping[str, _LineTickets],
+) -> dict[int, str]:
+    """Return which live ``points`` without a name are covered by a ticket with its commit in one of their ``earlier`` ranges.
+
+    It must not lie where another change point of the trace is now, and of several of a trace, none is covered: what is
+    stored does not say which of them the ticket means.
+    """
+    found: dict[tuple[int, str, str, int], list[int]] = defaultdict(list)
+    for point in points:
+        name, places = point.suspect_range.line, () if names[point.id] else earlier.get(point.id, ())
+        tickets = (by_line[name].first(place, point.trace_key) for place in places)
+        ticket = next((each for each in tickets if each), None)
+        if ticket is not None:
+            found[point.trace_id, name, ticket.name, ticket.slot].append(point.id)
+    now: dict[tuple[int, str], list[SuspectRange]] = defaultdict(list)
+    for point in points if found else ():
+        now[point.trace_id, point.suspect_range.line].append(point.suspect_range)
+    return {
+        keys[0]: ticket
+        for (trace, name, ticket, slot), keys in found.items()
+        if len(keys) == 1 and not any(by_line[name].lies_in(slot, place) for place in now[trace, name])
+    }
 
 
 class _LineTickets:
@@ -105,13 +136,23 @@ class _LineTickets:
         params = self._params.setdefault(key, decode_key(key))
         if kept and any(query.matches(params) for query in self._queries[kept]):
             return kept
-        begin = self._positions.get(suspect_range.previous, -1)
-        end = self._positions.get(suspect_range.slot, -1)
+        ticket = self.first(suspect_range, key)
+        return ticket.name if ticket else ""
+
+    def first(self, suspect_range: SuspectRange, key: str) -> Ticket | None:
+        """Return the first ticket with its commit in ``suspect_range`` and a query that matches the trace ``key``."""
+        begin, end = self._bounds(suspect_range)
         low, high = (bisect_right(self._placed, (position, len(self._tickets))) for position in (begin, end))
-        if low >= high:
-            return ""
         for number in sorted(number for _, number in self._placed[low:high]):
             ticket, query = self._tickets[number]
-            if query.matches(params):
-                return ticket.name
-        return ""
+            if query.matches(self._params.setdefault(key, decode_key(key))):
+                return ticket
+        return None
+
+    def lies_in(self, slot: int, suspect_range: SuspectRange) -> bool:
+        """Return whether the commit ``slot`` of the line lies in ``suspect_range``."""
+        begin, end = self._bounds(suspect_range)
+        return begin < self._positions[slot] <= end
+
+    def _bounds(self, suspect_range: SuspectRange) -> tuple[int, int]:
+        return self._positions.get(suspect_range.previous, -1), self._positions.get(suspect_range.slot, -1)
