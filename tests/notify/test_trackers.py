@@ -177,10 +177,16 @@ def test_a_message_about_no_change_makes_no_ticket(world: World) -> None:
 def test_a_deleted_ticket_is_made_anew(world: World, status: int) -> None:
     world.channel.send(message())
     world.server.tickets.clear()
+    world.server.add("of others", "", [])
     world.server.reads_fail = True
     world.server.replies = [Reply(status)]
-    world.channel.send(message("k2", "regressed", "returned"))
-    assert len(world.server.tickets) == 1
+    made = world.channel.send(message("k2", "regressed", "returned"))
+    assert len(world.server.tickets) == 2
+    (point,) = world.store.findings.live_members(1)
+    assert point.matched_ticket == made.reference
+    assert [row.name for row in world.store.findings.tickets.all(world.store.commits.repository("textmill"))] == [
+        made.reference
+    ]
 
 
 @pytest.mark.parametrize(

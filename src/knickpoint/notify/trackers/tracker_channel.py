@@ -70,7 +70,7 @@ class TrackerChannel:
             except RefusedError as error:
                 if error.status not in GONE:
                     raise
-            self.store.findings.tracker_tickets.forget(known)  # it was deleted there
+            self._forget(known)
         changes = tuple(replace(change, query=change.query or covered_traces(self.store, change)) for change in changes)
         if not changes or _is_over(message.data, provisional=True):
             return Sent()
@@ -99,6 +99,13 @@ class TrackerChannel:
             self.store.findings.tickets.refresh(ticket.name, url=ticket.url, is_open=ticket.open)
             _put_rows(self.store, ticket, changes)
         return ticket
+
+    def _forget(self, ticket: TrackerTicket) -> None:
+        """Delete a ticket that was deleted in the tracker, so that its findings match the one that is made again."""
+        with self.store.transaction():
+            self.store.findings.tracker_tickets.forget(ticket)
+            for repository in self.store.commits.repositories():
+                self.store.findings.tickets.remove(repository, ticket.name)
 
     def _follow(self, ticket: TrackerTicket, message: Message, changes: Sequence[TicketFields]) -> Sent:
         if not self.tracker.has_comment(ticket, message.key):
