@@ -316,7 +316,7 @@ class Clock:
 
 
 def runs(instance: Instance, alert: str) -> int:
-    return len(instance.store.findings.alerts.runs(alert))
+    return len(instance.store.findings.alert_runs.runs(alert))
 
 
 def test_an_alert_with_a_schedule_runs_by_it_and_not_by_others(opened: Opened) -> None:

@@ -14,7 +14,7 @@ from knickpoint.instance import CONFIG_FILE, Instance, create_instance, open_ins
 from knickpoint.instance.notifications import Notifications
 from knickpoint.model.notification import DeliveryState, NotificationKind
 from knickpoint.notify.problems import newest_failure
-from knickpoint.store.findings.alerts import AlertRun
+from knickpoint.store.findings.alert_runs import AlertRun
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def ran(instance: Instance, alert: str, *reasons: str, repository: int = 1) -> N
     """Record runs of an alert, each with the reason of its failure, "" without one."""
     for reason in reasons:
         run = AlertRun(alert, datetime.now(UTC), 0.1, True, 1, 0, 0, 0, failure=reason, repository_id=repository)
-        instance.store.findings.alerts.record([run])
+        instance.store.findings.alert_runs.record([run])
 
 
 def step(instance: Instance) -> None:

@@ -46,7 +46,7 @@ def test_a_changed_setting_is_told_with_both_values(world: World) -> None:
 
 def test_comparing_applies_nothing(world: World) -> None:
     compare_alerts(world.store, [QUICK])
-    assert world.store.findings.alerts.stored() == {}
+    assert world.store.findings.alerts_in_force.applied() == {}
 
 
 def test_what_only_a_removed_alert_saw_is_gone_and_its_decision_stays_in_the_log(world: World) -> None:
@@ -106,7 +106,7 @@ def test_an_alert_that_could_not_run_is_refused_by_name(alert: Alert, message: s
 def test_a_bad_alert_keeps_all_from_being_applied(world: World) -> None:
     with pytest.raises(ConfigError):
         apply_alerts(world.store, [QUICK, Alert("a", method="guess")], who="ada")
-    assert world.store.findings.alerts.stored() == {}
+    assert world.store.findings.alerts_in_force.applied() == {}
 
 
 @pytest.mark.parametrize("method", [name for name in METHODS if METHODS[name].kind is not MethodKind.JOINT])

@@ -12,7 +12,7 @@ from knickpoint.model.alert import Alert, AlertKind, AlertSeverity
 from knickpoint.model.alert_settings import alert_from
 from knickpoint.model.change import Change
 from knickpoint.model.errors import ConfigError
-from knickpoint.store.findings.alerts import AlertRun
+from knickpoint.store.findings.alert_runs import AlertRun
 from knickpoint.store.findings.selection import Selection
 from knickpoint.watch.alert_config.alert_health import health_of_alerts
 from knickpoint.watch.alert_validation import check_alert, check_references
@@ -161,6 +161,6 @@ def test_a_failure_in_one_repository_is_not_hidden_by_a_later_success_in_another
     other = world.store.commits.add_repository("other")
     for repository, failure in ((world.repository, "no values"), (other, "")):
         run = AlertRun("quick", datetime.now(UTC), 0.1, not failure, 1, 0, 0, 0, 0, failure, repository.id)
-        world.store.findings.alerts.record([run])
+        world.store.findings.alert_runs.record([run])
     (health,) = health_of_alerts(world.store, [QUICK])
     assert health.failure == "no values"

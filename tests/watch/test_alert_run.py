@@ -287,7 +287,7 @@ def test_each_run_of_an_alert_is_recorded(world: World) -> None:
     world.measure({"parse": levels((10, 20.0), (10, 25.0))})
     world.run()
     world.run()
-    runs = world.store.findings.alerts.runs("quick")
+    runs = world.store.findings.alert_runs.runs("quick")
     assert [(run.run, run.traces, run.kept, run.added, run.lost) for run in runs] == [(2, 1, 1, 0, 0), (1, 1, 0, 1, 0)]
 
 
@@ -324,7 +324,7 @@ def test_an_alert_that_cannot_run_says_so_and_the_others_run(world: World, broke
     summary = world.run(broken, QUICK)
     assert (summary.new, set(summary.failures)) == (1, {"b"})
     assert reason in summary.failures["b"]
-    (failed,) = world.store.findings.alerts.runs("b")
+    (failed,) = world.store.findings.alert_runs.runs("b")
     assert (failed.complete, failed.failure) == (False, summary.failures["b"])
 
 

@@ -172,5 +172,5 @@ def test_the_record_of_a_run_counts_sightings_in_traces_that_were_not_judged_aga
     world.measure({"parse": levels((10, 20.0), (10, 25.0)), "read": levels((20, 5.0))})
     for _ in range(2):
         world.run(replace(QUICK, name=name))
-    newest = world.store.findings.alerts.runs(name)[0]
+    newest = world.store.findings.alert_runs.runs(name)[0]
     assert (newest.traces, newest.kept, newest.added, newest.lost) == (2, 1, 0, 0)

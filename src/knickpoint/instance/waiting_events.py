@@ -62,5 +62,7 @@ def _covered(instance: Instance) -> datetime | None:
     store = instance.store
     if store.workers.all():
         return None
-    runs = [run for alert in instance.alerts for run in store.findings.alerts.runs(alert.name, last=1, complete=True)]
+    runs = [
+        run for alert in instance.alerts for run in store.findings.alert_runs.runs(alert.name, last=1, complete=True)
+    ]
     return max((run.started for run in runs), default=None)

@@ -14,7 +14,7 @@ from knickpoint.model.notification import NotificationKind, PlannedDelivery, Pro
 from knickpoint.notify.recipients import Audience
 from knickpoint.notify.schedule import Schedule
 from knickpoint.store import Store
-from knickpoint.store.findings.alerts import AlertRun
+from knickpoint.store.findings.alert_runs import AlertRun
 
 __all__ = ["ProblemPlanner", "newest_failure"]
 
@@ -41,7 +41,7 @@ class ProblemPlanner:
 
     def plan(self, now: datetime) -> int:
         """Open and close problems, with their deliveries; return how many deliveries there are."""
-        last = self.store.findings.alerts.last()
+        last = self.store.findings.alert_runs.last()
         alerts = {each.name: each for each in self.alerts}
         count = 0
         for name, reason, standing in self._changes(alerts):
@@ -69,13 +69,13 @@ class ProblemPlanner:
     def _changes(self, alerts: Mapping[str, Alert]) -> Iterator[tuple[str, str, Problem | None]]:
         """Yield the alerts that fail now, with the reason, and those that fail no longer, with their problem."""
         standing = self.store.problems.open()
-        failed = self.store.findings.alerts.failed_since(self._seen) & alerts.keys()
+        failed = self.store.findings.alert_runs.failed_since(self._seen) & alerts.keys()
         for name in sorted(failed | standing.keys()):
             problem = standing.get(name)
             if name not in alerts:
                 yield name, "", problem
                 continue
-            runs = self.store.findings.alerts.runs(name, last=_RUNS_READ)
+            runs = self.store.findings.alert_runs.runs(name, last=_RUNS_READ)
             if problem is None and (reason := newest_failure(runs, in_a_row=2)):
                 yield name, reason, None
             elif problem is not None and not newest_failure(runs, in_a_row=1):

@@ -27,7 +27,7 @@ from knickpoint.model.report import Result, ResultTable, RunReport
 from knickpoint.model.step import StableRegion
 from knickpoint.model.unit import Better
 from knickpoint.store import RunWrite, Store
-from knickpoint.store.findings.alerts import AlertRun
+from knickpoint.store.findings.alert_runs import AlertRun
 from knickpoint.store.findings.change_list import Sort
 from knickpoint.store.findings.groups import Membership
 from knickpoint.store.findings.rows import step_values
@@ -257,39 +257,39 @@ def test_letters_beyond_ascii_are_found_whatever_their_case(store: Store, reposi
 
 def test_runs_of_alerts_come_back_newest_first(store: Store) -> None:
     run = AlertRun("a", moment(1e9), 0.5, complete=True, traces=3, kept=1, added=2, lost=0)
-    assert store.findings.alerts.record([run, replace(run, alert="b")]) == 1
-    assert store.findings.alerts.record([run]) == 2
-    assert [(one.alert, one.run) for one in store.findings.alerts.runs()] == [("a", 2), ("b", 1), ("a", 1)]
-    assert store.findings.alerts.runs("b") == [replace(run, alert="b", run=1)]
+    assert store.findings.alert_runs.record([run, replace(run, alert="b")]) == 1
+    assert store.findings.alert_runs.record([run]) == 2
+    assert [(one.alert, one.run) for one in store.findings.alert_runs.runs()] == [("a", 2), ("b", 1), ("a", 1)]
+    assert store.findings.alert_runs.runs("b") == [replace(run, alert="b", run=1)]
 
 
 def test_alerts_are_stored_as_given(store: Store) -> None:
-    store.findings.alerts.replace({"a": "1", "b": "2"})
-    store.findings.alerts.replace({"b": "3", "c": "4"})
-    assert store.findings.alerts.stored() == {"b": "3", "c": "4"}
+    store.findings.alerts_in_force.replace_applied({"a": "1", "b": "2"})
+    store.findings.alerts_in_force.replace_applied({"b": "3", "c": "4"})
+    assert store.findings.alerts_in_force.applied() == {"b": "3", "c": "4"}
 
 
 def test_runs_over_events_are_forgotten_sooner_than_runs_over_everything(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("knickpoint.store.findings.alerts._EVENTS_KEPT", 3)
-    monkeypatch.setattr("knickpoint.store.findings.alerts._RUNS_KEPT", 8)
+    monkeypatch.setattr("knickpoint.store.findings.alert_runs._EVENTS_KEPT", 3)
+    monkeypatch.setattr("knickpoint.store.findings.alert_runs._RUNS_KEPT", 8)
     run = AlertRun("a", moment(1e9), 0.5, complete=True, traces=3, kept=1, added=2, lost=0)
     for number in range(12):
-        store.findings.alerts.record([replace(run, complete=number % 6 == 0)])
-    assert [(one.run, one.complete) for one in store.findings.alerts.runs("a")] == [
+        store.findings.alert_runs.record([replace(run, complete=number % 6 == 0)])
+    assert [(one.run, one.complete) for one in store.findings.alert_runs.runs("a")] == [
         (12, False),
         (11, False),
         (10, False),
         (7, True),
     ]
-    assert [one.run for one in store.findings.alerts.runs("a", complete=True)] == [7]
+    assert [one.run for one in store.findings.alert_runs.runs("a", complete=True)] == [7]
 
 
 def test_why_an_alert_could_not_run_is_kept(store: Store) -> None:
     run = AlertRun("a", moment(1e9), 0.5, complete=True, traces=3, kept=1, added=2, lost=0, failure="no such method")
-    store.findings.alerts.record([run])
-    assert store.findings.alerts.runs("a")[0].failure == "no such method"
+    store.findings.alert_runs.record([run])
+    assert store.findings.alert_runs.runs("a")[0].failure == "no such method"
 
 
 @pytest.mark.parametrize("name", ["quick", "Quick", "qui_k", "qu%", 'say "quick"', "küche"])

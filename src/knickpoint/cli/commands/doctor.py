@@ -255,7 +255,7 @@ def _first_run(instance: Instance, alert: str) -> tuple[str, str]:
     from knickpoint.model.service_part import ServicePart
     from knickpoint.store import EventKind
 
-    ran = instance.store.findings.alerts.runs(alert, last=1)
+    ran = instance.store.findings.alert_runs.runs(alert, last=1)
     known = (
         f"has judged new results, the last at {ran[0].started:%Y-%m-%d %H:%M} UTC, and not yet all its traces"
         if ran

@@ -67,7 +67,9 @@ def budget_is_spent(instance: Instance, gated: GatedLine, now: datetime) -> bool
 def alerts_are_behind(instance: Instance) -> bool:
     """Return whether results wait for the alerts."""
     store = instance.store
-    runs = [run for alert in instance.alerts for run in store.findings.alerts.runs(alert.name, last=1, complete=True)]
+    runs = [
+        run for alert in instance.alerts for run in store.findings.alert_runs.runs(alert.name, last=1, complete=True)
+    ]
     after = max((run.started for run in runs), default=None)
     return any(
         each.consumer == MAIN and each.kind is EventKind.TRACES_CHANGED for each in store.outbox.pending(after=after)

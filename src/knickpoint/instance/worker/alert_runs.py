@@ -148,7 +148,7 @@ class AlertRuns:
         pause = alert.every_minutes * 60.0
         if self.clock() < self._due.get(alert.name, -math.inf):
             return False
-        runs = self.instance.store.findings.alerts.runs(alert.name, last=1)
+        runs = self.instance.store.findings.alert_runs.runs(alert.name, last=1)
         age = (datetime.now(UTC) - runs[0].started).total_seconds() if runs else math.inf
         rest = pause - max(0.0, age)
         self._due[alert.name] = self.clock() + (rest if rest > 0 else pause)

@@ -37,7 +37,7 @@ def read_alert_record(instance: Instance, visible: VisibleRepositories, name: st
         counted.update(findings.count_states(each, name))
     shown = [
         run
-        for run in findings.alerts.runs(name, last=_SEARCHED_RUNS)
+        for run in findings.alert_runs.runs(name, last=_SEARCHED_RUNS)
         if run.repository_id in repositories or visible.is_everything
     ]
     wanted = Listing(ListFilter(alert=name), Ordering.CHANGE, descending=True, page=1, size=_LARGEST, members=1)

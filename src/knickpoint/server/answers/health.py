@@ -45,7 +45,7 @@ def list_alerts(instance: Instance, visible: VisibleRepositories) -> list[AlertA
     answers = []
     sources = {each.alert.name: each for each in sourced_alerts(instance.config, instance.store) if not each.shadowed}
     alerts = sorted(visible_alerts(instance, visible), key=lambda alert: alert.name)
-    newest = instance.store.findings.alerts.newest_of([alert.name for alert in alerts])
+    newest = instance.store.findings.alert_runs.newest_of([alert.name for alert in alerts])
     for alert in alerts:
         runs = newest[alert.name]
         run = runs[0] if runs else None

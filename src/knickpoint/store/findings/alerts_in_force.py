@@ -7,7 +7,8 @@ being judged again.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+import time
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, select, update
@@ -19,13 +20,14 @@ from knickpoint.model.settlement import Certainty
 from knickpoint.store.database import Database
 from knickpoint.store.findings.announcements import BASELINE
 from knickpoint.store.findings.rows import names_of
+from knickpoint.store.tables.findings import alert as alert_table
 from knickpoint.store.tables.findings import alert_in_force, change_point
 
 __all__ = ["AlertsInForce", "values_from_alerts"]
 
 
 class AlertsInForce:
-    """Hold the alerts that run, wherever they were defined."""
+    """Hold the alerts that run, wherever they were defined, and those that were applied last."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -60,6 +62,28 @@ class AlertsInForce:
             if rows:
                 connection.execute(alert_in_force.insert(), rows)
             _follow(connection, wanted, differing & wanted.keys())
+
+    def applied(self) -> dict[str, str]:
+        """Return the applied alerts, name → definition, by name."""
+        query = select(alert_table.c.name, alert_table.c.definition).order_by(alert_table.c.name)
+        with self._database.reading() as connection:
+            return {row.name: row.definition for row in connection.execute(query)}
+
+    def replace_applied(self, definitions: Mapping[str, str]) -> None:
+        """Replace the applied alerts by ``definitions``, name → text; an unchanged one keeps its time of application."""
+        now = time.time()
+        with self._database.transaction() as connection:
+            known = self.applied()
+            for name in known:
+                if definitions.get(name) != known[name]:
+                    connection.execute(alert_table.delete().where(alert_table.c.name == name))
+            added = [
+                {"name": name, "definition": text, "applied": now}
+                for name, text in definitions.items()
+                if known.get(name) != text
+            ]
+            if added:
+                connection.execute(alert_table.insert(), added)
 
     def of_changes(self, keys: Collection[int]) -> dict[int, tuple[Alert, ...]]:
         """Return change → the alerts that found its live members, by name; alerts that no longer run are left out.

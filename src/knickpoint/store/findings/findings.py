@@ -32,7 +32,7 @@ from knickpoint.model.settlement import FindingKind
 from knickpoint.store.commits.commits import Commits
 from knickpoint.store.database import Database
 from knickpoint.store.findings.alert_definitions import AlertDefinitions
-from knickpoint.store.findings.alerts import AlertTable
+from knickpoint.store.findings.alert_runs import AlertRuns
 from knickpoint.store.findings.alerts_in_force import AlertsInForce
 from knickpoint.store.findings.announcements import AnnouncementLedger
 from knickpoint.store.findings.change_list import (
@@ -77,9 +77,9 @@ class Findings:
     """Read and write the findings of a store.
 
     Attributes:
-        alerts: the applied alerts, and their runs.
+        alert_runs: the log of alert runs.
         alert_definitions: alerts that are defined outside of the configuration.
-        alerts_in_force: the alerts that run, with all their settings.
+        alerts_in_force: the alerts that run, with all their settings, and those that were applied.
         digests: what alerts detected in when they last ran, by trace.
         sightings: what alerts saw.
         groups: which change points make one change.
@@ -99,7 +99,7 @@ class Findings:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._commits = Commits(database)
-        self.alerts = AlertTable(database)
+        self.alert_runs = AlertRuns(database)
         self.alert_definitions = AlertDefinitions(database)
         self.alerts_in_force = AlertsInForce(database)
         self.digests = DigestTable(database)

@@ -19,7 +19,7 @@ from knickpoint.model.query import parse_query
 from knickpoint.model.summary import read_summary
 from knickpoint.store import Store
 from knickpoint.store.commits.names import listed
-from knickpoint.store.findings.alerts import AlertRun
+from knickpoint.store.findings.alert_runs import AlertRun
 from knickpoint.watch.alert_validation import reason_against, reason_of, unknown_reference
 from knickpoint.watch.lines import Lines
 
@@ -107,8 +107,8 @@ def health_of_alerts(store: Store, alerts: Sequence[Alert]) -> list[AlertHealth]
 
 def _health(store: Store, alert: Alert) -> AlertHealth:
     repositories = store.commits.repositories()
-    recent = newest_runs(alert, store.findings.alerts.newest(alert.name), repositories)
-    runs = store.findings.alerts.runs(alert.name, last=_RUNS, complete=True)
+    recent = newest_runs(alert, store.findings.alert_runs.newest(alert.name), repositories)
+    runs = store.findings.alert_runs.runs(alert.name, last=_RUNS, complete=True)
     unable = reason_against(alert, [repository.name for repository in repositories])
     unable = unable or reason_of(unknown_reference(alert, [Lines(store, repository) for repository in repositories]))
     counted = _Findings() if unable else _count(store, alert)

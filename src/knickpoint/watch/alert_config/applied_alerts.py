@@ -89,7 +89,7 @@ def compare_alerts(store: Store, alerts: Sequence[Alert]) -> list[AlertDifferenc
     # Settings that came with a later version have their defaults in alerts that were applied before.
     defaults = json.loads(_text(Alert("")))
     stored: dict[str, Settings] = {
-        name: {**defaults, **json.loads(text)} for name, text in store.findings.alerts.stored().items()
+        name: {**defaults, **json.loads(text)} for name, text in store.findings.alerts_in_force.applied().items()
     }
     wanted: dict[str, Settings] = {alert.name: json.loads(_text(alert)) for alert in alerts}
     return [
@@ -133,7 +133,7 @@ def apply_alerts(store: Store, alerts: Sequence[Alert], *, who: str) -> list[Ale
     with store.transaction():
         differences = compare_alerts(store, alerts)
         store.findings.alerts_in_force.replace(alerts)
-        store.findings.alerts.replace({alert.name: _text(alert) for alert in alerts})
+        store.findings.alerts_in_force.replace_applied({alert.name: _text(alert) for alert in alerts})
         names = {alert.name for alert in alerts}
         for name in store.findings.sightings.alerts():
             if name not in names:

@@ -164,11 +164,11 @@ def _run_repository(
 
     Nothing is announced about the traces ``silent``.
     """
-    latest = store.findings.alerts.last()
+    latest = store.findings.alert_runs.last()
     found = _detect(store, plan, runner, advance, latest)
     early = judge_newest_early(store, plan.lines.default, _newest_due(plan), runner)
     with store.transaction():
-        if store.findings.alerts.last() != latest:
+        if store.findings.alert_runs.last() != latest:
             early = EarlyVerdicts()  # another run may have seen newer values
         _begin_history(store, plan)
         written = found.written + _write(store, plan, found.pending, latest, found.drifted, failed=found.failures)
@@ -307,7 +307,7 @@ def _write(
         return _Written()
     lines = plan.lines
     with store.transaction():
-        if store.findings.alerts.last() == latest:
+        if store.findings.alert_runs.last() == latest:
             return _Written(persist_changes(store, comparisons, lines, expected=drifted, found=plan.begun))
         lines = Lines(store, lines.repository)
         again = detect_again(store, plan.jobs, comparisons, lines, failed=failed)
@@ -354,7 +354,7 @@ def _record(
     records = [
         result.record(failures.get(result.job.alert.name, ""), plan.lines.repository) for result in found.results
     ]
-    run = store.findings.alerts.record(records) if records else 0
+    run = store.findings.alert_runs.record(records) if records else 0
     history = store.boundaries.history_among([*changes.new, *changes.changed])
     work = store.findings.work_among([*changes.new, *changes.changed]) - history
     new = tuple(key for key in changes.new if key in work)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from knickpoint.model.change import Transition
 from knickpoint.model.commit import Repository
-from knickpoint.store.findings.alerts import AlertRun
+from knickpoint.store.findings.alert_runs import AlertRun
 from knickpoint.watch.alert_run.alert_job import AlertJob
 from knickpoint.watch.alert_run.comparison import AlertComparison
 from knickpoint.watch.alert_run.persistence import PersistedChanges

@@ -1,9 +1,8 @@
-"""Keep the alerts that were applied, and what each of them did in each run."""
+"""Keep the log of alert runs: what each alert did in each of them."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -11,11 +10,10 @@ from typing import Any, Final
 from sqlalchemy import Row, delete, func, select
 
 from knickpoint.store.database import Database
-from knickpoint.store.tables.findings import alert as alert_table
 from knickpoint.store.tables.findings import alert_run
 from knickpoint.store.timestamps import moment
 
-__all__ = ["AlertRun", "AlertTable"]
+__all__ = ["AlertRun", "AlertRuns"]
 
 _EVENTS_KEPT: Final = 1_000
 """How many runs back to keep those over the traces of an event: there may be one a second."""
@@ -46,33 +44,11 @@ class AlertRun:
     repository_id: int = 0
 
 
-class AlertTable:
-    """Hold the alerts area of a store."""
+class AlertRuns:
+    """Hold the log of alert runs."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-
-    def stored(self) -> dict[str, str]:
-        """Return the applied alerts, name → definition, by name."""
-        query = select(alert_table.c.name, alert_table.c.definition).order_by(alert_table.c.name)
-        with self._database.reading() as connection:
-            return {row.name: row.definition for row in connection.execute(query)}
-
-    def replace(self, definitions: Mapping[str, str]) -> None:
-        """Replace the applied alerts by ``definitions``, name → text; an unchanged one keeps its time of application."""
-        now = time.time()
-        with self._database.transaction() as connection:
-            known = self.stored()
-            for name in known:
-                if definitions.get(name) != known[name]:
-                    connection.execute(alert_table.delete().where(alert_table.c.name == name))
-            added = [
-                {"name": name, "definition": text, "applied": now}
-                for name, text in definitions.items()
-                if known.get(name) != text
-            ]
-            if added:
-                connection.execute(alert_table.insert(), added)
 
     def record(self, runs: Sequence[AlertRun]) -> int:
         """Write what the alerts did in one run, and return the number of the run."""
