@@ -45,7 +45,7 @@ _AREAS: Final = {
     "020": "Alerts, canaries and what decisions teach",
     "021": "What runs and tests cost",
     "022": "Bisection and devices",
-    "023": "Devices, the gate and packages",
+    "023": "Devices, the schedule and packages",
     "024": "The check of pull requests",
     "025": "Search, pages of bisections, packages",
     "026": "Forges, formats and the program",

@@ -51,7 +51,7 @@ _WORKS: Final = (
     "history list",
     "demo --no-serve made",
     "bisections",
-    "gate",
+    "schedule",
     "alerts list",
     "missed list",
     "quality alerts",

@@ -37,6 +37,11 @@ class _Terminal(io.StringIO):
         (["detect", "--metod", "x"], "knick detect: there is no option --metod. Did you mean --method or --methods?"),
         (["restore"], "knick restore: missing argument 'FILE'."),
         (["zzz"], "knick: there is no command 'zzz'."),
+        (["gate"], "knick: there is no command 'gate'. It is called schedule now."),
+        (
+            ["bisect", "--simulate", "--gate-commits", "4"],
+            "knick bisect --simulate: there is no option --gate-commits. It is called --schedule-commits now.",
+        ),
     ],
 )
 def test_a_mistyped_word_is_answered_with_what_it_may_mean(knick: Knick, arguments: list[str], error: str) -> None:
@@ -58,7 +63,7 @@ _IN_GROUPS = [
     ["alerts", "list"],
     ["missing", "renames"],
     ["bisections", "show", "1"],
-    ["gate", "status"],
+    ["schedule", "status"],
     ["canaries", "health"],
 ]
 
@@ -263,10 +268,10 @@ def test_a_round_of_a_worker_without_results_is_done_and_says_what_is_missing(kn
 
 
 @pytest.mark.usefixtures("instance")
-def test_running_gates_without_a_gate_is_refused(knick: Knick) -> None:
-    ran = knick("gate", "run", "--once")
+def test_running_schedules_without_a_schedule_is_refused(knick: Knick) -> None:
+    ran = knick("schedule", "run", "--once")
     assert ran.code == 2
-    assert "no gate is configured. Add a section [gate.NAME]" in ran.errors
+    assert "no schedule is configured. Add a section [schedule.NAME]" in ran.errors
 
 
 @pytest.mark.usefixtures("instance")

@@ -22,20 +22,20 @@ _MONITORING = Path(__file__).parents[2] / "monitoring"
 _NAME = re.compile(r"\b(?:knickpoint|process)_[a-z_]+")
 
 
-_GATE = f"""
+_SCHEDULE = f"""
 [bisect.quick]
 repository = "{REPOSITORY}"
 measure = ["true"]
 results = ["out.json"]
 
-[gate.nightly]
+[schedule.nightly]
 profile = "quick"
 """
 
 
 @pytest.fixture(scope="module")
 def metrics(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """Return the names of the metrics of an instance with a gate, in which events and messages wait, and a request was limited."""
+    """Return the names of the metrics of an instance with a schedule, in which events and messages wait, and a request was limited."""
     directory = tmp_path_factory.mktemp("monitoring") / "instance"
     make_instance(directory)
     GitRepository.make(directory.parent / "engine").commit()
@@ -43,7 +43,7 @@ def metrics(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     written = (
         (directory / CONFIG_FILE).read_text(encoding="utf-8").replace(section, f'{section}location = "../engine"\n')
     )
-    (directory / CONFIG_FILE).write_text(written + _GATE, encoding="utf-8")
+    (directory / CONFIG_FILE).write_text(written + _SCHEDULE, encoding="utf-8")
     with open_instance(directory) as instance:
         instance.store.workers.report("one", started=1e9)
         now, recipient = datetime.now(UTC), Recipient("sheriffs", "")
@@ -79,7 +79,7 @@ def test_panels_of_the_dashboard_do_not_overlap() -> None:
 
 
 _OF_THE_STORE = re.compile(
-    r"\bknickpoint_(?:changes|events|files|alert|workers?|part|store|traces|commits|deliver|bisections|gate|device)_?[a-z_]*"
+    r"\bknickpoint_(?:changes|events|files|alert|workers?|part|store|traces|commits|deliver|bisections|schedule|device)_?[a-z_]*"
 )
 
 

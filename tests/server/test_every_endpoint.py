@@ -97,7 +97,7 @@ GET    /api/v1/traces/{key}/quarantined       401 200 200 200 404 200 403 200 20
 POST   /api/v1/quarantines/{quarantine}/lift  401 403 200 200 403 403 403 200 200 | 401 401 401 401 401
 GET    /api/v1/bisections                     401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/bisections/{bisection}         401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
-GET    /api/v1/gates                          401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/schedules                      401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/traces/{key}/remeasured        401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 POST   /api/v1/bisections/{bisection}/stop    401 403 200 200 403 403 403 200 200 | 401 401 401 401 401
 GET    /api/v1/changes/{change}/profiles 401 200 200 200 404 200 403 200 200 | 401 401 401 401 401

@@ -16,8 +16,10 @@ from knickpoint.model.change import ChangePoint, Direction, Status
 from knickpoint.model.errors import StoreError
 from knickpoint.store import open_store
 from knickpoint.store.database import Database
+from knickpoint.store.schedules import ChosenCommit
 from knickpoint.store.schema import HEAD, current_revision, migrate
 from knickpoint.store.tables import metadata
+from knickpoint.store.timestamps import moment
 
 _RENAMED = {"regression": "change", "regression_id": "change_id"}
 """Tables and columns by their names in older revisions."""
@@ -181,3 +183,23 @@ def test_an_older_store_gets_an_audit_log_that_cannot_be_changed(empty_location:
         with pytest.raises(StoreError, match="entries of the audit log"), store.transaction() as connection:
             connection.execute(text("DELETE FROM audit_entry"))
         assert (store.audit.entries(), store.tokens.all()) == ([entry], [])
+
+
+def test_what_gates_measured_in_an_older_store_belongs_to_schedules(empty_location: str) -> None:
+    database = Database(empty_location)
+    migrate(database, "0038")
+    row = {"id": 4, "repository_id": 1, "gate": "nightly", "commit_hash": "a" * 40, "pins": "[]", "purpose": "new"}
+    rest = "regression_id, state, attempts, worker, due, chosen, ended, device, seconds, reason"
+    values = ", ".join(f":{name}" for name in row)
+    statement = f"INSERT INTO gate_probe ({', '.join(row)}, {rest}) VALUES ({values}, 0, 'measured', 1, '', 0, 0, 9, 'x', 5, '')"
+    with database.transaction() as connection:
+        connection.execute(text(statement), row)
+    database.close()
+    with open_store(empty_location) as store:
+        repository = store.commits.add_repository("lib", "main")
+        store.schedules.add(repository, "nightly", [ChosenCommit("b" * 40)], moment(10.0))
+        found = [
+            (probe.id, probe.choice.commit, probe.seconds)
+            for probe in store.schedules.of_schedule(repository, "nightly")
+        ]
+        assert found == [(4, "a" * 40, 5.0), (5, "b" * 40, 0.0)]

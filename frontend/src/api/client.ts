@@ -73,7 +73,7 @@ export type Permission = Schemas["Permission"];
 export type Token = Schemas["TokenAnswer"];
 export type TokenRequest = Schemas["TokenRequest"];
 export type NeverMeasured = Schemas["NeverMeasuredAnswer"];
-export type Gate = Schemas["GateAnswer"];
+export type Schedule = Schemas["ScheduleAnswer"];
 export type RemeasuredValue = Schemas["RemeasuredAnswer"];
 export type BisectionStanding = Schemas["BisectionStandingAnswer"];
 export type QuarantinedValue = Schemas["QuarantinedValueAnswer"];
@@ -392,7 +392,7 @@ export const api = {
   trackers: (signal?: AbortSignal) => get<Tracker[]>(apiUrl("trackers"), signal),
   withoutValue: (id: number, line: string, signal?: AbortSignal) =>
     get<WithoutValue[]>(apiUrl(`traces/${id}/without-value`, { line }), signal),
-  gates: (signal?: AbortSignal) => get<Gate[]>("/api/v1/gates", signal),
+  schedules: (signal?: AbortSignal) => get<Schedule[]>("/api/v1/schedules", signal),
   remeasured: (id: number, line: string, signal?: AbortSignal) =>
     get<RemeasuredValue[]>(apiUrl(`traces/${id}/remeasured`, { line }), signal),
   quarantined: (id: number, line: string, signal?: AbortSignal) =>

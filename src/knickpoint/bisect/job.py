@@ -36,7 +36,7 @@ class ProbeJob:
     """One probe to make.
 
     ``probe`` is its id, unique in the instance; a job that is submitted again with it is the same probe. ``requester``
-    names the bisection or gate (``B12``, ``gate nightly``), for fair shares. ``locations`` has the git address or path of
+    names the bisection or schedule (``B12``, ``schedule nightly``), for fair shares. ``locations`` has the git address or path of
     each repository that takes part: the main one under "", others by name. ``device`` is the device that has to make it,
     "" for any that fits. ``priority``: larger goes first. ``ingest`` says how the results are read and their traces named,
     as in an import; its sources do not matter here. ``added_params`` join every trace key.

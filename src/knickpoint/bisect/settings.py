@@ -1,4 +1,4 @@
-"""The settings of bisection: profiles, devices, gates."""
+"""The settings of bisection: profiles, devices, schedules."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Final
 
 from knickpoint.model.secrets import address_with_secret, secret
 
-__all__ = ["DeviceSettings", "DeviceUse", "GateMode", "GateSettings", "PoolSettings", "ProfileSettings"]
+__all__ = ["DeviceSettings", "DeviceUse", "PoolSettings", "ProfileSettings", "ScheduleMode", "ScheduleSettings"]
 
 _NOT_OF_THE_PROBE = frozenset(
     {
@@ -115,7 +115,7 @@ class DeviceUse(Enum):
 
     ALL = "all"
     BISECT = "bisect"
-    GATE = "gate"
+    SCHEDULE = "schedule"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class DeviceSettings:
     Attributes:
         name: the name that `knick agent --device` gives.
         params: params that the device must state when it joins.
-        use: `bisect` reserves it for bisections, `gate` for measuring new commits, `all` takes both.
+        use: `bisect` reserves it for bisections, `schedule` for measuring new commits, `all` takes both.
         enabled: whether it gets jobs.
     """
 
@@ -135,8 +135,8 @@ class DeviceSettings:
     enabled: bool = True
 
 
-class GateMode(Enum):
-    """Which commits a gate measures."""
+class ScheduleMode(Enum):
+    """Which commits a schedule measures."""
 
     EACH = "each"
     EVERY = "every"
@@ -144,8 +144,8 @@ class GateMode(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class GateSettings:
-    """Say which commits are measured; ``[gate.NAME]``.
+class ScheduleSettings:
+    """Say which commits are measured; ``[schedule.NAME]``.
 
     Attributes:
         name: unique in the instance.
@@ -162,7 +162,7 @@ class GateSettings:
     name: str
     profile: str
     branch: str = ""
-    mode: GateMode = GateMode.EVERY
+    mode: ScheduleMode = ScheduleMode.EVERY
     commits: int = 16
     minutes: float = 60.0
     fill: bool = True

@@ -13,6 +13,7 @@ from knickpoint.cli.colours import Tone, colours_allowed, painted
 from knickpoint.cli.suggestions import did_you_mean
 from knickpoint.cli.terminal import TerminalText, without_control
 from knickpoint.cli.verbosity import Verbosity, verbosity
+from knickpoint.model.renamed import new_name
 
 __all__ = ["print_failure", "print_refusal", "refusal_text"]
 
@@ -44,12 +45,18 @@ def refusal_text(refused: click.ClickException) -> str:
     if isinstance(refused, click.NoSuchOption):
         given = refused.option_name
         query = _QUERY_WITH_MINUS if not given.startswith("--") and _takes_query(refused.ctx) else ""
-        return f"there is no option {given}. {did_you_mean(given, _options(refused.ctx)) or query}".rstrip()
+        return f"there is no option {given}. {_meant(given, _options(refused.ctx)) or query}".rstrip()
     given = getattr(refused, "command_name", "")
     if given and isinstance(refused, click.UsageError):
-        return f"there is no command {given!r}. {did_you_mean(given, _commands(refused.ctx))}".rstrip()
+        return f"there is no command {given!r}. {_meant(given, _commands(refused.ctx))}".rstrip()
     message = refused.format_message()
     return message[:1].lower() + message[1:]
+
+
+def _meant(given: str, known: list[str]) -> str:
+    """Say what a word that is not known may mean, or what it is called now."""
+    new = new_name(given, known)
+    return f"It is called {new} now." if new else did_you_mean(given, known)
 
 
 def _takes_query(context: click.Context | None) -> bool:

@@ -60,7 +60,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     "Locating the commit": {
         "bisect": ("bisect", "Find the commit that made a change, by building and measuring commits between two."),
         "bisections": ("bisections", "List the searches for commits, and stop one."),
-        "gate": ("gate", "Show which commits gates measure, and run them."),
+        "schedule": ("schedule", "Show which commits schedules measure, and run them."),
         "devices": ("devices", "List the devices of the pool, drain them, and resume them."),
         "agent": ("agent", "Lend this machine to a pool as a device."),
         "pool": ("pool", "Run the scheduler of a pool of devices, and make its certificates."),

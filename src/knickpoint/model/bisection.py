@@ -13,9 +13,9 @@ from typing import Final
 from knickpoint.model.better import Better
 
 __all__ = [
-    "GATE_FACT",
     "PROBE_FACT",
     "PROBE_RUN",
+    "SCHEDULE_FACT",
     "BisectionState",
     "Measured",
     "ProbeOutcome",
@@ -28,8 +28,8 @@ __all__ = [
 PROBE_FACT: Final = "bisection"
 """The fact of a run that names the bisections for which a probe measured it."""
 
-GATE_FACT: Final = "gate"
-"""The fact of a run that names the gate which had it measured."""
+SCHEDULE_FACT: Final = "schedule"
+"""The fact of a run that names the schedule which had it measured."""
 
 PROBE_RUN: Final = "bisection B"
 """How the names of the runs begin that probes of bisections become, as in ``bisection B12 probe 3``."""
@@ -58,12 +58,11 @@ class BisectionState(Enum):
 
 
 class ProbePurpose(Enum):
-    """Why a probe is made: to measure the ends, to search between them, to verify the culprit, to fill a gap."""
+    """Why a probe is made: to measure the ends, to search between them, to verify the culprit."""
 
     END = "end"
     SEARCH = "search"
     VERIFY = "verify"
-    GATE = "gate"
 
 
 class ProbeOutcome(Enum):
@@ -118,7 +117,7 @@ class Measured:
 class ProbeResult:
     """What became of one probe.
 
-    ``probe`` is the id of the probe within its bisection or gate. ``device`` is the name of the machine that made it.
+    ``probe`` is the id of the probe within its bisection or schedule. ``device`` is the name of the machine that made it.
     ``files`` are the results as the tool wrote them, to be imported like any others; ``measured`` are the values in them
     by trace key, as the configuration of the reader names the traces. ``reason`` says in one line why there is no value;
     ``output`` is the end of what the commands printed. ``built`` is false where an artefact of an earlier build was used.

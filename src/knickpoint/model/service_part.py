@@ -17,7 +17,7 @@ class ServicePart(Enum):
     """Serves the dashboard and the API, and takes in uploads."""
 
     WORKER = "worker"
-    """Runs alerts, sends messages, bisects, runs gates, seals and forgets."""
+    """Runs alerts, sends messages, bisects, runs schedules, seals and forgets."""
 
     INGEST = "ingest"
     """Polls sources, imports the files that NATS announces, follows repositories, and retries files that wait."""

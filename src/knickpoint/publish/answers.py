@@ -200,7 +200,7 @@ class _Reader:
             )
         yield "health", _plain(health.read_health(self._instance, self.visible))
         yield "notices", [_plain(each) for each in health.list_notices(self._instance, self.visible, 1000)]
-        yield from ((name, []) for name in ("gates", "trackers", "missed"))
+        yield from ((name, []) for name in ("schedules", "trackers", "missed"))
         for name in ("", *(each.name for each in self.repositories)):
             shared = overview.read_shared_overview(self._instance, self.visible, name)
             assigned = overview.read_assigned(self.visible, name)

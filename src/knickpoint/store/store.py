@@ -32,7 +32,6 @@ from knickpoint.store.events.workers import WorkerTable
 from knickpoint.store.findings.boundaries import Boundaries
 from knickpoint.store.findings.findings import Findings
 from knickpoint.store.findings.rewrites import Rewrites
-from knickpoint.store.gates.gate_probes import GateProbes
 from knickpoint.store.notifications.notifications import Notifications
 from knickpoint.store.notifications.problems import Problems
 from knickpoint.store.notifications.used_links import UsedLinks
@@ -44,6 +43,7 @@ from knickpoint.store.points.runs import Runs
 from knickpoint.store.points.sealer import Sealed, Sealer
 from knickpoint.store.points.stored_samples import StoredSamples
 from knickpoint.store.quarantines import Quarantines
+from knickpoint.store.schedules.scheduled_probes import ScheduledProbes
 from knickpoint.store.traces.shortcuts import Shortcuts
 from knickpoint.store.traces.traces import Traces
 
@@ -67,7 +67,7 @@ class Store:
         boundaries: up to which commits findings are history.
         rewrites: successors of rewritten commits, and lines that changed.
         bisections: searches for the commits that made changes, and their probes.
-        gates: commits that gates chose, and what became of their measurement.
+        schedules: commits that schedules chose, and what became of their measurement.
         quarantines: runs whose results are quarantined, and calls of hooks about them.
         workers: the workers of the instance, and their state.
         tokens: tokens for machines, as hashes.
@@ -96,7 +96,7 @@ class Store:
         self.rewrites = Rewrites(database, self.outbox)
         self.bisections = Bisections(database)
         self.quarantines = Quarantines(database)
-        self.gates = GateProbes(database)
+        self.schedules = ScheduledProbes(database)
         self.workers = WorkerTable(database)
         self.tokens = TokenTable(database)
         self.people = PersonSettings(database)

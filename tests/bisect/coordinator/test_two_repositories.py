@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from tests.instance.gate_world import InlinePool
+from tests.instance.schedule_world import InlinePool
 from tests.repositories import GitRepository
 
 from knickpoint.bisect.coordinator import Bisection, FileJournal, OtherRange, TwoRepositoriesAnswer, coordinate_two

@@ -29,9 +29,9 @@ def test_a_job_that_names_a_device_waits_for_it() -> None:
     assert _started(job("1", device="b"), devices=(Device("a"), Device("b"))) == {"1": "b"}
 
 
-def test_devices_that_are_reserved_for_bisection_take_no_job_of_a_gate() -> None:
+def test_devices_that_are_reserved_for_bisection_take_no_job_of_a_schedule() -> None:
     devices = (Device("a", use=DeviceUse.BISECT),)
-    assert _started(job("1", use=DeviceUse.GATE), devices=devices) == {}
+    assert _started(job("1", use=DeviceUse.SCHEDULE), devices=devices) == {}
     assert _started(job("1", use=DeviceUse.BISECT), devices=devices) == {"1": "a"}
 
 
@@ -78,10 +78,10 @@ _JOBS = st.lists(
         job,
         st.integers(0, 10_000).map(str),
         commit=st.sampled_from(["a" * 40, "b" * 40, "c" * 40]),
-        requester=st.sampled_from(["B1", "B2", "gate nightly"]),
+        requester=st.sampled_from(["B1", "B2", "schedule nightly"]),
         device=st.sampled_from(["", "", "d1", "d9"]),
         priority=st.integers(0, 2),
-        use=st.sampled_from([DeviceUse.BISECT, DeviceUse.GATE]),
+        use=st.sampled_from([DeviceUse.BISECT, DeviceUse.SCHEDULE]),
         params=st.sampled_from([{}, {"arch": "arm"}]),
     ),
     unique_by=lambda job: job.probe,

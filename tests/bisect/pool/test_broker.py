@@ -176,7 +176,7 @@ def test_commands_come_from_the_configuration_of_the_pool() -> None:
 
 def test_the_configuration_says_what_a_device_is_for_and_what_it_must_state() -> None:
     broker = _broker(
-        DeviceSettings("a", use=DeviceUse.GATE),
+        DeviceSettings("a", use=DeviceUse.SCHEDULE),
         DeviceSettings("b", {"arch": "arm64"}),
         DeviceSettings("c", enabled=False),
     )

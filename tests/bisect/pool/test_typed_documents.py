@@ -23,7 +23,7 @@ _JOB = ProbeJob(
     profile=ProfileSettings("quick", measure=("make", "bench"), params={"arch": "arm64"}, measure_seconds=0.1),
     locations={"": "/srv/é.git"},
     requester="B1",
-    use=DeviceUse.GATE,
+    use=DeviceUse.SCHEDULE,
     ingest=IngestSettings(drop_params=("pid",), renames=(Rename({"a": "1"}, {"a": "2"}),)),
 )
 
@@ -46,8 +46,8 @@ def test_the_sources_of_an_instance_stay_there() -> None:
         (lambda job: job.update(colour="red"), "the field colour is not known"),
         (lambda job: job.update(priority="1"), "priority is no int"),
         (lambda job: job.update(priority=True), "priority is no int"),
-        (lambda job: job.update(use="sale"), "use is none of all, bisect, gate"),
-        (lambda job: job.update(use=[]), "use is none of all, bisect, gate"),
+        (lambda job: job.update(use="sale"), "use is none of all, bisect, schedule"),
+        (lambda job: job.update(use=[]), "use is none of all, bisect, schedule"),
         (lambda job: job.update(target=[]), "target is no object"),
         (lambda job: job["target"].update(pins=[["one"]]), "target.pins[0] has 1 items, not 2"),
         (lambda job: job["profile"].update(measure="make"), "profile.measure is no tuple"),

@@ -10,15 +10,15 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from knickpoint.bisect.settings import GateMode
+from knickpoint.bisect.settings import ScheduleMode
 from knickpoint.bisect.simulation import Scenario, forecast, smallest_pool
 from knickpoint.bisect.simulation.arrivals import batches
 from knickpoint.bisect.simulation.virtual_pool import play
 from knickpoint.model.errors import InputError
 
 _HOURLY: Final = Scenario(error=0.0, probe_minutes=60.0, bisections=30)
-_EACH: Final = replace(_HOURLY, commits_per_hour=45.0, mode=GateMode.EACH)  # 3 revisions of Gaia on 15 of Gecko
-_GATED: Final = replace(_HOURLY, devices=8, commits_per_hour=15.0, other_probes_per_hour=3.0)
+_EACH: Final = replace(_HOURLY, commits_per_hour=45.0, mode=ScheduleMode.EACH)  # 3 revisions of Gaia on 15 of Gecko
+_SCHEDULED: Final = replace(_HOURLY, devices=8, commits_per_hour=15.0, other_probes_per_hour=3.0)
 """The hour or 16 revisions of Gecko, and each revision of Gaia beside it."""
 
 
@@ -40,12 +40,12 @@ def test_measuring_every_commit_takes_about_fifty_devices() -> None:
     assert found.bisections == 0
 
 
-def test_an_hourly_gate_with_bisection_takes_eight_devices() -> None:
-    found = forecast(_GATED)
+def test_an_hourly_schedule_with_bisection_takes_eight_devices() -> None:
+    found = forecast(_SCHEDULED)
     assert found.stable
     assert found.culprit[1] < 6
     assert found.probes[0] == pytest.approx(6, abs=1)
-    assert not forecast(replace(_GATED, devices=4, bisections=5)).stable
+    assert not forecast(replace(_SCHEDULED, devices=4, bisections=5)).stable
 
 
 @pytest.mark.parametrize(("changes", "keeps_up"), [(0.02, "yes"), (0.06, "no")])
@@ -58,22 +58,22 @@ def test_bisections_of_two_hours_keep_up_with_less_than_one_change_in_two_hours(
 
 
 def test_equal_seeds_give_equal_figures_and_others_do_not() -> None:
-    noisy = replace(_GATED, error=0.1, devices=12, bisections=8, failure_rate=0.1, most_probes=60)
+    noisy = replace(_SCHEDULED, error=0.1, devices=12, bisections=8, failure_rate=0.1, most_probes=60)
     assert repr(forecast(noisy)) == repr(forecast(noisy))
     assert forecast(noisy).culprit != forecast(replace(noisy, seed=2)).culprit
 
 
-def test_the_gate_measures_sixteen_commits_or_an_hour_whichever_comes_first() -> None:
+def test_the_schedule_measures_sixteen_commits_or_an_hour_whichever_comes_first() -> None:
     for rate, full in ((8.0, False), (60.0, True)):
-        found = list(islice(batches(replace(_GATED, commits_per_hour=rate)), 300))
+        found = list(islice(batches(replace(_SCHEDULED, commits_per_hour=rate)), 300))
         assert max(len(batch.arrived) for batch in found) <= 16
         assert max(batch.asked - batch.arrived[0] for batch in found) <= 1 + 1e-6
         assert bool(np.mean([len(batch.arrived) == 16 for batch in found]) > 0.5) is full
-        expected = replace(_GATED, commits_per_hour=rate).measured_per_hour
+        expected = replace(_SCHEDULED, commits_per_hour=rate).measured_per_hour
         assert len(found) / found[-1].asked == pytest.approx(expected, rel=0.05)
 
 
-def test_a_gate_of_each_commit_names_the_culprit_without_a_bisection() -> None:
+def test_a_schedule_of_each_commit_names_the_culprit_without_a_bisection() -> None:
     found = forecast(replace(_EACH, devices=60, bisections=10))
     assert (found.findings, found.bisections) == (10, 0)
     assert found.culprit == (1.0, 1.0)
@@ -98,7 +98,7 @@ def test_a_build_is_paid_once_for_each_commit() -> None:
 
 
 def test_devices_serve_bisections_again_when_probes_are_dropped() -> None:
-    busy = replace(_GATED, devices=5, regressions_per_commit=0.05, error=0.2, most_probes=40, bisections=8)
+    busy = replace(_SCHEDULED, devices=5, regressions_per_commit=0.05, error=0.2, most_probes=40, bisections=8)
     played = play(busy)
     assert len(played.bisections) + len(played.at_once) >= 8
     assert all(each.conclusion and each.ended >= each.started >= each.found for each in played.bisections)
@@ -124,7 +124,7 @@ def test_values_name_the_culprit_of_a_large_change() -> None:
         ({"delta": float("nan")}, "delta"),
         ({"error": 0.5}, "error"),
         ({"candidates": 0}, "candidates"),
-        ({"mode": GateMode.EVENT}, "mode"),
+        ({"mode": ScheduleMode.EVENT}, "mode"),
     ],
 )
 def test_what_cannot_be_played_is_refused_by_name(stated: Mapping[str, Any], where: str) -> None:

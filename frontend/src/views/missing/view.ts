@@ -2,7 +2,7 @@
 
 import { html, nothing } from "lit";
 import { customElement, property } from "lit/decorators.js";
-import { api, type Caller, type Gate, type Missing, type MissingEntry, type Repository } from "../../api/client";
+import { api, type Caller, type Schedule, type Missing, type MissingEntry, type Repository } from "../../api/client";
 import { PageElement } from "../../page-element";
 import { missingRoute, type MissingRoute } from "../../routes/missing";
 import { navigate } from "../../routes/navigation";
@@ -14,7 +14,7 @@ import { errorNotice, loadingNotice } from "../../templates/notice";
 import { selectField } from "../../templates/select-field";
 import { longName } from "../../templates/trace-name";
 import { countText } from "../../text/numbers";
-import { renderGates } from "./gates";
+import { renderSchedules } from "./schedules";
 
 const KINDS: Record<MissingEntry["kind"], string> = { job: "job", series: "series", commits: "commits" };
 
@@ -30,9 +30,9 @@ export class MissingView extends PageElement {
     keepWhileLoading: () => true,
   });
 
-  private readonly gates = new Resource<readonly [], readonly Gate[]>(this, {
+  private readonly schedules = new Resource<readonly [], readonly Schedule[]>(this, {
     args: () => [],
-    load: (_, signal) => api.gates(signal),
+    load: (_, signal) => api.schedules(signal),
     keepWhileLoading: () => true,
   });
 
@@ -51,7 +51,7 @@ export class MissingView extends PageElement {
       </div>
       ${this.renderFilter()} ${error ? errorNotice(error, () => this.missing.reload()) : nothing}
       ${value ? this.renderAll(value) : error ? nothing : loadingNotice("Reading all values")}
-      ${this.gates.error ? errorNotice(this.gates.error, () => this.gates.reload()) : renderGates(this.gates.value ?? [])}`;
+      ${this.schedules.error ? errorNotice(this.schedules.error, () => this.schedules.reload()) : renderSchedules(this.schedules.value ?? [])}`;
   }
 
   private renderFilter() {

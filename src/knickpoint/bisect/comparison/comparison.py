@@ -120,7 +120,7 @@ class Comparison:
 
     @contextmanager
     def _slot(self) -> Iterator[None]:
-        """Keep probes of bisections and gates from this machine; between two rounds, one that waits goes first."""
+        """Keep probes of bisections and schedules from this machine; between two rounds, one that waits goes first."""
         line = "waits for a probe of another program on this machine"
         with machine_slot(self.workspace.directory, waits=lambda: self.progress(line)):
             yield

@@ -1,6 +1,6 @@
 """Room for one measurement at a time on this machine, shared by all programs of a user that measure.
 
-A bisection, a gate and a comparison that run beside each other would measure each other's noise. Each holds a slot while it
+A bisection, a schedule and a comparison that run beside each other would measure each other's noise. Each holds a slot while it
 measures, whatever its workspace: slot 0 is the first that everyone takes.
 """
 

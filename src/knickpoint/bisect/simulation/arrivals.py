@@ -1,4 +1,4 @@
-"""The arrival of commits, and the batches of them of which the gate measures the newest; the policy is that of real gates."""
+"""The arrival of commits, and the batches of them of which the schedule measures the newest; the policy is that of real schedules."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Final
 
 import numpy as np
 
-from knickpoint.bisect.gate import due_commits, waiting_commits
-from knickpoint.bisect.settings import GateSettings
+from knickpoint.bisect.schedule import due_commits, waiting_commits
+from knickpoint.bisect.settings import ScheduleSettings
 from knickpoint.bisect.simulation.scenario import Scenario
 from knickpoint.model.commit import Commit
 
@@ -23,7 +23,7 @@ _BEGIN: Final = datetime(2000, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Commits of which the newest is measured: when each arrived, when the gate asked, which of them change something.
+    """Commits of which the newest is measured: when each arrived, when the schedule asked, which of them change something.
 
     Times are in hours. ``culprits`` are places in the batch, from 1.
     """
@@ -34,10 +34,10 @@ class Batch:
 
 
 def batches(scenario: Scenario) -> Iterator[Batch]:
-    """Yield batches without end, in order of time; commits arrive independently of each other, and the gate decides."""
+    """Yield batches without end, in order of time; commits arrive independently of each other, and the schedule decides."""
     random = np.random.default_rng((scenario.seed, 1))
-    settings = GateSettings(
-        "simulation", "", mode=scenario.mode, commits=scenario.gate_commits, minutes=scenario.gate_minutes
+    settings = ScheduleSettings(
+        "simulation", "", mode=scenario.mode, commits=scenario.schedule_commits, minutes=scenario.schedule_minutes
     )
     line = [_commit(0, 0.0)]
     arrived: list[float] = []

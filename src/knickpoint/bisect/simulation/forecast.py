@@ -29,14 +29,14 @@ class Forecast:
         scenario: what was played.
         findings: how many findings came up, those of single commits included.
         bisections: how many of them needed a bisection.
-        commit_wait: median and 90th percentile of the hours from the gate's choice of a commit to its measurement.
+        commit_wait: median and 90th percentile of the hours from the schedule's choice of a commit to its measurement.
         bisection_wait: the same from a finding to the first probe of its bisection,
         bisection: from a finding to the end of its bisection,
         culprit: and from the arrival of the commit that made the change to its name.
         probes: mean and 90th percentile of the probes of a bisection.
-        alone: mean hours of a bisection that has all devices which the gate leaves.
+        alone: mean hours of a bisection that has all devices which the schedule leaves.
         utilisation: share of the device hours that was used, until the last commit arrived.
-        gate_load: devices that measuring new commits keeps busy, on average.
+        schedule_load: devices that measuring new commits keeps busy, on average.
         bisection_load: bisections an hour times the hours of one alone: below 1, one ends before the next begins, on average.
         wrong: bisections that named a commit which made no change.
         unnamed: bisections that named no commit.
@@ -52,27 +52,27 @@ class Forecast:
     probes: tuple[float, float]
     alone: float
     utilisation: float
-    gate_load: float
+    schedule_load: float
     bisection_load: float
     wrong: int
     unnamed: int
 
     @property
     def stable(self) -> bool:
-        """Whether the pool keeps up: the gate leaves devices, and bisections end as quickly as they begin."""
+        """Whether the pool keeps up: the schedule leaves devices, and bisections end as quickly as they begin."""
         devices = self.scenario.devices - self.scenario.reserved
-        return (self.gate_load == 0 or self.gate_load < devices) and self.bisection_load < 1
+        return (self.schedule_load == 0 or self.schedule_load < devices) and self.bisection_load < 1
 
 
 def forecast(scenario: Scenario) -> Forecast:
     """Play a scenario, and count."""
-    gate_load = (scenario.measured_per_hour + scenario.other_probes_per_hour) * scenario.probe_hours
+    schedule_load = (scenario.measured_per_hour + scenario.other_probes_per_hour) * scenario.probe_hours
     if scenario.commits_per_hour:
-        gate_load += scenario.measured_per_hour * scenario.build_minutes / 60 / (1 - scenario.failure_rate)
+        schedule_load += scenario.measured_per_hour * scenario.build_minutes / 60 / (1 - scenario.failure_rate)
         played = play(scenario) if scenario.regressions_per_commit else Played()
     else:
         played = play_alone(scenario, scenario.candidates)
-    alone = _hours_alone(scenario, played, gate_load)
+    alone = _hours_alone(scenario, played, schedule_load)
     rate = len(played.bisections) / played.hours if played.hours and scenario.commits_per_hour else 0.0
     ended = played.bisections
     device_hours = played.hours * scenario.devices
@@ -87,20 +87,20 @@ def forecast(scenario: Scenario) -> Forecast:
         probes=_mean_and_high([each.probes for each in ended]),
         alone=alone,
         utilisation=played.busy_hours / device_hours if device_hours else 0.0,
-        gate_load=gate_load,
+        schedule_load=schedule_load,
         bisection_load=rate * alone if rate else 0.0,
         wrong=sum(_is_wrong(each) for each in ended),
         unnamed=sum(each.conclusion is None or each.conclusion.kind not in _NAMES for each in ended),
     )
 
 
-def _hours_alone(scenario: Scenario, played: Played, gate_load: float) -> float:
-    """Return the mean hours of a bisection on the devices that the gate leaves; inf where it leaves none."""
+def _hours_alone(scenario: Scenario, played: Played, schedule_load: float) -> float:
+    """Return the mean hours of a bisection on the devices that the schedule leaves; inf where it leaves none."""
     if not played.bisections:
         return float("nan")
     if not scenario.commits_per_hour:
         return float(np.mean([each.ended for each in played.bisections]))
-    left = max(scenario.reserved, math.floor(scenario.devices - gate_load + 1e-9))
+    left = max(scenario.reserved, math.floor(scenario.devices - schedule_load + 1e-9))
     if left < 1:
         return float("inf")
     usual = round(float(np.mean([each.candidates for each in played.bisections])))

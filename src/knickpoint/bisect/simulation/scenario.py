@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from itertools import accumulate
 from typing import Final
 
-from knickpoint.bisect.settings import GateMode
+from knickpoint.bisect.settings import ScheduleMode
 from knickpoint.model.errors import InputError
 
 __all__ = ["MOST_CANDIDATES", "MOST_DEVICES", "Scenario"]
@@ -46,8 +46,8 @@ class Scenario:
         commits_per_hour: how many commits arrive; 0 plays one bisection after the other, each alone on the pool.
         regressions_per_commit: probability that a commit makes a change.
         mode: whether each commit is measured, or one of every so many commits or minutes.
-        gate_commits: with EVERY, how many new commits are enough;
-        gate_minutes: and how long the oldest one waits at most.
+        schedule_commits: with EVERY, how many new commits are enough;
+        schedule_minutes: and how long the oldest one waits at most.
         other_probes_per_hour: other measurements that the pool makes first, as of another repository.
         candidates: commits in a range, where no commits arrive.
         probability: how sure a culprit has to be.
@@ -70,9 +70,9 @@ class Scenario:
     history: int = 20
     commits_per_hour: float = 0.0
     regressions_per_commit: float = 0.01
-    mode: GateMode = GateMode.EVERY
-    gate_commits: int = 16
-    gate_minutes: float = 60.0
+    mode: ScheduleMode = ScheduleMode.EVERY
+    schedule_commits: int = 16
+    schedule_minutes: float = 60.0
     other_probes_per_hour: float = 0.0
     candidates: int = 16
     probability: float = 0.95
@@ -100,7 +100,7 @@ class Scenario:
             "devices": (1, MOST_DEVICES),
             "reserved": (0, self.devices),
             "history": (2, 100_000),
-            "gate_commits": (1, MOST_CANDIDATES),
+            "schedule_commits": (1, MOST_CANDIDATES),
             "candidates": (1, MOST_CANDIDATES),
             "most_probes": (1, 100_000),
             "bisections": (1, _MOST_BISECTIONS),
@@ -113,9 +113,9 @@ class Scenario:
             raise _refused(
                 "reserved", self.reserved, "less than --devices, for commits arrive that have to be measured"
             )
-        if self.mode is GateMode.EVENT:
+        if self.mode is ScheduleMode.EVENT:
             raise _refused("mode", "event", "each or every: events have no rate to play")
-        for name in ("probe_minutes", "gate_minutes", "probability"):
+        for name in ("probe_minutes", "schedule_minutes", "probability"):
             if not getattr(self, name):
                 raise _refused(name, 0, "more than 0")
         if self.error is None and not self.delta:
@@ -130,15 +130,15 @@ class Scenario:
 
     @property
     def measured_per_hour(self) -> float:
-        """How many commits the gate measures in an hour, on average.
+        """How many commits the schedule measures in an hour, on average.
 
         A batch is its oldest commit and those that arrive while it waits, as a Poisson process, but at most
-        ``gate_commits``: its mean size is 1 + the sum over k < ``gate_commits`` of the probability of k or more arrivals.
+        ``schedule_commits``: its mean size is 1 + the sum over k < ``schedule_commits`` of the probability of k or more arrivals.
         """
-        if self.mode is GateMode.EACH or not self.commits_per_hour:
+        if self.mode is ScheduleMode.EACH or not self.commits_per_hour:
             return self.commits_per_hour
-        mean = self.commits_per_hour * self.gate_minutes / 60
-        exactly = [math.exp(k * math.log(mean) - mean - math.lgamma(k + 1)) for k in range(self.gate_commits - 1)]
+        mean = self.commits_per_hour * self.schedule_minutes / 60
+        exactly = [math.exp(k * math.log(mean) - mean - math.lgamma(k + 1)) for k in range(self.schedule_commits - 1)]
         at_least = [max(0.0, 1 - fewer) for fewer in accumulate(exactly)]
         return self.commits_per_hour / (1 + sum(at_least))
 

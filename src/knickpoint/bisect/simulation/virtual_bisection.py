@@ -51,7 +51,7 @@ class VirtualBisection:
         self._under_way: list[PlannedProbe] = []
         self._observations: list[Observation] = []
         self._in_second_mode: dict[str, bool] = {}
-        self._built: set[int] = {0, candidates}  # the gate has measured the ends
+        self._built: set[int] = {0, candidates}  # the schedule has measured the ends
         unbuildable = np.flatnonzero(self._random.random(candidates + 1) < scenario.unbuildable)
         self._unbuildable = frozenset(int(place) for place in unbuildable) - {0, candidates}
         self._problem = self._begin(candidates)
@@ -60,7 +60,7 @@ class VirtualBisection:
         scenario = self._scenario
         if scenario.error is not None:
             problem = Problem(candidates, error=scenario.error, probability=scenario.probability)
-            # With exact answers, what the gate saw at the ends is true.
+            # With exact answers, what the schedule saw at the ends is true.
             return replace(problem, none=0.0, several=0.0) if scenario.error == 0 else problem
         levels = (self._level(0.0), self._level(scenario.delta * len(self.culprits)))
         return Problem(candidates, before=levels[0], after=levels[1], movement=1, probability=scenario.probability)

@@ -23,7 +23,7 @@ _MOST_BATCHES: Final = 200_000
 
 @dataclass(frozen=True, slots=True)
 class _Measurement:
-    """A measurement that the gate asked for, or another part of the work; ``batch`` is None for that."""
+    """A measurement that the schedule asked for, or another part of the work; ``batch`` is None for that."""
 
     asked: float
     batch: Batch | None
@@ -36,7 +36,7 @@ class Played:
     Attributes:
         bisections: those that ended, in order of their findings.
         at_once: hours from the arrival of a culprit to the end of its measurement, where no other commit is in question.
-        waits: hours that each measurement of a new commit waited for a device, after the gate asked for it.
+        waits: hours that each measurement of a new commit waited for a device, after the schedule asked for it.
         busy_hours: device hours of all probes until ``hours``.
         hours: when the last commit arrived.
     """

@@ -48,7 +48,7 @@ def command(
     space: int | None,
     instance: str | None,
 ) -> None:
-    """Lend this machine to the pool of an instance: make probes for bisections and gates.
+    """Lend this machine to the pool of an instance: make probes for bisections and schedules.
 
     With --address no instance is needed; the secret of the pool is taken from KNICKPOINT_POOL_SECRET then.
 

@@ -224,13 +224,13 @@ def _deliveries(instance: Instance) -> Iterator[Row]:
         yield _row("notifications", f"{waiting:,} wait, none failed{paused}")
 
 
-def _gates(instance: Instance) -> Iterator[Row]:
-    from knickpoint.instance.gates import describe_policy, gate_status
+def _schedules(instance: Instance) -> Iterator[Row]:
+    from knickpoint.instance.schedules import describe_policy, schedule_status
 
-    for name in instance.config.gate:
-        status = gate_status(instance, name, datetime.now(UTC))
+    for name in instance.config.schedule:
+        status = schedule_status(instance, name, datetime.now(UTC))
         observed = status.problem or f"measures {describe_policy(status.settings)} of {status.branch!r}"
-        yield _row(f"gate {name}", observed, status.remedy)
+        yield _row(f"schedule {name}", observed, status.remedy)
 
 
 def _alerts(instance: Instance) -> Iterator[Row]:
@@ -360,7 +360,7 @@ _CHECKS: Final[Mapping[str, Callable[[Instance], Iterator[Row]]]] = {
     "notices": _notices,
     "canaries": _canaries,
     "deliveries": _deliveries,
-    "gates": _gates,
+    "schedules": _schedules,
     "alerts": _alerts,
     "alert sources": _alert_sources,
     "access": _access,

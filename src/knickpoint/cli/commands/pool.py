@@ -28,7 +28,7 @@ _STATE: Final = "pool"
 @instance_option
 @click.pass_context
 def command(context: click.Context, *, listen: str, instance: str | None) -> None:
-    """Run the scheduler of the pool of an instance: agents join it, bisections and gates submit probes to it.
+    """Run the scheduler of the pool of an instance: agents join it, bisections and schedules submit probes to it.
 
     It reads the profiles and devices of knickpoint.toml, and follows changes of that file. Ctrl-C or SIGTERM ends it after
     the probes under way; a second one ends it at once. Agents and bisections wait until it is back.

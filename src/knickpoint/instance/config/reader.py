@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 
 from knickpoint.instance.config.bisect_checks import check_profiles
 from knickpoint.instance.config.ci_job_checks import check_ci_jobs
-from knickpoint.instance.config.gate_checks import check_gates
 from knickpoint.instance.config.monitoring import check_monitoring
 from knickpoint.instance.config.notification_checks import check_notifications
+from knickpoint.instance.config.schedule_checks import check_schedules
 from knickpoint.instance.config.settings import Config, StoreSettings
 from knickpoint.instance.config.sign_in_checks import check_sign_in
 from knickpoint.instance.config.toml_tables import read_section
@@ -47,7 +47,7 @@ def read_config(path: Path) -> Config:
     check_sign_in(config, path)
     check_notifications(config, path)
     check_profiles(config, path)
-    check_gates(config, path)
+    check_schedules(config, path)
     check_work(config.work, path)
     check_monitoring(config.monitoring, path)
     return config

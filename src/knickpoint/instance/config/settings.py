@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from knickpoint.access.settings import AccessSettings, CiJobSettings, RoleSettings, SignInSettings
-from knickpoint.bisect.settings import DeviceSettings, GateSettings, PoolSettings, ProfileSettings
+from knickpoint.bisect.settings import DeviceSettings, PoolSettings, ProfileSettings, ScheduleSettings
 from knickpoint.ingest.settings import IngestSettings, RepositorySettings
 from knickpoint.instance.config.limits import LimitSettings
 from knickpoint.instance.config.monitoring import MonitoringSettings
@@ -340,7 +340,7 @@ class Config:
         bisect: how commits are built and measured, by name of the profile.
         pool: where probes run.
         devices: the devices of the pool, by name.
-        gate: which commits are measured, by name.
+        schedule: which commits are measured, by name.
     """
 
     name: str = "Knickpoint"
@@ -375,4 +375,4 @@ class Config:
     bisect: Mapping[str, ProfileSettings] = field(default_factory=dict)
     pool: PoolSettings = field(default_factory=PoolSettings)
     devices: Mapping[str, DeviceSettings] = field(default_factory=dict)
-    gate: Mapping[str, GateSettings] = field(default_factory=dict)
+    schedule: Mapping[str, ScheduleSettings] = field(default_factory=dict)

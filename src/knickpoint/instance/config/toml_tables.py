@@ -18,6 +18,7 @@ from enum import Enum
 from typing import Any, Final, TypeVar, cast
 
 from knickpoint.model.errors import ConfigError
+from knickpoint.model.renamed import new_name
 from knickpoint.model.secrets import SECRET
 
 __all__ = ["read_section"]
@@ -45,7 +46,7 @@ def read_section(kind: type[Section], table: Mapping[str, Any], *, file: str, se
     where = f"{file}, [{section}]" if section else file
     for key in table:
         if key not in fields:
-            raise ConfigError(f"unknown key {key!r}", where=where, remedy=_suggestion(key, list(fields)))
+            raise _unknown(key, table[key], list(fields), file, section)
     required = [
         name
         for name, field in fields.items()
@@ -69,6 +70,19 @@ def _check_texts(value: Any, key: str, file: str) -> None:
         if not isinstance(text, str):
             where = f"{key}.{name}".rstrip(".")
             raise ConfigError(f"{where} is no text", where=file, remedy="Put it in quotes.")
+
+
+def _unknown(key: str, value: Any, names: list[str], file: str, section: str) -> ConfigError:
+    """Refuse a key that the section does not have; ``value`` tells a section from a setting."""
+    where = f"{file}, [{section}]" if section else file
+    new = new_name(key, names)
+    if new and isinstance(value, dict) and not section:
+        first = next(iter(value), "NAME")
+        old, new = f"[{key}.{first}]", f"[{new}.{first}]"
+        return ConfigError(f"{old} is called {new} now", where=f"{file}, {old}", remedy=f"Write {new} there.")
+    if new:
+        return ConfigError(f"{key!r} is called {new!r} now", where=where, remedy=f"Write {new} there.")
+    return ConfigError(f"unknown key {key!r}", where=where, remedy=_suggestion(key, names))
 
 
 def _suggestion(key: str, names: list[str]) -> str:
@@ -128,6 +142,11 @@ def _member(hint: type[Enum], value: Any, key: str, file: str) -> Enum:
     for member in hint:
         if member.value == value:
             return member
+    new = new_name(value, [member.value for member in hint]) if isinstance(value, str) else ""
+    if new:
+        raise ConfigError(
+            f"{key} is {value!r}, which is called {new!r} now", where=file, remedy=f"Write {new!r} there."
+        )
     raise _wrong(value, "one of " + ", ".join(repr(member.value) for member in hint), key, file)
 
 

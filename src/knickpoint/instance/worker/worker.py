@@ -1,4 +1,4 @@
-"""The worker of an instance: rounds of tasks, beside a connection to NATS where there is one, and threads that send, bisect and run gates.
+"""The worker of an instance: rounds of tasks, beside a connection to NATS where there is one, and threads that send, bisect and run schedules.
 
 A round polls the sources, follows the repositories, runs the alerts over what changed and, by schedule, over everything,
 ranks suspects, reads tickets, syncs trackers, reports notices, seals full tiles and applies the retention rules. The order matters: results that a round
@@ -29,9 +29,9 @@ from knickpoint.instance.suspects import rank_new_suspects
 from knickpoint.instance.trackers import sync_tracker, trackers
 from knickpoint.instance.worker.alert_runs import AlertRuns
 from knickpoint.instance.worker.bisecting import Bisecting
-from knickpoint.instance.worker.gating import Gating
 from knickpoint.instance.worker.heartbeat import Heartbeat
 from knickpoint.instance.worker.measures import NoMeasures, WorkMeasures
+from knickpoint.instance.worker.scheduling import Scheduling
 from knickpoint.instance.worker.sending import Sending
 from knickpoint.instance.worker.task_runner import Announce, Failures, Task, TaskRunner
 from knickpoint.model.plain_text import counted
@@ -79,7 +79,7 @@ class Worker:
     _heartbeat: Heartbeat = field(init=False)
     _quarantines: QuarantineRounds = field(init=False)
     _sending: Sending = field(init=False)
-    _gating: Gating = field(init=False)
+    _scheduling: Scheduling = field(init=False)
     _bisecting: Bisecting = field(init=False)
     _uses_nats: bool = field(default=False, init=False)
     _nats_failures: Mapping[str, Failures] = field(default_factory=dict, init=False)
@@ -102,20 +102,20 @@ class Worker:
         self._quarantines = QuarantineRounds(self.instance)
         self._heartbeat = Heartbeat(self.instance.store, self.name, self.clock, self.parts)
         self._sending = Sending(self.instance, self.name, self.announce, self.clock)
-        self._gating = Gating(self.instance, self.name, self.announce, self.clock)
+        self._scheduling = Scheduling(self.instance, self.name, self.announce, self.clock)
         self._bisecting = Bisecting(self.instance, self.name, self.announce, self.clock)
 
     @property
     def under_way(self) -> Sequence[str]:
         """The tasks that run now: one of the rounds, and one of each kind of work beside them."""
         current = self._tasks.current
-        beside = (each.current for each in (self._sending, self._gating, self._bisecting))
+        beside = (each.current for each in (self._sending, self._scheduling, self._bisecting))
         return [name for name in ("" if current == _CONNECTION else current, *beside) if name]
 
     def run(self, stop: threading.Event) -> None:
         """Work until ``stop`` is set, and finish the current task; no failure ends it before."""
         with ExitStack() as stack:
-            for each in (self._sending, self._gating, self._bisecting) if ServicePart.WORKER in self.parts else ():
+            for each in (self._sending, self._scheduling, self._bisecting) if ServicePart.WORKER in self.parts else ():
                 stack.enter_context(each.beside(stop))
             self._tasks.run("worker", self._beat)  # the first round may take long
             while not stop.is_set():
@@ -363,7 +363,7 @@ class Worker:
         self._nats_failures = {"NATS": before or Failures(1, trouble, self.clock())} if trouble else {}
 
     def _beat(self) -> bool:
-        beside = (self._sending, self._gating, self._bisecting)
+        beside = (self._sending, self._scheduling, self._bisecting)
         failures = dict(self._tasks.failures) | dict(self._nats_failures)
         failures |= {name: f for each in beside for name, f in each.failures.items()}
         self._heartbeat.beat(failures, self.instance.unread)

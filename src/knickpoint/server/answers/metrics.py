@@ -22,8 +22,8 @@ from knickpoint.instance.waiting_events import oldest_waiting_results, waiting_e
 from knickpoint.model.bisection import BisectionState
 from knickpoint.model.commit import Repository
 from knickpoint.model.service_part import WORKER_PARTS, ServicePart
-from knickpoint.server.answers.gates import list_gates
 from knickpoint.server.answers.health import State, list_alerts, list_workers
+from knickpoint.server.answers.schedules import list_schedules
 from knickpoint.server.host_figures import host_gauges
 from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.store import FileState, Store
@@ -88,7 +88,7 @@ class InstanceMetrics(Collector):
             yield from _store_gauges(store)
             yield from _delivery_gauges(store)
         yield from _search_gauges(store, self.visible.all())
-        yield from _gate_gauges(self.instance, self.visible)
+        yield from _schedule_gauges(self.instance, self.visible)
         yield from _alert_gauges(self.instance, self.visible)
         yield from _worker_gauges(self.instance, self.visible)
 
@@ -155,7 +155,7 @@ def _delivery_gauges(store: Store) -> Iterator[GaugeMetricFamily]:
 
 
 def _search_gauges(store: Store, repositories: Sequence[Repository]) -> Iterator[GaugeMetricFamily]:
-    """Yield the gauges of bisections, and of the devices that they and gates measured on."""
+    """Yield the gauges of bisections, and of the devices that they and schedules measured on."""
     counts = store.bisections.counts(repositories)
     yield _gauge(
         "bisections",
@@ -177,22 +177,25 @@ def _search_gauges(store: Store, repositories: Sequence[Repository]) -> Iterator
     yield _gauge("device_used_time", "When its last probe began or ended, seconds since 1970.", labels, seen)
 
 
-def _gate_gauges(instance: Instance, visible: VisibleRepositories) -> Iterator[GaugeMetricFamily]:
-    gates = list_gates(instance, visible)
+def _schedule_gauges(instance: Instance, visible: VisibleRepositories) -> Iterator[GaugeMetricFamily]:
+    schedules = list_schedules(instance, visible)
     yield _gauge(
-        "gate_up",
-        "1 where the gate keeps up and can run.",
-        ["gate"],
-        [([each.name], not each.problem) for each in gates],
+        "schedule_up",
+        "1 where the schedule keeps up and can run.",
+        ["schedule"],
+        [([each.name], not each.problem) for each in schedules],
     )
     yield _gauge(
-        "gate_commits_waiting", "New commits to choose from.", ["gate"], [([each.name], each.new) for each in gates]
+        "schedule_commits_waiting",
+        "New commits to choose from.",
+        ["schedule"],
+        [([each.name], each.new) for each in schedules],
     )
     yield _gauge(
-        "gate_probes",
+        "scheduled_probes",
         "Measurements by state.",
-        ["gate", "state"],
-        [([each.name, state], count) for each in gates for state, count in each.states.items()],
+        ["schedule", "state"],
+        [([each.name, state], count) for each in schedules for state, count in each.states.items()],
     )
 
 

@@ -38,7 +38,7 @@ class NewsAnswer(Answer):
 
 
 class DeviceUseAnswer(Answer):
-    """What a device did in the last 7 days, by the probes of bisections and gates."""
+    """What a device did in the last 7 days, by the probes of bisections and schedules."""
 
     name: str
     probes: int

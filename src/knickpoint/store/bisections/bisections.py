@@ -273,7 +273,7 @@ class Bisections:
             return {row["change_id"]: stored_of(row) for row in rows}
 
     def device_use(self, repositories: Collection[Repository], since: datetime) -> list[DeviceUse]:
-        """Return what each device did for ``repositories`` from ``since`` on, in probes of bisections and of gates."""
+        """Return what each device did for ``repositories`` from ``since`` on, in probes of bisections and of schedules."""
         return read_device_use(self._database, repositories, since)
 
     # Results

@@ -1,4 +1,4 @@
-"""Read what devices did, from the probes that bisections and gates made on them."""
+"""Read what devices did, from the probes that bisections and schedules made on them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from knickpoint.model.bisection import ProbeOutcome
 from knickpoint.model.commit import Repository
 from knickpoint.store.database import Database
 from knickpoint.store.tables.bisections import probe
-from knickpoint.store.tables.gates import gate_probe
+from knickpoint.store.tables.schedules import scheduled_probe
 from knickpoint.store.timestamps import moment
 
 __all__ = ["DeviceUse", "read_device_use"]
@@ -36,8 +36,8 @@ def read_device_use(database: Database, repositories: Collection[Repository], si
         select(probe.c.device, lost.label("lost"), probe.c.started.label("time")).where(
             probe.c.repository_id.in_(ids), probe.c.started >= begin
         ),
-        select(gate_probe.c.device, literal(0).label("lost"), gate_probe.c.ended.label("time")).where(
-            gate_probe.c.repository_id.in_(ids), gate_probe.c.ended >= begin, gate_probe.c.device != ""
+        select(scheduled_probe.c.device, literal(0).label("lost"), scheduled_probe.c.ended.label("time")).where(
+            scheduled_probe.c.repository_id.in_(ids), scheduled_probe.c.ended >= begin, scheduled_probe.c.device != ""
         ),
     ).subquery()
     query = (

@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from knickpoint.model.bisection import GATE_FACT, PROBE_FACT
+from knickpoint.model.bisection import PROBE_FACT, SCHEDULE_FACT
 from knickpoint.model.commit import Line, Repository
 from knickpoint.store.points.frames import Frames
 from knickpoint.store.points.runs import Runs
@@ -36,8 +36,8 @@ _MACHINE: Final = re.compile(
 _RECENT: Final = 20
 """Newest runs that show which machine measured a trace so far."""
 
-_REQUESTERS: Final = frozenset({PROBE_FACT, GATE_FACT})
-"""Facts that name who asked for a measurement; they say nothing of the machine."""
+_REQUESTERS: Final = frozenset({PROBE_FACT, SCHEDULE_FACT, "gate"})
+"""Facts that name who asked for a measurement; they say nothing of the machine. A schedule was a gate in runs of older versions."""
 
 _SEVERAL: Final = " | "
 

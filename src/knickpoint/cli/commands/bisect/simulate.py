@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from knickpoint.bisect.settings import GateMode
+from knickpoint.bisect.settings import ScheduleMode
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
 from knickpoint.model.errors import InputError
@@ -91,21 +91,21 @@ _COLUMNS: Final = (
     help="Share of commits that change something.",
 )
 @click.option(
-    "--gate",
-    type=click.Choice([GateMode.EACH.value, GateMode.EVERY.value]),
+    "--schedule",
+    type=click.Choice([ScheduleMode.EACH.value, ScheduleMode.EVERY.value]),
     default="every",
     show_default=True,
     help="Measure each commit, or one of every so many.",
 )
 @click.option(
-    "--gate-commits",
+    "--schedule-commits",
     type=int,
     default=16,
     show_default=True,
     help="Of every: a commit is measured when so many are new,",
 )
 @click.option(
-    "--gate-minutes", type=float, default=60.0, show_default=True, help="or when the oldest one has waited so long."
+    "--schedule-minutes", type=float, default=60.0, show_default=True, help="or when the oldest one has waited so long."
 )
 @click.option("--other-probes-per-hour", type=float, default=0.0, help="Other measurements that the pool makes first.")
 @click.option(
@@ -123,7 +123,7 @@ _COLUMNS: Final = (
 @instance_option
 @format_option
 def command(
-    *, gate: str, trace: str, target_hours: float | None, instance: str | None, output: OutputFormat, **stated: Any
+    *, schedule: str, trace: str, target_hours: float | None, instance: str | None, output: OutputFormat, **stated: Any
 ) -> None:
     """Play bisections on a pool in virtual time, with the planner that real ones have.
 
@@ -132,7 +132,7 @@ def command(
     """
     from knickpoint.bisect.simulation import forecast, smallest_pool
 
-    scenario = _scenario(stated | {"mode": GateMode(gate)}, trace, instance)
+    scenario = _scenario(stated | {"mode": ScheduleMode(schedule)}, trace, instance)
     if target_hours is None:
         found = forecast(scenario)
     else:
@@ -143,7 +143,7 @@ def command(
             raise InputError(
                 f"no pool names 90 % of the culprits within {target_hours:g} hours",
                 where="--target-hours",
-                remedy="State a longer time, shorter probes, or a gate that waits less.",
+                remedy="State a longer time, shorter probes, or a schedule that waits less.",
             )
         found = reached
     show(_COLUMNS, _rows(found), output)
@@ -165,7 +165,7 @@ def _scenario(stated: dict[str, Any], trace: str, instance: str | None) -> Scena
     try:
         return Scenario(**{name: value for name, value in stated.items() if value is not None})
     except InputError as refused:
-        option = "--gate" if refused.where == "mode" else f"--{refused.where.replace('_', '-')}"
+        option = "--schedule" if refused.where == "mode" else f"--{refused.where.replace('_', '-')}"
         raise InputError(refused.message, where=option, remedy=refused.remedy) from None
 
 
@@ -204,7 +204,7 @@ def _rows(found: Forecast) -> list[Row]:
     single: tuple[tuple[str, float, str], ...] = (
         ("a bisection alone on the free devices", found.alone, "h"),
         ("use of the devices", found.utilisation, "share"),
-        ("load of measuring new commits", found.gate_load, "devices"),
+        ("load of measuring new commits", found.schedule_load, "devices"),
         ("load of bisections (rate x time alone)", found.bisection_load, "below 1"),
         ("the pool keeps up", found.stable, ""),
         ("findings", found.findings, ""),

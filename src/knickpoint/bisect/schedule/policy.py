@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from knickpoint.bisect.settings import GateMode, GateSettings
+from knickpoint.bisect.settings import ScheduleMode, ScheduleSettings
 from knickpoint.model.commit import Commit
 
 __all__ = ["Waiting", "due_commits", "waiting_commits"]
@@ -26,30 +26,30 @@ class Waiting:
 
 
 def due_commits(
-    line: Sequence[Commit], measured: Collection[str], settings: GateSettings, now: datetime
+    line: Sequence[Commit], measured: Collection[str], settings: ScheduleSettings, now: datetime
 ) -> tuple[Commit, ...]:
     """Return the commits of ``line`` to measure now.
 
     With EVERY, that is the newest commit, as soon as ``settings.commits`` are new or the oldest new one has waited for
-    ``settings.minutes``. With EACH, it is each new commit; on a line without any measurement the newest one, for a gate does
+    ``settings.minutes``. With EACH, it is each new commit; on a line without any measurement the newest one, for a schedule does
     not measure the past. With EVENT, it is none.
 
     Args:
         line: the commits by first parent, oldest first.
         measured: the hashes of commits that have results or were chosen before, whatever became of them.
-        settings: those of the gate.
+        settings: those of the schedule.
         now: the time, aware. A commit waits since its own time; one whose time lies in the future since that of the commit before.
     """
     waiting = waiting_commits(line, measured, settings, now)
     if not waiting.commits or waiting.due is None:
         return ()
-    if settings.mode is GateMode.EACH:
+    if settings.mode is ScheduleMode.EACH:
         return waiting.commits if _any_measured(line, measured) else waiting.commits[-1:]
     return waiting.commits[-1:] if waiting.due <= now else ()
 
 
 def waiting_commits(
-    line: Sequence[Commit], measured: Collection[str], settings: GateSettings, now: datetime
+    line: Sequence[Commit], measured: Collection[str], settings: ScheduleSettings, now: datetime
 ) -> Waiting:
     """Return the commits after the last measured one, and when one of them is measured; arguments as in :func:`due_commits`."""
     known = frozenset(measured)
@@ -62,9 +62,9 @@ def waiting_commits(
     if not commits:
         return Waiting()
     since = _waits_since(line, len(commits), now)
-    if settings.mode is GateMode.EVENT:
+    if settings.mode is ScheduleMode.EVENT:
         return Waiting(tuple(commits), since)
-    at_once = settings.mode is GateMode.EACH or len(commits) >= settings.commits
+    at_once = settings.mode is ScheduleMode.EACH or len(commits) >= settings.commits
     return Waiting(tuple(commits), since, since if at_once else since + timedelta(minutes=settings.minutes))
 
 

@@ -1,4 +1,4 @@
-"""Gates: which commits are measured, what waits, and the budget of filling."""
+"""Schedules: which commits are measured, what waits, and the budget of filling."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pydantic import Field
 
 from knickpoint.server.schemas.base import Answer
 
-__all__ = ["GateAnswer", "GateProbeAnswer"]
+__all__ = ["ScheduleAnswer", "ScheduledProbeAnswer"]
 
 
-class GateProbeAnswer(Answer):
-    """A probe of a gate: a commit that is measured, or was."""
+class ScheduledProbeAnswer(Answer):
+    """A probe of a schedule: a commit that is measured, or was."""
 
     commit: str = Field(description="Hash of the commit.")
     purpose: str = Field(description="Why it was chosen: `new`, `fill` or `requested`.")
@@ -24,8 +24,8 @@ class GateProbeAnswer(Answer):
     reason: str = Field(description="Why it waits, or has no results; empty without a reason.")
 
 
-class GateAnswer(Answer):
-    """A gate as it stands now."""
+class ScheduleAnswer(Answer):
+    """A schedule as it stands now."""
 
     name: str
     repository: str
@@ -38,4 +38,4 @@ class GateAnswer(Answer):
     fill_spent_hours: float = Field(description="Device hours that filling took in the last 24 hours.")
     problem: str = Field(description="Why it cannot be run, or that it falls behind; empty where all is well.")
     remedy: str
-    newest: list[GateProbeAnswer] = Field(description="Its newest probes, at most 20.")
+    newest: list[ScheduledProbeAnswer] = Field(description="Its newest probes, at most 20.")

@@ -1,6 +1,6 @@
-"""Choose, measure and import for the gates of an instance, round after round.
+"""Choose, measure and import for the schedules of an instance, round after round.
 
-What a gate chose is in the store before a device begins with it, and a probe is held by a lease. So a worker that is killed
+What a schedule chose is in the store before a device begins with it, and a probe is held by a lease. So a worker that is killed
 loses the time of its probes, and nothing else: another worker, or the same one after a restart, makes them again.
 """
 
@@ -14,21 +14,21 @@ from typing import TYPE_CHECKING, Final
 
 from knickpoint.bisect.job import ProbeJob
 from knickpoint.bisect.settings import DeviceUse
-from knickpoint.instance.gates.gated_line import GatedLine, read_gated_line, repository_of
-from knickpoint.instance.gates.pins import pins_for
-from knickpoint.instance.gates.planning import plan_fills, plan_new
 from knickpoint.instance.instance import Instance
 from knickpoint.instance.probe_pool import absolute_profile, git_location, open_probe_pool
 from knickpoint.instance.probe_results import import_probe_results
-from knickpoint.model.bisection import GATE_FACT, ProbeOutcome, ProbeResult, Target
+from knickpoint.instance.schedules.pins import pins_for
+from knickpoint.instance.schedules.planning import plan_fills, plan_new
+from knickpoint.instance.schedules.scheduled_line import ScheduledLine, read_scheduled_line, repository_of
+from knickpoint.model.bisection import SCHEDULE_FACT, ProbeOutcome, ProbeResult, Target
 from knickpoint.model.errors import ConfigError, HistoryError, KnickpointError
 from knickpoint.model.plain_text import plain_line
-from knickpoint.store.gates import ChosenCommit, GateProbe, GateProbeState
+from knickpoint.store.schedules import ChosenCommit, ScheduledProbe, ScheduledProbeState
 
 if TYPE_CHECKING:
     from knickpoint.bisect.device_pool import DevicePool
 
-__all__ = ["GateRounds"]
+__all__ = ["ScheduleRounds"]
 
 _LEASE: Final = timedelta(minutes=2)
 _MOST_ATTEMPTS: Final = 5
@@ -41,13 +41,13 @@ def _now() -> datetime:
 
 
 @dataclass
-class GateRounds:
-    """Runs the gates of an instance for one worker; other workers may run them as well.
+class ScheduleRounds:
+    """Runs the schedules of an instance for one worker; other workers may run them as well.
 
     Attributes:
         instance: the open instance.
         worker: name of the worker.
-        announce: receives one line about each thing that a gate did.
+        announce: receives one line about each thing that a schedule did.
         open_pool: opens the pool of devices, when there is something to measure for the first time.
         now: returns the time, aware.
         fetch_seconds: how often the repositories at a URL are fetched.
@@ -60,7 +60,7 @@ class GateRounds:
     now: Callable[[], datetime] = _now
     fetch_seconds: float = 60.0
     _pool: DevicePool | None = field(default=None, init=False)
-    _under_way: dict[str, GateProbe] = field(default_factory=dict, init=False)
+    _under_way: dict[str, ScheduledProbe] = field(default_factory=dict, init=False)
     _fetched: datetime | None = field(default=None, init=False)
 
     @property
@@ -71,15 +71,15 @@ class GateRounds:
     def step(self, seconds: float = 1.0) -> bool:
         """Choose, submit and collect; wait for results for at most ``seconds`` where probes are under way.
 
-        Returns whether anything was chosen, begun or ended. A gate that fails does not hold up the others: its error is raised
+        Returns whether anything was chosen, begun or ended. A schedule that fails does not hold up the others: its error is raised
         at the end.
 
         Raises:
-            KnickpointError: a gate cannot be run.
+            KnickpointError: a schedule cannot be run.
         """
         failures = self.follow()
         active = False
-        for name in self.instance.config.gate:
+        for name in self.instance.config.schedule:
             try:
                 active = self._choose(name) or active
                 active = self._submit(name) or active
@@ -102,7 +102,7 @@ class GateRounds:
             self._pool.close()
             self._pool = None
             self._under_way.clear()
-            self.instance.store.gates.release(self.worker)
+            self.instance.store.schedules.release(self.worker)
 
     def follow(self) -> list[KnickpointError]:
         """Bring the lines of the repositories that take part up to date; return why some of them could not be read."""
@@ -114,10 +114,10 @@ class GateRounds:
             self._fetched = self.now()
         names: dict[str, None] = {}
         failures: list[KnickpointError] = []
-        for gate, settings in config.gate.items():
+        for schedule, settings in config.schedule.items():
             profile = config.bisect[settings.profile]
-            with suppress(ConfigError):  # the gate itself fails with it
-                names |= dict.fromkeys([repository_of(self.instance, profile, gate), *profile.also])
+            with suppress(ConfigError):  # the schedule itself fails with it
+                names |= dict.fromkeys([repository_of(self.instance, profile, schedule), *profile.also])
         sources = CommitSources(self.instance)
         for name in names:
             try:
@@ -133,27 +133,27 @@ class GateRounds:
     def _choose(self, name: str) -> bool:
         """Choose commits, in one transaction with the look at what was chosen before: workers must not choose twice."""
         at_once = self._devices_for(name)
-        gates, now = self.instance.store.gates, self.now()
-        gated = read_gated_line(self.instance, name)
-        fills = plan_fills(self.instance, gated, now, at_once)
+        schedules, now = self.instance.store.schedules, self.now()
+        scheduled = read_scheduled_line(self.instance, name)
+        fills = plan_fills(self.instance, scheduled, now, at_once)
         with self.instance.store.transaction():
-            gated = replace(gated, probes=tuple(gates.of_gate(gated.repository, name)))
-            new = plan_new(gated, now)
-            fills = [each for each in fills if each.commit not in gated.chosen]
-            chosen = self._pinned(gated, [*new, *fills])
-            gates.add(gated.repository, name, chosen, now)
+            scheduled = replace(scheduled, probes=tuple(schedules.of_schedule(scheduled.repository, name)))
+            new = plan_new(scheduled, now)
+            fills = [each for each in fills if each.commit not in scheduled.chosen]
+            chosen = self._pinned(scheduled, [*new, *fills])
+            schedules.add(scheduled.repository, name, chosen, now)
         for choice in chosen:
-            self.announce(f"gate {name}: measures {choice.commit[:10]}{_why(choice)}")
+            self.announce(f"schedule {name}: measures {choice.commit[:10]}{_why(choice)}")
         return bool(chosen)
 
-    def _pinned(self, gated: GatedLine, choices: list[ChosenCommit]) -> list[ChosenCommit]:
-        if not choices or not gated.profile.also:
+    def _pinned(self, scheduled: ScheduledLine, choices: list[ChosenCommit]) -> list[ChosenCommit]:
+        if not choices or not scheduled.profile.also:
             return choices
-        pins = pins_for(self.instance, gated.profile)
+        pins = pins_for(self.instance, scheduled.profile)
         return [replace(choice, pins=pins) for choice in choices]
 
     def _devices_for(self, name: str) -> int:
-        """Return how many probes of a gate the pool could make at once; without a pool so far, one."""
+        """Return how many probes of a schedule the pool could make at once; without a pool so far, one."""
         if self._pool is None:
             return 1
         job = self._job(name)
@@ -161,25 +161,25 @@ class GateRounds:
 
     def _submit(self, name: str) -> bool:
         """Give the pool as many probes as it can make at once; the others wait in the store, where the order can change."""
-        gates, now = self.instance.store.gates, self.now()
-        if not gates.waits(name, now):
+        schedules, now = self.instance.store.schedules, self.now()
+        if not schedules.waits(name, now):
             return False
         pool = self.start()
         fitting = self._devices_for(name)
         if not fitting:
-            gates.remark(name, _no_device(self.instance, name))
+            schedules.remark(name, _no_device(self.instance, name))
             return False
-        gates.remark(name, "")
-        free = fitting - sum(probe.gate == name for probe in self._under_way.values())
-        claimed = gates.claim(name, self.worker, now, _LEASE.total_seconds(), limit=free) if free > 0 else []
+        schedules.remark(name, "")
+        free = fitting - sum(probe.schedule == name for probe in self._under_way.values())
+        claimed = schedules.claim(name, self.worker, now, _LEASE.total_seconds(), limit=free) if free > 0 else []
         for probe in claimed:
             self._under_way[probe.name] = probe
             pool.submit(self._job(name, probe.name, probe.choice))
         return bool(claimed)
 
     def _job(self, name: str, probe: str = "", choice: ChosenCommit | None = None) -> ProbeJob:
-        """Return the job of a probe of a gate; without a commit, one that says which devices fit."""
-        settings = self.instance.config.gate[name]
+        """Return the job of a probe of a schedule; without a commit, one that says which devices fit."""
+        settings = self.instance.config.schedule[name]
         profile = absolute_profile(self.instance, self.instance.config.bisect[settings.profile])
         repository = repository_of(self.instance, profile, name)
         locations = {other: git_location(self.instance, other) for other in profile.also}
@@ -188,8 +188,8 @@ class GateRounds:
             target=Target(choice.commit, choice.pins) if choice else Target(""),
             profile=profile,
             locations={"": git_location(self.instance, repository), **locations},
-            requester=f"gate {name}",
-            use=DeviceUse.GATE,
+            requester=f"schedule {name}",
+            use=DeviceUse.SCHEDULE,
             priority=settings.priority,
             ingest=replace(self.instance.ingest, sources={}),
         )
@@ -204,48 +204,54 @@ class GateRounds:
             if probe is not None:
                 self._end(probe, result)
         keys = {probe.id: name for name, probe in self._under_way.items()}
-        held = self.instance.store.gates.renew(keys.keys(), self.worker, self.now() + _LEASE)
+        held = self.instance.store.schedules.renew(keys.keys(), self.worker, self.now() + _LEASE)
         for key in keys.keys() - held:
             self._pool.cancel(keys[key])  # another worker has it now
             del self._under_way[keys[key]]
         return bool(results)
 
-    def _end(self, probe: GateProbe, result: ProbeResult) -> None:
-        gates, now = self.instance.store.gates, self.now()
-        if not gates.renew([probe.id], self.worker, now + _LEASE):
+    def _end(self, probe: ScheduledProbe, result: ProbeResult) -> None:
+        schedules, now = self.instance.store.schedules, self.now()
+        if not schedules.renew([probe.id], self.worker, now + _LEASE):
             return
         if result.outcome is ProbeOutcome.LOST and probe.attempts < _MOST_ATTEMPTS:
             pause = _FIRST_PAUSE * 2 ** (probe.attempts - 1)
-            gates.retry(probe, now + pause, seconds=result.seconds, reason=plain_line(result.reason, _LONGEST_REASON))
-            self.announce(f"gate {probe.gate}: lost {probe.choice.commit[:10]} on {result.device}: {result.reason}")
+            schedules.retry(
+                probe, now + pause, seconds=result.seconds, reason=plain_line(result.reason, _LONGEST_REASON)
+            )
+            self.announce(
+                f"schedule {probe.schedule}: lost {probe.choice.commit[:10]} on {result.device}: {result.reason}"
+            )
             return
         state, reason = self._state_of(probe, result)
-        gates.finish(probe, state, now=now, device=result.device, seconds=result.seconds, reason=reason)
+        schedules.finish(probe, state, now=now, device=result.device, seconds=result.seconds, reason=reason)
         said = f": {reason}" if reason else f" on {result.device} in {result.seconds:,.0f} s"
-        self.announce(f"gate {probe.gate}: {state.value} {probe.choice.commit[:10]}{said}")
+        self.announce(f"schedule {probe.schedule}: {state.value} {probe.choice.commit[:10]}{said}")
 
-    def _state_of(self, probe: GateProbe, result: ProbeResult) -> tuple[GateProbeState, str]:
+    def _state_of(self, probe: ScheduledProbe, result: ProbeResult) -> tuple[ScheduledProbeState, str]:
         """Return how a probe ended, and why it has no results; those that there are, are imported."""
         reason = plain_line(result.reason, _LONGEST_REASON)
         if result.outcome is ProbeOutcome.SKIPPED:
-            return GateProbeState.SKIPPED, reason
+            return ScheduledProbeState.SKIPPED, reason
         if result.outcome is not ProbeOutcome.MEASURED or not result.files:
-            return GateProbeState.FAILED, reason or "its profile wrote no results"
-        settings = self.instance.config.gate[probe.gate]
+            return ScheduledProbeState.FAILED, reason or "its profile wrote no results"
+        settings = self.instance.config.schedule[probe.schedule]
         profile = self.instance.config.bisect[settings.profile]
         summary = import_probe_results(
             self.instance,
-            repository_of(self.instance, profile, probe.gate),
+            repository_of(self.instance, profile, probe.schedule),
             result,
-            execution=f"gate {probe.gate} {probe.id}",
+            execution=f"schedule {probe.schedule} {probe.id}",
             format=profile.format,
             branch=settings.branch,
-            environment={GATE_FACT: probe.gate},
+            environment={SCHEDULE_FACT: probe.schedule},
         )
         if summary.failed:
             lines = [line for file in summary.files for line in file.lines()]
-            return GateProbeState.FAILED, plain_line(lines[0] if lines else "its results are refused", _LONGEST_REASON)
-        return GateProbeState.MEASURED, ""
+            return ScheduledProbeState.FAILED, plain_line(
+                lines[0] if lines else "its results are refused", _LONGEST_REASON
+            )
+        return ScheduledProbeState.MEASURED, ""
 
 
 def _why(choice: ChosenCommit) -> str:
@@ -254,6 +260,6 @@ def _why(choice: ChosenCommit) -> str:
 
 def _no_device(instance: Instance, name: str) -> str:
     """Say which device is missing."""
-    params = instance.config.bisect[instance.config.gate[name].profile].params
+    params = instance.config.bisect[instance.config.schedule[name].profile].params
     wanted = " ".join(f"{key}={value}" for key, value in sorted(params.items()))
     return f"no device of the pool takes its probes{f' with {wanted}' if wanted else ''}"

@@ -1,4 +1,4 @@
-"""``knick gate``: show which commits gates measure, run them once, and request a commit."""
+"""``knick schedule``: show which commits schedules measure, run them once, and request a commit."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     import threading
 
     from knickpoint.instance import Instance
-    from knickpoint.instance.gates import GateRounds
+    from knickpoint.instance.schedules import ScheduleRounds
 
 __all__ = ["command"]
 
 _PROBES_SHOWN: Final = 20
-_ADD_GATE: Final = "Add a section [gate.NAME] and a profile [bisect.NAME] to knickpoint.toml."
-_NO_GATE: Final = f"No gate is configured. {_ADD_GATE}"
+_ADD_SCHEDULE: Final = "Add a section [schedule.NAME] and a profile [bisect.NAME] to knickpoint.toml."
+_NO_SCHEDULE: Final = f"No schedule is configured. {_ADD_SCHEDULE}"
 
 _STATUS: Final = (
-    Column("gate"),
+    Column("schedule"),
     Column("repository"),
     Column("branch"),
     Column("measures"),
@@ -43,7 +43,7 @@ _STATUS: Final = (
     Column("problem", text=lambda text: text or "–"),
 )
 _PROBES: Final = (
-    Column("gate"),
+    Column("schedule"),
     Column("commit", text=lambda name: name[:10]),
     Column("purpose"),
     Column("change", text=lambda name: name or "–"),
@@ -56,21 +56,21 @@ _PROBES: Final = (
     Column("reason", text=lambda text: text or "–"),
 )
 _DUE: Final = (
-    Column("gate"),
+    Column("schedule"),
     Column("commit", text=lambda name: name[:10]),
     Column("purpose"),
     Column("change", text=lambda name: name or "–"),
 )
 
 
-@click.group("gate", invoke_without_command=True)
+@click.group("schedule", invoke_without_command=True)
 @instance_option
 @format_option
 @click.pass_context
 def command(context: click.Context, *, instance: str | None, output: OutputFormat) -> None:
-    """Show which commits gates measure, and what became of them.
+    """Show which commits schedules measure, and what became of them.
 
-    A gate is a section `[gate.NAME]` of knickpoint.toml. `knick worker` and `knick serve` run the gates.
+    A schedule is a section `[schedule.NAME]` of knickpoint.toml. `knick worker` and `knick serve` run the schedules.
     """
     if not context.invoked_subcommand:
         _show_status(instance, output)
@@ -80,28 +80,28 @@ def command(context: click.Context, *, instance: str | None, output: OutputForma
 @instance_option
 @format_option
 def status(*, instance: str | None, output: OutputFormat) -> None:
-    """List the gates: what waits, what is due, what was measured."""
+    """List the schedules: what waits, what is due, what was measured."""
     _show_status(instance, output)
 
 
 @command.command("probes")
-@click.option("--gate", "name", default="", metavar="NAME", help="Those of this gate only.")
+@click.option("--schedule", "name", default="", metavar="NAME", help="Those of this schedule only.")
 @click.option("--last", default=_PROBES_SHOWN, show_default=True, metavar="N", help="How many, the newest first.")
 @instance_option
 @format_option
 def probes(*, name: str, last: int, instance: str | None, output: OutputFormat) -> None:
-    """List the probes of gates, the newest first: which commit, why, on which device, what became of it."""
+    """List the probes of schedules, the newest first: which commit, why, on which device, what became of it."""
     with open_chosen_instance(instance) as opened:
         found = [
             probe
             for repository in opened.store.commits.repositories()
-            for gate in _gates(opened, name)
-            for probe in opened.store.gates.of_gate(repository, gate)
+            for schedule in _schedules(opened, name)
+            for probe in opened.store.schedules.of_schedule(repository, schedule)
         ]
     found.sort(key=lambda probe: -probe.id)
     rows: list[Row] = [
         {
-            "gate": probe.gate,
+            "schedule": probe.schedule,
             "commit": probe.choice.commit,
             "purpose": probe.choice.purpose.value,
             "change": f"R{probe.choice.change}" if probe.choice.change else "",
@@ -115,7 +115,7 @@ def probes(*, name: str, last: int, instance: str | None, output: OutputFormat) 
         }
         for probe in found[:last]
     ]
-    show(_PROBES, rows, output, empty="No gate has measured anything yet.")
+    show(_PROBES, rows, output, empty="No schedule has measured anything yet.")
 
 
 @command.command("run")
@@ -123,10 +123,10 @@ def probes(*, name: str, last: int, instance: str | None, output: OutputFormat) 
 @click.option("--dry-run", is_flag=True, help="Only list the commits that would be measured now.")
 @instance_option
 def run(*, once: bool, dry_run: bool, instance: str | None) -> None:
-    """Run the gates, without the other tasks of a worker. Ctrl-C ends it; probes that are under way are made again later."""
+    """Run the schedules, without the other tasks of a worker. Ctrl-C ends it; probes that are under way are made again later."""
     with open_chosen_instance(instance) as opened, until_signal() as stop:
-        if not opened.config.gate:
-            raise InputError("no gate is configured", where="knick gate run", remedy=_ADD_GATE)
+        if not opened.config.schedule:
+            raise InputError("no schedule is configured", where="knick schedule run", remedy=_ADD_SCHEDULE)
         if dry_run:
             _show_due(opened)
             return
@@ -138,45 +138,47 @@ def run(*, once: bool, dry_run: bool, instance: str | None) -> None:
 @click.argument("commits", nargs=-1, required=True, metavar="COMMIT...")
 @instance_option
 def request(name: str, commits: tuple[str, ...], *, instance: str | None) -> None:
-    """Let the gate NAME measure commits that it did not choose; a COMMIT is a hash or the beginning of one."""
-    from knickpoint.instance.gates import read_gated_line
-    from knickpoint.instance.gates.pins import pins_for
-    from knickpoint.store.gates import ChosenCommit, GatePurpose
+    """Let the schedule NAME measure commits that it did not choose; a COMMIT is a hash or the beginning of one."""
+    from knickpoint.instance.schedules import read_scheduled_line
+    from knickpoint.instance.schedules.pins import pins_for
+    from knickpoint.store.schedules import ChosenCommit, SchedulePurpose
 
     with open_chosen_instance(instance) as opened:
-        _gates(opened, name)
+        _schedules(opened, name)
         _rounds(opened).follow()
-        gated = read_gated_line(opened, name)
+        scheduled = read_scheduled_line(opened, name)
         choices = []
         for text in commits:
-            found = opened.store.commits.find(gated.repository, text)
-            if found is None or found.slot not in gated.line.positions:
+            found = opened.store.commits.find(scheduled.repository, text)
+            if found is None or found.slot not in scheduled.line.positions:
                 raise InputError(
-                    f"there is no commit {text!r} on {gated.line.name}",
-                    where=f"gate {name}",
+                    f"there is no commit {text!r} on {scheduled.line.name}",
+                    where=f"schedule {name}",
                     remedy="Name a commit of its branch by its hash.",
                 )
-            pins = pins_for(opened, gated.profile)
-            choices.append(ChosenCommit(found.commit.hash, pins, GatePurpose.REQUESTED))
-        new = [choice for choice in choices if choice.commit not in gated.chosen]
-        opened.store.gates.add(gated.repository, name, new, datetime.now(UTC))
+            pins = pins_for(opened, scheduled.profile)
+            choices.append(ChosenCommit(found.commit.hash, pins, SchedulePurpose.REQUESTED))
+        new = [choice for choice in choices if choice.commit not in scheduled.chosen]
+        opened.store.schedules.add(scheduled.repository, name, new, datetime.now(UTC))
     known = f"; {counted(len(choices) - len(new), 'commit')} had been chosen before" if len(new) < len(choices) else ""
-    note(f"gate {name}: {counted(len(new), 'commit')} to measure{known}")
+    note(f"schedule {name}: {counted(len(new), 'commit')} to measure{known}")
 
 
-def _gates(instance: Instance, name: str) -> list[str]:
-    """Return the gates that ``name`` asks for: one, or all for ""."""
-    if name and name not in instance.config.gate:
-        known = ", ".join(instance.config.gate) or "none"
-        raise ConfigError(f"there is no gate {name!r}", where="knickpoint.toml", remedy=f"The gates are {known}.")
-    return [name] if name else list(instance.config.gate)
+def _schedules(instance: Instance, name: str) -> list[str]:
+    """Return the schedules that ``name`` asks for: one, or all for ""."""
+    if name and name not in instance.config.schedule:
+        known = ", ".join(instance.config.schedule) or "none"
+        raise ConfigError(
+            f"there is no schedule {name!r}", where="knickpoint.toml", remedy=f"The schedules are {known}."
+        )
+    return [name] if name else list(instance.config.schedule)
 
 
-def _rounds(instance: Instance) -> GateRounds:
+def _rounds(instance: Instance) -> ScheduleRounds:
     from knickpoint.bisect.pool import machine_name
-    from knickpoint.instance.gates import GateRounds
+    from knickpoint.instance.schedules import ScheduleRounds
 
-    return GateRounds(instance, f"{machine_name()}/{os.getpid()}/gate", click.echo)
+    return ScheduleRounds(instance, f"{machine_name()}/{os.getpid()}/schedule", click.echo)
 
 
 def _run(instance: Instance, stop: threading.Event, *, once: bool) -> None:
@@ -196,17 +198,17 @@ def _run(instance: Instance, stop: threading.Event, *, once: bool) -> None:
 
 
 def _show_due(instance: Instance) -> None:
-    from knickpoint.instance.gates import plan_fills, plan_new, read_gated_line
+    from knickpoint.instance.schedules import plan_fills, plan_new, read_scheduled_line
 
     _rounds(instance).follow()
     now, rows = datetime.now(UTC), list[Row]()
-    for name in instance.config.gate:
-        gated = read_gated_line(instance, name)
-        waiting = [probe.choice for probe in gated.probes if not probe.state.ended]
-        for choice in [*waiting, *plan_new(gated, now), *plan_fills(instance, gated, now, 1)]:
+    for name in instance.config.schedule:
+        scheduled = read_scheduled_line(instance, name)
+        waiting = [probe.choice for probe in scheduled.probes if not probe.state.ended]
+        for choice in [*waiting, *plan_new(scheduled, now), *plan_fills(instance, scheduled, now, 1)]:
             rows.append(
                 {
-                    "gate": name,
+                    "schedule": name,
                     "commit": choice.commit,
                     "purpose": choice.purpose.value,
                     "change": f"R{choice.change}" if choice.change else "",
@@ -216,24 +218,24 @@ def _show_due(instance: Instance) -> None:
 
 
 def _show_status(instance: str | None, output: OutputFormat) -> None:
-    from knickpoint.instance.gates import describe_policy, gate_status
-    from knickpoint.store.gates import GateProbeState
+    from knickpoint.instance.schedules import describe_policy, schedule_status
+    from knickpoint.store.schedules import ScheduledProbeState
 
     rows: list[Row] = []
     with open_chosen_instance(instance) as opened:
-        for name in opened.config.gate:
-            found = gate_status(opened, name, datetime.now(UTC))
+        for name in opened.config.schedule:
+            found = schedule_status(opened, name, datetime.now(UTC))
             rows.append(
                 {
-                    "gate": name,
+                    "schedule": name,
                     "repository": found.repository,
                     "branch": found.branch,
                     "measures": describe_policy(found.settings),
                     "new": len(found.new.commits),
                     "due": found.new.due.isoformat(timespec="seconds") if found.new.due else "",
-                    **{state.value: found.counts.get(state, 0) for state in GateProbeState},
+                    **{state.value: found.counts.get(state, 0) for state in ScheduledProbeState},
                     "last": found.last.choice.commit if found.last else "",
                     "problem": found.problem,
                 }
             )
-    show(_STATUS, rows, output, empty=_NO_GATE)
+    show(_STATUS, rows, output, empty=_NO_SCHEDULE)

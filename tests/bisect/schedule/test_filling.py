@@ -7,7 +7,7 @@ from math import ceil, log2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knickpoint.bisect.gate import FillRange, useful_commits
+from knickpoint.bisect.schedule import FillRange, useful_commits
 
 
 def names(count: int) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The probes of gates as the store has them."""
+"""The probes of schedules as the store has them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
-__all__ = ["ChosenCommit", "GateProbe", "GateProbeState", "GatePurpose"]
+__all__ = ["ChosenCommit", "SchedulePurpose", "ScheduledProbe", "ScheduledProbeState"]
 
 
-class GateProbeState(Enum):
+class ScheduledProbeState(Enum):
     """Where a probe stands.
 
     SKIPPED: the commit cannot be built or measured. FAILED: devices were lost again and again, or the results cannot be used.
@@ -25,10 +25,10 @@ class GateProbeState(Enum):
     @property
     def ended(self) -> bool:
         """Whether nothing more happens by itself."""
-        return self not in {GateProbeState.WAITING, GateProbeState.RUNNING}
+        return self not in {ScheduledProbeState.WAITING, ScheduledProbeState.RUNNING}
 
 
-class GatePurpose(Enum):
+class SchedulePurpose(Enum):
     """Why a commit is measured: it is NEW, it narrows the range of a finding (FILL), or a person REQUESTED it."""
 
     NEW = "new"
@@ -38,17 +38,17 @@ class GatePurpose(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ChosenCommit:
-    """A commit that a gate chose: why, the commits of the other repositories, and the change whose range it fills."""
+    """A commit that a schedule chose: why, the commits of the other repositories, and the change whose range it fills."""
 
     commit: str
     pins: tuple[tuple[str, str], ...] = ()
-    purpose: GatePurpose = GatePurpose.NEW
+    purpose: SchedulePurpose = SchedulePurpose.NEW
     change: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class GateProbe:
-    """A probe of a gate; ``attempts`` counts how often a device began with it.
+class ScheduledProbe:
+    """A probe of a schedule; ``attempts`` counts how often a device began with it.
 
     ``due`` is from when on it may run, or while it runs the end of the lease of ``worker``. ``seconds`` is the time that it took
     of a device.
@@ -56,9 +56,9 @@ class GateProbe:
 
     id: int
     repository_id: int
-    gate: str
+    schedule: str
     choice: ChosenCommit
-    state: GateProbeState
+    state: ScheduledProbeState
     attempts: int
     worker: str
     due: datetime
@@ -71,4 +71,4 @@ class GateProbe:
     @property
     def name(self) -> str:
         """The id of this attempt among all probes of the instance."""
-        return f"gate-{self.gate}-{self.id}.{self.attempts}"
+        return f"schedule-{self.schedule}-{self.id}.{self.attempts}"

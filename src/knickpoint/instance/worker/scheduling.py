@@ -1,4 +1,4 @@
-"""Run the gates beside the rounds of a worker, in a thread of its own: a measurement takes longer than a round may."""
+"""Run the schedules beside the rounds of a worker, in a thread of its own: a measurement takes longer than a round may."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from knickpoint.instance.worker.side_threads import side_threads
 from knickpoint.instance.worker.task_runner import Announce, Failures, TaskRunner
 
 if TYPE_CHECKING:
-    from knickpoint.instance.gates import GateRounds
+    from knickpoint.instance.schedules import ScheduleRounds
 
-__all__ = ["Gating"]
+__all__ = ["Scheduling"]
 
-_TASK: Final = "gates"
+_TASK: Final = "schedules"
 
 
 @dataclass
-class Gating:
-    """Runs the gates of an instance for one worker.
+class Scheduling:
+    """Runs the schedules of an instance for one worker.
 
     Attributes:
         instance: the open instance.
         name: name of the worker.
-        announce: receives one line about each thing that a gate did or failed to do.
+        announce: receives one line about each thing that a schedule did or failed to do.
         clock: seconds that only grow.
     """
 
@@ -36,7 +36,7 @@ class Gating:
     announce: Announce
     clock: Callable[[], float]
     _tasks: TaskRunner = field(init=False)
-    _made: GateRounds | None = field(default=None, init=False)
+    _made: ScheduleRounds | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self._tasks = TaskRunner(self.announce, self.clock)
@@ -52,8 +52,8 @@ class Gating:
         return self._tasks.current
 
     def beside(self, stop: threading.Event) -> AbstractContextManager[None]:
-        """Return a context that runs the gates in a thread; at its end, probes that are under way wait for the next worker."""
-        return side_threads(stop, {"gates": self._run} if self.instance.config.gate else {})
+        """Return a context that runs the schedules in a thread; at its end, probes that are under way wait for the next worker."""
+        return side_threads(stop, {"schedules": self._run} if self.instance.config.schedule else {})
 
     def _run(self, stop: threading.Event) -> None:
         try:
@@ -61,18 +61,18 @@ class Gating:
                 if not self._tasks.run(_TASK, self._step):
                     stop.wait(self.instance.config.worker.poll_seconds)
         finally:
-            self._tasks.run("closing gates", self._close)
+            self._tasks.run("closing schedules", self._close)
 
     def _step(self) -> bool:
         """Run a step; while probes are under way, the next one waits for them and not for the poll."""
         rounds = self._rounds()
         return rounds.step() or rounds.busy
 
-    def _rounds(self) -> GateRounds:
+    def _rounds(self) -> ScheduleRounds:
         if self._made is None:
-            from knickpoint.instance.gates import GateRounds
+            from knickpoint.instance.schedules import ScheduleRounds
 
-            self._made = GateRounds(self.instance, f"{self.name}/gates", self.announce)
+            self._made = ScheduleRounds(self.instance, f"{self.name}/schedules", self.announce)
         return self._made
 
     def _close(self) -> bool:

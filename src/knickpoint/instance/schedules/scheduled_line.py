@@ -1,4 +1,4 @@
-"""Read what a gate decides about: the end of its line, which commits are measured, what it chose before."""
+"""Read what a schedule decides about: the end of its line, which commits are measured, what it chose before."""
 
 from __future__ import annotations
 
@@ -8,41 +8,41 @@ from typing import Final
 
 import numpy as np
 
-from knickpoint.bisect.settings import GateSettings, ProfileSettings
+from knickpoint.bisect.settings import ProfileSettings, ScheduleSettings
 from knickpoint.instance.instance import Instance
 from knickpoint.model.commit import Commit, Line, Repository
 from knickpoint.model.errors import ConfigError
 from knickpoint.model.query import parse_query
 from knickpoint.store import Store
-from knickpoint.store.gates import GateProbe
+from knickpoint.store.schedules import ScheduledProbe
 
-__all__ = ["GatedLine", "measured_positions", "read_gated_line", "repository_of"]
+__all__ = ["ScheduledLine", "measured_positions", "read_scheduled_line", "repository_of"]
 
 _NEWEST: Final = 2_000
-"""How far a gate looks back on its line."""
+"""How far a schedule looks back on its line."""
 
 _MOST_TRACES: Final = 256
 """Of so many traces of a profile, spread over all of them, one with a value says that a commit is measured."""
 
 
 @dataclass(frozen=True)
-class GatedLine:
-    """A gate with its profile, the line that it measures, and its probes, in the order in which it chose them.
+class ScheduledLine:
+    """A schedule with its profile, the line that it measures, and its probes, in the order in which it chose them.
 
     ``commits`` are the newest of the line, oldest first. ``measured`` has the hashes of those with results.
     """
 
-    settings: GateSettings
+    settings: ScheduleSettings
     profile: ProfileSettings
     repository: Repository
     line: Line
     commits: tuple[Commit, ...]
     measured: frozenset[str]
-    probes: tuple[GateProbe, ...]
+    probes: tuple[ScheduledProbe, ...]
 
     @cached_property
-    def chosen(self) -> dict[str, GateProbe]:
-        """Hash → probe of the commits that the gate chose."""
+    def chosen(self) -> dict[str, ScheduledProbe]:
+        """Hash → probe of the commits that the schedule chose."""
         return {probe.choice.commit: probe for probe in self.probes}
 
     @cached_property
@@ -51,14 +51,14 @@ class GatedLine:
         return self.measured | self.chosen.keys()
 
 
-def read_gated_line(instance: Instance, name: str) -> GatedLine:
-    """Read what the gate ``name`` decides about; the lines are as the last look at the repository left them.
+def read_scheduled_line(instance: Instance, name: str) -> ScheduledLine:
+    """Read what the schedule ``name`` decides about; the lines are as the last look at the repository left them.
 
     Raises:
         ConfigError: its repository is not clear, or has no line of its branch.
         StoreError: the store cannot be read.
     """
-    settings = instance.config.gate[name]
+    settings = instance.config.schedule[name]
     profile = instance.config.bisect[settings.profile]
     store = instance.store
     repository = store.commits.add_repository(*_named(instance, repository_of(instance, profile, name)))
@@ -66,7 +66,7 @@ def read_gated_line(instance: Instance, name: str) -> GatedLine:
     if settings.branch and settings.branch not in lines:
         raise ConfigError(
             f"there is no line of the branch {settings.branch!r}",
-            where=f"[gate.{name}]",
+            where=f"[schedule.{name}]",
             remedy=f"Its lines are {', '.join(lines[:12]) or 'none'}; add the branch to branches of [repositories.{repository.name}].",
         )
     line = store.commits.line(repository, settings.branch)
@@ -74,11 +74,13 @@ def read_gated_line(instance: Instance, name: str) -> GatedLine:
     commits = tuple(each.commit for each in store.commits.get(repository, line.slots[first:]))
     measured = measured_positions(store, line, profile, range(first, len(line.slots)))
     hashes = frozenset(commits[position - first].hash for position in measured)
-    return GatedLine(settings, profile, repository, line, commits, hashes, tuple(store.gates.of_gate(repository, name)))
+    return ScheduledLine(
+        settings, profile, repository, line, commits, hashes, tuple(store.schedules.of_schedule(repository, name))
+    )
 
 
-def repository_of(instance: Instance, profile: ProfileSettings, gate: str) -> str:
-    """Return the name of the repository that a gate measures. Raises ``ConfigError`` where it is not clear."""
+def repository_of(instance: Instance, profile: ProfileSettings, schedule: str) -> str:
+    """Return the name of the repository that a schedule measures. Raises ``ConfigError`` where it is not clear."""
     names = [name for name, settings in instance.repositories.items() if settings.location]
     if profile.repository in names:
         return profile.repository
@@ -87,7 +89,7 @@ def repository_of(instance: Instance, profile: ProfileSettings, gate: str) -> st
     what = f"{profile.repository!r} is no git repository" if profile.repository else "no repository is named"
     raise ConfigError(
         what,
-        where=f"[gate.{gate}], profile {profile.name!r}",
+        where=f"[schedule.{schedule}], profile {profile.name!r}",
         remedy="Name in repository of the profile a repository that has a location.",
     )
 

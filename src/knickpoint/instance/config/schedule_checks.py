@@ -1,41 +1,41 @@
-"""Check the settings of gates, as far as their types cannot."""
+"""Check the settings of schedules, as far as their types cannot."""
 
 from __future__ import annotations
 
 from pathlib import Path, PurePosixPath
 
-from knickpoint.bisect.settings import GateSettings, ProfileSettings
+from knickpoint.bisect.settings import ProfileSettings, ScheduleSettings
 from knickpoint.instance.config.settings import Config
 from knickpoint.model.errors import ConfigError
 
-__all__ = ["check_gates"]
+__all__ = ["check_schedules"]
 
 
-def check_gates(config: Config, path: Path) -> None:
-    """Check the gates of ``config``, read from the file at ``path``, and the repositories that their profiles name.
+def check_schedules(config: Config, path: Path) -> None:
+    """Check the schedules of ``config``, read from the file at ``path``, and the repositories that their profiles name.
 
     Raises:
         ConfigError: a setting is missing or cannot be used.
     """
-    for gate in config.gate.values():
-        where = f"{path}, [gate.{gate.name}]"
-        profile = config.bisect.get(gate.profile)
+    for schedule in config.schedule.values():
+        where = f"{path}, [schedule.{schedule.name}]"
+        profile = config.bisect.get(schedule.profile)
         if profile is None:
             known = f" There are: {', '.join(config.bisect)}." if config.bisect else ""
             raise ConfigError(
-                f"there is no profile {gate.profile!r}",
+                f"there is no profile {schedule.profile!r}",
                 where=where,
-                remedy=f"Add [bisect.{gate.profile}], or correct profile.{known}",
+                remedy=f"Add [bisect.{schedule.profile}], or correct profile.{known}",
             )
-        _check_numbers(gate, where)
+        _check_numbers(schedule, where)
         _check_profile(config, profile, f"{path}, [bisect.{profile.name}]")
 
 
-def _check_numbers(gate: GateSettings, where: str) -> None:
+def _check_numbers(schedule: ScheduleSettings, where: str) -> None:
     for name, value, wanted, fits in (
-        ("commits", gate.commits, "1 or more", gate.commits >= 1),
-        ("minutes", gate.minutes, "more than 0", gate.minutes > 0),
-        ("fill_hours", gate.fill_hours, "0 or more", gate.fill_hours >= 0),
+        ("commits", schedule.commits, "1 or more", schedule.commits >= 1),
+        ("minutes", schedule.minutes, "more than 0", schedule.minutes > 0),
+        ("fill_hours", schedule.fill_hours, "0 or more", schedule.fill_hours >= 0),
     ):
         if not fits:
             raise ConfigError(f"{name} is {value:g}", where=where, remedy=f"Give {wanted}.")
@@ -44,7 +44,7 @@ def _check_numbers(gate: GateSettings, where: str) -> None:
 def _check_profile(config: Config, profile: ProfileSettings, where: str) -> None:
     if not profile.measure or not profile.results:
         raise ConfigError(
-            "a gate needs results, and the profile has no measure command or no results",
+            "a schedule needs results, and the profile has no measure command or no results",
             where=where,
             remedy='Give measure, as in ["make", "bench"], and results, as in ["build/*.json"].',
         )

@@ -1,32 +1,32 @@
-/** The gates: which commits are measured, what waits, and what filling may still take. */
+/** The schedules: which commits are measured, what waits, and what filling may still take. */
 
 import { html, nothing } from "lit";
-import type { Gate } from "../../api/client";
+import type { Schedule } from "../../api/client";
 import { durationText } from "../../text/bisections";
 import { timestampText } from "../../text/dates";
 import { grouped } from "../../text/numbers";
 
-export function renderGates(gates: readonly Gate[]) {
-  if (gates.length === 0) return nothing;
-  return html`<section aria-labelledby="gates-title">
+export function renderSchedules(schedules: readonly Schedule[]) {
+  if (schedules.length === 0) return nothing;
+  return html`<section aria-labelledby="schedules-title">
     <div class="page-head">
-      <h2 id="gates-title">Gates</h2>
+      <h2 id="schedules-title">Schedules</h2>
       <p class="faint">Which commits are measured, by the rules of the configuration. A worker runs them.</p>
     </div>
-    ${gates.map(renderGate)}
+    ${schedules.map(renderSchedule)}
   </section>`;
 }
 
-function renderGate(gate: Gate) {
-  const { waiting = 0, running = 0, measured = 0, skipped = 0, failed = 0 } = gate.states;
-  return html`${gate.problem ? html`<p class="notice">${gate.name}: ${gate.problem}. ${gate.remedy}</p>` : nothing}
+function renderSchedule(schedule: Schedule) {
+  const { waiting = 0, running = 0, measured = 0, skipped = 0, failed = 0 } = schedule.states;
+  return html`${schedule.problem ? html`<p class="notice">${schedule.name}: ${schedule.problem}. ${schedule.remedy}</p>` : nothing}
     <div class="page-head">
-      <h3>${gate.name}</h3>
-      <p class="faint">${gate.repository}, branch ${gate.branch}: ${gate.policy}</p>
+      <h3>${schedule.name}</h3>
+      <p class="faint">${schedule.repository}, branch ${schedule.branch}: ${schedule.policy}</p>
     </div>
     <table class="records">
       <caption class="sr-only">
-        The gate ${gate.name} now
+        The schedule ${schedule.name} now
       </caption>
       <thead>
         <tr>
@@ -41,30 +41,30 @@ function renderGate(gate: Gate) {
       </thead>
       <tbody>
         <tr>
-          <td data-label="New commits">${grouped(gate.new)}</td>
-          <td data-label="Next by">${gate.due ? timestampText(gate.due) : "–"}</td>
+          <td data-label="New commits">${grouped(schedule.new)}</td>
+          <td data-label="Next by">${schedule.due ? timestampText(schedule.due) : "–"}</td>
           <td data-label="Waiting">${grouped(waiting)}</td>
           <td data-label="Running">${grouped(running)}</td>
           <td data-label="Measured">${grouped(measured)}</td>
           <td data-label="Skipped or failed">${grouped(skipped + failed)}</td>
-          <td data-label="Filling, last 24 hours">${renderBudget(gate)}</td>
+          <td data-label="Filling, last 24 hours">${renderBudget(schedule)}</td>
         </tr>
       </tbody>
     </table>
-    ${gate.newest.length > 0 ? renderProbes(gate) : nothing}`;
+    ${schedule.newest.length > 0 ? renderProbes(schedule) : nothing}`;
 }
 
-function renderBudget(gate: Gate) {
-  if (gate.fill_hours === 0) return "off";
-  return html`${durationText(gate.fill_spent_hours * 3600)} of ${durationText(gate.fill_hours * 3600)}`;
+function renderBudget(schedule: Schedule) {
+  if (schedule.fill_hours === 0) return "off";
+  return html`${durationText(schedule.fill_spent_hours * 3600)} of ${durationText(schedule.fill_hours * 3600)}`;
 }
 
-function renderProbes(gate: Gate) {
-  return html`<details class="gate-probes">
+function renderProbes(schedule: Schedule) {
+  return html`<details class="scheduled-probes">
     <summary>Newest probes</summary>
     <table class="records">
       <caption class="sr-only">
-        The newest probes of the gate ${gate.name}
+        The newest probes of the schedule ${schedule.name}
       </caption>
       <thead>
         <tr>
@@ -77,7 +77,7 @@ function renderProbes(gate: Gate) {
         </tr>
       </thead>
       <tbody>
-        ${gate.newest.map(
+        ${schedule.newest.map(
           (probe) =>
             html`<tr>
               <td data-label="Commit"><code class="hash">${probe.commit.slice(0, 9)}</code></td>

@@ -1,4 +1,4 @@
-"""What gates measure: one row for each commit that a gate chose."""
+"""What schedules measure: one row for each commit that a schedule chose."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from sqlalchemy import Column, Index, Table, UniqueConstraint
 
 from knickpoint.store.tables.base import Code, Number, Time, exact_text, metadata
 
-__all__ = ["gate_probe"]
+__all__ = ["scheduled_probe"]
 
-gate_probe = Table(
-    "gate_probe",
+scheduled_probe = Table(
+    "scheduled_probe",
     metadata,
     Column("id", Number, primary_key=True),
     Column("repository_id", Number, nullable=False),
-    Column("gate", exact_text, nullable=False),
+    Column("schedule", exact_text, nullable=False),
     Column("commit_hash", exact_text, nullable=False),
     Column("pins", exact_text, nullable=False),
     Column("purpose", exact_text, nullable=False),
@@ -27,10 +27,10 @@ gate_probe = Table(
     Column("device", exact_text, nullable=False),
     Column("seconds", Time, nullable=False),
     Column("reason", exact_text, nullable=False),
-    UniqueConstraint("repository_id", "gate", "commit_hash"),
-    Index("ix_gate_probe_state", "state", "due"),
+    UniqueConstraint("repository_id", "schedule", "commit_hash"),
+    Index("ix_scheduled_probe_state", "state", "due"),
 )
-"""A gate measures a commit once. ``due`` of a probe that runs is the end of the lease of its worker.
+"""A schedule measures a commit once. ``due`` of a probe that runs is the end of the lease of its worker.
 
 ``pins`` are the commits of the other repositories, in JSON; ``change_id`` is the change whose range it fills, else 0.
 ``ended`` is 0 until it ended. ``seconds`` is what it took of the time of a device.

@@ -1,4 +1,4 @@
-"""Which commits a gate measures: properties of the policy over any arrival of commits."""
+"""Which commits a schedule measures: properties of the policy over any arrival of commits."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knickpoint.bisect.gate import due_commits, waiting_commits
-from knickpoint.bisect.settings import GateMode, GateSettings
+from knickpoint.bisect.schedule import due_commits, waiting_commits
+from knickpoint.bisect.settings import ScheduleMode, ScheduleSettings
 from knickpoint.model.commit import Commit
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-EVERY = GateSettings("g", "p", mode=GateMode.EVERY, commits=16, minutes=60)
-EACH = GateSettings("g", "p", mode=GateMode.EACH)
-EVENT = GateSettings("g", "p", mode=GateMode.EVENT)
+EVERY = ScheduleSettings("g", "p", mode=ScheduleMode.EVERY, commits=16, minutes=60)
+EACH = ScheduleSettings("g", "p", mode=ScheduleMode.EACH)
+EVENT = ScheduleSettings("g", "p", mode=ScheduleMode.EVENT)
 
 
 def commit(number: int, minute: float) -> Commit:
@@ -31,7 +31,7 @@ def at(minute: float) -> datetime:
     return START + timedelta(minutes=minute)
 
 
-def played(minutes: list[int], settings: GateSettings) -> list[tuple[int, Commit]]:
+def played(minutes: list[int], settings: ScheduleSettings) -> list[tuple[int, Commit]]:
     """Play an arrival minute by minute; return (minute, commit) of each choice. The first commit was measured before."""
     commits, chosen = line(0, *minutes), [(0, commit(0, 0))]
     for now in range(max(minutes) + int(settings.minutes) + 1):
@@ -45,23 +45,23 @@ ARRIVALS = st.lists(st.integers(1, 40), min_size=1, max_size=60).map(
     lambda gaps: [sum(gaps[: place + 1]) // 4 for place in range(len(gaps))]
 )
 MODES = st.builds(
-    GateSettings,
+    ScheduleSettings,
     name=st.just("g"),
     profile=st.just("p"),
-    mode=st.sampled_from([GateMode.EACH, GateMode.EVERY]),
+    mode=st.sampled_from([ScheduleMode.EACH, ScheduleMode.EVERY]),
     commits=st.integers(1, 20),
     minutes=st.integers(1, 90).map(float),
 )
 
 
 @given(ARRIVALS, MODES)
-def test_each_commit_is_measured_at_most_once(minutes: list[int], settings: GateSettings) -> None:
+def test_each_commit_is_measured_at_most_once(minutes: list[int], settings: ScheduleSettings) -> None:
     chosen = [each.hash for _, each in played(minutes, settings)]
     assert len(chosen) == len(set(chosen))
 
 
 @given(ARRIVALS, MODES)
-def test_no_commit_waits_longer_than_the_stated_time(minutes: list[int], settings: GateSettings) -> None:
+def test_no_commit_waits_longer_than_the_stated_time(minutes: list[int], settings: ScheduleSettings) -> None:
     chosen = played(minutes, settings)
     for number, minute in enumerate([0, *minutes]):
         answered = min(now for now, each in chosen if int(each.hash, 16) >= number)
@@ -69,7 +69,7 @@ def test_no_commit_waits_longer_than_the_stated_time(minutes: list[int], setting
 
 
 @given(ARRIVALS, MODES)
-def test_no_more_commits_are_left_out_than_stated(minutes: list[int], settings: GateSettings) -> None:
+def test_no_more_commits_are_left_out_than_stated(minutes: list[int], settings: ScheduleSettings) -> None:
     """Where commits arrive one by one, the range between two measurements has at most as many commits as stated."""
     minutes = [place + minute for place, minute in enumerate(minutes)]
     places = sorted(int(each.hash, 16) for _, each in played(minutes, settings))
@@ -78,7 +78,7 @@ def test_no_more_commits_are_left_out_than_stated(minutes: list[int], settings: 
 
 @given(ARRIVALS, st.integers(1, 20))
 def test_without_a_bound_on_time_there_is_one_job_for_so_many_commits(minutes: list[int], commits: int) -> None:
-    settings = GateSettings("g", "p", commits=commits, minutes=1e6)
+    settings = ScheduleSettings("g", "p", commits=commits, minutes=1e6)
     now = at(max(minutes))
     chosen = {commit(0, 0).hash}
     jobs = 0
@@ -108,12 +108,12 @@ def test_after_an_hour_the_newest_is_measured() -> None:
 
 
 @pytest.mark.parametrize("settings", [EACH, EVERY])
-def test_a_gate_does_not_measure_the_past(settings: GateSettings) -> None:
+def test_a_schedule_does_not_measure_the_past(settings: ScheduleSettings) -> None:
     commits = line(*range(100))
     assert due_commits(commits, (), settings, at(1000)) == (commits[-1],)
 
 
-def test_only_an_event_asks_where_the_gate_waits_for_events() -> None:
+def test_only_an_event_asks_where_the_schedule_waits_for_events() -> None:
     commits = line(*range(100))
     assert due_commits(commits, {commits[0].hash}, EVENT, at(10_000)) == ()
     assert len(waiting_commits(commits, {commits[0].hash}, EVENT, at(10_000)).commits) == 99

@@ -1,12 +1,12 @@
-"""Choose the commits of the other repositories that take part in the probes of a gate."""
+"""Choose the commits of the other repositories that take part in the probes of a schedule."""
 
 from __future__ import annotations
 
 from knickpoint.bisect.settings import ProfileSettings
-from knickpoint.instance.gates.gated_line import repository_of
 from knickpoint.instance.instance import Instance
+from knickpoint.instance.schedules.scheduled_line import repository_of
 from knickpoint.model.errors import ConfigError
-from knickpoint.store.gates import GateProbeState
+from knickpoint.store.schedules import ScheduledProbeState
 
 __all__ = ["pins_for"]
 
@@ -14,8 +14,8 @@ __all__ = ["pins_for"]
 def pins_for(instance: Instance, profile: ProfileSettings) -> tuple[tuple[str, str], ...]:
     """Return (repository, hash) for the other repositories of a profile, sorted by repository.
 
-    The hash is that of the newest commit that a gate of that repository chose and that can be measured, so that the rule of
-    that gate says when it moves. Without such a gate, it is the tip of the default line.
+    The hash is that of the newest commit that a schedule of that repository chose and that can be measured, so that the rule of
+    that schedule says when it moves. Without such a schedule, it is the tip of the default line.
 
     Raises:
         ConfigError: one of the repositories has no commits.
@@ -35,10 +35,10 @@ def _pin(instance: Instance, name: str) -> str:
         )
     chosen = [
         probe
-        for gate, settings in instance.config.gate.items()
-        if repository_of(instance, instance.config.bisect[settings.profile], gate) == name
-        for probe in store.gates.of_gate(repository, gate)
-        if probe.state not in {GateProbeState.SKIPPED, GateProbeState.FAILED}
+        for schedule, settings in instance.config.schedule.items()
+        if repository_of(instance, instance.config.bisect[settings.profile], schedule) == name
+        for probe in store.schedules.of_schedule(repository, schedule)
+        if probe.state not in {ScheduledProbeState.SKIPPED, ScheduledProbeState.FAILED}
     ]
     hashes = {probe.choice.commit for probe in chosen}
     # The newest on the line counts, and not the one that was chosen last: filling a range goes back.

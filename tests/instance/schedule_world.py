@@ -1,4 +1,4 @@
-"""A git repository with a build and a benchmark, an instance with a gate, and a device that works in this process."""
+"""A git repository with a build and a benchmark, an instance with a schedule, and a device that works in this process."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tests.repositories import GitRepository
 from knickpoint.bisect.job import Device, ProbeJob
 from knickpoint.bisect.runner import Workspace, run_probe
 from knickpoint.instance import Instance, create_instance, open_instance
-from knickpoint.instance.gates import GateRounds
+from knickpoint.instance.schedules import ScheduleRounds
 from knickpoint.model.bisection import ProbeOutcome, ProbeResult
-from knickpoint.store.gates import GateProbe
+from knickpoint.store.schedules import ScheduledProbe
 
 START = datetime.fromtimestamp(1_700_000_000, UTC)
 """The time of a commit that a new repository has no minutes of yet."""
@@ -40,7 +40,7 @@ build = ["cp", "level", "built"]
 measure = ["python3", "bench.py"]
 results = ["out.json"]
 
-[gate.nightly]
+[schedule.nightly]
 profile = "bench"
 mode = "every"
 commits = 4
@@ -88,10 +88,10 @@ class InlinePool:
 
 
 @dataclass
-class GateWorld:
-    """A repository that gets commits, and an instance whose gate measures them.
+class ScheduleWorld:
+    """A repository that gets commits, and an instance whose schedule measures them.
 
-    ``now`` is what the gate takes for the time.
+    ``now`` is what the schedule takes for the time.
     """
 
     directory: Path
@@ -102,19 +102,19 @@ class GateWorld:
     commits: list[str] = field(default_factory=list)
 
     @classmethod
-    def make(cls, directory: Path, config: str = CONFIG) -> GateWorld:
+    def make(cls, directory: Path, config: str = CONFIG) -> ScheduleWorld:
         lib = GitRepository.make(directory / "lib")
         (directory / "lib" / "bench.py").write_text(_MEASURE)
         create_instance(directory, repositories={"lib": "lib"}).close()
         (directory / "knickpoint.toml").write_text(config)
         return cls(directory, lib, InlinePool(directory / "probes"))
 
-    def copy(self, directory: Path) -> GateWorld:
+    def copy(self, directory: Path) -> ScheduleWorld:
         """Return the same world in another directory, with a device of its own."""
         shutil.copytree(self.directory, directory, symlinks=True)
         lib = GitRepository(directory / "lib", self.lib.minutes)
         pool = InlinePool(directory / "probes", made=[*self.pool.made])
-        return GateWorld(directory, lib, pool, now=self.now, commits=[*self.commits])
+        return ScheduleWorld(directory, lib, pool, now=self.now, commits=[*self.commits])
 
     def commit(self, level: float | str = 10.0) -> str:
         """Commit a level that the benchmark measures; a text is none, and fails to measure."""
@@ -144,13 +144,13 @@ class GateWorld:
     def open(self) -> Instance:
         return open_instance(self.directory)
 
-    def rounds(self, instance: Instance, worker: str = "w") -> GateRounds:
-        return GateRounds(
+    def rounds(self, instance: Instance, worker: str = "w") -> ScheduleRounds:
+        return ScheduleRounds(
             instance, worker, self.said.append, open_pool=lambda _instance: self.pool, now=lambda: self.now
         )
 
-    def run(self) -> list[GateProbe]:
-        """Run the gates until nothing is left to do now, and return the probes of the gate nightly."""
+    def run(self) -> list[ScheduledProbe]:
+        """Run the schedules until nothing is left to do now, and return the probes of the schedule nightly."""
         with self.open() as instance:
             rounds = self.rounds(instance)
             while rounds.step() or rounds.busy:
@@ -158,10 +158,10 @@ class GateWorld:
             rounds.close()
         return self.probes()
 
-    def probes(self, gate: str = "nightly", repository: str = "lib") -> list[GateProbe]:
+    def probes(self, schedule: str = "nightly", repository: str = "lib") -> list[ScheduledProbe]:
         with self.open() as instance:
             found = instance.store.commits.repository(repository)
-            return instance.store.gates.of_gate(found, gate)
+            return instance.store.schedules.of_schedule(found, schedule)
 
     def measured(self) -> list[str]:
         """Return the commits that the device made probes of, in their order."""

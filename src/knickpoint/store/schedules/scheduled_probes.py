@@ -1,4 +1,4 @@
-"""Keep the probes of gates: each commit once for each gate, each run by one worker at a time."""
+"""Keep the probes of schedules: each commit once for each schedule, each run by one worker at a time."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from sqlalchemy import ColumnElement, Row, case, delete, func, select, update
 from knickpoint.model.commit import Repository
 from knickpoint.store.array_codec import stored_json
 from knickpoint.store.database import Database
-from knickpoint.store.gates.records import ChosenCommit, GateProbe, GateProbeState, GatePurpose
-from knickpoint.store.tables.gates import gate_probe as table
+from knickpoint.store.schedules.records import ChosenCommit, ScheduledProbe, ScheduledProbeState, SchedulePurpose
+from knickpoint.store.tables.schedules import scheduled_probe as table
 from knickpoint.store.timestamps import moment
 
-__all__ = ["GateProbes"]
+__all__ = ["ScheduledProbes"]
 
-_UNIQUE = ("repository_id", "gate", "commit_hash")
+_UNIQUE = ("repository_id", "schedule", "commit_hash")
 
 
-class GateProbes:
-    """Hold the probes of gates."""
+class ScheduledProbes:
+    """Hold the probes of schedules."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, repository: Repository, gate: str, choices: Sequence[ChosenCommit], now: datetime) -> None:
-        """Let commits wait for their measurement; those that the gate chose before stay as they are."""
+    def add(self, repository: Repository, schedule: str, choices: Sequence[ChosenCommit], now: datetime) -> None:
+        """Let commits wait for their measurement; those that the schedule chose before stay as they are."""
         rows = [
             {
                 "repository_id": repository.id,
-                "gate": gate,
+                "schedule": schedule,
                 "commit_hash": choice.commit,
                 "pins": json.dumps(choice.pins),
                 "purpose": choice.purpose.value,
                 "change_id": choice.change,
-                "state": GateProbeState.WAITING.value,
+                "state": ScheduledProbeState.WAITING.value,
                 "attempts": 0,
                 "worker": "",
                 "due": now.timestamp(),
@@ -54,19 +54,21 @@ class GateProbes:
             with self._database.transaction() as connection:
                 connection.execute(insert.on_conflict_do_nothing(index_elements=_UNIQUE), rows)
 
-    def claim(self, gate: str, worker: str, now: datetime, lease_seconds: float, *, limit: int) -> list[GateProbe]:
+    def claim(
+        self, schedule: str, worker: str, now: datetime, lease_seconds: float, *, limit: int
+    ) -> list[ScheduledProbe]:
         """Return probes that may run, and keep them from other workers for the lease; each claim counts as an attempt.
 
         What the lease of another worker ran out for is among them. New and requested commits come before those that fill a range.
         """
-        may_run = table.c.state.in_([GateProbeState.WAITING.value, GateProbeState.RUNNING.value])
-        query = select(table).where(table.c.gate == gate, may_run, table.c.due <= now.timestamp())
-        last = case((table.c.purpose == GatePurpose.FILL.value, 1), else_=0)
+        may_run = table.c.state.in_([ScheduledProbeState.WAITING.value, ScheduledProbeState.RUNNING.value])
+        query = select(table).where(table.c.schedule == schedule, may_run, table.c.due <= now.timestamp())
+        last = case((table.c.purpose == SchedulePurpose.FILL.value, 1), else_=0)
         with self._database.transaction() as connection:
             rows = connection.execute(query.order_by(last, table.c.id).limit(limit)).all()
             keys = [row.id for row in rows]
             changed = {
-                "state": GateProbeState.RUNNING.value,
+                "state": ScheduledProbeState.RUNNING.value,
                 "worker": worker,
                 "due": (now + timedelta(seconds=lease_seconds)).timestamp(),
                 "attempts": table.c.attempts + 1,
@@ -75,10 +77,10 @@ class GateProbes:
             claimed = connection.execute(select(table).where(table.c.id.in_(keys)).order_by(last, table.c.id)).all()
         return [_probe(row) for row in claimed]
 
-    def waits(self, gate: str, now: datetime) -> bool:
-        """Return whether a gate has a probe that :meth:`claim` would return."""
-        may_run = table.c.state.in_([GateProbeState.WAITING.value, GateProbeState.RUNNING.value])
-        query = select(table.c.id).where(table.c.gate == gate, may_run, table.c.due <= now.timestamp()).limit(1)
+    def waits(self, schedule: str, now: datetime) -> bool:
+        """Return whether a schedule has a probe that :meth:`claim` would return."""
+        may_run = table.c.state.in_([ScheduledProbeState.WAITING.value, ScheduledProbeState.RUNNING.value])
+        query = select(table.c.id).where(table.c.schedule == schedule, may_run, table.c.due <= now.timestamp()).limit(1)
         with self._database.reading() as connection:
             return connection.execute(query).first() is not None
 
@@ -91,8 +93,8 @@ class GateProbes:
 
     def finish(
         self,
-        probe: GateProbe,
-        state: GateProbeState,
+        probe: ScheduledProbe,
+        state: ScheduledProbeState,
         *,
         now: datetime,
         device: str = "",
@@ -109,10 +111,10 @@ class GateProbes:
         }
         return self._change(probe, changed)
 
-    def retry(self, probe: GateProbe, due: datetime, *, seconds: float = 0.0, reason: str = "") -> bool:
+    def retry(self, probe: ScheduledProbe, due: datetime, *, seconds: float = 0.0, reason: str = "") -> bool:
         """Let a probe wait again until ``due``; return False where its worker has lost it."""
         changed = {
-            "state": GateProbeState.WAITING.value,
+            "state": ScheduledProbeState.WAITING.value,
             "worker": "",
             "due": due.timestamp(),
             "seconds": table.c.seconds + seconds,
@@ -122,54 +124,63 @@ class GateProbes:
 
     def release(self, worker: str) -> None:
         """Let everything wait again that ``worker`` runs; that is no attempt."""
-        running = (table.c.worker == worker) & (table.c.state == GateProbeState.RUNNING.value)
-        changed = {"state": GateProbeState.WAITING.value, "worker": "", "attempts": table.c.attempts - 1, "due": 0.0}
+        running = (table.c.worker == worker) & (table.c.state == ScheduledProbeState.RUNNING.value)
+        changed = {
+            "state": ScheduledProbeState.WAITING.value,
+            "worker": "",
+            "attempts": table.c.attempts - 1,
+            "due": 0.0,
+        }
         with self._database.transaction() as connection:
             connection.execute(update(table).where(running).values(changed))
 
-    def remark(self, gate: str, reason: str) -> None:
-        """Say why the waiting probes of a gate wait, "" for no reason."""
-        waiting = (table.c.gate == gate) & (table.c.state == GateProbeState.WAITING.value) & (table.c.reason != reason)
+    def remark(self, schedule: str, reason: str) -> None:
+        """Say why the waiting probes of a schedule wait, "" for no reason."""
+        waiting = (
+            (table.c.schedule == schedule)
+            & (table.c.state == ScheduledProbeState.WAITING.value)
+            & (table.c.reason != reason)
+        )
         with self._database.transaction() as connection:
             connection.execute(update(table).where(waiting).values(reason=reason))
 
     def withdraw(self, keys: Collection[int]) -> None:
         """Take back choices that no worker has begun with, so that they can be made again."""
-        waiting = table.c.id.in_(sorted(keys)) & (table.c.state == GateProbeState.WAITING.value)
+        waiting = table.c.id.in_(sorted(keys)) & (table.c.state == ScheduledProbeState.WAITING.value)
         with self._database.transaction() as connection:
             connection.execute(delete(table).where(waiting))
 
-    def of_gate(self, repository: Repository, gate: str) -> list[GateProbe]:
-        """Return all probes of a gate, in the order in which it chose them."""
-        query = select(table).where(table.c.repository_id == repository.id, table.c.gate == gate)
+    def of_schedule(self, repository: Repository, schedule: str) -> list[ScheduledProbe]:
+        """Return all probes of a schedule, in the order in which it chose them."""
+        query = select(table).where(table.c.repository_id == repository.id, table.c.schedule == schedule)
         with self._database.reading() as connection:
             return [_probe(row) for row in connection.execute(query.order_by(table.c.id))]
 
-    def fill_seconds(self, gate: str, since: datetime) -> float:
-        """Return the device time that a gate spent since a moment on filling ranges."""
-        spent = (table.c.gate == gate) & (table.c.purpose == GatePurpose.FILL.value)
+    def fill_seconds(self, schedule: str, since: datetime) -> float:
+        """Return the device time that a schedule spent since a moment on filling ranges."""
+        spent = (table.c.schedule == schedule) & (table.c.purpose == SchedulePurpose.FILL.value)
         query = select(func.coalesce(func.sum(table.c.seconds), 0.0)).where(spent, table.c.ended >= since.timestamp())
         with self._database.reading() as connection:
             return float(connection.execute(query).scalar_one())
 
     def _held(self, keys: Collection[int], worker: str) -> ColumnElement[bool]:
-        running = table.c.state == GateProbeState.RUNNING.value
+        running = table.c.state == ScheduledProbeState.RUNNING.value
         return table.c.id.in_(sorted(keys)) & (table.c.worker == worker) & running
 
-    def _change(self, probe: GateProbe, changed: dict[str, Any]) -> bool:
+    def _change(self, probe: ScheduledProbe, changed: dict[str, Any]) -> bool:
         held = self._held([probe.id], probe.worker) & (table.c.attempts == probe.attempts)
         with self._database.transaction() as connection:
             return connection.execute(update(table).where(held).values(changed)).rowcount == 1
 
 
-def _probe(row: Row[Any]) -> GateProbe:
+def _probe(row: Row[Any]) -> ScheduledProbe:
     pins = tuple((str(name), str(commit)) for name, commit in stored_json(row.pins))
-    return GateProbe(
+    return ScheduledProbe(
         row.id,
         row.repository_id,
-        row.gate,
-        ChosenCommit(row.commit_hash, pins, GatePurpose(row.purpose), row.change_id),
-        GateProbeState(row.state),
+        row.schedule,
+        ChosenCommit(row.commit_hash, pins, SchedulePurpose(row.purpose), row.change_id),
+        ScheduledProbeState(row.state),
         row.attempts,
         row.worker,
         moment(row.due),
