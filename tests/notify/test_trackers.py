@@ -155,6 +155,16 @@ def test_a_change_that_is_over_closes_its_ticket_only_where_a_setting_says_so(
     assert len(world.ticket.comments) == 1
 
 
+@pytest.mark.parametrize("after", [False, True], ids=["refused", "lost answer"])
+def test_closing_goes_on_after_each_failure_and_writes_the_fixing_revision_once(world: World, *, after: bool) -> None:
+    world.channel.send(message())
+    channel = open_channel(world.kind, world.server, world.store, close=True)
+    world.server.replies = [Reply(503, after=after)] * 4
+    send_until_taken(channel, message("k2", "regressed", "fixed", fixed=f"{20:040d}"))
+    (change,) = read_block(world.ticket.body)[1]
+    assert (world.ticket.open, change.fixed, len(world.ticket.comments)) == (False, f"{20:040d}", 1)
+
+
 def test_jira_gets_the_fixing_revision_in_its_field(store: Store) -> None:
     with serving(JiraServer()) as server:
         channel = open_channel("jira", server, store, close=True)
