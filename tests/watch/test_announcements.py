@@ -15,6 +15,7 @@ from knickpoint.model.announcement import Announcement, AnnouncementKind, Announ
 from knickpoint.model.bisection import BisectionState
 from knickpoint.model.change import Condition, Direction, Status, SuspectRange
 from knickpoint.model.errors import StoreError
+from knickpoint.model.settlement import Certainty
 from knickpoint.store import EventKind
 from knickpoint.store.bisections import BisectionAnswer, BisectionRequest
 from knickpoint.store.findings.announcements import AnnouncementLedger
@@ -131,7 +132,7 @@ def test_history_that_later_results_move_into_work_is_not_announced(world: World
     (point,) = world.points("parse")
     assert point.history
     world.store.boundaries.put(world.repository, {24}, who="ann")
-    for slot in range(29, 40):
+    for slot in range(26, 40):
         world.put(slot, {"parse": values[slot]})
         world.run(ALERT)
     (point,) = world.points("parse")
@@ -514,6 +515,34 @@ def test_what_is_left_of_a_split_is_announced_where_the_other_part_was_announced
     _, second = ledger(world)
     assert (second.kind, second.lead != opened.lead, second.chain != opened.chain) == (WORSE, True, True)
     assert world.store.findings.points([opened.lead])[0].announced == opened.chain
+
+
+@pytest.mark.parametrize("apart", ["parse", "render"])
+def test_what_settles_after_a_split_does_not_join_what_it_was_split_from(world: World, apart: str) -> None:
+    values = levels((20, 10.0), (20, 12.0))
+    seldom = [value if slot % 3 == 1 else math.nan for slot, value in enumerate(levels((20, 5.0), (20, 6.0)))]
+    feed(world, {"parse": values[:26], "render": seldom[:26]}, first=20)
+    (opened,), (render,) = ledger(world), world.points("render")
+    assert (opened.lead, render.announced) == (world.points("parse")[0].id, 0)
+    assert render.change_id == opened.change_id
+    split(world.store, Targets(points=(world.points(apart)[0].id,)), who="ann")
+    assert ledger(world) == [opened]
+    for slot in range(26, 40):
+        world.put(slot, {"parse": values[slot]} | ({} if math.isnan(seldom[slot]) else {"render": seldom[slot]}))
+        run(world)
+    _, second = ledger(world)
+    assert (second.kind, second.lead, second.chain != opened.chain) == (WORSE, render.id, True)
+
+
+def test_a_change_after_one_that_is_over_is_announced_when_it_settles(world: World) -> None:
+    feed(world, {"parse": levels((20, 10.0), (8, 13.0), (8, 10.0))}, first=20)
+    for slot in range(36, 48):
+        world.put(slot, {"parse": 13.0})
+        run(world)
+        last = world.points("parse")[-1]
+        if last.suspect_range.slot == 36:
+            assert bool(last.announced) is (last.certainty is Certainty.SETTLED)
+    assert kinds(world).count(WORSE) == 2
 
 
 def test_a_split_of_history_announces_nothing(world: World) -> None:

@@ -33,6 +33,7 @@ from knickpoint.watch.announcements.decisions import (
     decide_opening,
     follow_up,
     is_held,
+    named,
     opening_of,
     released,
     side_of,
@@ -222,8 +223,9 @@ class _Announcer:
     def _announced_here(self, joining: Joining) -> int:
         """Return the chain of the same side that speaks for the place of ``joining`` already, 0 for none.
 
-        It has no live member in the same traces: two changes of a trace are two. Its place is that of its change now:
-        of a wide range that it named at first, another change may have been in the rest.
+        It has no live member in the same traces: two changes of a trace are two. No split set ``joining`` apart from the
+        finding that it named. Its place is that of its change now: of a wide range that it named at first, another
+        change may have been in the rest.
         """
         taken = {
             chain
@@ -238,7 +240,14 @@ class _Announcer:
             if self.sides[chain] is joining.side and last.condition is not Condition.RECOVERED and self._is_live(chain):
                 place = self._ranges.get(last.change_id, last.suspect_range)
                 open_chains[chain] = replace(last, suspect_range=place)
-        return self.places.first_at_place(joining.points, open_chains)
+        return self.places.first_at_place(joining.points, self._unsplit(joining, open_chains))
+
+    def _unsplit(self, joining: Joining, chains: Mapping[int, Announcement]) -> Mapping[int, Announcement]:
+        """Leave out the ``chains`` from whose finding a person's split sets ``joining`` apart."""
+        point = joining.points[0]  # a split sets all of a change apart, or none
+        leads = {chain: named(self.chains[chain]) for chain in chains}
+        held = self.store.findings.groups.splits_and_merges({point.id, *leads.values()}) if chains else {}
+        return {chain: last for chain, last in chains.items() if held[leads[chain]].apart == held[point.id].apart}
 
     def _is_live(self, chain: int) -> bool:
         return chain in self.steady or any(point.condition is not Condition.GONE for point in self.members[chain])
@@ -338,7 +347,7 @@ class _Announcer:
 
         What is uncertain has to lie further away than values that arrive may move it.
         """
-        (lead,) = self.store.findings.points([next(row.lead for row in rows if row.kind.opens)])
+        (lead,) = self.store.findings.points([named(rows)])
         place = self._ranges.get(lead.change_id, lead.suspect_range)
         certain = not lead.interval and not any(point.interval for point in points)
         interval = 1 if certain else max(REACH, lead.interval)

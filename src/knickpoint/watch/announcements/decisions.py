@@ -24,6 +24,7 @@ __all__ = [
     "decide_opening",
     "follow_up",
     "is_held",
+    "named",
     "opening_of",
     "released",
     "side_of",
@@ -56,6 +57,11 @@ def is_held(point: ChangePoint) -> bool:
 def opening_of(rows: Sequence[Announcement]) -> AnnouncementKind:
     """Return how a chain began: with what it announced as settled, or else provisionally."""
     return next((row.kind for row in rows if row.kind.opens), rows[0].kind)
+
+
+def named(rows: Sequence[Announcement]) -> int:
+    """Return the change point that a chain named when it announced it as settled, or else provisionally."""
+    return next((row.lead for row in rows if row.kind.opens), rows[0].lead)
 
 
 def side_of_chain(rows: Sequence[Announcement]) -> Side:

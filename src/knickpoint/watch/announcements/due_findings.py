@@ -58,8 +58,12 @@ def is_due(point: ChangePoint, lines: Lines, rule: AnnouncementRule, now: dateti
 
 def leaves_open(change: StepNumbers, back: StepNumbers) -> bool:
     """Return whether few values follow ``back``, a later step, and its level is nearly the one before ``change``."""
+    return back.after.count < NEAR and _is_undone(change, back)
+
+
+def _is_undone(change: StepNumbers, back: StepNumbers) -> bool:
     distance = abs(back.after_level - change.before_level)
-    return back.after.count < NEAR and NEARER * distance < abs(change.after_level - change.before_level)
+    return NEARER * distance < abs(change.after_level - change.before_level)
 
 
 def may_be_drifts(
@@ -69,12 +73,13 @@ def may_be_drifts(
 
     ``traces`` has all change points of each trace.
     """
-    return frozenset(
-        point.id
-        for point in waiting
-        if (earlier := [each for each in traces.get(point.trace_id, ()) if _may_be_one(each, point)])
-        and _waits(point, earlier, places)
-    )
+    found = set()
+    for point in waiting:
+        trace = traces.get(point.trace_id, ())
+        earlier = [each for each in trace if _may_be_one(each, point) and not _turned_back(each, point, trace, places)]
+        if earlier and _waits(point, earlier, places):
+            found.add(point.id)
+    return frozenset(found)
 
 
 def _may_be_one(earlier: ChangePoint, point: ChangePoint) -> bool:
@@ -82,6 +87,24 @@ def _may_be_one(earlier: ChangePoint, point: ChangePoint) -> bool:
     same = earlier.movement == point.movement and earlier.suspect_range.line == point.suspect_range.line
     counts = earlier.condition is not Condition.GONE or earlier.announced > 0
     return same and counts and earlier.id != point.id and _is_step(point)
+
+
+def _turned_back(earlier: ChangePoint, point: ChangePoint, trace: Iterable[ChangePoint], places: Places) -> bool:
+    """Return whether the level before ``earlier`` was back before ``point``: a drift does not turn back.
+
+    ``trace`` has the change points of their trace. The alert may leave out the change that brought the level back.
+    """
+    begin, end = places.position(earlier), places.position(point)
+    positions = places.lines.line(point.suspect_range.line).positions
+    if earlier.is_over and positions.get(earlier.recovered_at, end) < end:
+        return True
+    return any(
+        other.condition is not Condition.GONE
+        and other.movement != earlier.movement
+        and begin < places.position(other) < end
+        and _is_undone(earlier.numbers, other.numbers)
+        for other in trace
+    )
 
 
 def _is_step(point: ChangePoint) -> bool:
