@@ -22,7 +22,7 @@ from knickpoint.store.findings.announcements import AnnouncementLedger
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.announcements.announcer import announce
 from knickpoint.watch.bisections.outcome import put_on_finding
-from knickpoint.watch.triage.decisions import Targets, decide, split
+from knickpoint.watch.triage.decisions import Targets, decide, split, undo
 from knickpoint.watch.triage.history_boundary import take
 
 from .conftest import QUICK, World, levels
@@ -543,6 +543,27 @@ def test_a_change_after_one_that_is_over_is_announced_when_it_settles(world: Wor
         if last.suspect_range.slot == 36:
             assert bool(last.announced) is (last.certainty is Certainty.SETTLED)
     assert kinds(world).count(WORSE) == 2
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_an_undone_split_leaves_one_chain_and_announces_nothing(world: World, named: bool) -> None:  # noqa: FBT001
+    _two_in_one_range(world)
+    (opened,) = ledger(world)
+    points = [world.points(name)[0] for name in ("parse", "render")]
+    (chosen,) = [point.id for point in points if (point.id == opened.lead) is named]
+    split(world.store, Targets(points=(chosen,)), who="ann")
+    said = ledger(world)
+    assert kinds(world) == [WORSE, WORSE]
+    undo(world.store, Targets(points=(chosen,)), who="ann")
+    run(world)
+    assert ledger(world) == said
+    assert {point.announced for point in world.store.findings.points([point.id for point in points])} == {opened.chain}
+    for slot in range(80 - 20, 80):
+        world.put(
+            slot, {name: point.numbers.before_level for name, point in zip(("parse", "render"), points, strict=True)}
+        )
+    run(world)
+    assert [(row.kind, row.chain) for row in ledger(world)[2:]] == [(AnnouncementKind.RECOVERED, opened.chain)]
 
 
 def test_a_split_of_history_announces_nothing(world: World) -> None:

@@ -45,7 +45,7 @@ from knickpoint.watch.announcements.provisional import PATIENCE, first_sights, m
 from knickpoint.watch.identity.point_matching import REACH
 from knickpoint.watch.lines import Lines
 
-__all__ = ["announce", "announce_split"]
+__all__ = ["announce", "announce_split", "rejoin_chains"]
 
 
 def announce(
@@ -92,6 +92,29 @@ def announce_split(
         announcer.set_apart([point.id for point in members], decided=True)
         announcer.write(DEFAULT_ANNOUNCEMENT_RULE)
     return announcer.written
+
+
+def rejoin_chains(store: Store, changes: Collection[int], since: datetime) -> None:
+    """Let the chains that were opened ``since`` a split that was undone end silently.
+
+    In each of ``changes`` the first chain of their side that stands takes over the members of the later ones.
+    """
+    ledger = store.findings.announcements
+    for key in sorted(changes):
+        members = ledger.of_changes([key])
+        chains = ledger.chains({point.announced for point in members if point.announced > 0})
+        first: dict[Side, int] = {}
+        joined: dict[int, int] = {}
+        for chain, rows in sorted(chains.items()):
+            if not _stands(rows):
+                continue
+            kept = first.setdefault(side_of_chain(rows), chain)
+            opened = next((row.time for row in rows if row.kind.opens), rows[0].time)
+            if kept != chain and opened >= since:
+                own = ledger.members([chain])
+                elsewhere = any(point.change_id != key for point in own if point.condition is not Condition.GONE)
+                joined |= {point.id: kept for point in own if point.change_id == key or not elsewhere}
+        ledger.mark(joined)
 
 
 def _stands(rows: Sequence[Announcement]) -> bool:

@@ -16,7 +16,7 @@ from knickpoint.model.errors import InputError
 from knickpoint.model.plain_text import counted
 from knickpoint.store import Store
 from knickpoint.store.events.payloads import MOST_LISTED, FindingsDecided
-from knickpoint.watch.announcements.announcer import announce_split
+from knickpoint.watch.announcements.announcer import announce_split, rejoin_chains
 from knickpoint.watch.changes.membership import MovedPoints, RegroupedChanges, Whereabouts, regroup
 
 __all__ = ["Targets", "TriageResult", "decide", "merge", "read_targets", "split", "undo", "undo_last"]
@@ -214,6 +214,14 @@ def merge(store: Store, targets: Targets, *, who: str, note: str | None = None) 
     return TriageResult(tuple(decisions), regrouped)
 
 
+def _rejoin(store: Store, splits: Mapping[int, int]) -> None:
+    """Give findings whose split was undone back to the chain of their change; ``splits`` is finding → split."""
+    first = min(splits.values(), default=0)
+    entries = store.findings.triage.entries(splits.keys()) if splits else []
+    if times := [entry.time for entry in entries if entry.action is Action.SPLIT and entry.id >= first]:
+        rejoin_chains(store, {*store.findings.changes_of(splits.keys())} - {0}, min(times))
+
+
 def undo_last(store: Store, *, who: str) -> TriageResult:
     """Take back the last decision by ``who`` that still counts, about all findings that it was about."""
     with store.transaction():
@@ -243,6 +251,7 @@ def undo(store: Store, targets: Targets, *, who: str) -> TriageResult:
         claims |= {entry.change_point_id: entry.change_id for entry in decisions if entry.change_id}
         # Groups depend on suspect ranges, splits and merges alone: without a change of these no point moves.
         regrouped = _regroup(store, moved, claims) if moved else RegroupedChanges()
+        _rejoin(store, {key: before[key].apart for key in moved if before[key].apart not in {0, after[key].apart}})
         _announce(store, ids, decisions)
         _record(store, who, Action.UNDO.value, decisions)
     return TriageResult(tuple(decisions), regrouped)
