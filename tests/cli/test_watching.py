@@ -284,6 +284,13 @@ def stepping(path: Path, unit: str) -> Path:
 
 
 @pytest.mark.usefixtures("instance")
+def test_an_import_as_json_says_which_rows_became_samples(knick: Knick) -> None:
+    Path("a.csv").write_text("commit,time,benchmark,rep,value\n" + "7,2026-01-01,sort,1,3\n" * 2, encoding="utf-8")
+    row = json.loads(knick("import", "a.csv", "--format", "json").output)[0]
+    assert (row["sample_rows"], row["sampled_points"], row["repeated"]) == (2, 1, ["2 of sort"])
+
+
+@pytest.mark.usefixtures("instance")
 def test_a_configured_direction_turns_findings_that_are_there_once_it_is_accepted(knick: Knick) -> None:
     imported = knick("import", stepping(Path("a.csv"), "widgets/s"), "--format", "json")
     assert json.loads(imported.output)[0]["without_direction"] == ["1 in widgets/s"]

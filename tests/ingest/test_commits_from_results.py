@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from tests.ingest.test_file_import import history
 from tests.published_history import PublishedHistory, commit_hash
 
 from knickpoint.ingest import ImportState
+from knickpoint.ingest.settings import CommitOrder
 
 A, B, C, D = ("abcd"[index] * 40 for index in range(4))
 
@@ -108,6 +110,69 @@ def test_a_prefix_of_two_commits_refuses_its_file_and_no_other(lab: Lab) -> None
     assert "fits more than one commit" in summary.lines()[0]
 
 
+FULL = "3f2a1b9c" + "0d1e2f3a" * 4
+
+
+@pytest.mark.parametrize("arrival", list(itertools.permutations((FULL, FULL[:8], FULL[:12].upper()))))
+def test_a_commit_is_one_under_its_hash_and_its_abbreviations_whatever_came_first(
+    lab: Lab, arrival: tuple[str, ...]
+) -> None:
+    for minute, name in enumerate(arrival):
+        lab.take(dated(lab, name, minute))
+    assert lab.values() == {FULL: {"sort": 1}}
+    assert lab.line() == [FULL]
+
+
+def test_a_commit_that_gets_its_full_hash_is_named(lab: Lab) -> None:
+    lab.take(dated(lab, FULL[:8], 1))
+    assert lab.take(dated(lab, FULL, 1)).notes == (
+        "1 abbreviated commit got the full hash: 3f2a1b9c is 3f2a1b9c0d1e2f3a now",
+    )
+
+
+@pytest.mark.parametrize("stored", ["", FULL[:7], FULL[:9], FULL])
+def test_a_commit_is_one_under_its_hash_and_its_abbreviation_in_one_file(lab: Lab, stored: str) -> None:
+    if stored:
+        lab.take(dated(lab, stored, 1), params={"benchmark": "0"})
+    rows = "".join(f"{name},2026-01-01,{place},1\n" for place, name in enumerate((FULL[:9], FULL, FULL[:7].upper())))
+    assert not lab.take(lab.write("a.csv", f"commit,time,benchmark,value\n{rows}")).failed
+    assert lab.values() == {FULL: {"0": 1, "1": 1, "2": 1}}
+
+
+def test_an_abbreviation_of_two_commits_of_its_file_is_refused(lab: Lab) -> None:
+    rows = "".join(f"{name},2026-01-01,sort,1\n" for name in ("abcdef1", "abcdef10", "abcdef11"))
+    summary = lab.take(lab.write("a.csv", f"commit,time,benchmark,value\n{rows}"))
+    assert "'abcdef1' fits more than one commit: abcdef10, abcdef11. Write more of its digits" in summary.lines()[0]
+
+
+def test_an_abbreviation_that_came_before_two_commits_of_a_file_stays_apart(lab: Lab) -> None:
+    lab.take(dated(lab, "abcdef1", 0))
+    rows = "".join(f"{name},2026-01-02,sort,1\n" for name in ("abcdef10", "abcdef11"))
+    summary = lab.take(lab.write("a.csv", f"commit,time,benchmark,value\n{rows}"))
+    assert "abcdef1 of earlier results stays apart: 2 commits" in summary.notes[0]
+    assert lab.line() == ["abcdef1", "abcdef10", "abcdef11"]
+
+
+def test_a_hash_in_the_name_of_a_file_is_the_commit_that_earlier_results_abbreviate(lab: Lab) -> None:
+    lab.take(dated(lab, FULL[:8], 1))
+    lab.take(lab.write(f"{FULL}.csv", "benchmark,value\nparse,7\n"))
+    assert lab.values() == {FULL: {"sort": 1, "parse": 7}}
+
+
+def test_a_stated_hash_in_capitals_is_the_commit_of_the_small_one(lab: Lab) -> None:
+    lab.take(dated(lab, FULL, 1))
+    lab.take(lab.write("a.csv", "benchmark,value\nparse,7\n"), revision=FULL.upper())
+    assert lab.values() == {FULL: {"sort": 1, "parse": 7}}
+
+
+@pytest.mark.parametrize(("long", "short"), [("12345678", "1234567"), ("v2024.10", "v2024.1")])
+def test_a_number_or_a_name_is_no_abbreviation_of_a_longer_one(lab: Lab, long: str, short: str) -> None:
+    for name in (long, short):
+        path = lab.write(f"{name}.csv", f"commit,benchmark,value\n{name},sort,{len(name)}\n")
+        lab.take(path, order=CommitOrder.GIVEN)
+    assert lab.values() == {long: {"sort": len(long)}, short: {"sort": len(short)}}
+
+
 def test_a_commit_with_an_impossible_name_refuses_its_file(lab: Lab) -> None:
     summary = lab.take(lab.skia("a.json", "x" * 300, sort=1))
     assert "cannot be a commit" in summary.lines()[0]
@@ -122,8 +187,12 @@ def test_a_branch_has_a_line_of_its_own(lab: Lab) -> None:
 
 def test_a_branch_that_is_merged_moves_to_the_default_line(lab: Lab) -> None:
     lab.take(dated(lab, A, 1))
-    lab.take(dated(lab, B, 2), branch="feature")
-    lab.take(lab.skia("b.json", B, sort=7), branch="main")
+    for branch in ("feature", "main"):
+        document = {"version": 1, "git_hash": B, "key": {"branch": branch}}
+        results = [{"key": {"benchmark": "sort", "unit": "ms"}, "measurement": 7}]
+        lab.take(
+            lab.write(f"{branch}.json", document | {"results": results}), time=datetime(2026, 1, 1, 0, 2, tzinfo=UTC)
+        )
     assert lab.line() == [A, B]
 
 

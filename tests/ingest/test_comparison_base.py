@@ -275,6 +275,11 @@ def test_without_git_the_line_of_the_branch_says_where_it_left(lab: Lab) -> None
     assert at(base_of(lab, "", asked="patch")) == f"{3:040x}"
 
 
+def test_without_git_a_full_hash_is_the_commit_that_the_store_has_abbreviated(lab: Lab) -> None:
+    lab.take(lab.skia("1.json", "abcdef1", parse=20.0), lab.skia("2.json", "abcdef2", parse=20.0))
+    assert at(base_of(lab, "abcdef2" + "0" * 33)) == "abcdef1"
+
+
 def test_without_git_an_unknown_commit_is_compared_with_the_newest_one_which_is_said(lab: Lab) -> None:
     series(lab, "main.csv", [f"{number:040x}" for number in range(1, 6)], "main", 1)
     base = base_of(lab, "b" * 40)

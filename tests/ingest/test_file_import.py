@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -294,11 +295,22 @@ def test_a_pipe_of_the_shell_is_read(lab: Lab) -> None:
     assert lab.values() == {A: {"sort": 3}}
 
 
-def test_an_import_says_how_many_rows_became_samples(lab: Lab) -> None:
-    rows = "".join(f"{A},{name},{rep},ms,{rep}\n" for name in ("sort", "parse") for rep in range(3))
+def test_an_import_says_how_many_rows_of_which_benchmarks_became_samples(lab: Lab) -> None:
+    rows = "".join(f"{A},{name},{rep},ms,{rep}\n" for name, most in (("sort", 3), ("parse", 4)) for rep in range(most))
     text = f"commit,benchmark,rep,unit,value\n{rows}{A},once,0,ms,1\n"
-    assert "; 6 rows became samples of 2 points" in lab.take(lab.write("a.csv", text)).lines()[0]
+    assert (
+        "; 7 rows became samples of 2 points (4 of parse, 3 of sort)" in lab.take(lab.write("a.csv", text)).lines()[0]
+    )
     assert "rows" not in lab.take(lab.write("b.csv", text.replace(A, B).replace("rep,", "r,"))).lines()[0]
+
+
+def test_entries_of_one_name_in_a_document_are_named_as_samples(lab: Lab) -> None:
+    entries = [
+        {"fullname": name, "stats": {"data": [time]}} for name, time in (("t.py::a", 1), ("t.py::b", 2), ("t.py::a", 9))
+    ]
+    path = lab.write("a.json", {"machine_info": {}, "benchmarks": entries})
+    summary = lab.take(path, revision=A, time=datetime(2026, 1, 1, tzinfo=UTC))
+    assert "; 2 rows became samples of 1 point (2 of t.py::a)" in summary.lines()[0]
 
 
 def test_a_file_that_is_too_large_is_refused(lab: Lab) -> None:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 
 import pytest
 from tests.ingest.conftest import Lab
@@ -185,3 +187,20 @@ def test_the_status_counts_files(lab: Lab) -> None:
     status = ingest_status(lab.instance)
     assert (status.counts["stored"], status.counts["quarantined"]) == (1, 1)
     assert status.recent[0].source.endswith("b.json")
+
+
+def test_a_waiting_file_whose_stored_bytes_are_damaged_goes_on_waiting_and_holds_up_no_others(
+    lab: Lab, made: GitRepository
+) -> None:
+    commit, arrive = ahead(made)
+    lab.take(lab.skia("a.json", commit, sort=1), lab.skia("b.json", commit, parse=2))
+    arrive()
+    first, _ = lab.instance.store.ledger.waiting()
+    path = lab.directory / "instance" / "knickpoint.db"
+    with closing(sqlite3.connect(path)) as database, database:
+        damaged = bytes([*first.payload[:-1], first.payload[-1] ^ 1])
+        database.execute("UPDATE ledger_waiting SET payload = ? WHERE id = ?", (damaged, first.id))
+    unreadable, imported = retry_waiting(lab.instance).files
+    assert (unreadable.state, imported.state) == (ImportState.UNREADABLE, ImportState.IMPORTED)
+    assert "doctor --deep" in unreadable.problems[0].remedy
+    assert [held.id for held in lab.instance.store.ledger.waiting()] == [first.id]

@@ -16,6 +16,7 @@ from knickpoint.ingest.pipeline import ImportPipeline
 from knickpoint.ingest.settings import Destination, SourceSettings
 from knickpoint.ingest.sns_subscription import confirm_subscription
 from knickpoint.ingest.stages.outcome import defects_refuse
+from knickpoint.ingest.stages.read import Reader, read_results
 from knickpoint.model.errors import HistoryError, InputError, ServiceError
 from knickpoint.model.report import Problem
 
@@ -25,7 +26,7 @@ BUCKET_EVENT: Final = "announcement"
 """The option that marks an event in quarantine; what has no such option is a results file. Stores have this spelling."""
 
 
-def import_bucket_event(destination: Destination, body: bytes) -> ImportSummary:
+def import_bucket_event(destination: Destination, body: bytes, *, reader: Reader = read_results) -> ImportSummary:
     """Import the files that the event of a bucket announces; a second delivery changes nothing.
 
     Known are the events of S3 and compatible stores, those of Google Cloud Storage (Pub/Sub push, or CloudEvents), and
@@ -42,7 +43,7 @@ def import_bucket_event(destination: Destination, body: bytes) -> ImportSummary:
         return ImportSummary(notes=(confirmation,))
     summaries: list[FileSummary | None] = []
     failures: list[InputError | ServiceError] = []
-    pipeline = ImportPipeline(destination)
+    pipeline = ImportPipeline(destination, reader=reader)
     for url in _urls(event):
         try:
             settings, name = _source_of(destination, url)

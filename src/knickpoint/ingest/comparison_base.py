@@ -27,6 +27,7 @@ from knickpoint.ingest.commit_sources.head_commit import head_commit
 from knickpoint.ingest.local_files import written_at
 from knickpoint.ingest.settings import Destination, RepositorySettings
 from knickpoint.model.errors import HistoryError, InputError
+from knickpoint.model.revision import is_hash
 
 if TYPE_CHECKING:
     from knickpoint.ingest.new_results import NewResults
@@ -281,7 +282,9 @@ class _Search:
         return line.merge_base if line.base == self.line.name and line.merge_base >= 0 else None
 
     def _known(self, revision: str) -> SlottedCommit | None:
-        return self.destination.store.commits.find(self.repository, revision)
+        commits, name = self.destination.store.commits, revision.lower()
+        matching = commits.match(self.repository, [name]) if self.git is None and is_hash(name) else {}
+        return commits.find(self.repository, matching.get(name, revision))
 
     def _in_git(self, text: str, *, names: bool) -> str:
         """Return the full hash of the commit that ``text`` names, a hash or with ``names`` any reference; "" for none.

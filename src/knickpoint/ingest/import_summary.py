@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from itertools import islice
 from typing import Final
 
 from knickpoint.model.errors import KnickpointError
@@ -15,6 +16,9 @@ __all__ = ["FileSummary", "ImportState", "ImportSummary", "remark_on_directions"
 
 _MOST_UNITS: Final = 5
 """Units that a remark names."""
+
+_MOST_REPEATED: Final = 3
+"""Benchmarks with several rows that the line of a file names."""
 
 _FEWEST_HEADLESS: Final = 2
 """Files without a commit in one import, of which some became re-runs, that may be of several commits."""
@@ -48,8 +52,8 @@ class FileSummary:
         commits: commits with new or changed points.
         new_traces: traces that did not exist before.
         points: points that were written.
-        rows: rows of the file that became samples of fewer points.
-        rows_points: those points.
+        repeated: benchmark → rows of the file that became samples of fewer points; the most come first.
+        sampled_points: those points.
         failed: results without a value because the benchmark failed.
         skipped: results without a value because the benchmark was skipped.
         unknown: the commits that runs wait for.
@@ -73,8 +77,8 @@ class FileSummary:
     commits: int = 0
     new_traces: int = 0
     points: int = 0
-    rows: int = 0
-    rows_points: int = 0
+    repeated: Mapping[str, int] = field(default_factory=dict)
+    sampled_points: int = 0
     failed: int = 0
     skipped: int = 0
     unknown: tuple[str, ...] = ()
@@ -83,6 +87,11 @@ class FileSummary:
     without_direction: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     head: str = ""
+
+    @property
+    def sample_rows(self) -> int:
+        """The number of rows of the file that became samples of fewer points."""
+        return sum(self.repeated.values())
 
     def lines(self) -> list[str]:
         """Return a line for the file as a whole, then one for each change and each problem."""
@@ -124,8 +133,12 @@ class FileSummary:
             f"{_count(self.corrected, 'run')} corrected" if self.corrected else "",
         ]
         parts = [part for part in parts if part]
-        if self.rows and parts:
-            parts.append(f"{_count(self.rows, 'row')} became samples of {_count(self.rows_points, 'point')}")
+        if self.repeated and parts:
+            named = [f"{count:,} of {name}" for name, count in islice(self.repeated.items(), _MOST_REPEATED)]
+            parts.append(
+                f"{_count(self.sample_rows, 'row')} became samples of {_count(self.sampled_points, 'point')}"
+                f" ({', '.join(named)}{', …' if len(self.repeated) > len(named) else ''})"
+            )
         if self.same and parts:
             parts.append(f"{_count(self.same, 'run')} in already")
         if self.waiting:

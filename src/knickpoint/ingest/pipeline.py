@@ -17,7 +17,7 @@ from knickpoint.ingest.memory import within_memory
 from knickpoint.ingest.results_file import ResultsFile
 from knickpoint.ingest.settings import CommitOrder, Destination
 from knickpoint.ingest.stages.outcome import defects_refuse, find_unchanged, refuse_file
-from knickpoint.ingest.stages.read import ReadResults, read_results
+from knickpoint.ingest.stages.read import Reader, ReadResults, read_results
 from knickpoint.ingest.stages.resolve import name_runs, resolve_commit_name, resolve_runs
 from knickpoint.ingest.stages.write import write_runs
 from knickpoint.model.commit import Repository
@@ -41,6 +41,7 @@ class ImportPipeline:
         dry_run: whether to undo each file after it is written.
         as_work: whether the repositories that files come into have no history any more.
         order: what orders new commits where git does not.
+        reader: what reads a file.
     """
 
     destination: Destination
@@ -48,6 +49,7 @@ class ImportPipeline:
     as_work: bool = False
     order: CommitOrder = CommitOrder.TIME
     allow_empty: bool = False
+    reader: Reader = read_results
     commit_sources: CommitSources = field(init=False)
     _had_runs: dict[str, bool] = field(default_factory=dict, init=False)
 
@@ -66,6 +68,7 @@ class ImportPipeline:
         Raises:
             StoreError: the store cannot be written.
             HistoryError: a repository cannot be opened or brought up to date.
+            ServiceError: the process that read the file was ended.
         """
         try:
             with defects_refuse(file.source):
@@ -84,7 +87,7 @@ class ImportPipeline:
             return unchanged
         try:
             # Stage 1: what the file states.
-            read = read_results(file, settings)
+            read = self.reader(file, settings)
             if read is None:
                 return None
             if errors := read.errors or self._emptiness(read):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -11,12 +10,13 @@ from typing import TypeVar
 from knickpoint.ingest.bucket_events import BUCKET_EVENT, import_bucket_event, quarantine_bucket_event
 from knickpoint.ingest.commit_sources.selection import CommitSources
 from knickpoint.ingest.held_files import quarantine_waiting, unknown_revisions
-from knickpoint.ingest.import_summary import FileSummary, ImportState, ImportSummary
+from knickpoint.ingest.import_summary import FileSummary, ImportState, ImportSummary, unreadable_file
 from knickpoint.ingest.local_files import read_format_option
 from knickpoint.ingest.pipeline import ImportPipeline
 from knickpoint.ingest.results_file import ResultsFile
 from knickpoint.ingest.settings import Destination
-from knickpoint.model.errors import HistoryError, InputError
+from knickpoint.ingest.stages.read import Reader, read_results
+from knickpoint.model.errors import HistoryError, InputError, ServiceError, StoreError
 from knickpoint.model.report import Problem
 from knickpoint.store import Quarantined, Waiting
 
@@ -35,13 +35,15 @@ class _Known:
     failures: Mapping[str, HistoryError] = field(default_factory=dict)
 
 
-def retry_waiting(destination: Destination, *, fetch: bool = True, progress: Progress | None = None) -> ImportSummary:
+def retry_waiting(
+    destination: Destination, *, fetch: bool = True, progress: Progress | None = None, reader: Reader = read_results
+) -> ImportSummary:
     """Bring repositories up to date, and import the files whose commits are known by now.
 
     A file that has waited for longer than ``waiting_days`` goes into quarantine. A repository that cannot be read is
     ``unread`` in the summary, and does not hold up the others.
     """
-    pipeline, ledger = ImportPipeline(destination, allow_empty=True), destination.store.ledger
+    pipeline, ledger = ImportPipeline(destination, allow_empty=True, reader=reader), destination.store.ledger
     # Which of the commits that files wait for are there now?
     failures: dict[str, HistoryError] = pipeline.commit_sources.sync(fetch=fetch)
     names = {repository.id: repository.name for repository in destination.store.commits.repositories()}
@@ -56,7 +58,7 @@ def retry_waiting(destination: Destination, *, fetch: bool = True, progress: Pro
         if not known.revisions.get(held.repository_id, frozenset()).isdisjoint(unknown_revisions(held))
     ]
     summaries = [
-        pipeline.import_file(ResultsFile.kept(entry.source, entry.payload, entry.options))
+        _import_waiting(pipeline, entry)
         for held in _with_progress(ready, progress)
         for entry in ledger.waiting(number=held.id)
     ]
@@ -69,6 +71,18 @@ def retry_waiting(destination: Destination, *, fetch: bool = True, progress: Pro
     return ImportSummary.of(summaries, pipeline.commit_sources.notes(), unread=unread)
 
 
+def _import_waiting(pipeline: ImportPipeline, entry: Waiting) -> FileSummary | None:
+    """Import one file; where it is damaged, or the process that reads it is ended, it goes on waiting and holds up no others."""
+    try:
+        file = ResultsFile.kept(entry.source, entry.payload, entry.options)
+    except StoreError as error:
+        return unreadable_file(entry.source, error)
+    try:
+        return pipeline.import_file(file)
+    except ServiceError as error:
+        return unreadable_file(entry.source, error)
+
+
 def retry_refused(
     destination: Destination,
     numbers: Collection[int] = (),
@@ -76,6 +90,7 @@ def retry_refused(
     format: str = "",  # noqa: A002 - the word of the command line
     revision: str = "",
     progress: Progress | None = None,
+    reader: Reader = read_results,
 ) -> ImportSummary:
     """Import files in quarantine again, as they arrived, under the configuration of today.
 
@@ -85,6 +100,7 @@ def retry_refused(
         format: name of the format, or path of a mapping, where it was not recognised.
         revision: the commit, where the results do not state it: hash, number, or a branch or tag of the git repository.
         progress: is called with (done, total).
+        reader: what reads a file.
 
     Raises:
         InputError: there is no such file in quarantine.
@@ -98,24 +114,29 @@ def retry_refused(
         )
     chosen = [number for number in known if not numbers or number in numbers]
     name, mapping = read_format_option(format)
-    pipeline = ImportPipeline(destination)
+    pipeline = ImportPipeline(destination, reader=reader)
     summaries: list[FileSummary | None] = []
     for number in _with_progress(chosen, progress):
         for entry in ledger.quarantined(number):
-            if entry.options.get(BUCKET_EVENT):
-                summaries += _retry_bucket_event(destination, entry)
+            try:
+                file = ResultsFile.kept(entry.source, entry.payload, entry.options)
+            except StoreError as error:
+                summaries.append(unreadable_file(entry.source, error))
                 continue
-            file = ResultsFile.kept(entry.source, entry.payload, entry.options)
+            if entry.options.get(BUCKET_EVENT):
+                summaries += _retry_bucket_event(destination, entry, file.data, reader)
+                continue
             context = file.context.with_stated(format=name, commit=revision, mapping=mapping)
             summaries.append(pipeline.import_file(replace(file, context=context, references=bool(revision))))
     return ImportSummary.of(summaries)
 
 
-def _retry_bucket_event(destination: Destination, entry: Quarantined) -> Sequence[FileSummary]:
+def _retry_bucket_event(
+    destination: Destination, entry: Quarantined, body: bytes, reader: Reader
+) -> Sequence[FileSummary]:
     """Import the files of an event that was refused; it leaves the quarantine when all of them can be read."""
-    body = zlib.decompress(entry.payload)
     try:
-        summaries = import_bucket_event(destination, body).files
+        summaries = import_bucket_event(destination, body, reader=reader).files
     except InputError as error:
         return [quarantine_bucket_event(destination, body, entry.source, Problem.of(error))]
     if all(summary.state is not ImportState.UNREADABLE for summary in summaries):

@@ -13,6 +13,7 @@ from knickpoint.ingest.import_summary import FileSummary, ImportState, ImportSum
 from knickpoint.ingest.pipeline import ImportPipeline
 from knickpoint.ingest.settings import Destination, SourceSettings
 from knickpoint.ingest.stages.outcome import defects_refuse
+from knickpoint.ingest.stages.read import Reader, read_results
 from knickpoint.model.errors import HistoryError, InputError, ServiceError
 
 __all__ = ["WatchedSource"]
@@ -32,12 +33,14 @@ class WatchedSource:
     files could not be read, so that each reason is reported once.
 
     Attributes:
+        reader: what reads a file.
         unfinished: whether the last poll left files for the next one, so that other sources have their turn.
     """
 
     destination: Destination
     name: str
     settings: SourceSettings
+    reader: Reader = read_results
     unfinished: bool = field(default=False, init=False)
     _versions: dict[str, str] = field(default_factory=dict)
     _failures: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -62,7 +65,7 @@ class WatchedSource:
         changed = [name for name in sorted(versions) if self._is_due(name, versions[name], source)]
         changed.sort(key=lambda name: name in self._failures)
         self.unfinished = len(changed) > _AT_A_TIME
-        pipeline = ImportPipeline(self.destination)
+        pipeline = ImportPipeline(self.destination, reader=self.reader)
         summaries: list[FileSummary | None] = []
         unreadable = 0
         for name in changed[:_AT_A_TIME]:

@@ -8,7 +8,7 @@ from typing import Final
 
 from knickpoint.model.errors import ParamsError
 
-__all__ = ["MAXIMUM_KEY_BYTES", "decode_key", "encode_key", "key_text", "values_in_key"]
+__all__ = ["MAXIMUM_KEY_BYTES", "benchmark_text", "decode_key", "encode_key", "key_text", "values_in_key"]
 
 MAXIMUM_KEY_BYTES: Final = 4096
 """The longest trace key in UTF-8; longer names are nearly always data, not names."""
@@ -118,6 +118,14 @@ def _checked_params(key: str) -> dict[str, str]:
 def key_text(key: str) -> str:
     """Return the trace key ``key`` as people write it: without the commas around it."""
     return key[1:-1] if len(key) > 1 and key[0] == key[-1] == "," else key
+
+
+def benchmark_text(key: str) -> str:
+    """Return the benchmark of the trace key ``key`` and its params other than metric and stat: ``sort size=64``."""
+    params = decode_key(key)
+    name = params.pop("benchmark", "")
+    others = [f"{param}={value}" for param, value in params.items() if param not in {"metric", "stat"}]
+    return " ".join([name, *others]).strip() or key_text(key)
 
 
 def values_in_key(key: str, names: Iterable[str]) -> tuple[str, ...]:

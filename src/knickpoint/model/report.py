@@ -94,8 +94,8 @@ class ResultTable(Sequence[Result]):
     Result ``i`` has the trace key ``keys[i]``, the samples ``samples[offsets[i]:offsets[i + 1]]`` (float64),
     the unit ``units[unit_codes[i]]``, the direction ``list(Better)[better_codes[i]]`` and the outcome
     ``list(Outcome)[outcome_codes[i]]``; ``messages``, ``summaries`` and ``links`` map the index of a result to what
-    only some results have. Keys may repeat: their samples join in one point. ``joined`` says how many rows of the file became
-    samples of fewer results, and of how many.
+    only some results have, and ``repeated`` to the number of rows of the file that became its samples, where they are several.
+    Keys may repeat: their samples join in one point.
     """
 
     keys: tuple[str, ...]
@@ -108,7 +108,7 @@ class ResultTable(Sequence[Result]):
     messages: Mapping[int, str] = field(default_factory=dict)
     summaries: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
     links: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
-    joined: tuple[int, int] = (0, 0)
+    repeated: Mapping[int, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, results: Iterable[Result]) -> ResultTable:
@@ -166,6 +166,7 @@ class ResultTable(Sequence[Result]):
             {new_index[old]: text for old, text in self.messages.items() if old in new_index},
             {new_index[old]: summary for old, summary in self.summaries.items() if old in new_index},
             {new_index[old]: links for old, links in self.links.items() if old in new_index},
+            {new_index[old]: rows for old, rows in self.repeated.items() if old in new_index},
         )
 
     def __len__(self) -> int:
@@ -223,10 +224,12 @@ class Report:
     """The content of one results file.
 
     ``commits`` are those that the file describes, oldest first if the file gives the order.
-    ``repository`` is the URL or name that the file gives, "" if none.
+    ``repository`` is the URL or name that the file gives, "" if none. ``branch_column`` is the column of a table that became the
+    branch of its runs, "" for none.
     """
 
     format: str
     runs: tuple[RunReport, ...]
     commits: tuple[Commit, ...] = ()
     repository: str = ""
+    branch_column: str = ""

@@ -48,6 +48,9 @@ _FILE_COLUMNS = tuple(
         "changes",
         "problems",
         "without_direction",
+        "sample_rows",
+        "sampled_points",
+        "repeated",
     ]
 )
 
@@ -55,7 +58,7 @@ _FILE_COLUMNS = tuple(
 _IGNORED = {
     **dict.fromkeys((column.name for column in _FILE_COLUMNS), 0),
     **dict.fromkeys(("repository", "format"), ""),
-    **dict.fromkeys(("changes", "problems", "without_direction"), ()),
+    **dict.fromkeys(("changes", "problems", "without_direction", "repeated"), ()),
     "state": "ignored",
 }
 """The row of a file in a folder that has no known format."""
@@ -203,6 +206,7 @@ def _show_summary(summary: ImportSummary, output: OutputFormat) -> None:
                     f"{count} in {unit}" if unit else f"{count} without a unit"
                     for unit, count in sorted(file.without_direction.items())
                 ],
+                "repeated": [f"{count} of {name}" for name, count in file.repeated.items()],
             }
             for file in summary.files
         ]

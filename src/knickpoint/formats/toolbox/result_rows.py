@@ -244,5 +244,5 @@ class Rows:
             self._messages,
             self._summaries,
             self._links,
-            (self._rows.total() + len(self._rows), len(self._rows)),
+            {place: further + 1 for place, further in self._rows.items()},
         )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from knickpoint.model.errors import FormatError
 
-__all__ = ["Cell", "cell_text", "header_cells", "read_cells"]
+__all__ = ["Cell", "cell_text", "check_width", "header_cells", "read_cells", "split_rows"]
 
 Cell = str | float | int | bool | datetime | list[float] | None
 
@@ -42,7 +42,19 @@ def read_cells(
     Raises:
         FormatError: a row has other than ``width`` cells, its quotes are not closed, or a cell is too long.
     """
-    reader = csv.reader((f"{line}\n" for line in lines[first:]), delimiter=delimiter, strict=True)
+    for number, cells in split_rows((f"{line}\n" for line in lines[first:]), delimiter, first=first):
+        if any(cell.strip() for cell in cells) and not cells[0].startswith("#"):
+            check_width(cells, width, number)
+            yield number, cells
+
+
+def split_rows(lines: Iterable[str], delimiter: str = ",", *, first: int = 0) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number of the line and the cells of every row of ``lines``, which have their ends; ``first`` lines precede them.
+
+    Raises:
+        FormatError: the quotes of a row are not closed, or a cell is too long.
+    """
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
     while True:
         number = first + reader.line_num + 1
         try:
@@ -55,12 +67,14 @@ def read_cells(
                 where=f"line {number}",
                 remedy="Close the quotes; if the file was cut short, write it again.",
             ) from error
-        if not any(cell.strip() for cell in cells) or cells[0].startswith("#"):
-            continue
-        if len(cells) != width:
-            raise FormatError(
-                f"the row has {len(cells)} cells, the header {width}",
-                where=f"line {number}",
-                remedy="Give every row a cell for every column; quote cells that hold the delimiter.",
-            )
         yield number, cells
+
+
+def check_width(cells: Sequence[str], width: int, line: int) -> None:
+    """Refuse a row that has other than ``width`` cells."""
+    if len(cells) != width:
+        raise FormatError(
+            f"the row has {len(cells)} cells, the header {width}",
+            where=f"line {line}",
+            remedy="Give every row a cell for every column; quote cells that hold the delimiter, and write decimals with a point.",
+        )

@@ -63,6 +63,11 @@ class GitCommits:
         """What is checked out; None for a URL, a bare repository, and before the first commit."""
         return None if is_url(self.settings.location) else read_checkout(self.git)
 
+    @property
+    def knows_branches(self) -> bool:
+        """True: git says which commits a branch has."""
+        return True
+
     def sync(self, *, fetch: bool = False) -> None:
         """Bring the lines up to date with git; with ``fetch``, a URL is fetched first, once.
 

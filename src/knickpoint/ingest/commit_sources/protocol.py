@@ -47,6 +47,10 @@ class CommitSource(Protocol):
     def checkout(self) -> Checkout | None:
         """What is checked out in the work tree of the repository, None without one."""
 
+    @property
+    def knows_branches(self) -> bool:
+        """Whether git says which commits a branch has."""
+
     def sync(self, *, fetch: bool = False) -> None:
         """Bring the lines of the store up to date; with ``fetch``, ask other machines first.
 

@@ -20,7 +20,7 @@ from knickpoint.model.commit import Commit, Line, Repository
 if TYPE_CHECKING:
     from knickpoint.store import RecordedCommits, Store
 
-__all__ = ["MAIN_BRANCHES", "AddedCommits", "ResultLines"]
+__all__ = ["MAIN_BRANCHES", "USUAL_BRANCHES", "AddedCommits", "ResultLines"]
 
 _DEFAULT: Final = "main"
 _NUMBERED: Final = 0
@@ -29,7 +29,7 @@ _UNTIMED: Final = (1, 0.0)
 """How the key of a commit without a time begins; such a commit does not say where its branch begins."""
 MAIN_BRANCHES: Final = frozenset({"main", "master", "trunk"})
 """Names that default branches usually have."""
-_USUAL: Final = frozenset({"", "HEAD", *MAIN_BRANCHES})
+USUAL_BRANCHES: Final = frozenset({"", "HEAD", *MAIN_BRANCHES})
 """Names of branches whose commits belong to the default line."""
 
 
@@ -67,7 +67,7 @@ class ResultLines:
         pairs = list(pairwise(order)) if ordered else []
         new_pairs = self.store.commits.add_order(self.repository, pairs)
         # The line: the default one, or that of a branch, which a changed time on the default line can move too.
-        if branch in _USUAL or branch == default:
+        if branch in USUAL_BRANCHES or branch == default:
             contradicts = self._extend_default(default, commits, recorded, new_pairs)
             return AddedCommits(slots, contradicts)
         if retimed:
@@ -76,7 +76,7 @@ class ResultLines:
 
     def _end(self, branch: str, default: str) -> tuple[int, ...]:
         """Return the last slot of the line of ``branch``, else of the default line; () where both are empty."""
-        line = () if branch in _USUAL else self._line(branch).slots
+        line = () if branch in USUAL_BRANCHES else self._line(branch).slots
         return (line or self._line(default).slots)[-1:]
 
     def _default(self, branch: str) -> str:
@@ -86,7 +86,7 @@ class ResultLines:
         lines = self._names()
         if lines:
             return lines[0]
-        return _DEFAULT if branch in _USUAL else branch
+        return _DEFAULT if branch in USUAL_BRANCHES else branch
 
     def _extend_default(
         self,

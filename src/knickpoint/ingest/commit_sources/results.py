@@ -15,8 +15,9 @@ from knickpoint.ingest.context.file_context import CompletedRun
 from knickpoint.ingest.settings import CommitOrder
 from knickpoint.model.commit import NO_TIME, Commit, Repository, SlottedCommit
 from knickpoint.model.errors import HistoryError, InputError
+from knickpoint.model.plain_text import counted
 from knickpoint.model.report import Problem, Severity
-from knickpoint.model.revision import is_hash_or_number, is_placeholder
+from knickpoint.model.revision import commit_name, full_hashes, is_hash, is_hash_or_number, is_number, is_placeholder
 
 if TYPE_CHECKING:
     from knickpoint.store import Store
@@ -37,6 +38,18 @@ _SHUFFLED: Final = Problem(
     remedy="Give each row the time of its commit in a column commit_time, or name the git repository in knickpoint.toml.",
     severity=Severity.WARNING,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class _MatchedHashes:
+    """The hashes of a file: abbreviation → full hash, as file or store have it; and those that are ``stored``.
+
+    ``notes`` say what became of abbreviations in the store.
+    """
+
+    full_names: Mapping[str, str]
+    stored: Collection[str]
+    notes: tuple[str, ...]
 
 
 @dataclass
@@ -60,6 +73,11 @@ class ResultCommits:
         """None: there is no work tree."""
         return
 
+    @property
+    def knows_branches(self) -> bool:
+        """False: a branch is no more than a name that results state."""
+        return False
+
     def sync(self, *, fetch: bool = False) -> None:
         """Do nothing: the store has all that results stated so far."""
 
@@ -77,9 +95,9 @@ class ResultCommits:
         """
         literal = name.removeprefix(LITERAL_NAME).strip()
         if literal != name and not is_placeholder(literal):
-            return literal
+            return commit_name(literal)
         if is_hash_or_number(name):
-            return name
+            return name.lower()
         stored = self._stored()
         if stored is not None and not is_placeholder(name):
             found = self.store.commits.find(stored, name)
@@ -105,8 +123,8 @@ class ResultCommits:
         stored = self._stored()
         if stored is None:
             return frozenset()
-        found = {name: self.store.commits.find(stored, name) for name in hashes}
-        return frozenset(name for name, each in found.items() if each and each.commit.hash.startswith(name))
+        found = self.store.commits.match(stored, [*hashes])
+        return frozenset(found)
 
     def slots(self, runs: Sequence[CompletedRun], described: Sequence[Commit], order: CommitOrder) -> CommitSlots:
         """Add the commits of a file to the store and return their slots.
@@ -115,10 +133,15 @@ class ResultCommits:
             HistoryError: neither the file nor an earlier one says where a commit belongs in the order of commits; or it has
                 too many branches.
         """
+        hashes = self._match([*(each.run.revision for each in runs), *(commit.hash for commit in described)])
+        names = hashes.full_names
+        described = _joined(described, names)
         by_hash = {commit.hash: commit for commit in described}
         branches: dict[str, list[CompletedRun]] = {}
         for completed in runs:
-            branches.setdefault(completed.run.branch, []).append(completed)
+            name = names.get(completed.run.revision)
+            full = replace(completed, run=replace(completed.run, revision=name)) if name else completed
+            branches.setdefault(completed.run.branch, []).append(full)
         if len(branches) > _MOST_BRANCHES:
             raise HistoryError(
                 f"the file has results of {len(branches):,} branches, more than {_MOST_BRANCHES:,}",
@@ -126,13 +149,43 @@ class ResultCommits:
             )
         # The branch that is usually the default one comes first: the first branch of a repository is its default line.
         branches = dict(sorted(branches.items(), key=lambda item: item[0] not in MAIN_BRANCHES))
-        added = [self._add_branch(branch, members, by_hash, order) for branch, members in branches.items()]
+        added = [
+            self._add_branch(branch, members, by_hash, order, stored=hashes.stored)
+            for branch, members in branches.items()
+        ]
         slots = {revision: slot for branch in added for revision, slot in branch.slots.items()}
         warnings = [_CONTRADICTION] if any(branch.contradicts for branch in added) else []
         if order is CommitOrder.TIME and _is_shuffled(described):
             warnings.append(_SHUFFLED)
         warnings += self._on_another_line(branches)
-        return CommitSlots(slots, (*warnings, *self._to_come(slots.values())))
+        slots |= {short: slots[name] for short, name in names.items() if name in slots}
+        return CommitSlots(slots, (*warnings, *self._to_come(slots.values())), hashes.notes)
+
+    def _match(self, revisions: Iterable[str]) -> _MatchedHashes:
+        """Find the commits of the hashes among ``revisions``, those of a file.
+
+        A commit that the store has under an abbreviation gets its full hash, if the file has only one for it. A name that the
+        store has as it is stays.
+
+        Raises:
+            HistoryError: an abbreviation fits several commits.
+        """
+        commits, repository = self.store.commits, self.repository
+        hashes = [name for name in dict.fromkeys(revisions) if is_hash(name)]
+        found = commits.match(repository, hashes)
+        stored = set(found.values())
+        full_names = full_hashes([name for name in hashes if name not in stored], {*hashes, *stored})
+        # The commits that are stored under an abbreviation, each with what the file calls it.
+        shorter: dict[str, set[str]] = {}
+        for name, each in found.items():
+            if name != each and name.startswith(each):
+                shorter.setdefault(each, set()).add(full_names.get(name, name))
+        for name, full in shorter.items():
+            if len(full) == 1:
+                full_names[name] = next(iter(full))
+                commits.lengthen(repository, name, full_names[name])
+                stored.add(full_names[name])
+        return _MatchedHashes(full_names, stored, tuple(_notes_on_shorter(shorter)))
 
     def _on_another_line(self, branches: Collection[str]) -> Iterator[Problem]:
         """Warn about results of the main branch that stand on the line of another one, whose results came first."""
@@ -163,15 +216,22 @@ class ResultCommits:
         return next((each for each in self.store.commits.repositories() if each.name == self.name), None)
 
     def _add_branch(
-        self, branch: str, runs: Sequence[CompletedRun], described: Mapping[str, Commit], order: CommitOrder
+        self,
+        branch: str,
+        runs: Sequence[CompletedRun],
+        described: Mapping[str, Commit],
+        order: CommitOrder,
+        *,
+        stored: Collection[str],
     ) -> AddedCommits:
-        """Add the commits of the runs of one branch; return revision → slot."""
+        """Add the commits of the runs of one branch; return revision → slot. ``stored`` are the known hashes."""
         # What is known of each commit: the file describes it, or an earlier file did, or the run gives its time.
         slots: dict[str, int] = {}
         commits: dict[str, Commit] = {}
         for completed in runs:
             revision = completed.run.revision
-            known = None if revision in described else self._find(revision)
+            is_new = is_hash(revision) and not is_number(revision) and revision not in stored
+            known = None if is_new or revision in described else self._find(revision)
             if known is not None:
                 slots[revision] = known.slot
                 commit = _timed(known.commit, completed)
@@ -208,6 +268,27 @@ class ResultCommits:
     def _find(self, revision: str) -> SlottedCommit | None:
         """Return the commit of ``revision`` where it is known. Raises ``HistoryError`` where several fit."""
         return self.store.commits.find(self.repository, revision)
+
+
+def _joined(commits: Sequence[Commit], names: Mapping[str, str]) -> Sequence[Commit]:
+    """Return ``commits`` under their full hashes, each once."""
+    if not names:
+        return commits
+    joined: dict[str, Commit] = {}
+    for commit in commits:
+        named = replace(commit, hash=names.get(commit.hash, commit.hash))
+        joined[named.hash] = _earlier(joined.get(named.hash, named), named)
+    return [*joined.values()]
+
+
+def _notes_on_shorter(shorter: Mapping[str, Collection[str]]) -> Iterator[str]:
+    """Yield which commits that the store had under abbreviations have full hashes now, and which fit several commits."""
+    named = [f"{name} is {next(iter(full))[:16]} now" for name, full in shorter.items() if len(full) == 1]
+    if named:
+        yield f"{counted(len(named), 'abbreviated commit')} got the full hash: {', '.join(named[:3])}{', …' if named[3:] else ''}"
+    for name, full in shorter.items():
+        if len(full) > 1:
+            yield f"the commit {name} of earlier results stays apart: {len(full)} commits of this file begin so"
 
 
 def _is_shuffled(commits: Sequence[Commit]) -> bool:

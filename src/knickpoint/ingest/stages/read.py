@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from knickpoint.formats import read_found, read_mapped, read_report
@@ -13,7 +14,7 @@ from knickpoint.ingest.settings import IngestSettings
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Problem, Report
 
-__all__ = ["ReadResults", "read_results"]
+__all__ = ["ReadResults", "Reader", "read_results"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,10 @@ class ReadResults:
     report: Report
     errors: tuple[Problem, ...]
     warnings: tuple[Problem, ...]
+
+
+Reader = Callable[[ResultsFile, IngestSettings], ReadResults | None]
+"""What reads a file: :func:`read_results`, or the same in another process."""
 
 
 def read_results(file: ResultsFile, settings: IngestSettings) -> ReadResults | None:

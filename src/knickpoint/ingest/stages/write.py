@@ -9,14 +9,17 @@ from typing import Final
 
 import numpy as np
 
+from knickpoint.ingest.changed_names import changed_names
 from knickpoint.ingest.held_files import hold_until_known, release_former
 from knickpoint.ingest.import_summary import FileSummary, ImportState
 from knickpoint.ingest.settings import Destination
 from knickpoint.ingest.stages.resolve import ResolvedRun, ResolvedRuns
 from knickpoint.ingest.unmeasured import count_empty, count_outcomes, failure_warning
-from knickpoint.model.params import decode_key
+from knickpoint.model.frame import Trace
+from knickpoint.model.params import benchmark_text, decode_key
 from knickpoint.model.plain_text import counted
-from knickpoint.model.report import Problem, Severity
+from knickpoint.model.report import Problem, Report, Severity
+from knickpoint.model.unit import Better
 from knickpoint.store import FileState, Receipt, RunKind, RunWrite, Store
 from knickpoint.store.points.environments import machine_difference
 
@@ -77,11 +80,14 @@ def _summary(store: Store, resolved: ResolvedRuns, receipts: Sequence[Receipt]) 
     source = resolved.read.file.source
     kinds = Counter(receipt.kind for receipt in receipts)
     written = [run for run, receipt in zip(resolved.runs, receipts, strict=True) if receipt.kind is not RunKind.SAME]
-    new_traces = [trace for receipt in receipts for trace in receipt.new_traces.tolist()]
+    new = store.traces.get([trace for receipt in receipts for trace in receipt.new_traces.tolist()])
+    other_units = {trace for receipt in receipts for trace in receipt.other_units.tolist()}
+    reports = [run.report for run in resolved.runs]
+    changed = changed_names(store, resolved.repository, reports, new, other_units=other_units, source=source)
     failed, skipped = count_outcomes(resolved.reports)
     failures = (failure_warning(resolved.reports, failed, source),) if failed else ()
     other_machine = tuple(_machine_warning(store, resolved, receipts))
-    joined = [run.results.joined for run in resolved.read.report.runs]
+    repeated, sampled = _count_repeated(resolved.read.report)
     state = ImportState.IMPORTED if written else ImportState.UNCHANGED
     return FileSummary(
         source,
@@ -94,16 +100,16 @@ def _summary(store: Store, resolved: ResolvedRuns, receipts: Sequence[Receipt]) 
         rerun=kinds[RunKind.RERUN],
         waiting=len(resolved.reports) - len(resolved.runs),
         commits=len({run.slot for run in written}),
-        new_traces=len(new_traces),
-        without_direction=_count_directionless(store, new_traces),
+        new_traces=len(new),
+        without_direction=_count_directionless(store, new),
         points=sum(_count_points(run, receipt) for run, receipt in zip(resolved.runs, receipts, strict=True)),
-        rows=sum(rows for rows, _ in joined),
-        rows_points=sum(points for _, points in joined),
+        repeated=repeated,
+        sampled_points=sampled,
         failed=failed,
         skipped=skipped,
         unknown=resolved.unknown,
         changes=tuple(_changed_values(store, resolved.runs, receipts)),
-        problems=(*resolved.warnings, *failures, *other_machine),
+        problems=(*resolved.warnings, *failures, *changed, *other_machine),
         notes=resolved.notes,
         head=resolved.head,
     )
@@ -136,14 +142,22 @@ def _count_points(run: ResolvedRun, receipt: Receipt) -> int:
     return len(receipt.trace_ids) - count_empty(run.report) if len(receipt.trace_ids) else 0
 
 
-def _count_directionless(store: Store, new_traces: Sequence[int]) -> Mapping[str, int]:
-    """Return unit → how many of the new traces have no direction.
+def _count_repeated(report: Report) -> tuple[Mapping[str, int], int]:
+    """Return benchmark → rows of the file that became samples, the most first; and the number of points of these samples."""
+    keys: Counter[str] = Counter()
+    for run in report.runs:
+        for place, count in run.results.repeated.items():
+            keys[run.results.keys[place]] += count
+    rows: Counter[str] = Counter()
+    for key, count in keys.items():
+        rows[benchmark_text(key)] += count
+    return dict(rows.most_common()), sum(len(run.results.repeated) for run in report.runs)
 
-    The store is asked once for the whole file: a history has hundreds of runs, most of them without a new trace.
-    """
-    if not new_traces:
-        return {}
-    return dict(Counter(trace.unit for trace in store.traces.without_direction(new_traces)))
+
+def _count_directionless(store: Store, new: Sequence[Trace]) -> Mapping[str, int]:
+    """Return unit → how many of the new traces have no direction."""
+    unknown = [trace for trace in new if trace.better is Better.UNKNOWN]
+    return dict(Counter(trace.unit for trace in unknown if not store.traces.has_configured_direction(trace)))
 
 
 def _changed_values(store: Store, runs: Sequence[ResolvedRun], receipts: Sequence[Receipt]) -> Iterator[str]:
