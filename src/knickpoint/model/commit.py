@@ -7,14 +7,12 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Final
 
+from knickpoint.model.revision import is_number
+
 __all__ = ["NO_TIME", "Commit", "Line", "Repository", "SlottedCommit"]
 
 NO_TIME: Final = datetime.fromtimestamp(0, UTC)
 """The time of a commit whose time is unknown."""
-
-
-_NUMBER_DIGITS: Final = 16
-"""A text with at least this many digits is a hash that happens to have no letters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +58,7 @@ class Commit:
     @property
     def is_number(self) -> bool:
         """Whether its name is a number, so that the number orders it."""
-        return self.hash.isascii() and self.hash.isdigit() and len(self.hash) < _NUMBER_DIGITS
+        return is_number(self.hash)
 
 
 @dataclass(frozen=True, slots=True)

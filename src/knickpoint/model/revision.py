@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from collections.abc import Collection, Iterable
 from typing import Final
 
-__all__ = ["commit_name", "is_hash_or_number", "is_placeholder", "is_rounded"]
+from knickpoint.model.errors import HistoryError
+
+__all__ = [
+    "HASH_DIGITS",
+    "commit_name",
+    "full_hashes",
+    "is_hash",
+    "is_hash_or_number",
+    "is_number",
+    "is_placeholder",
+    "is_rounded",
+]
 
 _PLACEHOLDERS: Final = frozenset(
     {
@@ -58,6 +71,9 @@ _OF_A_SPREADSHEET: Final = re.compile(r"\d(?:[.,]\d+)?[eE]\+\d+")
 _VARIABLE: Final = re.compile(r"\$\w+|\$\{.*\}|\$\(.*\)|\{\{.*\}\}|%\w+%", re.DOTALL)
 """A variable that a script or a template did not replace."""
 
+HASH_DIGITS: Final = 16
+"""A text with at least this many digits is a hash that happens to have no letters."""
+
 _HASH: Final = re.compile(r"[0-9a-fA-F]{7,64}")
 _NUMBER: Final = re.compile(r"[0-9]{1,18}")
 
@@ -81,6 +97,43 @@ def commit_name(text: str) -> str:
     """Return the commit that ``text`` names, without spaces around it and a hash in small letters; "" for a placeholder."""
     name = text.strip()
     return "" if is_placeholder(text) else name.lower() if _HASH.fullmatch(name) else name
+
+
+def is_hash(text: str) -> bool:
+    """Return whether ``text`` is 7 to 64 hexadecimal digits: a hash, or an abbreviated one."""
+    return _HASH.fullmatch(text) is not None
+
+
+def is_number(text: str) -> bool:
+    """Return whether ``text`` is a number of fewer digits than a hash has."""
+    return text.isascii() and text.isdigit() and len(text) < HASH_DIGITS
+
+
+def full_hashes(names: Iterable[str], hashes: Collection[str]) -> dict[str, str]:
+    """Return name → the longest of ``hashes`` that it abbreviates, for those of ``names`` that abbreviate one.
+
+    One number is no abbreviation of another.
+
+    Raises:
+        HistoryError: a name abbreviates several that do not abbreviate each other.
+    """
+    ordered = sorted(name for name in hashes if is_hash(name) and not is_number(name))
+    found = {}
+    for name in filter(is_hash, names):
+        longest = name
+        for place in range(bisect_right(ordered, name), len(ordered)):
+            other = ordered[place]
+            if not other.startswith(name):
+                break
+            if not other.startswith(longest):
+                raise HistoryError(
+                    f"{name!r} fits more than one commit: {longest[:16]}, {other[:16]}",
+                    remedy="Write more of its digits.",
+                )
+            longest = other
+        if longest != name:
+            found[name] = longest
+    return found
 
 
 def is_hash_or_number(text: str) -> bool:

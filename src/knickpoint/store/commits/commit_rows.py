@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from os.path import commonprefix
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, bindparam, select, update
+from sqlalchemy import Connection, and_, bindparam, func, or_, select, union_all, update
 
 from knickpoint.model.commit import NO_TIME, Commit, Repository, SlottedCommit
 from knickpoint.model.errors import HistoryError
+from knickpoint.model.revision import HASH_DIGITS, is_hash, is_number
 from knickpoint.store.commits.names import check_name
 from knickpoint.store.database import Database
 from knickpoint.store.tables import commits as tables
@@ -21,6 +23,9 @@ from knickpoint.store.timestamps import moment
 __all__ = ["CommitRow", "CommitRows", "RecordedCommits"]
 
 _SHORTEST_PREFIX: Final = 7
+"""Digits of the shortest abbreviation of a hash."""
+
+_FIRST_CHARACTER: Final = "!"
 _LAST_CHARACTER: Final = "\U0010ffff"
 _MOST_DIGITS: Final = 18
 """Digits of a number that surely fits into the 64 bits of its column."""
@@ -71,9 +76,20 @@ _AFTER_ALL: Final = 2**31 - 1
 _C: Final = tables.commit.c
 _SELECT: Final = select(*(_C[name] for name in CommitRow._fields)).where(_C.repository_id == bindparam("owner"))
 _WITH_HASH: Final = _SELECT.where(_C.hash == bindparam("named"))
-_WITH_PREFIX: Final = (
-    _SELECT.where(_C.hash >= bindparam("first"), _C.hash < bindparam("last")).order_by(_C.hash).limit(3)
+_OWN_HASH: Final = select(_C.hash).where(_C.repository_id == bindparam("owner"))
+_BEGINS: Final = and_(
+    _C.hash >= bindparam("named"),
+    _C.hash < bindparam("last"),
+    or_(_C.hash == bindparam("named"), func.length(_C.hash) >= bindparam("shortest")),
 )
+_WITH_PREFIX: Final = _SELECT.where(_BEGINS).order_by(_C.hash).limit(3)
+_BEFORE: Final = (
+    _OWN_HASH.where(_C.hash >= bindparam("first"), _C.hash < bindparam("named")).order_by(_C.hash.desc()).limit(1)
+)
+_NEAR: Final = union_all(
+    select(_OWN_HASH.where(_BEGINS).order_by(_C.hash).limit(3).subquery()), select(_BEFORE.subquery())
+)
+"""The first hashes that begin with a name, and the last one before it."""
 _WITH_NUMBER: Final = _SELECT.where(_C.number == bindparam("wanted")).limit(3)
 _BELOW: Final = _SELECT.where(_C.slot < bindparam("below")).limit(1)
 _LATEST_TIMED: Final = _BELOW.where(_C.time.is_not(None)).order_by(_C.time.desc(), _C.hash.desc())
@@ -131,13 +147,44 @@ class CommitRows:
         return [row.commit() for row in rows]
 
     def find(self, repository: Repository, revision: str) -> list[SlottedCommit]:
-        """Return the commit with the hash ``revision``; or else up to three that it is a prefix or the number of."""
+        """Return the commit called ``revision``; or else up to three whose hash it abbreviates, or whose number it is."""
         with self._database.reading() as connection:
-            rows = self._with_prefix(connection, repository, revision)
+            if is_hash(revision):
+                name = revision.lower()
+                rows = self._rows(connection, _WITH_PREFIX, repository, **_beginning(name))
+                rows = [row for row in rows if row.hash == name] or rows
+            else:
+                rows = self._rows(connection, _WITH_HASH, repository, named=revision)
             if not rows and revision.isdecimal() and len(revision) <= _MOST_DIGITS:
                 rows = self._rows(connection, _WITH_NUMBER, repository, wanted=int(revision))
-        exact = [row for row in rows if row.hash == revision]
-        return [row.commit() for row in exact or rows]
+        return [row.commit() for row in rows]
+
+    def known(self, repository: Repository, hashes: Sequence[str]) -> set[str]:
+        """Return those of ``hashes`` that commits have."""
+        with self._database.reading() as connection:
+            return {row.hash for row in self._with_hashes(connection, repository, hashes)}
+
+    def match(self, repository: Repository, name: str) -> list[str]:
+        """Return the hash ``name`` if a commit has it; or else those that it abbreviates; or else its longest abbreviation."""
+        values = {"owner": repository.id, "first": name if is_number(name) else name[:_SHORTEST_PREFIX]}
+        with self._database.reading() as connection:
+            found = self._database.quick(connection, _NEAR, values | _beginning(name)).fetchall()
+            longer = [each for (each,) in found if each >= name]
+            if longer:
+                return [name] if name in longer else longer
+            # What is stored last before a hash is its longest abbreviation, or shows how long that is at most.
+            while found and not name.startswith(found[0][0]):
+                common = commonprefix([name, found[0][0]])  # noqa: RUF071 - of texts, which are no paths
+                found = self._database.quick(
+                    connection, _BEFORE, values | {"named": common + _FIRST_CHARACTER}
+                ).fetchall()
+        return [each for (each,) in found]
+
+    def rename(self, repository: Repository, name: str, new: str) -> None:
+        """Give the commit called ``name`` the name ``new``."""
+        with self._database.transaction() as connection:
+            where = (_C.repository_id == repository.id) & (_C.hash == name)
+            connection.execute(update(tables.commit).where(where).values(hash=new))
 
     def latest(self, repository: Repository, below: int | None = None) -> SlottedCommit | None:
         """Return the commit of the latest time (of equal ones that of the greatest hash), None without any.
@@ -149,12 +196,6 @@ class CommitRows:
             rows = self._rows(connection, _LATEST_TIMED, repository, **values)
             rows = rows or self._rows(connection, _LATEST_UNTIMED, repository, **values)
         return rows[0].commit() if rows else None
-
-    def _with_prefix(self, connection: Connection, repository: Repository, revision: str) -> list[CommitRow]:
-        """Return the commit of that hash, first, and where ``revision`` is long enough those that begin with it."""
-        if len(revision) < _SHORTEST_PREFIX:
-            return self._rows(connection, _WITH_HASH, repository, named=revision)
-        return self._rows(connection, _WITH_PREFIX, repository, first=revision, last=revision + _LAST_CHARACTER)
 
     def _with_hashes(
         self, connection: Connection, repository: Repository, hashes: Sequence[str]
@@ -195,6 +236,11 @@ class CommitRows:
             where = (_C.repository_id == repository.id) & (_C.slot == row.slot)
             connection.execute(update(tables.commit).where(where).values(missing))
         return retimed
+
+
+def _beginning(name: str) -> dict[str, object]:
+    """Return the values that select the hashes which begin with ``name``; one number begins no other."""
+    return {"named": name, "last": name + _LAST_CHARACTER, "shortest": HASH_DIGITS if is_number(name) else 0}
 
 
 def _facts(commit: Commit) -> dict[str, object]:

@@ -290,18 +290,36 @@ class Commits:
         return np.array([known.get(slot, np.nan) for slot in slots], dtype=np.float64)
 
     def find(self, repository: Repository, revision: str) -> SlottedCommit | None:
-        """Find a commit by its full hash, a unique prefix of at least 7 characters, or its number.
+        """Find a commit by its name, a unique abbreviation of its hash (7 digits or more, in any case), or its number.
 
         Raises:
             HistoryError: more than one commit matches.
         """
         found = self._rows.find(repository, revision)
-        if len(found) > 1:
-            names = ", ".join(each.commit.hash[:16] for each in found)
-            raise HistoryError(
-                f"{revision!r} fits more than one commit: {names}", where=repository.name, remedy="Give more of it."
-            )
+        _check_only([each.commit.hash for each in found], repository, revision)
         return found[0] if found else None
+
+    def match(self, repository: Repository, hashes: Sequence[str]) -> dict[str, str]:
+        """Return hash → the hash of its commit: the same, else the one that it abbreviates, else its longest abbreviation.
+
+        Raises:
+            HistoryError: a hash abbreviates more than one.
+        """
+        if len(hashes) > 1 and self.latest(repository) is None:
+            return {}
+        known = self._rows.known(repository, hashes) if len(hashes) > 1 else set()
+        found = {}
+        for name in hashes:
+            matching = [name] if name in known else self._rows.match(repository, name)
+            if matching:
+                _check_only(matching, repository, name)
+                found[name] = matching[0]
+        return found
+
+    def lengthen(self, repository: Repository, name: str, full: str) -> None:
+        """Give the commit that the store has under the abbreviation ``name`` its full hash."""
+        assert full.startswith(name)
+        self._rows.rename(repository, name, full)
 
     def latest(self, repository: Repository, below: int | None = None) -> SlottedCommit | None:
         """Return the commit of the latest time (of equal ones that of the greatest hash), None without any.
@@ -338,3 +356,12 @@ class Commits:
         query = select(table.c.before, table.c.after).where(table.c.repository_id == repository.id)
         with self._database.reading() as connection:
             return [SlotOrder(row.before, row.after) for row in connection.execute(query)]
+
+
+def _check_only(found: Sequence[str], repository: Repository, revision: str) -> None:
+    """Raise ``HistoryError`` where ``revision`` was found to name several commits."""
+    if len(found) > 1:
+        names = ", ".join(name[:16] for name in found[:3])
+        raise HistoryError(
+            f"{revision!r} fits more than one commit: {names}", where=repository.name, remedy="Give more of it."
+        )

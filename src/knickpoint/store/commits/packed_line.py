@@ -14,7 +14,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.store.array_codec import pack, unpack
+from knickpoint.store.array_codec import checked, pack, unpack
 
 __all__ = ["PackedLine"]
 
@@ -42,7 +42,7 @@ class PackedLine:
 
     def to_bytes(self) -> bytes:
         """Return the bytes that the database keeps."""
-        return pack(self.begins, self.lengths)
+        return checked(pack(self.begins, self.lengths))
 
     def slots(self) -> tuple[int, ...]:
         """Return all slots, oldest first."""
