@@ -75,13 +75,14 @@ class Receipt:
     """What a write did with one run.
 
     ``trace_ids`` are the traces of the run, sorted, none for a run that is the SAME; ``new_traces`` those that did
-    not exist before.
+    not exist before, and ``other_units`` those of them whose keys have older traces, in units that do not convert.
     """
 
     kind: RunKind
     run_id: int
     trace_ids: NDArray[np.int64] = field(default_factory=_no_ids)
     new_traces: NDArray[np.int64] = field(default_factory=_no_ids)
+    other_units: NDArray[np.int64] = field(default_factory=_no_ids)
     changes: ValueChanges = field(default_factory=ValueChanges)
 
 

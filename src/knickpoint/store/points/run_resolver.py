@@ -29,10 +29,14 @@ _MEASURED = tuple(Outcome).index(Outcome.MEASURED)
 
 @dataclass(frozen=True, slots=True)
 class ResolvedResults:
-    """The results of a run by trace, and those of the traces that it is the first to have."""
+    """The results of a run by trace, and those of the traces that it is the first to have.
+
+    ``other_units`` are those of the new traces whose keys have older traces, in units that do not convert.
+    """
 
     results: RunResults
     new_traces: NDArray[np.int64]
+    other_units: NDArray[np.int64]
 
 
 class RunResolver:
@@ -58,12 +62,12 @@ class RunResolver:
         layouts, traces = self._remembered(connection, repository_id, digests)
 
         # Traces: one look-up for the results of all other layouts.
-        new = np.empty(0, dtype=np.int64)
+        new = other_units = np.empty(0, dtype=np.int64)
         numbers = _firsts([digest not in layouts and digest not in traces for digest in digests], digests, tables)
         if numbers:
             requests = _requests([tables[number] for number in numbers], [units[number] for number in numbers])
             found = self._traces.resolve(connection, repository_id, requests)
-            new = found.new
+            new, other_units = found.new, found.other_units
             ends = np.cumsum([len(tables[number]) for number in numbers])[:-1]
             for number, ids, trace_units in zip(
                 numbers, np.split(found.ids, ends), np.split(found.units, ends), strict=True
@@ -88,7 +92,7 @@ class RunResolver:
             if len(new):
                 here = np.isin(new, results.touched, assume_unique=True)
                 mine, new = new[here], new[~here]
-            resolved.append(ResolvedResults(results, mine))
+            resolved.append(ResolvedResults(results, mine, np.intersect1d(mine, other_units)))
         return resolved
 
     def _remembered(

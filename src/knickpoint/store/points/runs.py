@@ -27,7 +27,7 @@ from knickpoint.model.commit import Repository
 from knickpoint.model.errors import StoreError
 from knickpoint.model.params import encode_key
 from knickpoint.model.report import Outcome
-from knickpoint.store.array_codec import pack, stored_json
+from knickpoint.store.array_codec import checked, pack, stored_json
 from knickpoint.store.database import Database
 from knickpoint.store.events.outbox import Outbox
 from knickpoint.store.points.change_events import publish_changes
@@ -105,7 +105,7 @@ class Runs:
 
             # Runs
             records = [
-                RunRecord(run.write, run.corrects, len(run.results.ids), pack(update.chunks))
+                RunRecord(run.write, run.corrects, len(run.results.ids), checked(pack(update.chunks)))
                 for run, update in zip(arriving, plan.runs, strict=True)
             ]
             run_ids = self._table.record(connection, repository.id, records)
@@ -118,7 +118,9 @@ class Runs:
             with_traces = [run_id for update, run_id in zip(plan.runs, run_ids, strict=True) if update.has_traces]
             publish_changes(self._outbox, repository, plan, with_traces)
         for run, each, update, run_id in zip(arriving, resolved, plan.runs, run_ids, strict=True):
-            receipt = Receipt(update.kind, run_id, run.results.touched, each.new_traces, update.changes)
+            receipt = Receipt(
+                update.kind, run_id, run.results.touched, each.new_traces, each.other_units, update.changes
+            )
             receipts[run.write.identity] = receipt
         return [receipts[run.identity] for run in runs]
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.model.errors import StoreError
-from knickpoint.store.array_codec import pack, unpack
+from knickpoint.store.array_codec import checked, pack, unpack
 
 __all__ = ["CHUNK", "StoredChunk", "extended", "free_places"]
 
@@ -75,8 +75,8 @@ def extended(
     ordered = sorted(name for name, column in whole.items() if column.any())
     return {
         "count": before + len(names),
-        "facts": pack(facts[:, 0], facts[:, 1], facts[:, 2]),
-        "codes": pack(np.array(ordered, dtype=np.int64), *(whole[name] for name in ordered)),
+        "facts": checked(pack(facts[:, 0], facts[:, 1], facts[:, 2])),
+        "codes": checked(pack(np.array(ordered, dtype=np.int64), *(whole[name] for name in ordered))),
         "keys": zlib.compress(texts.encode(), 1),
     }
 

@@ -39,12 +39,14 @@ UNKNOWN: Final = BETTERS.index(Better.UNKNOWN)
 class ResolvedTraces:
     """Say which trace each result belongs to: ids and the traces' units, both of the results' length.
 
-    ``new`` has the ids of the traces that were made for these results, sorted.
+    ``new`` has the ids of the traces that were made for these results, sorted; ``other_units`` those among them whose keys have
+    older traces, in units that do not convert.
     """
 
     ids: NDArray[np.int64]
     units: NDArray[np.int64]
     new: NDArray[np.int64]
+    other_units: NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, bindparam, select, update
 
-from knickpoint.store.array_codec import pack, unpack
+from knickpoint.store.array_codec import checked, pack, unpack
 from knickpoint.store.database import Database
 from knickpoint.store.tables import traces as tables
 from knickpoint.store.tables.shortcuts import counter
@@ -86,7 +86,8 @@ class TraceResolver:
 
         # What is left needs new traces.
         if not len(missing):
-            return ResolvedTraces(ids, units, np.empty(0, dtype=np.int64))
+            none = np.empty(0, dtype=np.int64)
+            return ResolvedTraces(ids, units, none, none)
         plan = plan_new_traces(requests, missing, {number: numbers[0] for number, numbers in same.items()})
         facts = requests.facts(plan.firsts)
         facts[:, 2] = _first_stated(requests.stated, missing, plan.numbers, plan.firsts)
@@ -96,7 +97,8 @@ class TraceResolver:
         new = self._append(connection, repository_id, version, keys, facts, codes)
         self._insert_identities(connection, repository_id, requests.digests[plan.firsts], facts, new)
         ids[missing], units[missing] = new[plan.numbers], facts[plan.numbers, 0]
-        return ResolvedTraces(ids, units, new)
+        has_older = rows.match(requests.digests[plan.firsts], None) >= 0
+        return ResolvedTraces(ids, units, new, new[has_older])
 
     def _same_dimensions(self, requests: TraceRequests) -> dict[int, list[int]]:
         """Return dimension → its numbers, oldest first, for dimensions of the results that have more than one."""
@@ -136,7 +138,7 @@ class TraceResolver:
             here = traces // CHUNK == chunk
             for name, values in changes.items():
                 facts[name][traces[here] % CHUNK] = values[here]
-            packed = pack(facts["unit"], facts["dimension"], facts["better"])
+            packed = checked(pack(facts["unit"], facts["dimension"], facts["better"]))
             connection.execute(update(tables.chunk).where(tables.chunk.c.id == chunk).values(facts=packed))
 
     def _append(  # noqa: PLR0917  # the columns of the table

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,13 @@ from knickpoint.store.traces.trace_requests import BETTERS
 from knickpoint.store.traces.units import Units
 
 __all__ = ["OwnedTrace", "Traces"]
+
+
+_MOST_VALUES: Final = 100_000
+"""Values of a param that are compared with a new one."""
+
+_BETTER: Final = dict(enumerate(BETTERS))
+"""What is better, by its number in the database; a damaged number is none of them."""
 
 
 class OwnedTrace(NamedTuple):
@@ -65,7 +72,6 @@ class Traces:
         self._rows = select(*columns).where(database.among(chunk.id))
         self.renames = TraceRenames(database)
         self._rules: tuple[DirectionRule, ...] = ()
-        self._kept: Mapping[int, Better] = {}
         self._configured: dict[int, Better | None] = {}
         database.on_rollback(self._forget_configured)
 
@@ -83,16 +89,32 @@ class Traces:
         return self._rules
 
     def keep_directions(self, kept: Mapping[int, Better]) -> None:
-        """Let traces keep the direction by which their findings were judged, whatever rules, results and units say now.
-
-        As with rules, nothing of it is stored.
-        """
-        self._kept = dict(sorted(kept.items()))
+        """Let exactly these traces keep the direction by which their findings were judged, whatever is better by now."""
+        if dict(self.kept_directions) == kept:
+            return
+        table = tables.kept_direction
+        with self._database.transaction() as connection:
+            connection.execute(table.delete())
+            if kept:
+                connection.execute(
+                    table.insert(),
+                    [{"trace_id": key, "better": BETTERS.index(way)} for key, way in sorted(kept.items())],
+                )
 
     @property
     def kept_directions(self) -> tuple[tuple[int, Better], ...]:
         """The traces that keep a direction, sorted, and that direction."""
-        return tuple(self._kept.items())
+        with self._database.reading() as connection:
+            return tuple(self._kept(connection).items())
+
+    def _kept(self, connection: Connection) -> Mapping[int, Better]:
+        table = tables.kept_direction.c
+
+        def read() -> Mapping[int, Better]:
+            rows = connection.execute(select(table.trace_id, table.better).order_by(table.trace_id))
+            return {key: _BETTER[code] for key, code in rows if code in _BETTER}
+
+        return self._database.read_once("kept directions", read)
 
     def _forget_configured(self) -> None:
         self._configured = {}
@@ -156,6 +178,7 @@ class Traces:
         with self._database.reading() as connection:
             chunks = self._chunks(connection, np.unique(wanted // CHUNK))
             names = self._repository_names(connection) if self._rules else {}
+            directions = self._kept(connection) if kept else {}
             stated: dict[tuple[int, int], tuple[str, str, Better]] = {}
             for number in wanted.tolist():
                 chunk = chunks.get(number // CHUNK)
@@ -170,7 +193,7 @@ class Traces:
                 if self._rules:
                     configured = self._configured_better(number, names[chunk.repository], key)
                     better = better if configured is None else configured
-                better = self._kept.get(number, better) if kept else better
+                better = directions.get(number, better)
                 found[number] = OwnedTrace(chunk.repository, Trace(number, key, text, dimension, better))
         return found
 
@@ -230,6 +253,14 @@ class Traces:
             found.setdefault((high, low), []).append(trace)
         pairs = zip(wanted, digests.tolist(), strict=True)
         return {key: sorted(found[high, low]) for key, (high, low) in pairs if (high, low) in found}
+
+    def param_values(self, name: str) -> str:
+        """Return the first 100,000 values that traces of the instance have for a param, one a line."""
+        value, owner = tables.param_value.c, tables.param_name.c
+        query = select(func.aggregate_strings(value.value, "\n")).where(value.code <= _MOST_VALUES, owner.name == name)
+        query = query.join_from(tables.param_value, tables.param_name, value.name_id == owner.id)
+        with self._database.reading() as connection:
+            return connection.execute(query).scalar() or ""
 
     def _chunks(self, connection: Connection, numbers: NDArray[np.int64]) -> dict[int, StoredChunk]:
         rows = self._database.quick(connection, self._rows, {"numbers": self._database.listed(numbers)})
