@@ -6,7 +6,7 @@ import pytest
 from tests.store.conftest import MOMENT
 
 from knickpoint.model.commit import Commit, Repository
-from knickpoint.model.errors import InputError
+from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.store import Store
 
 
@@ -15,6 +15,33 @@ def test_a_commit_is_found_by_a_unique_prefix(store: Store, repository: Reposito
     found = store.commits.find(repository, "abcdef01")
     assert found is not None
     assert found.slot == 400
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("abcdef01", "abcdef01"),
+        ("abcdef0", None),
+        ("abcdef0123", "abcdef0123456789"),
+        ("abcdef01234567890", "abcdef0123456789"),
+        ("abcdef010", "abcdef01"),
+        ("abcdef0199999", "abcdef01"),
+        ("abcdefa", None),
+        ("1234567", None),
+        ("123456789", None),
+        ("12345678a", "12345678"),
+    ],
+)
+def test_a_hash_is_that_of_a_commit_or_abbreviates_it_or_is_abbreviated(
+    store: Store, repository: Repository, name: str, found: str | None
+) -> None:
+    stored = ["abcdef01", "abcdef012", "abcdef0123456789", "abcdef0198", "12345678"]
+    store.commits.add(repository, [Commit(each, "", "", MOMENT, "") for each in stored])
+    if name == "abcdef0":
+        with pytest.raises(HistoryError, match="fits more than one commit: abcdef01, abcdef012, abcdef0123456789"):
+            store.commits.match(repository, [name])
+    else:
+        assert store.commits.match(repository, [name]).get(name) == found
 
 
 @pytest.mark.parametrize("end", ["\U0010ffff", "\ud7ff", "é", "'", "%"])

@@ -58,6 +58,23 @@ def test_select_and_facets_are_those_of_the_params(
         assert store.traces.facets(repository, query) == counts, text
 
 
+def test_the_values_of_a_param_are_those_of_all_traces(store: Store, repository: Repository) -> None:
+    assert not store.traces.param_values("os")
+    fill(store, repository, range(20), 0)
+    assert sorted(store.traces.param_values("os").split("\n")) == ["a", "b", "c"]
+
+
+def test_a_receipt_has_the_new_traces_whose_keys_have_traces_in_other_units(
+    store: Store, repository: Repository
+) -> None:
+    for slot, units in enumerate((["ms", "ms"], ["s", "MB", "MB"])):
+        results = ResultTable.of(Result({"test": f"t{number}"}, (1.0,), unit) for number, unit in enumerate(units))
+        run = RunWrite(slot, RunReport(results), f"{slot}", f"{slot}", "file")
+        receipt = store.runs.write(repository, [run])[0]
+    assert [trace.key for trace in store.traces.get(receipt.new_traces)] == [",test=t1,", ",test=t2,"]
+    assert [trace.key for trace in store.traces.get(receipt.other_units)] == [",test=t1,"]
+
+
 def test_another_process_sees_new_traces(store: Store, repository: Repository, location: str) -> None:
     fill(store, repository, range(10), 0)
     with open_store(location) as other:
