@@ -447,8 +447,8 @@ def test_what_keeps_the_list_from_being_up_to_date_is_shown_above_it(page: Page,
 
 def test_notices_are_loaded_when_they_are_opened(browse: Visit) -> None:
     page = browse("/triage")
-    page.get_by_text("Canaries that moved, benchmarks that stopped").click()
-    expect(page.get_by_text("No canary moved, and no benchmark stopped.")).to_be_visible()
+    page.get_by_text("Canaries that moved, benchmarks that stopped, directions that changed").click()
+    expect(page.get_by_text("No canary moved, no benchmark stopped, and no finding would turn.")).to_be_visible()
 
 
 def test_an_alert_leads_to_all_its_changes_with_what_people_decided(visit: Visit) -> None:

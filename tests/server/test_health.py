@@ -14,6 +14,7 @@ from tests.server.story import REPOSITORY
 
 from knickpoint.access.local_user import local_caller
 from knickpoint.instance import CONFIG_FILE, Instance, open_instance
+from knickpoint.instance.alert_round import run_alert_round
 from knickpoint.instance.worker.heartbeat import Heartbeat
 from knickpoint.model.bisection import ProbeOutcome, ProbePurpose, ProbeResult, Target
 from knickpoint.model.errors import StoreError
@@ -53,6 +54,24 @@ def test_the_last_run_of_an_alert_is_shown(reader: Client) -> None:
     assert each["name"] == "default"
     assert datetime.fromisoformat(each["last_run"]).tzinfo is not None
     assert each["traces"] > 0
+
+
+def test_findings_that_would_turn_are_a_notice_until_that_is_accepted(instance: Instance) -> None:
+    path = instance.directory / CONFIG_FILE
+    rule = '\n[directions.all]\nquery = "benchmark=*"\nbetter = "higher"\n'
+    path.write_text(path.read_text(encoding="utf-8") + rule, encoding="utf-8")
+    with open_instance(instance.directory) as opened:
+        client = Client(create_app(opened))
+
+        def notices() -> list[dict[str, str]]:
+            return [each for each in client.get("/api/v1/notices").json() if each["kind"] == "direction"]
+
+        (notice,) = notices()
+        assert (notice["repository"], notice["commit"]) == (REPOSITORY, "")
+        assert "would turn, because another direction is better now, as in ,benchmark=" in notice["text"]
+        assert notice["text"].endswith("judged by lower, now higher; knick run --turn-findings accepts")
+        run_alert_round(opened, turn=True)
+        assert notices() == []
 
 
 def test_a_worker_that_fails_or_is_lost_is_shown(instance: Instance) -> None:

@@ -1,4 +1,4 @@
-/** Canaries that moved and benchmarks that stopped: events that need attention and are no findings. */
+/** Canaries that moved, benchmarks that stopped and directions that changed: events that need attention and are no findings. */
 
 import { html, nothing } from "lit";
 import { customElement, state } from "lit/decorators.js";
@@ -13,7 +13,7 @@ import { longName } from "../templates/trace-name";
 import { countText } from "../text/numbers";
 import { PageElement } from "../page-element";
 
-const KINDS: Record<Notice["kind"], string> = { canary: "canary", silence: "stopped" };
+const KINDS: Record<Notice["kind"], string> = { canary: "canary", silence: "stopped", direction: "direction" };
 
 @customElement("kp-notices")
 export class Notices extends PageElement {
@@ -27,7 +27,7 @@ export class Notices extends PageElement {
 
   override render() {
     return html`<details class="notices" @toggle=${(event: Event) => this.onToggle(event)}>
-      <summary>Canaries that moved, benchmarks that stopped</summary>
+      <summary>Canaries that moved, benchmarks that stopped, directions that changed</summary>
       ${this.opened ? this.renderNotices() : nothing}
     </details>`;
   }
@@ -40,7 +40,8 @@ export class Notices extends PageElement {
     const { value: notices, error } = this.notices;
     if (error) return errorNotice(error, () => this.notices.reload());
     if (!notices) return loadingNotice("Reading all values");
-    if (notices.length === 0) return html`<p class="faint">No canary moved, and no benchmark stopped.</p>`;
+    if (notices.length === 0)
+      return html`<p class="faint">No canary moved, no benchmark stopped, and no finding would turn.</p>`;
     return html`<ul>
         ${notices.map(renderNotice)}
       </ul>

@@ -1,4 +1,4 @@
-"""Find what people should look at although it is no finding: canaries that moved, and benchmarks that stopped.
+"""Find what people should look at although it is no finding: canaries, benchmarks that stopped, changed directions.
 
 A canary is a benchmark that no commit should change. When it moves, the machine has changed, and the findings at the same
 commits are in doubt. A benchmark that stopped has no results at the last commits although it had them regularly before.
@@ -33,14 +33,15 @@ class NoticeKind(Enum):
 
     CANARY = "canary"
     SILENCE = "silence"
+    DIRECTION = "direction"
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
     """Something to look at that is no finding.
 
-    ``trace`` is the trace key, "" where several stopped at one commit. ``slot`` and ``commit`` are those at which the
-    canary moved, or the last ones with results. ``canary`` is the name of its section in the configuration.
+    ``trace`` is the trace key, "" where several stopped at one commit, and the first of those whose findings would turn.
+    ``slot`` and ``commit`` are those at which the canary moved, or the last ones with results; -1 and "" for directions. ``canary`` is the name of its section in the configuration.
     ``changes`` are the unprocessed ones that are in doubt because of it.
     """
 
@@ -55,7 +56,7 @@ class Notice:
 
 
 def find_notices(instance: Instance, repositories: Sequence[Repository] | None = None) -> list[Notice]:
-    """Return the notices of ``repositories``, by default of all, canaries first.
+    """Return the notices of ``repositories``, by default of all: canaries, directions, silences.
 
     Raises:
         QueryError: a query of ``[canaries]`` or ``[missing]`` cannot be read.
@@ -65,6 +66,7 @@ def find_notices(instance: Instance, repositories: Sequence[Repository] | None =
     chosen = instance.store.commits.repositories() if repositories is None else repositories
     for repository in chosen:
         found += _canaries(instance, repository)
+    found += _directions(instance, chosen)
     if instance.config.missing.watch:
         for repository in chosen:
             found += _silences(instance, repository)
@@ -108,6 +110,23 @@ def _canaries(instance: Instance, repository: Repository) -> Iterator[Notice]:
             yield Notice(
                 NoticeKind.CANARY, repository.name, warning.trace.key, warning.slot, commit, text, name, in_question
             )
+
+
+def _directions(instance: Instance, repositories: Sequence[Repository]) -> Iterator[Notice]:
+    """Yield a notice a repository with findings that would turn, because another direction of their traces is better now."""
+    from knickpoint.watch.alert_run.run_plan import turned_traces
+
+    turned = turned_traces(instance.store)
+    for repository in repositories:
+        here = [each for each in turned.values() if each.owned.repository == repository.id]
+        if here:
+            trace, former = here[0].owned.trace, here[0].better
+            findings = counted(sum(each.findings for each in here), "finding")
+            text = (
+                f"{findings} in {counted(len(here), 'trace')} would turn, because another direction is better now,"
+                f" as in {trace.key}: judged by {former.value}, now {trace.better.value}; knick run --turn-findings accepts"
+            )
+            yield Notice(NoticeKind.DIRECTION, repository.name, trace.key, -1, "", text)
 
 
 def _silences(instance: Instance, repository: Repository) -> Iterator[Notice]:

@@ -82,6 +82,17 @@ export function renderFailing({ failing }: Overview) {
   </ul>`;
 }
 
+/** Findings that would turn between regression and improvement, until a person accepts it. */
+export function renderTurning(notices: readonly Notice[] | undefined, repository: string) {
+  const turning = notices?.filter(
+    (each) => each.kind === "direction" && (!repository || each.repository === repository),
+  );
+  if (!turning?.length) return nothing;
+  return html`<ul class="overview-failing">
+    ${turning.map(({ text, ...each }) => html`<li><strong>Direction in ${each.repository}:</strong> ${longName(text)}</li>`)}
+  </ul>`;
+}
+
 function renderTraceName(key: string, id: number | null, common: ReadonlySet<string>) {
   const name = html`<bdi>${longName(traceText(paramsOf(key), common))}</bdi>`;
   return id === null ? name : html`<a href=${routeUrl(traceRoute(id))}>${name}</a>`;

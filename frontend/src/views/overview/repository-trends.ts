@@ -91,7 +91,7 @@ export class RepositoryTrends extends PageElement {
     const said = Object.entries(common).map(([name, value]) => `${name}=${value}`);
     const shared = commonPrefixLength(parts.map(({ value }) => value));
     return html`<p class="inner overview-sum" title=${SUM_TITLE}>
-        <strong class="change ${trendDirection(total, directed)}">${trendText(total, directed)}</strong>
+        <strong class="change ${trendDirection(total)}">${trendText(total)}</strong>
         over the last ${countText(trends.last - trends.first + 1, "commit")}
         <span class="faint"
           >geometric mean of
@@ -110,7 +110,7 @@ export class RepositoryTrends extends PageElement {
       }`;
   }
 
-  private renderPart({ by, directed }: Trends, part: Trend, shared: number) {
+  private renderPart({ by }: Trends, part: Trend, shared: number) {
     const query = part.value ? `${quote(by)}=${quote(part.value)}` : `!${quote(by)}`;
     const route = {
       ...exploreRoute,
@@ -124,7 +124,7 @@ export class RepositoryTrends extends PageElement {
       >
       ${trendSparkline(part)}
       <div class="trend-text" title=${intervalText(part)}>
-        <span class="change ${trendDirection(part, directed)}">${trendText(part, directed)}</span>
+        <span class="change ${trendDirection(part)}">${trendText(part)}</span>
         <span class="faint"
           >${tracesText(part)}${findings > 0 ? html`, ${countText(findings, "finding")}` : nothing}</span
         >
@@ -134,8 +134,8 @@ export class RepositoryTrends extends PageElement {
 }
 
 const SUM_TITLE =
-  "Each trace counts by its ratio to its level at the beginning of the range; traces for which higher is better count by " +
-  "the inverse. The interval covers the scatter from commit to commit and, where not all traces were read, the choice.";
+  "Each trace counts by its ratio to its level at the beginning of the range; beside others, traces for which higher is " +
+  "better count by the inverse. The interval covers the scatter from commit to commit and, where not all traces were read, the choice.";
 
 declare global {
   interface HTMLElementTagNameMap {

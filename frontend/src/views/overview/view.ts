@@ -12,7 +12,7 @@ import { loadViews, type SavedView } from "../../state/saved-views";
 import { errorNotice, loadingNotice } from "../../templates/notice";
 import { selectField } from "../../templates/select-field";
 import { ageText, timestampText } from "../../text/dates";
-import { renderFailing, renderFigures, renderLargest, renderNews } from "./parts";
+import { renderFailing, renderFigures, renderLargest, renderNews, renderTurning } from "./parts";
 import "./repository-trends";
 
 const PERIODS: readonly (readonly [string, string])[] = [
@@ -93,6 +93,7 @@ export class OverviewView extends PageElement {
       ${
         value
           ? html`${renderFigures(value, this.notices.value, this.route)} ${renderFailing(value)}
+            ${renderTurning(this.notices.value, this.route.repository)}
             ${renderNews(value, this.repositories.length > 1)} ${renderLargest(value, this.repositories.length > 1)}`
           : error
             ? nothing

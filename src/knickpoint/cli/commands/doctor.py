@@ -72,19 +72,11 @@ def _git_repositories(instance: Instance) -> Iterator[Row]:
 
 
 def _directions(instance: Instance) -> Iterator[Row]:
-    """Report traces without a direction, which may be intended, and findings that wait to be turned."""
+    """Report traces without a direction, which may be intended."""
     from knickpoint.ingest.import_summary import remark_on_directions
     from knickpoint.model.query import Query
-    from knickpoint.watch.alert_run.run_plan import turned_traces
 
     traces = instance.store.traces
-    if turned := turned_traces(instance.store):
-        findings = counted(sum(each.findings for each in turned.values()), "finding")
-        yield _row(
-            "directions",
-            f"{findings} in {counted(len(turned), 'trace')} would turn, because another direction is better now",
-            "knick run --turn-findings accepts it, and announces nothing; until then the former direction counts.",
-        )
     for repository in instance.store.commits.repositories():
         ids = traces.select(repository, Query())
         units = Counter(trace.unit for trace in traces.without_direction(ids))
@@ -171,6 +163,7 @@ def _notices(instance: Instance) -> Iterator[Row]:
     remedies = {
         NoticeKind.CANARY: "Look at the machines, then triage the findings that are in doubt.",
         NoticeKind.SILENCE: "Look at the job that measures it, or narrow the query of [missing].",
+        NoticeKind.DIRECTION: "Accept it, which announces nothing; until then runs judge by the former direction.",
     }
     notices = find_notices(instance)
     for kind in NoticeKind:

@@ -52,7 +52,6 @@ class AlertRuns:
     clock: Callable[[], float]
     measures: WorkMeasures = field(default_factory=NoMeasures)
     _failures: dict[str, str] = field(default_factory=dict, init=False)
-    _unturned: int = field(default=0, init=False)
     _ran: dict[str, Alert] = field(default_factory=dict, init=False)
     _due: dict[str, float] = field(default_factory=dict, init=False)
     _nothing_due: str | None = field(default=None, init=False)
@@ -190,10 +189,6 @@ class AlertRuns:
         for name, reason in summary.failures.items():
             if self._failures.get(name) != reason:
                 self.announce(f"alert {name!r} could not run: {reason}")
-        if summary.unturned and summary.unturned != self._unturned:
-            findings = counted(summary.unturned, "finding")
-            self.announce(f"{findings} would turn with the direction of the trace: knick run --turn-findings accepts")
-        self._unturned = summary.unturned
         kept = {name: reason for name, reason in self._failures.items() if name in resting}
         self._failures = {**kept, **summary.failures}
         acknowledge_accepted(self.instance, summary.new_changes)

@@ -31,7 +31,7 @@ _LOST_AFTER: Final = timedelta(minutes=10)
 
 
 def list_notices(instance: Instance, visible: VisibleRepositories, limit: int) -> list[NoticeAnswer]:
-    """List at most ``limit`` of the canaries that moved, and of the benchmarks that stopped."""
+    """List at most ``limit`` notices."""
     return [NoticeAnswer.of(notice) for notice in find_notices(instance, visible.all())[:limit]]
 
 

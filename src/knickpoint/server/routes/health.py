@@ -36,7 +36,7 @@ def get_notices(
     cache: Cache,
     limit: Annotated[int, Query(ge=1, le=10_000, description="How many to return.")] = 1000,
 ) -> Response:
-    """List canaries that moved lately or put a finding in doubt, and benchmarks that stopped.
+    """List canaries that moved lately or put a finding in doubt, benchmarks that stopped, and findings that would turn.
 
     Reads the values that changed since it was asked last.
     """

@@ -104,12 +104,19 @@ class AlertAnswer(Answer):
 
 
 class NoticeAnswer(Answer):
-    """Something to look at that is no finding: a canary that moved, or a benchmark that stopped."""
+    """Something to look at that is no finding: a canary that moved, a benchmark that stopped, or a changed direction."""
 
-    kind: NoticeKind = Field(description="`canary`: a canary moved; `silence`: a benchmark stopped.")
+    kind: NoticeKind = Field(
+        description="`canary`: a canary moved; `silence`: a benchmark stopped; `direction`: findings would turn between "
+        "regression and improvement, because another direction of their traces is better now."
+    )
     repository: str
-    trace: str = Field(description="Key of the trace; empty where several stopped at one commit.")
-    commit: str = Field(description="The commit at which the canary moved, or the last one with results.")
+    trace: str = Field(
+        description="Key of the trace; empty where several stopped at one commit; an example for a direction."
+    )
+    commit: str = Field(
+        description="The commit at which the canary moved, or the last one with results; empty for a direction."
+    )
     canary: str = Field(description="Name of its section in knickpoint.toml.")
     changes: list[int] = Field(description="Unprocessed changes that are in doubt because of it.")
     text: str

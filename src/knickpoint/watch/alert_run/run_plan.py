@@ -17,6 +17,7 @@ from knickpoint.model.change import direction_of
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import InputError
 from knickpoint.store import Store
+from knickpoint.store.traces.traces import OwnedTrace
 from knickpoint.watch.alert_run.alert_job import AlertJob, plan_jobs, unable_job
 from knickpoint.watch.alert_validation import reason_against
 from knickpoint.watch.lines import Lines
@@ -33,10 +34,14 @@ __all__ = [
 
 
 class TurnedTrace(NamedTuple):
-    """A trace of which another direction is better now: the former one, and how many findings were judged by it."""
+    """A trace of which another direction is better now.
+
+    ``better`` is the former one, by which ``findings`` were judged; ``owned`` has the one of now, and the repository's id.
+    """
 
     better: Better
     findings: int
+    owned: OwnedTrace
 
 
 def turned_traces(store: Store) -> dict[int, TurnedTrace]:
@@ -48,7 +53,7 @@ def turned_traces(store: Store) -> dict[int, TurnedTrace]:
         turned = [(size, way) for size, way in judged[key] if direction_of(size, now) is not way]
         former = [better for size, way in turned for better in Better if direction_of(size, better) is way]
         if former:
-            found[key] = TurnedTrace(former[0], len(turned))
+            found[key] = TurnedTrace(former[0], len(turned), owned)
     return found
 
 
