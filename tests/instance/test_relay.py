@@ -426,7 +426,7 @@ def receiver(instance: Instance) -> Receiver:
 def test_a_place_that_does_not_answer_is_asked_again(
     new_instance: NewInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(_instance: Instance, _body: bytes) -> ImportSummary:
+    def fail(_instance: Instance, _body: bytes, **_options: object) -> ImportSummary:
         raise ServiceError("the bucket does not answer")
 
     monkeypatch.setattr(receiver_module, "import_bucket_event", fail)
@@ -447,7 +447,9 @@ def test_a_file_that_cannot_be_read_is_tried_five_times(
     new_instance: NewInstance, monkeypatch: pytest.MonkeyPatch, deliveries: int, reply: Reply, held: int
 ) -> None:
     outcome = FileSummary("s3://bench/a.json", ImportState.UNREADABLE, problems=(Problem("a broken sidecar"),))
-    monkeypatch.setattr(receiver_module, "import_bucket_event", lambda _instance, _body: ImportSummary((outcome,)))
+    monkeypatch.setattr(
+        receiver_module, "import_bucket_event", lambda _instance, _body, **_options: ImportSummary((outcome,))
+    )
     instance = new_instance("nats://127.0.0.1:1")
     assert receiver(instance).import_message(b'{"url": "s3://bench/a.json"}', deliveries).reply is reply
     assert len(instance.store.ledger.quarantined()) == held

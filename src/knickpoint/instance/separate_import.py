@@ -1,4 +1,4 @@
-"""Read and import results files in processes of their own, so that the program that received them goes on answering.
+"""Read and import results files in processes of their own, so that the program that received them goes on working.
 
 Reading and storing a file keep the interpreter busy, and reading JSON holds it: all readers of an API would wait meanwhile.
 And only a process can be ended in the middle of a file, when its time is up or nobody waits for it any more.
@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from knickpoint.budget import spending
+from knickpoint.budget import Budget, spending
 from knickpoint.ingest.context.file_context import FileContext
 from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.ingest.file_import import import_data
@@ -19,13 +19,14 @@ from knickpoint.ingest.import_summary import ImportSummary
 from knickpoint.ingest.new_results import NewResults, read_uploaded_results
 from knickpoint.ingest.results_file import ResultsFile
 from knickpoint.ingest.settings import IngestSettings
-from knickpoint.ingest.stages.outcome import refuse_file
+from knickpoint.ingest.stages.outcome import defects_refuse, refuse_file
+from knickpoint.ingest.stages.read import Reader, ReadResults, read_results
 from knickpoint.instance.instance import Instance, open_instance
-from knickpoint.model.errors import DeadlineError
-from knickpoint.model.report import Problem
+from knickpoint.model.errors import DeadlineError, FormatError
+from knickpoint.model.report import Problem, Report
 from knickpoint.work import ProcessEndedError
 
-__all__ = ["import_separately", "read_separately", "warm_up"]
+__all__ = ["import_separately", "read_separately", "separate_reader", "warm_up"]
 
 _LARGE_BYTES: Final = 16_000_000
 """Size of a file from which on its process ends with it: what reading it takes of memory would stay with the process."""
@@ -51,11 +52,7 @@ def import_separately(
     except ProcessEndedError as error:
         raise _ended(source) from error
     except DeadlineError:
-        problem = Problem(
-            f"importing it took longer than {instance.config.limits.import_seconds:g} seconds, and was stopped",
-            where=source,
-            remedy="Split the file, raise import_seconds of [limits] in knickpoint.toml, or import it with knick ingest retry.",
-        )
+        problem = Problem.of(_too_slow(instance, source))
         file = ResultsFile(source, path.read_bytes(), FileContext(stated))
         with spending(None):
             return ImportSummary.of([refuse_file(instance, file, [problem], dry_run=dry_run)])
@@ -76,6 +73,27 @@ def read_separately(instance: Instance, data: bytes, *, name: str, repository: s
         raise _ended(name) from error
 
 
+def separate_reader(instance: Instance) -> Reader:
+    """Return what reads files as :func:`knickpoint.ingest.stages.read.read_results` does, in another process.
+
+    A file whose reading takes longer than an import may is refused with a ``FormatError``, and its process ended.
+    """
+
+    def read(file: ResultsFile, settings: IngestSettings) -> ReadResults | None:
+        call = instance.importers.call_once if len(file.data) > _LARGE_BYTES else instance.importers.call
+        limits = instance.config.limits
+        try:
+            with spending(Budget.begin(limits.import_seconds, limits.request_values)):
+                parsed = call(_parse, file, settings)
+        except ProcessEndedError as error:
+            raise _ended(file.source) from error
+        except DeadlineError as error:
+            raise _too_slow(instance, file.source) from error
+        return None if parsed is None else ReadResults(file, *parsed)
+
+    return read
+
+
 def warm_up(instance: Instance) -> None:
     """Have a process ready that has the instance open, so that the first file is imported as fast as later ones.
 
@@ -83,6 +101,14 @@ def warm_up(instance: Instance) -> None:
         KnickpointError: the instance cannot be opened there.
     """
     instance.importers.call(_warm_up, instance.directory)
+
+
+def _too_slow(instance: Instance, source: str) -> FormatError:
+    return FormatError(
+        f"importing it took longer than {instance.config.limits.import_seconds:g} seconds, and was stopped",
+        where=source,
+        remedy="Split the file, raise import_seconds of [limits] in knickpoint.toml, or import it with knick ingest retry.",
+    )
 
 
 def _ended(source: str) -> ProcessEndedError:
@@ -105,6 +131,15 @@ def _warm_up(directory: Path) -> None:
 
 def _import(directory: Path, path: Path, source: str, stated: Sidecar, options: Mapping[str, bool]) -> ImportSummary:
     return import_data(_opened(directory), path.read_bytes(), source=source, stated=stated, **options)
+
+
+def _parse(
+    file: ResultsFile, settings: IngestSettings
+) -> tuple[Report, tuple[Problem, ...], tuple[Problem, ...]] | None:
+    """Return what a file states without the file, which the caller has."""
+    with defects_refuse(file.source):
+        read = read_results(file, settings)
+    return None if read is None else (read.report, read.errors, read.warnings)
 
 
 def _read(settings: IngestSettings, data: bytes, name: str, repository: str) -> NewResults:

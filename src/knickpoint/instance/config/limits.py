@@ -27,7 +27,8 @@ class LimitSettings:
         wait_seconds: how long a costly request waits for its turn; after that, it is refused (429 where the caller has
             too many, 503 where all callers together have).
         upload_wait_seconds: how long an upload waits for its turn.
-        import_seconds: how long an upload may take to be imported; after that, it is stopped, and the file is refused (400).
+        import_seconds: how long an upload may take to be imported, and a file of a watched source to be read; after that, it is
+            stopped, and the file is refused (400).
         request_seconds: how long a costly request may work; after that, it is stopped (503).
         request_values: values (traces × commits) that a request may read at a time, and a formula in total.
         body_bytes: size of the body of a request, uploads excepted (413).

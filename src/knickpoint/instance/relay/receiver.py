@@ -18,6 +18,7 @@ from knickpoint.ingest import FileSummary, ImportState, ImportSummary, import_bu
 from knickpoint.ingest.bucket_events import bucket_event_urls, quarantine_bucket_event
 from knickpoint.instance.instance import Instance
 from knickpoint.instance.relay.subjects import Subjects
+from knickpoint.instance.separate_import import separate_reader
 from knickpoint.model.errors import InputError, KnickpointError
 from knickpoint.model.report import Problem
 
@@ -117,7 +118,7 @@ class Receiver:
     def _import_file(self, url: str, deliveries: int) -> HandledMessage:
         body = json.dumps({"url": url}).encode()
         try:
-            outcomes = import_bucket_event(self.instance, body).files
+            outcomes = import_bucket_event(self.instance, body, reader=separate_reader(self.instance)).files
         except InputError as error:
             return HandledMessage(Reply.NEVER, (f"{self.subjects.files_arrived}: {error}",))
         except KnickpointError as error:

@@ -25,6 +25,7 @@ from knickpoint.instance.instance import Instance
 from knickpoint.instance.notices import find_notices
 from knickpoint.instance.quarantine import QuarantineRounds
 from knickpoint.instance.retention import forget_audit_entries, forget_events, forget_values
+from knickpoint.instance.separate_import import separate_reader
 from knickpoint.instance.suspects import rank_new_suspects
 from knickpoint.instance.trackers import sync_tracker, trackers
 from knickpoint.instance.worker.alert_runs import AlertRuns
@@ -234,7 +235,9 @@ class Worker:
     def _poll_source(self, name: str, settings: SourceSettings) -> bool:
         from knickpoint.ingest import WatchedSource
 
-        source = self._sources.setdefault(name, WatchedSource(self.instance, name, settings))
+        source = self._sources.setdefault(
+            name, WatchedSource(self.instance, name, settings, separate_reader(self.instance))
+        )
         if not self._tasks.is_due(f"source {name}", settings.every_seconds) and not source.unfinished:
             return False
         return self._announce_import(source.poll())
@@ -244,7 +247,7 @@ class Worker:
 
         if not self._tasks.is_due("history", self.instance.config.worker.history_seconds):
             return False
-        return self._announce_import(retry_waiting(self.instance))
+        return self._announce_import(retry_waiting(self.instance, reader=separate_reader(self.instance)))
 
     def _read_alert_files(self) -> bool:
         if not self._tasks.is_due("alert files", self.instance.config.worker.history_seconds):

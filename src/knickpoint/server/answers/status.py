@@ -10,6 +10,7 @@ from knickpoint.ingest.held_files import RefusedFile, ingest_status
 from knickpoint.ingest.import_summary import ImportSummary
 from knickpoint.ingest.retries import retry_refused
 from knickpoint.instance import Instance
+from knickpoint.instance.separate_import import separate_reader
 from knickpoint.instance.waiting_events import waiting_events
 from knickpoint.server.answers.health import list_workers
 from knickpoint.server.answers.overview import list_devices
@@ -98,7 +99,8 @@ def retry(instance: Instance, request: RetryRequest) -> RetryAnswer:
     Raises:
         InputError: there is no such file in quarantine.
     """
-    summary = retry_refused(instance, request.files) if request.files else ImportSummary(())
+    reader = separate_reader(instance)
+    summary = retry_refused(instance, request.files, reader=reader) if request.files else ImportSummary(())
     return RetryAnswer(
         files=[RetriedFileAnswer(source=file.source, lines=file.lines()) for file in summary.files],
         events=instance.store.outbox.retry() if request.events else 0,

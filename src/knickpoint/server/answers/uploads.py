@@ -11,7 +11,7 @@ from knickpoint.ingest.commit_sources.selection import CommitSources
 from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.ingest.import_summary import FileSummary, ImportState, ImportSummary
 from knickpoint.instance import Instance
-from knickpoint.instance.separate_import import import_separately
+from knickpoint.instance.separate_import import import_separately, separate_reader
 from knickpoint.model.access import Caller, Permission
 from knickpoint.model.errors import ForbiddenError, InputError
 from knickpoint.server.schemas.uploads import ArrivalsAnswer, UploadAnswer
@@ -108,7 +108,8 @@ def import_notified_files(instance: Instance, body: bytes) -> ArrivalsAnswer:
         InputError: the event cannot be read, or names a file of no source.
         ServiceError: a file is unavailable now.
     """
-    return ArrivalsAnswer(files=[_upload_answer(outcome) for outcome in import_bucket_event(instance, body).files])
+    summary = import_bucket_event(instance, body, reader=separate_reader(instance))
+    return ArrivalsAnswer(files=[_upload_answer(outcome) for outcome in summary.files])
 
 
 def _upload_answer(outcome: FileSummary) -> UploadAnswer:
