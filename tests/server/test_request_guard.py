@@ -13,6 +13,7 @@ from tests.server.client import ERROR_FIELDS, Client
 
 from knickpoint.instance import Instance
 from knickpoint.server import create_app
+from knickpoint.server.request_bodies import SEND_LESS
 from knickpoint.server.request_guard import is_known_host, is_own_origin
 
 
@@ -103,10 +104,11 @@ def _pieces(number: int) -> Iterator[bytes]:
     yield b'], "status": "hidden"}'
 
 
-@pytest.mark.parametrize("path", ["/api/v1/triage", "/api/v1/triage/merge", "/api/v1/shortcuts"])
+@pytest.mark.parametrize("path", ["/api/v1/triage", "/api/v1/triage/merge", "/api/v1/shortcuts", "/api/v1/comparison"])
 def test_a_body_that_is_too_large_is_refused_before_it_is_read(reader: Client, path: str) -> None:
     answer = reader.post(path, content=b"x" * 4_000_001)
     assert (answer.status_code, answer.json()["error"]) == (413, "The body is larger than 4,000,000 bytes")
+    assert answer.json()["remedy"] == SEND_LESS
 
 
 def test_a_body_without_an_end_is_refused_where_it_gets_too_large(reader: Client) -> None:
@@ -115,7 +117,7 @@ def test_a_body_without_an_end_is_refused_where_it_gets_too_large(reader: Client
             yield piece
 
     answer = reader.post("/api/v1/triage", content=endless(), headers={"content-type": "application/json"})
-    assert answer.status_code == 413
+    assert (answer.status_code, answer.json()["remedy"]) == (413, SEND_LESS)
     assert set(answer.json()) == ERROR_FIELDS
 
 

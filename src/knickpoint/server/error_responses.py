@@ -30,6 +30,7 @@ from knickpoint.model.errors import (
 from knickpoint.server.errors import BacklogError, OverloadedError, TooManyRequestsError, UnknownError
 from knickpoint.server.known_parameters import parameters_of
 from knickpoint.server.replica_reads import note_lost_replica
+from knickpoint.server.request_bodies import SEND_LESS
 from knickpoint.server.request_ids import HEADER, request_id
 from knickpoint.server.request_metrics import RequestMetrics
 from knickpoint.server.schemas.base import ErrorAnswer
@@ -47,7 +48,7 @@ _NOT_ALLOWED: Final = 405
 _REMEDIES: Final = {
     400: "Send a body as /api/v1/reference describes it.",
     408: "Send the body at once.",
-    413: "Send less at a time.",
+    413: SEND_LESS,
     429: "Send them more slowly, or have an admin raise the limit in [limits] of knickpoint.toml.",
 }
 """What to do about errors of HTTP that the framework or the reading of a body raises."""

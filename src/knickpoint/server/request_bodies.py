@@ -14,13 +14,17 @@ from starlette.types import Message, Receive
 from knickpoint.instance.config import LimitSettings
 from knickpoint.server.errors import TooManyRequestsError
 
-__all__ = ["too_large", "watched_body"]
+__all__ = ["SEND_LESS", "too_large", "watched_body"]
 
 _LARGE: Final = 20_000
 """Bytes of a body that is large: parsing it takes milliseconds, in which no other request is served."""
 
 _SHORTEST_WAIT: Final = 0.001
 """Seconds that are waited at least, so that what has arrived is taken."""
+
+
+SEND_LESS: Final = "Send less at a time, or have an admin raise body_bytes of [limits] in knickpoint.toml."
+"""What to do about a body that is larger than the limit."""
 
 
 def too_large(limits: LimitSettings) -> str:

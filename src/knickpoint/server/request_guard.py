@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from knickpoint.server.errors import TooManyRequestsError
 from knickpoint.server.host_names import host_of_address, name_of_host
-from knickpoint.server.request_bodies import too_large, watched_body
+from knickpoint.server.request_bodies import SEND_LESS, too_large, watched_body
 from knickpoint.server.request_ids import request_id
 from knickpoint.server.request_limits import UPLOADS, RequestLimits
 
@@ -197,7 +197,7 @@ class RequestGuard:
             )
         length = Headers(scope=scope).get("content-length", "0")
         if scope["path"] not in UPLOADS and not (length.isdecimal() and int(length[:20]) <= limits.body_bytes):
-            return _refused(too_large(limits), "Decide about fewer findings at a time.", 413)
+            return _refused(too_large(limits), SEND_LESS, 413)
         return None
 
     def _too_often(self, scope: Scope) -> JSONResponse | None:
