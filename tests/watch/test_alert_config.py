@@ -10,7 +10,7 @@ from knickpoint.detect import METHODS, MethodKind
 from knickpoint.model.alert import Alert
 from knickpoint.model.change import Condition, Status
 from knickpoint.model.commit import Commit
-from knickpoint.model.errors import ConfigError
+from knickpoint.model.errors import ConfigError, StoreError
 from knickpoint.watch.alert_config.alert_health import health_of_alerts
 from knickpoint.watch.alert_config.applied_alerts import AlertChange, SettingChange, apply_alerts, compare_alerts
 from knickpoint.watch.alert_run.run import run_alerts
@@ -229,3 +229,10 @@ def test_a_param_of_group_by_that_no_trace_has_is_a_problem(world: World) -> Non
     (problem,) = split_health.problems
     assert problem.startswith("group_by names Branch, which no trace has; params are: benchmark")
     assert "param:branch" in problem
+
+
+@pytest.mark.parametrize("damaged", ['{"kind": "work"', "7"])
+def test_damaged_settings_of_an_applied_alert_are_an_error_that_names_it(world: World, damaged: str) -> None:
+    world.store.findings.alerts.replace({"quick": damaged})
+    with pytest.raises(StoreError, match="alert 'quick' are damaged"):
+        compare_alerts(world.store, [QUICK])

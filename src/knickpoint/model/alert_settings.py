@@ -18,6 +18,7 @@ __all__ = [
     "alert_settings",
     "judging_settings",
     "kind_of_finding",
+    "settings_from_json",
     "severity_of_finding",
 ]
 
@@ -74,12 +75,28 @@ def alert_from_json(name: str, definition: str) -> Alert:
         StoreError: the text is damaged.
     """
     try:
-        return alert_from(name, json.loads(definition))
+        return alert_from(name, settings_from_json(name, definition))
     except ValueError as error:
-        raise StoreError(
-            f"the stored settings of the alert {name!r} are damaged ({error})",
-            remedy="Run knick doctor --deep, and restore the newest backup with knick restore.",
-        ) from error
+        raise _damaged(name, error) from error
+
+
+def settings_from_json(name: str, definition: str) -> Mapping[str, Any]:
+    """Return the settings that are stored as JSON in ``definition``.
+
+    Raises:
+        StoreError: the text is damaged.
+    """
+    try:
+        return {**json.loads(definition)}
+    except (TypeError, ValueError) as error:
+        raise _damaged(name, error) from error
+
+
+def _damaged(name: str, error: Exception) -> StoreError:
+    return StoreError(
+        f"the stored settings of the alert {name!r} are damaged ({error})",
+        remedy="Run knick doctor --deep, and restore the newest backup with knick restore.",
+    )
 
 
 @cache

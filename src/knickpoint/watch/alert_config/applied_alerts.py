@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from knickpoint.model.alert import Alert
-from knickpoint.model.alert_settings import alert_settings, judging_settings
+from knickpoint.model.alert_settings import alert_settings, judging_settings, settings_from_json
 from knickpoint.model.audit import AuditKind
 from knickpoint.model.errors import ConfigError
 from knickpoint.store import Store
@@ -75,6 +75,7 @@ def compare_alerts(store: Store, alerts: Sequence[Alert]) -> list[AlertDifferenc
 
     Raises:
         ConfigError: two alerts have one name.
+        StoreError: the stored settings of an alert are damaged.
     """
     names = [alert.name for alert in alerts]
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -89,7 +90,8 @@ def compare_alerts(store: Store, alerts: Sequence[Alert]) -> list[AlertDifferenc
     # Settings that came with a later version have their defaults in alerts that were applied before.
     defaults = json.loads(_text(Alert("")))
     stored: dict[str, Settings] = {
-        name: {**defaults, **json.loads(text)} for name, text in store.findings.alerts_in_force.applied().items()
+        name: {**defaults, **settings_from_json(name, text)}
+        for name, text in store.findings.alerts_in_force.applied().items()
     }
     wanted: dict[str, Settings] = {alert.name: json.loads(_text(alert)) for alert in alerts}
     return [
