@@ -10,6 +10,7 @@ from datetime import datetime
 
 from knickpoint.formats import find_format
 from knickpoint.ingest.context.file_context import FileContext
+from knickpoint.store.array_codec import decompressed
 
 __all__ = ["ResultsFile"]
 
@@ -54,11 +55,13 @@ class ResultsFile:
 
     @classmethod
     def kept(cls, source: str, payload: bytes, options: Mapping[str, object]) -> ResultsFile:
-        """Return a file from what the store kept: its bytes compressed by zlib, and the values of :meth:`as_options`."""
+        """Return a file from what the store kept: its bytes compressed by zlib, and the values of :meth:`as_options`.
+
+        Raises:
+            StoreError: they are damaged.
+        """
         stored = options.get("companions")
         companions = (
-            {str(name): zlib.decompress(base64.b64decode(str(data))) for name, data in stored.items()}
-            if isinstance(stored, Mapping)
-            else {}
+            {str(name): decompressed(str(data)) for name, data in stored.items()} if isinstance(stored, Mapping) else {}
         )
-        return cls(source, zlib.decompress(payload), FileContext.from_options(options), companions)
+        return cls(source, decompressed(payload), FileContext.from_options(options), companions)

@@ -2,12 +2,16 @@
 
 Each array is a head of 6 bytes (kind, type, length) and its values. The values of a constant array are one value, those
 of an array that counts upwards by one its first; others are in the narrowest type that holds them without loss.
+
+What is stored in a column without a checksum ends with one (:func:`checked`). Older versions wrote none, and pass over it.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import struct
+import zlib
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -17,13 +21,17 @@ from numpy.typing import NDArray
 from knickpoint.model.errors import StoreError
 from knickpoint.native.points import narrowed
 
-__all__ = ["narrow", "pack", "stored_json", "unpack"]
+__all__ = ["checked", "decompressed", "is_damaged", "narrow", "pack", "stored_json", "unpack"]
 
 _HEAD: Final = struct.Struct("<BBI")
 _TYPES: Final = ("<i8", "<i4", "<u4", "<u2", "<u1", "<f8", "<f4")
 _SIZES: Final = tuple(np.dtype(name).itemsize for name in _TYPES)
 _CODES: Final = {np.dtype(name).str: code for code, name in enumerate(_TYPES)}
 _RAW, _CONSTANT, _RANGE = range(3)
+_MARK: Final = b"\xffknickpoint\x00"
+_CHECK: Final = struct.Struct("<I")
+_CHECK_BYTES: Final = len(_MARK) + _CHECK.size
+"""Bytes of a checksum at the end; 16, so that an array of 8-byte numbers before it can be read with it."""
 
 
 def narrow(values: NDArray[np.float64]) -> NDArray[np.floating[Any]]:
@@ -59,6 +67,21 @@ def stored_json(text: str | bytes) -> Any:
         ) from error
 
 
+def decompressed(data: bytes | str) -> bytes:
+    """Return stored bytes that zlib compressed, in base64 where they are text.
+
+    Raises:
+        StoreError: they are damaged.
+    """
+    try:
+        return zlib.decompress(base64.b64decode(data) if isinstance(data, str) else data)
+    except (zlib.error, ValueError) as error:
+        raise StoreError(
+            f"compressed bytes are damaged ({error})",
+            remedy="knick doctor --deep names their table and row; restore the newest backup with knick restore.",
+        ) from error
+
+
 def pack(*arrays: NDArray[Any]) -> bytes:
     """Return the bytes of one-dimensional ``arrays``; :func:`unpack` gives equal values back.
 
@@ -83,12 +106,28 @@ def pack(*arrays: NDArray[Any]) -> bytes:
     return b"".join(pieces)
 
 
+def checked(data: bytes) -> bytes:
+    """Return ``data`` with its checksum at the end: a mark, and the CRC-32 of what precedes it."""
+    return data + _MARK + _CHECK.pack(zlib.crc32(data))
+
+
+def is_damaged(data: bytes | memoryview) -> bool:
+    """Return whether ``data`` ends with the checksum of something else; without one, nobody knows."""
+    end = len(data) - _CHECK_BYTES
+    if end < 0 or data[end : -_CHECK.size] != _MARK:
+        return False
+    (checksum,) = _CHECK.unpack_from(data, end + len(_MARK))
+    return bool(zlib.crc32(memoryview(data)[:end]) != checksum)
+
+
 def unpack(data: bytes | memoryview, count: int, *, first: int = 0) -> Sequence[NDArray[Any]]:
     """Return the arrays from ``first`` up to ``count`` that :func:`pack` put into ``data``; of those before, only heads are read.
 
     Raises:
-        StoreError: the bytes are not of that form.
+        StoreError: the bytes are not of that form, or not those of their checksum.
     """
+    if is_damaged(data):
+        raise _damaged("by their checksum")
     arrays: list[NDArray[Any]] = []
     place = 0
     try:
@@ -108,7 +147,12 @@ def unpack(data: bytes | memoryview, count: int, *, first: int = 0) -> Sequence[
                 wide = np.arange(wide[0], wide[0] + length)
             arrays.append(wide)
     except (struct.error, ValueError, IndexError) as error:
-        raise StoreError(
-            f"packed numbers are damaged at byte {place}", remedy="Restore the newest backup with knick restore."
-        ) from error
+        raise _damaged(f"at byte {place}") from error
     return arrays
+
+
+def _damaged(where: str) -> StoreError:
+    return StoreError(
+        f"packed numbers are damaged {where}",
+        remedy="knick doctor --deep names their table and row; restore the newest backup with knick restore.",
+    )

@@ -8,14 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sqlalchemy import select, update
 
 from knickpoint.model.bisection import BisectionState, Measured, ProbeOutcome, ProbePurpose, ProbeResult, Target
 from knickpoint.model.bisection import ResultsFile as ProbeFile
 from knickpoint.model.change import SuspectRange
 from knickpoint.model.commit import Repository
-from knickpoint.model.errors import AbsentError, BusyError, InputError
+from knickpoint.model.errors import AbsentError, BusyError, InputError, StoreError
 from knickpoint.store import Store, restore
 from knickpoint.store.bisections import BisectionAnswer, BisectionRequest, Journal, StoredPosterior
+from knickpoint.store.tables.bisections import bisection as table
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LEASE = 60.0
@@ -28,7 +30,7 @@ def request(repository: Repository, **changes: object) -> BisectionRequest:
         repository_id=repository.id,
         line="main",
         slots=(10, 11, 12, 13, 14),
-        profile="unit",
+        recipe="unit",
         digest="d" * 40,
         who="ann",
         asked=NOW,
@@ -165,6 +167,16 @@ def test_an_answer_is_found_by_its_change(store: Store, repository: Repository, 
     assert (done.posterior.none, done.posterior.several) == (0.01, 0.0)
     found = store.bisections.found(repository)
     assert {key: each.answer.culprits for key, each in found.items()} == {3: (12,)}
+
+
+def test_a_flipped_bit_of_what_a_bisection_found_is_never_served(store: Store, journal: Journal) -> None:
+    journal.state(StoredPosterior(np.array([0.01, 0.97, 0.01, 0.0]), 0.01, 0.0, np.full(4, 0.25)), [], 90.0)
+    with store.transaction() as connection:
+        data = bytearray(connection.execute(select(table.c.posterior)).scalar_one())
+        data[20] ^= 1
+        connection.execute(update(table).values(posterior=bytes(data)))
+    with pytest.raises(StoreError, match="damaged by their checksum"):
+        store.bisections.get(1)
 
 
 def test_a_result_is_kept_once_with_all_that_belongs_to_it(store: Store, journal: Journal) -> None:

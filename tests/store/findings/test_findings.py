@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sqlalchemy import text
+from sqlalchemy import select, text, update
 
 from knickpoint.model.alert import Alert
 from knickpoint.model.change import (
@@ -33,6 +33,7 @@ from knickpoint.store.findings.groups import Membership
 from knickpoint.store.findings.rows import step_values
 from knickpoint.store.findings.selection import Selection
 from knickpoint.store.findings.tickets import Ticket
+from knickpoint.store.tables.findings import judged
 from knickpoint.store.timestamps import moment
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.triage.decisions import Targets, decide, merge, split, undo
@@ -311,6 +312,27 @@ def test_digests_of_traces_come_back_and_others_are_nothing(store: Store) -> Non
     assert store.findings.digests.get("a", nothing).size == 0
     store.findings.digests.forget("a")
     assert not store.findings.digests.get("a", wanted).any()
+
+
+def test_damaged_digests_are_none_and_those_of_other_chunks_stay(store: Store) -> None:
+    ids = np.array([3, 1024], dtype=np.int64)
+    store.findings.digests.set("a", ids, np.array([1, 2], dtype=np.uint64))
+    with store.transaction() as connection:
+        data = bytearray(connection.execute(select(judged.c.digests).where(judged.c.chunk == 0)).scalar_one())
+        data[3 * 8] ^= 4
+        connection.execute(update(judged).where(judged.c.chunk == 0).values(digests=bytes(data)))
+    assert store.findings.digests.get("a", ids).tolist() == [0, 2]
+    store.findings.digests.set("a", ids[:1], np.array([7], dtype=np.uint64))
+    assert store.findings.digests.get("a", ids).tolist() == [7, 2]
+
+
+def test_digests_of_an_older_version_have_no_checksum(store: Store) -> None:
+    ids = np.array([3], dtype=np.int64)
+    store.findings.digests.set("a", ids, np.array([1], dtype=np.uint64))
+    with store.transaction() as connection:
+        data = bytes(connection.execute(select(judged.c.digests)).scalar_one())
+        connection.execute(update(judged).values(digests=data[: 1024 * 8]))
+    assert store.findings.digests.get("a", ids).tolist() == [1]
 
 
 def test_a_ticket_put_twice_is_one(store: Store, repository: Repository) -> None:

@@ -54,3 +54,11 @@ def test_a_trace_without_facts_has_no_events(bench: Bench) -> None:
     measure(bench, 0, "r0")
     measure(bench, 1, "r1")
     assert environment_changes_of(bench) == []
+
+
+def test_who_asked_for_a_measurement_says_nothing_of_the_machine(bench: Bench) -> None:
+    measure(bench, 0, "r0", gate="nightly")
+    measure(bench, 1, "r1", gate="weekly")  # what a schedule was called in runs of older versions
+    measure(bench, 2, "r2", schedule="nightly")
+    measure(bench, 3, "r3", schedule="weekly")
+    assert environment_changes_of(bench) == []

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, select, update
 
 from knickpoint.model.bisection import ResultsFile
-from knickpoint.store.array_codec import stored_json
+from knickpoint.store.array_codec import decompressed, stored_json
 from knickpoint.store.bisections.records import ProbeValue, WaitingResults
 from knickpoint.store.bisections.rows import target_of
 from knickpoint.store.tables.bisections import bisection, planned_probe, probe, probe_file
@@ -51,7 +51,7 @@ def waiting_results(connection: Connection, limit: int) -> list[WaitingResults]:
                 started=moment(row.started),
                 pins=target_of(asked[0].target).pins,
                 bisections=[f"B{key}" for key in sorted({each.bisection_id for each in asked})],
-                files=tuple(ResultsFile(each.name, zlib.decompress(each.content)) for each in files),
+                files=tuple(ResultsFile(each.name, decompressed(each.content)) for each in files),
             )
         )
     return found

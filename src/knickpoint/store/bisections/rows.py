@@ -12,7 +12,7 @@ import numpy as np
 
 from knickpoint.model.bisection import BisectionState, Measured, ProbeOutcome, ProbePurpose, ProbeResult, Target
 from knickpoint.model.change import SuspectRange
-from knickpoint.store.array_codec import pack, stored_json, unpack
+from knickpoint.store.array_codec import checked, pack, stored_json, unpack
 from knickpoint.store.bisections.records import (
     BisectionAnswer,
     BisectionRequest,
@@ -49,11 +49,11 @@ def request_values(request: BisectionRequest) -> dict[str, Any]:
     return {
         "repository_id": request.repository_id,
         "line": request.line,
-        "slots": pack(np.array(request.slots, dtype=np.int64)),
+        "slots": checked(pack(np.array(request.slots, dtype=np.int64))),
         "change_id": request.change_id,
         "trace_id": request.trace_id,
         "trace_key": request.trace_key,
-        "profile": request.profile,
+        "recipe": request.recipe,
         "digest": request.digest,
         "request": json.dumps(dict(request.facts), ensure_ascii=False, sort_keys=True, separators=(",", ":")),
         "who": request.who,
@@ -76,7 +76,7 @@ def request_values(request: BisectionRequest) -> dict[str, Any]:
 
 def packed_posterior(posterior: StoredPosterior) -> bytes:
     """Return the bytes of a posterior; float32 where that loses nothing."""
-    return pack(posterior.single, np.array([posterior.none, posterior.several]), posterior.marginal)
+    return checked(pack(posterior.single, np.array([posterior.none, posterior.several]), posterior.marginal))
 
 
 def stored_of(row: Mapping[Any, Any]) -> StoredBisection:
@@ -86,7 +86,7 @@ def stored_of(row: Mapping[Any, Any]) -> StoredBisection:
         repository_id=row["repository_id"],
         line=row["line"],
         slots=tuple(int(slot) for slot in slots),
-        profile=row["profile"],
+        recipe=row["recipe"],
         digest=row["digest"],
         who=row["who"],
         asked=moment(row["asked"]),

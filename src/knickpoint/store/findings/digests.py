@@ -3,7 +3,7 @@
 A digest is a number made of all that a detection depends on: the values, the method, its parameters. When the digest of
 a trace is the one that was kept, the detection would give the same result, and the alert skips it. Digests of 1,024
 neighbouring traces are one row. A further digest of such a row stands for all of its traces, so that a run over everything
-need not read the values of a chunk in which nothing changed.
+need not read the values of a chunk in which nothing changed. A damaged row counts as none, so that its traces are detected in anew.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, bindparam, select
 
+from knickpoint.store.array_codec import checked, is_damaged
 from knickpoint.store.database import Database
 from knickpoint.store.tables.findings import judged as table
 
@@ -48,7 +49,7 @@ class DigestTable:
             for chunk, part in _chunks(ids):
                 changed = known.get(chunk, np.zeros(_CHUNK, dtype=_DIGEST)).copy()
                 changed[ids[part] % _CHUNK] = digests[part]
-                rows.append({"alert": alert, "chunk": chunk, "digests": changed.tobytes()})
+                rows.append({"alert": alert, "chunk": chunk, "digests": checked(changed.tobytes())})
             insert = self._database.insert(table)
             changing = {"digests": insert.excluded.digests}
             connection.execute(insert.on_conflict_do_update(index_elements=["alert", "chunk"], set_=changing), rows)
@@ -84,7 +85,8 @@ class DigestTable:
         )
         listed = {"chunks": self._database.listed(list(parts))}
         for chunk, digests in connection.execute(query, listed):
-            yield parts[chunk], np.frombuffer(digests, dtype=_DIGEST)
+            if not is_damaged(digests):
+                yield parts[chunk], np.frombuffer(digests, dtype=_DIGEST, count=_CHUNK)
 
 
 def _chunks(ids: NDArray[np.int64]) -> Iterator[tuple[int, slice]]:

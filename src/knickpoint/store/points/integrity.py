@@ -1,6 +1,7 @@
 """Check every row, and name what is damaged: its table, key and column, and of points the repository, commits and traces.
 
-Rows of points and provenance have checksums. Of all other tables, texts, JSON, packed numbers and types are checked.
+Rows of points and provenance have checksums, and so have packed numbers and compressed files of all other tables. Of these,
+texts, JSON and types are checked besides: a flip that leaves a text or a number valid is not found.
 
 The check reads the whole store once, in one snapshot, beside writers and readers.
 """
@@ -17,7 +18,7 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Connection, LargeBinary, Row, Table, Text, and_, cast, select
 
 from knickpoint.model.errors import StoreError
-from knickpoint.store.array_codec import unpack
+from knickpoint.store.array_codec import is_damaged, unpack
 from knickpoint.store.database import Database
 from knickpoint.store.points.checksums import RowName, hot_name, part_name, row_checksum, sealed_name, segment_name
 from knickpoint.store.tables import metadata
@@ -32,6 +33,7 @@ from knickpoint.store.traces.trace_chunks import CHUNK
 __all__ = ["LOST_UNIT", "DamagedRow", "IntegrityReport", "check_integrity", "without_damage"]
 
 _ROWS_AT_ONCE: Final = 200
+_PIECE: Final = 1 << 20
 
 LOST_NAME: Final = "damaged"
 """The name of a repository or a param whose name is damaged, where damage is left out."""
@@ -75,6 +77,14 @@ _PACKED: Final[Mapping[tuple[str, str], int]] = {
     ("withheld_run", "kept"): 1,
 }
 """Table and column → how many packed arrays it has at least."""
+
+_COMPRESSED: Final = {
+    ("chunk", "keys"),
+    ("ledger_quarantine", "payload"),
+    ("ledger_waiting", "payload"),
+    ("probe_file", "content"),
+}
+"""Table and column of what zlib compressed, with its checksum."""
 
 _EXPORTED: Final = ("repository", "commit_", "line", "chunk", "unit", "run", "param_name", "param_value")
 """Tables that the export of points reads beside those with checksums."""
@@ -279,13 +289,31 @@ def _reason(table: str, column: str, kind: object, value: object) -> str:
 
 def _reason_of_bytes(table: str, column: str, value: bytes) -> str:
     try:
-        if (table, column) == ("chunk", "keys"):
-            zlib.decompress(value).decode()
+        if is_damaged(value):
+            return "not those of their checksum"
+        if (table, column) in _COMPRESSED:
+            _decompress(value)
         elif value and (table, column) in _PACKED:
             unpack(value, _PACKED[table, column])
-    except (StoreError, UnicodeDecodeError, zlib.error):
+    except (StoreError, zlib.error):
         return "cannot be unpacked"
     return ""
+
+
+def _decompress(value: bytes) -> None:
+    """Read compressed bytes to their end, a piece at a time in memory.
+
+    Raises:
+        zlib.error: they are not what was compressed.
+    """
+    packed = zlib.decompressobj()
+    while not packed.eof:
+        if not packed.decompress(value, _PIECE):
+            packed.flush()
+            break
+        value = packed.unconsumed_tail
+    if not packed.eof:
+        raise zlib.error("they end early")
 
 
 def _reason_of_text(value: object, *, is_json: bool) -> str:

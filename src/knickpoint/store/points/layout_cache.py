@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, bindparam, select
 
 from knickpoint.model.report import ResultTable
-from knickpoint.store.array_codec import pack, unpack
+from knickpoint.store.array_codec import checked, pack, unpack
 from knickpoint.store.database import Database
 from knickpoint.store.points.layouts import Layout
 from knickpoint.store.tables.traces import layout as table
@@ -120,7 +120,7 @@ class LayoutCache:
         if digest.size < _SMALLEST or not units.all():
             return
         row = {"repository_id": repository_id, "high": digest.high, "low": digest.low}
-        connection.execute(table.insert(), [{**row, "created": time.time(), "traces": pack(ids, units)}])
+        connection.execute(table.insert(), [{**row, "created": time.time(), "traces": checked(pack(ids, units))}])
         newest = select(table.c.created).where(table.c.repository_id == repository_id)
         oldest = connection.execute(newest.order_by(table.c.created.desc()).offset(_KEPT).limit(1)).scalar()
         if oldest is not None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, delete, select
 
-from knickpoint.store.array_codec import pack, unpack
+from knickpoint.store.array_codec import checked, pack, unpack
 from knickpoint.store.database import Database
 from knickpoint.store.tables.quarantines import withheld_run as table
 
@@ -47,7 +47,7 @@ class WithheldRuns:
         """Mark runs (run → slot) as withheld, each but for the traces in ``kept``."""
         self.remove(connection, slots)
         rows = [
-            {"run_id": run, "repository_id": repository_id, "slot": slot, "kept": pack(kept[run])}
+            {"run_id": run, "repository_id": repository_id, "slot": slot, "kept": checked(pack(kept[run]))}
             for run, slot in sorted(slots.items())
         ]
         if rows:

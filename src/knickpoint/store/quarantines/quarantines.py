@@ -15,10 +15,10 @@ from knickpoint.model.change import SuspectRange
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import InputError
 from knickpoint.model.quarantine import CanaryMove, FactChange, Quarantine, QuarantineState
-from knickpoint.store.array_codec import pack, stored_json, unpack
+from knickpoint.store.array_codec import checked, pack, stored_json, unpack
 from knickpoint.store.database import Database
 from knickpoint.store.quarantines.hook_calls import HookCalls
-from knickpoint.store.tables.findings import change_point
+from knickpoint.store.tables.findings import STATEMENTS_OF_POINTS, change_point
 from knickpoint.store.tables.quarantines import quarantine as table
 from knickpoint.store.timestamps import moment
 
@@ -121,6 +121,7 @@ class Quarantines:
             changed = {key: reason for key, reason in wanted.items() if known.get(key, "") != reason}
             for key, reason in sorted(changed.items()):
                 connection.execute(change_point.update().where(change_point.c.id == key).values(held=reason))
+                self._database.later(STATEMENTS_OF_POINTS, [key])
         return sorted(changed)
 
 
@@ -161,7 +162,7 @@ def _values(stored: StoredQuarantine) -> dict[str, Any]:
         "reasons": json.dumps(reasons, ensure_ascii=False, separators=(",", ":")),
         "evidence": stored.evidence,
         "traces": each.traces,
-        "trace_ids": pack(stored.trace_ids),
+        "trace_ids": checked(pack(stored.trace_ids)),
         "outcome": each.outcome,
         "who": each.who,
     }
