@@ -233,6 +233,6 @@ def test_a_param_of_group_by_that_no_trace_has_is_a_problem(world: World) -> Non
 
 @pytest.mark.parametrize("damaged", ['{"kind": "work"', "7"])
 def test_damaged_settings_of_an_applied_alert_are_an_error_that_names_it(world: World, damaged: str) -> None:
-    world.store.findings.alerts.replace({"quick": damaged})
+    world.store.findings.alerts_in_force.replace_applied({"quick": damaged})
     with pytest.raises(StoreError, match="alert 'quick' are damaged"):
         compare_alerts(world.store, [QUICK])
