@@ -27,7 +27,7 @@ from knickpoint.bisect.search.problem import (
     Problem,
 )
 from knickpoint.bisect.search.standing import Standing
-from knickpoint.bisect.settings import ProfileSettings
+from knickpoint.bisect.settings import RecipeSettings
 from knickpoint.model.bisection import ProbePurpose
 
 __all__ = ["Cell", "Played", "play", "play_all", "worst_rounds"]
@@ -36,7 +36,7 @@ _LEVEL: Final = 100.0
 """The level before a change of which no history is known, in deviations."""
 
 _MOST_PROBES: Final = 1_000
-"""A search with certain ends that takes more is counted as one that gave up; others have the budget of a profile."""
+"""A search with certain ends that takes more is counted as one that gave up; others have the budget of a recipe."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ def play(cell: Cell, search: int) -> Played:
     counts: dict[int, int] = {}
     observations = [_answer(cell, search, culprit, probe, counts) for probe in _given(cell, devices[0])]
     given, rounds = len(observations), 0
-    most = _MOST_PROBES if cell.certain else ProfileSettings("any").probes_allowed(cell.candidates)
+    most = _MOST_PROBES if cell.certain else RecipeSettings("any").probes_allowed(cell.candidates)
     while len(observations) < most:
         standing = Standing(problem, tuple(observations))
         conclusion = conclude_of(standing, Budget())

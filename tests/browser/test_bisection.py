@@ -30,7 +30,7 @@ from knickpoint.server import serving
 
 pytestmark = pytest.mark.browser
 
-_PROFILE = """
+_RECIPE = """
 [bisect.quick]
 measure = ["./bench"]
 results = ["out.csv"]
@@ -79,7 +79,7 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Searched]:
     commits = [each.hash for each in Git.at(project.directory).first_parents("main")]
     with bisectable(base / "template", base / "instance") as made:
         with Path(base / "instance" / "knickpoint.toml").open("a") as file:
-            file.write(_PROFILE)
+            file.write(_RECIPE)
         with open_instance(base / "instance") as instance, serving(instance) as found:
             yield Searched(made, instance, found.rstrip("/"), commits)
 

@@ -131,7 +131,7 @@ def test_noisy_values_and_unbuildable_commits_lead_to_the_culprit(knick: Knick, 
         ("HEAD~1..HEAD", ("--probability", "1"), "probability is 1"),
         ("HEAD~1..HEAD", ("--results", "../out.json"), "results is '../out.json'"),
         ("HEAD~1..HEAD", ("--results", "out.json", "--flaky", "0.1"), "--flaky is for commands that pass or fail"),
-        ("HEAD~1..HEAD", ("--profile", "quick"), "there is no profile 'quick'"),
+        ("HEAD~1..HEAD", ("--recipe", "quick"), "there is no recipe 'quick'"),
     ],
 )
 def test_what_cannot_be_searched_is_refused_in_one_line(
@@ -206,13 +206,13 @@ def test_a_long_subject_is_shortened(knick: Knick, repository: GitRepository) ->
     assert line.endswith(f"Ada: {'x' * 71}…")
 
 
-def test_a_profile_fills_what_the_command_line_leaves_open(knick: Knick, repository: GitRepository) -> None:
+def test_a_recipe_fills_what_the_command_line_leaves_open(knick: Knick, repository: GitRepository) -> None:
     hashes = project(repository, ["1", "1"])
     (repository.directory / "knickpoint.toml").write_text('[bisect.quick]\nmeasure = ["true"]\nbuild = ["make"]\n')
     cost = json.loads(knick("bisect", f"{hashes[0]}..HEAD", "--dry-run", "--format", "json").output)
     assert (cost["build"], cost["measure"]) == (["make"], ["true"])
     other = json.loads(
-        knick("bisect", f"{hashes[0]}..HEAD", "--dry-run", "--format", "json", "--profile=quick", "--", "false").output
+        knick("bisect", f"{hashes[0]}..HEAD", "--dry-run", "--format", "json", "--recipe=quick", "--", "false").output
     )
     assert (other["build"], other["measure"]) == (["make"], ["false"])
 
@@ -256,7 +256,7 @@ def test_a_search_that_is_killed_fifty_times_ends_as_one_that_is_not(repository:
 
 
 def _instance_with_a_change(knick: Knick, repository: GitRepository, directory: Path) -> list[str]:
-    """Make an instance that knows every second commit of a project, and the profile that measures it."""
+    """Make an instance that knows every second commit of a project, and the recipe that measures it."""
     hashes = project(repository, [10.0] * 13 + ["broken"] + [11.0] * 14)
     assert knick("init", directory, "--repository", f"lib={repository.directory}").code == 0
     rows = [
@@ -274,7 +274,7 @@ def _instance_with_a_change(knick: Knick, repository: GitRepository, directory: 
 
 
 @pytest.mark.long
-def test_the_commit_of_a_change_is_found_with_the_profile_of_the_instance(
+def test_the_commit_of_a_change_is_found_with_the_recipe_of_the_instance(
     knick: Knick, repository: GitRepository, tmp_path: Path
 ) -> None:
     hashes = _instance_with_a_change(knick, repository, tmp_path / "instance")
@@ -286,7 +286,7 @@ def test_the_commit_of_a_change_is_found_with_the_profile_of_the_instance(
     assert "no number" in next(probe["reason"] for probe in found["probes"] if probe["outcome"] == "skipped")
     again = knick("bisect", "R1", "--instance", tmp_path / "instance", "--repeats", "3")
     assert again.code == 2
-    assert "a change is searched with a profile of the configuration" in again.errors
+    assert "a change is searched with a recipe of the configuration" in again.errors
 
 
 @pytest.mark.long

@@ -67,7 +67,7 @@ def test_a_url_of_the_second_repository_asks_for_a_clone(
 
 @pytest.mark.parametrize(
     ("named", "message"),
-    [("engine", "the repository has no commit 'nowhere'"), ("other", "the profile takes no repository 'other' along")],
+    [("engine", "the repository has no commit 'nowhere'"), ("other", "the recipe takes no repository 'other' along")],
 )
 def test_a_repository_of_the_configuration_needs_no_location(
     knick: Knick, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, named: str, message: str

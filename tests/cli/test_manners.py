@@ -38,6 +38,8 @@ class _Terminal(io.StringIO):
         (["restore"], "knick restore: missing argument 'FILE'."),
         (["zzz"], "knick: there is no command 'zzz'."),
         (["gate"], "knick: there is no command 'gate'. It is called schedule now."),
+        (["bisect", "--profile", "x"], "knick bisect: there is no option --profile. It is called --recipe now."),
+        (["compare", "--profile", "x"], "knick compare: there is no option --profile. It is called --recipe now."),
         (
             ["bisect", "--simulate", "--gate-commits", "4"],
             "knick bisect --simulate: there is no option --gate-commits. It is called --schedule-commits now.",

@@ -172,7 +172,7 @@ def test_a_search_runs_on_the_pool_unless_this_machine_is_named(
     def who_measured(*options: str) -> set[str]:
         workspace = str(tmp_path / "here")
         search = ("bisect", "HEAD~5..HEAD", "--repository", str(lab), "--instance", str(instance))
-        ran = knick(*search, "--profile", "boot", "--workspace", workspace, "--format", "json", *options)
+        ran = knick(*search, "--recipe", "boot", "--workspace", workspace, "--format", "json", *options)
         assert ran.code == 0, ran.errors
         return {probe["device"] for probe in json.loads(ran.output)["probes"]}
 
@@ -186,7 +186,7 @@ def test_a_device_that_the_pool_lacks_and_a_command_of_its_own_are_refused(
     knick: Knick, instance: Path, lab: Path
 ) -> None:
     search = ("bisect", "HEAD~5..HEAD", "--repository", str(lab), "--instance", str(instance))
-    absent = knick(*search, "--profile", "boot", "--device", "board-3")
+    absent = knick(*search, "--recipe", "boot", "--device", "board-3")
     assert (absent.code, absent.output, absent.errors.count("\n")) == (2, "", 1)
     assert "no device board-3 that takes probes" in absent.errors
     assert "board-1, board-2" in absent.errors

@@ -29,7 +29,7 @@ measure = ["true"]
 results = ["out.json"]
 
 [schedule.nightly]
-profile = "quick"
+recipe = "quick"
 """
 
 

@@ -41,7 +41,7 @@ measure = ["python3", "bench.py"]
 results = ["out.json"]
 
 [schedule.nightly]
-profile = "bench"
+recipe = "bench"
 mode = "every"
 commits = 4
 minutes = 60

@@ -223,7 +223,7 @@ def test_an_unknown_branch_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('profile = "bench"', 'profile = "other"', "there is no profile 'other'"),
+        ('recipe = "bench"', 'recipe = "other"', "there is no recipe 'other'"),
         ("commits = 4", "commits = 0", "commits is 0"),
         ("minutes = 60", "minutes = 0", "minutes is 0"),
         ("minutes = 60", "minutes = 60\nfill_hours = -1", "fill_hours is -1"),
@@ -232,6 +232,7 @@ def test_an_unknown_branch_is_named(tmp_path: Path) -> None:
         ('repository = "lib"', 'repository = "lib"\nalso = { other = "x" }', "names the repository 'other'"),
         ('repository = "lib"', 'repository = "lib"\nalso = { lib = "../x" }', "x"),
         ('mode = "every"', 'mode = "now"', "mode"),
+        ('recipe = "bench"', 'profile = "bench"', r"\[schedule.nightly\]: 'profile' is called 'recipe' now"),
         (
             "[schedule.nightly]",
             "[gate.nightly]",
@@ -334,7 +335,7 @@ measure = ["python3", "-c", "open('out.json', 'w').write('[{\\"name\\": \\"engin
 results = ["out.json"]
 
 [schedule.engine]
-profile = "engine"
+recipe = "engine"
 commits = 2
 minutes = 1000000000
 """

@@ -31,7 +31,7 @@ def test_the_start_of_a_probe_and_of_the_command_loads_no_database_and_no_arrays
     assert ended.stdout.strip() == ""
 
 
-def test_the_runner_reads_results_only_of_profiles_that_have_some() -> None:
+def test_the_runner_reads_results_only_of_recipes_that_have_some() -> None:
     loaded = "import sys, knickpoint.bisect.runner; print('numpy' in sys.modules)"
     ended = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
     assert ended.stdout.strip() == "False"

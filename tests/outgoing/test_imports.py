@@ -45,7 +45,7 @@ _ALLOWED = {
     "instance/hooks.py": {"subprocess"},  # the commands of the configuration
     "demo/repository.py": {"subprocess"},  # git, in a new directory
     "demo/measurement.py": {"subprocess"},  # measures the program of the demonstration
-    "bisect/runner/command.py": {"subprocess"},  # the commands of a profile
+    "bisect/runner/command.py": {"subprocess"},  # the commands of a recipe
     "bisect/pool/probe_run.py": {"subprocess"},  # each probe is a process of its own
     "bisect/pool/access.py": {"distributed"},  # to the scheduler of the configuration, with its certificates only
     "bisect/pool/dask_settings.py": {"distributed"},

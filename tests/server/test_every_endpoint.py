@@ -100,7 +100,7 @@ GET    /api/v1/bisections/{bisection}         401 200 200 200 404 200 403 200 20
 GET    /api/v1/schedules                      401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/traces/{key}/remeasured        401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 POST   /api/v1/bisections/{bisection}/stop    401 403 200 200 403 403 403 200 200 | 401 401 401 401 401
-GET    /api/v1/changes/{change}/profiles 401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/changes/{change}/recipes 401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 POST   /api/v1/changes/{change}/bisection 401 403 400 400 403 403 403 400 400 | 401 401 401 401 401
 GET    /api/v1/metrics                        401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/lines                          401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
@@ -324,7 +324,7 @@ class Served:
             "POST /api/v1/missing/renames": {"json": {"old": closed.trace, "new": closed.trace}},
             "POST /api/v1/missing/renames/undo": {"json": {"old": closed.trace, "new": closed.trace}},
             "POST /api/v1/quarantines/{quarantine}/lift": {"json": {"reason": "the machine is fine"}},
-            "POST /api/v1/changes/{change}/bisection": {"json": {"profile": "none of this name"}},
+            "POST /api/v1/changes/{change}/bisection": {"json": {"recipe": "none of this name"}},
             "POST /api/v1/arrivals": {"json": {"url": "memory://elsewhere/a.json"}},
         }
         whole = {"GET /api/v1/lines", "GET /api/v1/commits", "GET /api/v1/commits/times", "GET /api/v1/traces"}

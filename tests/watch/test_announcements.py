@@ -595,7 +595,7 @@ def _find_culprit(world: World, name: str, culprit: int) -> int:
         repository_id=world.repository.id,
         line="main",
         slots=tuple(range(culprit - 3, culprit + 4)),
-        profile="p",
+        recipe="p",
         digest="d",
         who="ann",
         asked=datetime.now(UTC),

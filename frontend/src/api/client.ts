@@ -344,12 +344,12 @@ export const api = {
   bisections: (change: number, signal?: AbortSignal) =>
     get<Bisection[]>(apiUrl("bisections", { change, limit: 1 }), signal),
   bisection: (id: number, signal?: AbortSignal) => get<BisectionDetail>(apiUrl(`bisections/${id}`), signal),
-  bisectionProfiles: (change: number, signal?: AbortSignal) =>
-    get<string[]>(apiUrl(`changes/${change}/profiles`), signal),
+  bisectionRecipes: (change: number, signal?: AbortSignal) =>
+    get<string[]>(apiUrl(`changes/${change}/recipes`), signal),
   suspects: (change: number, signal?: AbortSignal) => get<Suspects>(apiUrl(`changes/${change}/suspects`), signal),
   breakdown: (change: number, signal?: AbortSignal) => get<Breakdown>(apiUrl(`changes/${change}/breakdown`), signal),
-  startBisection: (change: number, profile: string) =>
-    post<BisectionDetail>(apiUrl(`changes/${change}/bisection`), { profile }),
+  startBisection: (change: number, recipe: string) =>
+    post<BisectionDetail>(apiUrl(`changes/${change}/bisection`), { recipe }),
   stopBisection: (id: number) => post<BisectionDetail>(apiUrl(`bisections/${id}/stop`), {}),
   repositories: (signal?: AbortSignal) => get<Repository[]>(apiUrl("repositories"), signal),
   changes: (request: ChangesRequest, signal?: AbortSignal) =>

@@ -34,14 +34,14 @@ const MOST_PLACES = 8;
 export class BisectionPanel extends PageElement {
   @property({ type: Number }) change = 0;
   @property({ attribute: false }) mayDecide = false;
-  @state() private profile = "";
+  @state() private recipe = "";
   @state() private failure: ApiError | undefined;
   @state() private busy = false;
 
   private timer: ReturnType<typeof setTimeout> | undefined;
-  private readonly profiles = new Resource(this, {
+  private readonly recipes = new Resource(this, {
     args: () => [this.change] as const,
-    load: ([change], signal) => api.bisectionProfiles(change, signal),
+    load: ([change], signal) => api.bisectionRecipes(change, signal),
   });
   private readonly newest = new Resource(this, {
     args: () => [this.change] as const,
@@ -56,20 +56,20 @@ export class BisectionPanel extends PageElement {
 
   override render() {
     const found = this.newest.value;
-    const profiles = this.profiles.value ?? [];
+    const recipes = this.recipes.value ?? [];
     const error = this.failure ?? this.newest.error;
-    if (!found && profiles.length === 0) return nothing;
+    if (!found && recipes.length === 0) return nothing;
     return html`<section aria-labelledby="bisection-title" class="panel bisection">
       <h2 id="bisection-title">Find the commit</h2>
       ${error ? errorNotice(error, () => this.retry()) : nothing} ${found ? this.renderFound(found) : nothing}
-      ${!found || hasEnded(found) ? this.renderStart(profiles, found !== undefined) : nothing}
+      ${!found || hasEnded(found) ? this.renderStart(recipes, found !== undefined) : nothing}
     </section>`;
   }
 
   // ---- Start and stop
 
-  private renderStart(profiles: readonly string[], again: boolean) {
-    if (profiles.length === 0) return nothing;
+  private renderStart(recipes: readonly string[], again: boolean) {
+    if (recipes.length === 0) return nothing;
     const explanation = html`<p class="faint">
       Commits of the suspect range are built and measured again, by the commands of the configuration, until one of them
       stands out. This may take hours; findings and messages change only when it ends.
@@ -78,12 +78,9 @@ export class BisectionPanel extends PageElement {
     return html`${again ? nothing : explanation}
       <form class="bisection-start" @submit=${(event: Event) => this.start(event)}>
         <label
-          >Profile
-          <select
-            name="profile"
-            @change=${(event: Event) => (this.profile = (event.target as HTMLSelectElement).value)}
-          >
-            ${profiles.map((name) => html`<option ?selected=${name === this.profile}>${name}</option>`)}
+          >Recipe
+          <select name="recipe" @change=${(event: Event) => (this.recipe = (event.target as HTMLSelectElement).value)}>
+            ${recipes.map((name) => html`<option ?selected=${name === this.recipe}>${name}</option>`)}
           </select>
         </label>
         <button class="button" type="submit" ?disabled=${this.busy}>
@@ -94,8 +91,8 @@ export class BisectionPanel extends PageElement {
 
   private start(event: Event): void {
     event.preventDefault();
-    const profile = this.profile || (this.profiles.value?.[0] ?? "");
-    void this.act(() => api.startBisection(this.change, profile));
+    const recipe = this.recipe || (this.recipes.value?.[0] ?? "");
+    void this.act(() => api.startBisection(this.change, recipe));
   }
 
   private async act(ask: () => Promise<BisectionDetail>): Promise<void> {
@@ -135,7 +132,7 @@ export class BisectionPanel extends PageElement {
           html`<p>${commitHash(culprit)} ${culprit.subject} <span class="faint">${culprit.author}</span></p>`,
       )}
       <p class="faint">
-        B${found.id}: ${countText(found.commits, "commit")}, profile ${found.profile}, asked for by
+        B${found.id}: ${countText(found.commits, "commit")}, recipe ${found.recipe}, asked for by
         ${found.by_rule ? "rule" : found.who} on
         ${timestampText(found.asked)}${
           found.devices.length > 0

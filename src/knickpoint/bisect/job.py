@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from knickpoint.bisect.settings import DeviceUse, ProfileSettings
+from knickpoint.bisect.settings import DeviceUse, RecipeSettings
 from knickpoint.ingest.settings import IngestSettings
 from knickpoint.model.bisection import Target
 
@@ -23,7 +23,7 @@ class Device:
 
     def fits(self, job: ProbeJob) -> bool:
         """Return whether it has the params that the job asks for, serves its use, and is the device that it names, if any."""
-        wanted = job.profile.params
+        wanted = job.recipe.params
         return (
             (not job.device or job.device == self.name)
             and self.use in {DeviceUse.ALL, job.use}
@@ -44,7 +44,7 @@ class ProbeJob:
 
     probe: str
     target: Target
-    profile: ProfileSettings
+    recipe: RecipeSettings
     locations: Mapping[str, str]
     requester: str
     use: DeviceUse = DeviceUse.BISECT
@@ -56,4 +56,4 @@ class ProbeJob:
     @property
     def key(self) -> str:
         """The key of what it measures: jobs of one key may share one probe, see :class:`~knickpoint.model.bisection.Target`."""
-        return self.target.key(self.profile.digest)
+        return self.target.key(self.recipe.digest)

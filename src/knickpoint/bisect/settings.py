@@ -1,4 +1,4 @@
-"""The settings of bisection: profiles, devices, schedules."""
+"""The settings of bisection: recipes, devices, schedules."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Final
 
 from knickpoint.model.secrets import address_with_secret, secret
 
-__all__ = ["DeviceSettings", "DeviceUse", "PoolSettings", "ProfileSettings", "ScheduleMode", "ScheduleSettings"]
+__all__ = ["DeviceSettings", "DeviceUse", "PoolSettings", "RecipeSettings", "ScheduleMode", "ScheduleSettings"]
 
 _NOT_OF_THE_PROBE = frozenset(
     {
@@ -29,14 +29,14 @@ _NOT_OF_THE_PROBE = frozenset(
 )
 
 _PROBES_PER_HALVING: Final = 40
-"""Probes that a search may make for each halving of its range, where the profile has no bound of its own.
+"""Probes that a search may make for each halving of its range, where the recipe has no bound of its own.
 
 Searches of changes of one standard deviation of a probe take about a quarter of that in the mean, and their tails all of it.
 """
 
 
 @dataclass(frozen=True, slots=True)
-class ProfileSettings:
+class RecipeSettings:
     """Say how a commit is built and measured; ``[bisect.NAME]``.
 
     Commands are a program and its arguments, as in `["make", "bench"]`; no shell reads them. They run in a worktree of the
@@ -44,7 +44,7 @@ class ProfileSettings:
 
     Attributes:
         name: unique in the instance.
-        repository: name of the repository. Without it, the profile is for every repository.
+        repository: name of the repository. Without it, the recipe is for every repository.
         prepare: command that runs once in a new worktree, as for packages.
         build: command that builds the commit.
         measure: command that measures it. With `results` it writes values; without, its exit code is the answer.
@@ -58,7 +58,7 @@ class ProfileSettings:
         measure_seconds: time limit of the measure command.
         params: params that a device must have, as in `arch = "arm64"`.
         environment: variables that the commands get, in addition to PATH, HOME, LANG and TZ.
-        query: traces that this profile measures; findings in them can be bisected with it. "" means all.
+        query: traces that this recipe measures; findings in them can be bisected with it. "" means all.
         also: other repositories that take part, by name, each with the directory below the worktree where it is checked out.
         repeats: how many runs of the measure command a probe makes.
         probability: how sure a culprit has to be.
@@ -149,7 +149,7 @@ class ScheduleSettings:
 
     Attributes:
         name: unique in the instance.
-        profile: the name of the profile that measures.
+        recipe: the name of the recipe that measures.
         branch: the branch whose commits are measured. Default: the default branch.
         mode: `each` commit, `every` so many commits or minutes, or only what an `event` asks for.
         commits: of `every`: a commit is measured when so many are new,
@@ -160,7 +160,7 @@ class ScheduleSettings:
     """
 
     name: str
-    profile: str
+    recipe: str
     branch: str = ""
     mode: ScheduleMode = ScheduleMode.EVERY
     commits: int = 16

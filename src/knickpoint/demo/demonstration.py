@@ -73,7 +73,7 @@ def _benchmark(results: Path, repository: Path, revisions: Sequence[str], *, rou
     shutil.rmtree(results.parent / "checkouts")
 
 
-def _add_profile(directory: Path) -> None:
+def _add_recipe(directory: Path) -> None:
     """Say in the configuration how commits of textmill are built and measured, for ``knick bisect``."""
     python = json.dumps(sys.executable)
     with (directory / "knickpoint.toml").open("a", encoding="utf-8") as file:
@@ -126,7 +126,7 @@ def run_demonstration(
             summary = import_files(instance, [directory / "results"], progress=advance)
         if summary.failed:
             raise KnickpointError("the import failed", where=str(directory), remedy="\n".join(summary.lines()))
-        _add_profile(directory)
+        _add_recipe(directory)
         announce(f"Imported {len(summary.files)} results files: {summary.new_traces} traces.")
         with progress("Looking at traces") as advance:
             run = run_alerts(instance.store, instance.alerts, progress=advance, as_work=instance.config.history.as_work)

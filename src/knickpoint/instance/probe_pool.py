@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from knickpoint.bisect.settings import ProfileSettings
+from knickpoint.bisect.settings import RecipeSettings
 from knickpoint.history import is_url
 from knickpoint.instance.instance import Instance
 from knickpoint.model.errors import ConfigError
@@ -16,7 +16,7 @@ from knickpoint.model.errors import ConfigError
 if TYPE_CHECKING:
     from knickpoint.bisect.device_pool import DevicePool
 
-__all__ = ["WORKSPACE", "absolute_profile", "git_location", "open_probe_pool"]
+__all__ = ["WORKSPACE", "absolute_recipe", "git_location", "open_probe_pool"]
 
 _LOG: Final = logging.getLogger("knickpoint.instance")
 WORKSPACE: Final = "probes"
@@ -59,8 +59,8 @@ def git_location(instance: Instance, repository: str) -> str:
     return str((instance.directory / Path(settings.location).expanduser()).resolve())
 
 
-def absolute_profile(instance: Instance, profile: ProfileSettings) -> ProfileSettings:
-    """Return a profile whose directory of finished artefacts does not depend on where it is read."""
-    if not profile.prebuilt or "://" in profile.prebuilt:
-        return profile
-    return replace(profile, prebuilt=str(instance.directory.absolute() / Path(profile.prebuilt).expanduser()))
+def absolute_recipe(instance: Instance, recipe: RecipeSettings) -> RecipeSettings:
+    """Return a recipe whose directory of finished artefacts does not depend on where it is read."""
+    if not recipe.prebuilt or "://" in recipe.prebuilt:
+        return recipe
+    return replace(recipe, prebuilt=str(instance.directory.absolute() / Path(recipe.prebuilt).expanduser()))

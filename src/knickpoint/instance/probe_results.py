@@ -23,7 +23,7 @@ def import_probe_results(
     result: ProbeResult,
     *,
     execution: str,
-    format: str = "",  # noqa: A002 - the word of the profile
+    format: str = "",  # noqa: A002 - the word of the recipe
     branch: str = "",
     params: Mapping[str, str] | None = None,
     environment: Mapping[str, str] | None = None,

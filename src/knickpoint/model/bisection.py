@@ -84,15 +84,15 @@ class ProbeOutcome(Enum):
 class Target:
     """What a probe builds and measures: a commit, and the commits of the other repositories that take part.
 
-    ``pins`` are (repository, hash), sorted by repository. Probes of one target and one profile are interchangeable.
+    ``pins`` are (repository, hash), sorted by repository. Probes of one target and one recipe are interchangeable.
     """
 
     commit: str
     pins: tuple[tuple[str, str], ...] = ()
 
-    def key(self, profile: str) -> str:
-        """Return the stable key of this target under the digest of a profile, 40 hexadecimal digits."""
-        text = json.dumps([profile, self.commit, list(self.pins)], ensure_ascii=True)
+    def key(self, recipe: str) -> str:
+        """Return the stable key of this target under the digest of a recipe, 40 hexadecimal digits."""
+        text = json.dumps([recipe, self.commit, list(self.pins)], ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()[:40]
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 __all__ = ["new_name"]
 
-_RENAMED: Final = {"gate": "schedule"}
+_RENAMED: Final = {"gate": "schedule", "profile": "recipe"}
 """Old word → new word, of options, commands, sections and values."""
 
 

@@ -135,11 +135,11 @@ def _read_all(instance: Instance, chosen: Chosen) -> SiteAnswers:
         badges |= {str(key): svg(pictures.draw_badge_of(reader.visible, key, line_name="")) for key in ids}
         fixed |= dict(reader.of_repository(repository, line))
         trace_count, commit_count = trace_count + len(ids), commit_count + len(line.slots)
-    lists = {name: reader.groups(wanted) for name, wanted in _TABS.items()}
+    lists = {name: reader.changes(wanted) for name, wanted in _TABS.items()}
     # Their members are those of the other lists: the order is enough.
     json["lists"] = lists | {"all": reader.order(ListFilter(alert_kind=_EVERY_KIND, all=True))}
-    for group in (group for groups in lists.values() for group in groups):
-        fixed |= dict(reader.of_change(group["id"]))
+    for change in dict.fromkeys(change["id"] for listed in lists.values() for change in listed):
+        fixed |= dict(reader.of_change(change))
     json["fixed"] = fixed
     return SiteAnswers(json, packed, badges if chosen.badges else {}, trace_count, commit_count)
 
@@ -214,14 +214,15 @@ class _Reader:
         missing = runs.list_never_measured_answers(self._instance.store, repository)
         yield f"never-measured {repository.name}", [_plain(each) for each in missing]
 
-    def of_change(self, change: int) -> Iterator[tuple[str, Any]]:
-        """Yield what pages ask of one change."""
-        yield f"changes/{change}/suspects", _plain(suspects.list_suspects(self.visible, change))
-        yield f"changes/{change}/profiles", []
+    def of_change(self, name: str) -> Iterator[tuple[str, Any]]:
+        """Yield what pages ask of one change, named as in ``R12``."""
+        change = int(name.removeprefix("R"))
+        yield f"changes/{name}/suspects", _plain(suspects.list_suspects(self.visible, change))
+        yield f"changes/{name}/recipes", []
         found = bisections.list_bisections(self.visible, "", (), change, 1)
-        yield f"bisections {change}", [_plain(each) for each in found]
+        yield f"bisections {name}", [_plain(each) for each in found]
         for each in found:
-            yield f"bisections/{each.id}", _plain(bisections.find_bisection(self.visible, each.id))
+            yield f"bisections/B{each.id}", _plain(bisections.find_bisection(self.visible, each.id))
 
     def commits(self, line: Line) -> Iterator[Any]:
         """Yield all commits of a line in its order."""
@@ -265,22 +266,22 @@ class _Reader:
             report = commit_reports.report_commit(self.visible, line, found.commit.hash)
             yield found.commit.hash, _plain(report)
 
-    def groups(self, wanted: ListFilter) -> list[dict[str, Any]]:
+    def changes(self, wanted: ListFilter) -> list[dict[str, Any]]:
         """Return all changes of a list with all members, the worst first."""
         return [
-            _plain(group) | {"members": list(self._members(group.id, wanted))} for group in self._all_groups(wanted)
+            _plain(change) | {"members": list(self._members(change.id, wanted))} for change in self._all_changes(wanted)
         ]
 
-    def order(self, wanted: ListFilter) -> list[int]:
+    def order(self, wanted: ListFilter) -> list[str]:
         """Return the ids of all changes of a list, the worst first."""
-        return [group.id for group in self._all_groups(wanted)]
+        return [f"R{change.id}" for change in self._all_changes(wanted)]
 
-    def _all_groups(self, wanted: ListFilter) -> Iterator[ChangeAnswer]:
+    def _all_changes(self, wanted: ListFilter) -> Iterator[ChangeAnswer]:
         page, pages = 1, 1
         while page <= pages:
             listing = Listing(wanted, Ordering.CHANGE, descending=True, page=page, size=_PAGE, members=FEW_MEMBERS)
             answer = changes.list_changes(self.visible, listing)
-            yield from answer.groups
+            yield from answer.changes
             page, pages = page + 1, answer.pages
 
     def _members(self, change: int, wanted: ListFilter) -> Iterator[Any]:

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from knickpoint.bisect.comparison import ComparedBenchmark, ComparisonRules, MeasuredValue, RoundsJudge
+from knickpoint.bisect.comparison import ComparisonRules, MeasuredValue, RoundsJudge
 from knickpoint.model.errors import InputError
+from knickpoint.model.judged_benchmark import JudgedBenchmark
 from knickpoint.model.step import Verdict
 from knickpoint.model.unit import Better
 
@@ -32,7 +33,7 @@ def _play(factor: float, noise: float, *, better: Better = Better.LOWER, **rules
     return judge
 
 
-def _only(judge: RoundsJudge) -> ComparedBenchmark:
+def _only(judge: RoundsJudge) -> JudgedBenchmark:
     (only,) = judge.benchmarks
     return only
 
@@ -62,7 +63,7 @@ def test_no_change_ends_early_and_says_what_it_would_have_found() -> None:
 def test_the_reason_of_a_change_that_the_rounds_do_not_agree_on_names_no_smaller_one() -> None:
     found = _only(_play(1.5, 0.3, most_rounds=8, seed=10))
     assert found.verdict is Verdict.UNCHANGED
-    assert abs(found.relative) > found.detectable
+    assert abs(found.relative_size) > found.detectable
     assert found.reason == "the rounds do not agree on a change"
 
 
@@ -124,7 +125,7 @@ def test_a_benchmark_that_failed_says_so(*, base: bool, head: bool, verdict: Ver
         judge.note_failures(failure if base else {}, failure if head else {})
         take({} if base else value, {} if head else value)
     found = _only(judge)
-    assert (found.verdict, found.reason, found.decided) == (verdict, reason, True)
+    assert (found.verdict, found.reason, found.settled) == (verdict, reason, True)
     assert found.failed is (verdict is Verdict.REGRESSED)
 
 
@@ -132,7 +133,7 @@ def test_units_that_convert_are_compared_and_others_are_regressed() -> None:
     judge = RoundsJudge(ComparisonRules())
     for _ in range(2):
         judge.add({KEY: MeasuredValue(1.0, "ms")}, {KEY: MeasuredValue(1500.0, "us")})
-    assert _only(judge).relative == pytest.approx(0.5)
+    assert _only(judge).relative_size == pytest.approx(0.5)
     other = RoundsJudge(ComparisonRules())
     other.add({KEY: MeasuredValue(1.0, "ms")}, {KEY: MeasuredValue(1.0, "B")})
     assert (_only(other).verdict, _only(other).reason) == (Verdict.REGRESSED, "the unit changed from ms to B")
@@ -147,7 +148,7 @@ def test_values_around_zero_are_compared_without_a_relative_change() -> None:
     judge = RoundsJudge(ComparisonRules())
     for value in (0.0, 0.0, 0.0):
         judge.add({KEY: MeasuredValue(value, "ms")}, {KEY: MeasuredValue(value + 1, "ms")})
-    assert math.isnan(_only(judge).relative)
+    assert math.isnan(_only(judge).relative_size)
 
 
 def test_rules_that_contradict_each_other_are_refused() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.bisect.coordinator.inline_pool import InlinePool
-from tests.bisect.runner.projects import KEY, profile, project, script
+from tests.bisect.runner.projects import KEY, project, recipe, script
 from tests.repositories import GitRepository
 
 from knickpoint.bisect.coordinator import Bisection, BisectionAnswer, FileJournal, coordinate
@@ -18,7 +18,7 @@ from knickpoint.bisect.job import Device
 from knickpoint.bisect.pool import LocalPool
 from knickpoint.bisect.runner import Workspace
 from knickpoint.bisect.search.problem import Level
-from knickpoint.bisect.settings import ProfileSettings
+from knickpoint.bisect.settings import RecipeSettings
 from knickpoint.model.bisection import BisectionState, ProbeOutcome, ProbePurpose
 
 Make = Callable[[str], GitRepository]
@@ -34,10 +34,10 @@ ONE_PASSES = script("raise SystemExit(open('value.txt').read() != '1')")
 
 
 def _search(
-    repository: GitRepository, tmp_path: Path, values: Values, settings: ProfileSettings | None = None, trace: str = KEY
+    repository: GitRepository, tmp_path: Path, values: Values, settings: RecipeSettings | None = None, trace: str = KEY
 ) -> tuple[BisectionAnswer, list[str]]:
     hashes = project(repository, values)
-    chosen = settings or profile()
+    chosen = settings or recipe()
     locations = {"": str(repository.directory)}
     asked = Bisection("B1", locations, hashes[0], tuple(hashes[1:]), chosen, trace if chosen.results else "")
     with FileJournal(tmp_path / "journal.jsonl", {"search": 1}, resume=False) as journal:
@@ -59,7 +59,7 @@ def test_the_commit_that_moved_the_value_is_found(repository: GitRepository, tmp
 @pytest.mark.long
 def test_three_devices_find_one_of_sixteen_commits_together(repository: GitRepository, tmp_path: Path) -> None:
     hashes = project(repository, [10.0] * 10 + [10.4] * 7)
-    asked = Bisection("B1", {"": str(repository.directory)}, hashes[0], tuple(hashes[1:]), profile(), KEY)
+    asked = Bisection("B1", {"": str(repository.directory)}, hashes[0], tuple(hashes[1:]), recipe(), KEY)
     devices = [Device("one"), Device("two"), Device("three")]
     with (
         LocalPool(Workspace(tmp_path / "workspace"), devices, at_once=3) as pool,
@@ -97,7 +97,7 @@ def test_ends_alike_are_not_reproducible(repository: GitRepository, tmp_path: Pa
     hashes = project(repository, [10.0, 10.0, 10.0])
     before, after = Level(10.0, 0.01, 20), Level(12.0, 0.01, 20)
     locations = {"": str(repository.directory)}
-    asked = Bisection("B1", locations, hashes[0], tuple(hashes[1:]), profile(), KEY, before, after)
+    asked = Bisection("B1", locations, hashes[0], tuple(hashes[1:]), recipe(), KEY, before, after)
     with FileJournal(tmp_path / "journal.jsonl", {}, resume=False) as journal:
         answer = coordinate(asked, InlinePool(Workspace(tmp_path / "workspace")), journal)
     assert (answer.state, answer.places) == (BisectionState.NOT_REPRODUCIBLE, ())
@@ -108,7 +108,7 @@ def test_ends_alike_name_the_longest_stretch_that_is_open(repository: GitReposit
     hashes = project(repository, [10.0] * 9)
     before, after = Level(10.0, 0.01, 20), Level(12.0, 0.01, 20)
     locations = {"": str(repository.directory)}
-    asked = Bisection("B1", locations, hashes[0], tuple(hashes[1:]), profile(), KEY, before, after)
+    asked = Bisection("B1", locations, hashes[0], tuple(hashes[1:]), recipe(), KEY, before, after)
     with FileJournal(tmp_path / "journal.jsonl", {}, resume=False) as journal:
         answer = coordinate(asked, InlinePool(Workspace(tmp_path / "workspace")), journal)
     places = sorted({0, 8, *(entry.planned.place for entry in answer.entries)})
@@ -128,7 +128,7 @@ def test_ends_alike_name_the_longest_stretch_that_is_open(repository: GitReposit
 def test_a_test_that_fails_since_a_commit_is_traced_to_it(
     repository: GitRepository, tmp_path: Path, values: Values, state: BisectionState, places: tuple[int, ...]
 ) -> None:
-    answer, _ = _search(repository, tmp_path, values, profile(build=(), measure=ONE_PASSES, results=()))
+    answer, _ = _search(repository, tmp_path, values, recipe(build=(), measure=ONE_PASSES, results=()))
     assert (answer.state, answer.places) == (state, places)
 
 
@@ -143,7 +143,7 @@ def test_a_test_that_fails_since_a_commit_is_traced_to_it(
 def test_an_end_that_contradicts_the_range_is_named_after_two_probes(
     repository: GitRepository, tmp_path: Path, values: Values, reason: str
 ) -> None:
-    answer, _ = _search(repository, tmp_path, values, profile(build=(), measure=ONE_PASSES, results=()))
+    answer, _ = _search(repository, tmp_path, values, recipe(build=(), measure=ONE_PASSES, results=()))
     assert (answer.state, answer.reason) == (BisectionState.NOT_REPRODUCIBLE, reason)
     assert len(answer.entries) == 2
 
@@ -166,7 +166,7 @@ def test_a_trace_that_no_probe_has_is_named_where_the_history_knows_its_levels(
     hashes = project(repository, [10.0, 12.0])
     before, after = Level(10.0, 0.01, 20), Level(12.0, 0.01, 20)
     locations = {"": str(repository.directory)}
-    asked = Bisection("B1", locations, hashes[0], tuple(hashes[1:]), profile(), ",benchmark=rendr,", before, after)
+    asked = Bisection("B1", locations, hashes[0], tuple(hashes[1:]), recipe(), ",benchmark=rendr,", before, after)
     with FileJournal(tmp_path / "journal.jsonl", {}, resume=False) as journal:
         answer = coordinate(asked, InlinePool(Workspace(tmp_path / "workspace")), journal)
     assert answer.state is BisectionState.GAVE_UP
@@ -175,7 +175,7 @@ def test_a_trace_that_no_probe_has_is_named_where_the_history_knows_its_levels(
 
 
 def test_some_params_of_a_trace_are_enough_where_they_mean_one(repository: GitRepository, tmp_path: Path) -> None:
-    settings = profile(most_probes=2)
+    settings = recipe(most_probes=2)
     several = script(
         "import json, os",
         "rows = [{'benchmark': 'a', 'os': os, 'value': 1.0, 'commit': 'c' * 40} for os in ('x', 'y')]",
@@ -188,7 +188,7 @@ def test_some_params_of_a_trace_are_enough_where_they_mean_one(repository: GitRe
 
 
 def test_the_budget_ends_a_search(repository: GitRepository, tmp_path: Path) -> None:
-    answer, _ = _search(repository, tmp_path, [10.0, 10.0, 10.0, 12.0, 12.0], profile(most_probes=3))
+    answer, _ = _search(repository, tmp_path, [10.0, 10.0, 10.0, 12.0, 12.0], recipe(most_probes=3))
     assert answer.state is BisectionState.GAVE_UP
     assert re.fullmatch(r"the budget of 3 probes is spent; a change above [0-9.]+ % is excluded", answer.reason)
     assert len([entry for entry in answer.entries if entry.result]) == 3
@@ -196,7 +196,7 @@ def test_the_budget_ends_a_search(repository: GitRepository, tmp_path: Path) -> 
 
 def test_a_stop_ends_the_probes(repository: GitRepository, tmp_path: Path) -> None:
     hashes = project(repository, [10.0, 12.0])
-    hang = profile(measure=script("import time", "time.sleep(60)"))
+    hang = recipe(measure=script("import time", "time.sleep(60)"))
     asked = Bisection("B1", {"": str(repository.directory)}, hashes[0], (hashes[1],), hang, KEY)
     begun: list[int] = []
     with (

@@ -12,7 +12,7 @@ from tests.repositories import GitRepository
 
 from knickpoint.bisect.coordinator import Bisection, FileJournal, OtherRange, TwoRepositoriesAnswer, coordinate_two
 from knickpoint.bisect.search.attribution import Attribution
-from knickpoint.bisect.settings import ProfileSettings
+from knickpoint.bisect.settings import RecipeSettings
 from knickpoint.model.bisection import BisectionState
 
 _CHECK = """\
@@ -54,13 +54,13 @@ class World:
                 "import runpy, contextlib\nwith contextlib.suppress(SystemExit): runpy.run_path('check.py')",
             )
         )
-        profile = ProfileSettings("p", measure=measure, results=tuple(results), also={"engine": "engine"})
+        recipe = RecipeSettings("p", measure=measure, results=tuple(results), also={"engine": "engine"})
         asked = Bisection(
             "B1",
             {"": str(self.app.directory), "engine": str(self.engine.directory)},
             self.app_commits[0],
             self.app_commits[1:],
-            profile,
+            recipe,
         )
         journals: list[FileJournal] = []
 

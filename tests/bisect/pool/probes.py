@@ -1,4 +1,4 @@
-"""What the tests of pools run as probes: the environment of the profile says what a probe does."""
+"""What the tests of pools run as probes: the environment of the recipe says what a probe does."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from knickpoint.bisect.job import ProbeJob
-from knickpoint.bisect.settings import DeviceUse, ProfileSettings
+from knickpoint.bisect.settings import DeviceUse, RecipeSettings
 from knickpoint.model.bisection import Measured, ProbeOutcome, ProbeResult, ResultsFile, Target
 from knickpoint.model.errors import HistoryError
 
@@ -45,11 +45,11 @@ def job(
     use: DeviceUse = DeviceUse.BISECT,
 ) -> ProbeJob:
     """Return a job whose probe does what is asked for."""
-    profile = ProfileSettings(
+    recipe = RecipeSettings(
         name=f"does {does}", measure=("true",), environment={"DOES": does}, params=params or {}, measure_seconds=600
     )
     target = Target(commit or f"{probe:0>40}")
-    return ProbeJob(probe, target, profile, {"": "."}, requester, use, device, priority)
+    return ProbeJob(probe, target, recipe, {"": "."}, requester, use, device, priority)
 
 
 def run_probe(
@@ -60,9 +60,9 @@ def run_probe(
     cancelled: Callable[[], bool],
     progress: Callable[[str], None],
 ) -> ProbeResult:
-    """Do what the profile asks for, and note each probe that begins in the workspace."""
+    """Do what the recipe asks for, and note each probe that begins in the workspace."""
     started = datetime.now(UTC)
-    does = job.profile.environment["DOES"]
+    does = job.recipe.environment["DOES"]
     with (workspace.directory / "begun.txt").open("a") as begun:
         begun.write(f"{job.probe} {device}\n")
     progress(f"measure {os.getpid()}")

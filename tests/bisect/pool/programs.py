@@ -95,7 +95,7 @@ class Program:
 
 @dataclass
 class TestPool:
-    """A pool of the tests: what starts its programs, and reaches it. ``does`` are what the probes of its profiles do.
+    """A pool of the tests: what starts its programs, and reaches it. ``does`` are what the probes of its recipes do.
 
     With ``real`` its probes build and measure commits of :mod:`tests.bisect.runner.projects`.
     """
@@ -152,10 +152,10 @@ def main() -> None:
     settings = PoolSettings(**order["settings"])
     access = pool_access(settings, directory)
     if sys.argv[2] == "pool":
-        made = [job("1", does=does).profile for does in order["does"]] + [projects.profile()]
-        profiles = {profile.name: profile for profile in made}
+        made = [job("1", does=does).recipe for does in order["does"]] + [projects.recipe()]
+        recipes = {recipe.name: recipe for recipe in made}
         devices = {name: DeviceSettings(name, **facts) for name, facts in order["devices"].items()}
-        rules = PoolRules(profiles, devices, settings.heartbeat_seconds)
+        rules = PoolRules(recipes, devices, settings.heartbeat_seconds)
         serve_pool(access, lambda: rules, state=directory / "state", announce=_announce)
         return
     if sys.argv[2] == "bisection":
@@ -182,7 +182,7 @@ def _bisect(access: PoolAccess, settings: PoolSettings, repository: Path, journa
                     seen.add(line)
                     _announce(line)
 
-    asked = Bisection("B1", {"": str(repository)}, commits[0], tuple(commits[1:]), projects.profile(), projects.KEY)
+    asked = Bisection("B1", {"": str(repository)}, commits[0], tuple(commits[1:]), projects.recipe(), projects.KEY)
     with (
         FileJournal(journal, {"commits": commits}, resume=journal.exists()) as kept,
         DaskPool(access, heartbeat_seconds=settings.heartbeat_seconds, announce=_announce) as pool,

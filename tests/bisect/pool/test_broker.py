@@ -14,12 +14,12 @@ from knickpoint.bisect.pool.probe_run import lost
 from knickpoint.bisect.settings import DeviceSettings, DeviceUse
 from knickpoint.model.bisection import ProbeOutcome, ProbeResult
 
-_DIGEST = job("1").profile.digest
+_DIGEST = job("1").recipe.digest
 
 
 def _broker(*devices: DeviceSettings) -> Broker:
-    profile = job("1").profile
-    rules = PoolRules({profile.name: profile}, {each.name: each for each in devices}, heartbeat_seconds=10.0)
+    recipe = job("1").recipe
+    rules = PoolRules({recipe.name: recipe}, {each.name: each for each in devices}, heartbeat_seconds=10.0)
     return Broker(lambda: rules)
 
 
@@ -28,7 +28,7 @@ def _offer(name: str, agent: str = "", **params: str) -> Offer:
 
 
 def _request(wanted: ProbeJob) -> JobRequest:
-    return JobRequest(wanted, wanted.profile.digest)
+    return JobRequest(wanted, wanted.recipe.digest)
 
 
 def _result(probe: str) -> ProbeResult:
@@ -165,11 +165,11 @@ def test_a_scheduler_that_ends_gives_no_further_probe_and_has_finished_when_all_
 def test_commands_come_from_the_configuration_of_the_pool() -> None:
     broker = _broker()
     broker.join(_offer("a"), 0.0)
-    named = replace(job("1"), profile=replace(job("1").profile, measure=("rm", "-rf", "/")))
-    broker.submit("s", 1, ["1"], [JobRequest(named, job("1").profile.digest)], 0.0)
+    named = replace(job("1"), recipe=replace(job("1").recipe, measure=("rm", "-rf", "/")))
+    broker.submit("s", 1, ["1"], [JobRequest(named, job("1").recipe.digest)], 0.0)
     made = _started(broker).job
     assert made is not None
-    assert made.profile == job("1").profile
+    assert made.recipe == job("1").recipe
     broker.submit("s", 2, ["2"], [_request(replace(named, probe="2"))], 0.0)
     assert "is not that of the request" in broker.refused("s")["2"]
 

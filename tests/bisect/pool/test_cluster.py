@@ -110,9 +110,9 @@ def _wait_for_probe(cluster: TestPool, run: str, name: str) -> None:
     raise AssertionError(f"{name} did not begin {run}")
 
 
-def test_a_profile_that_the_pool_does_not_have_is_refused(cluster: TestPool) -> None:
+def test_a_recipe_that_the_pool_does_not_have_is_refused(cluster: TestPool) -> None:
     changed = job("y")
-    changed = replace(changed, profile=replace(changed.profile, measure=("rm", "-rf", "/")))
+    changed = replace(changed, recipe=replace(changed.recipe, measure=("rm", "-rf", "/")))
     with DaskPool(cluster.access) as pool:
         pool.submit(changed)
         with pytest.raises(ServiceError, match="is not that of the request"):

@@ -12,7 +12,7 @@ import pytest
 from knickpoint.bisect.job import ProbeJob
 from knickpoint.bisect.pool.documents import job_from_text, text_of_job
 from knickpoint.bisect.pool.typed_documents import read_document
-from knickpoint.bisect.settings import DeviceUse, ProfileSettings
+from knickpoint.bisect.settings import DeviceUse, RecipeSettings
 from knickpoint.ingest.settings import IngestSettings, Rename, SourceSettings
 from knickpoint.model.bisection import Target
 from knickpoint.model.errors import InputError
@@ -20,7 +20,7 @@ from knickpoint.model.errors import InputError
 _JOB = ProbeJob(
     probe="1",
     target=Target("c" * 40, (("library", "d" * 40),)),
-    profile=ProfileSettings("quick", measure=("make", "bench"), params={"arch": "arm64"}, measure_seconds=0.1),
+    recipe=RecipeSettings("quick", measure=("make", "bench"), params={"arch": "arm64"}, measure_seconds=0.1),
     locations={"": "/srv/é.git"},
     requester="B1",
     use=DeviceUse.SCHEDULE,
@@ -50,10 +50,10 @@ def test_the_sources_of_an_instance_stay_there() -> None:
         (lambda job: job.update(use=[]), "use is none of all, bisect, schedule"),
         (lambda job: job.update(target=[]), "target is no object"),
         (lambda job: job["target"].update(pins=[["one"]]), "target.pins[0] has 1 items, not 2"),
-        (lambda job: job["profile"].update(measure="make"), "profile.measure is no tuple"),
-        (lambda job: job["profile"].update(measure=["make", 1]), "profile.measure[1] is no str"),
-        (lambda job: job["profile"].update(params={"arch": 1}), "profile.params.arch is no str"),
-        (lambda job: job["profile"].update(measure_seconds=float("nan")), "profile.measure_seconds is no float"),
+        (lambda job: job["recipe"].update(measure="make"), "recipe.measure is no tuple"),
+        (lambda job: job["recipe"].update(measure=["make", 1]), "recipe.measure[1] is no str"),
+        (lambda job: job["recipe"].update(params={"arch": 1}), "recipe.params.arch is no str"),
+        (lambda job: job["recipe"].update(measure_seconds=float("nan")), "recipe.measure_seconds is no float"),
     ],
 )
 def test_what_is_wrong_with_a_job_is_named(change: Callable[[dict[str, Any]], Any], reason: str) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.repositories import GitRepository
 
 from knickpoint.bisect.job import ProbeJob
-from knickpoint.bisect.settings import ProfileSettings
+from knickpoint.bisect.settings import RecipeSettings
 from knickpoint.model.bisection import Target
 
 _BUILD = """
@@ -42,18 +42,18 @@ def project(repository: GitRepository, values: Sequence[float | str]) -> list[st
     )
 
 
-def profile(**changes: object) -> ProfileSettings:
-    """Return the profile that builds and measures such a project."""
+def recipe(**changes: object) -> RecipeSettings:
+    """Return the recipe that builds and measures such a project."""
     settings: dict[str, object] = {
         "name": "quick",
         "build": (sys.executable, "build.py"),
         "measure": (sys.executable, "measure.py"),
         "results": ("out.json",),
     }
-    return ProfileSettings(**{**settings, **changes})  # type: ignore[arg-type]
+    return RecipeSettings(**{**settings, **changes})  # type: ignore[arg-type]
 
 
-def job(repository: GitRepository, commit: str, settings: ProfileSettings, probe: str = "B1-1") -> ProbeJob:
+def job(repository: GitRepository, commit: str, settings: RecipeSettings, probe: str = "B1-1") -> ProbeJob:
     """Return the job to probe ``commit``."""
     return ProbeJob(probe, Target(commit), settings, {"": str(repository.directory)}, "B1")
 

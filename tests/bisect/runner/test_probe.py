@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.bisect.runner.projects import KEY, job, profile, project, script
+from tests.bisect.runner.projects import KEY, job, project, recipe, script
 from tests.repositories import GitRepository
 
 from knickpoint.bisect.job import ProbeJob
@@ -35,13 +35,13 @@ def workspace(tmp_path: Path) -> Workspace:
 
 def _probe(repository: GitRepository, workspace: Workspace, **changes: object) -> ProbeResult:
     commit = repository.git("rev-parse", "HEAD")
-    return run_probe(job(repository, commit, profile(**changes)), workspace, "here")
+    return run_probe(job(repository, commit, recipe(**changes)), workspace, "here")
 
 
 def test_a_probe_measures_the_commit_and_not_the_checkout(repository: GitRepository, workspace: Workspace) -> None:
     first, _ = project(repository, [10.0, 20.0])
     (repository.directory / "value.txt").write_text("99")
-    result = run_probe(job(repository, first, profile(repeats=3)), workspace, "here")
+    result = run_probe(job(repository, first, recipe(repeats=3)), workspace, "here")
     assert result.outcome is ProbeOutcome.MEASURED
     assert result.measured[KEY].value == pytest.approx(10.0, abs=0.011)
     assert len(result.measured[KEY].samples) == 3
@@ -59,10 +59,8 @@ def test_the_repository_of_the_user_is_not_touched(repository: GitRepository, wo
 def test_traces_are_named_as_an_import_names_them(repository: GitRepository, workspace: Workspace) -> None:
     (commit,) = project(repository, [10.0])
     ingest = IngestSettings(renames=(Rename({"benchmark": "render"}, {"benchmark": "draw"}),))
-    plain = job(repository, commit, profile())
-    named = ProbeJob(
-        "B1-1", plain.target, plain.profile, plain.locations, "B1", ingest=ingest, added_params={"os": "x"}
-    )
+    plain = job(repository, commit, recipe())
+    named = ProbeJob("B1-1", plain.target, plain.recipe, plain.locations, "B1", ingest=ingest, added_params={"os": "x"})
     assert set(run_probe(named, workspace, "here").measured) == {",benchmark=draw,os=x,", ",benchmark=load,os=x,"}
 
 
@@ -154,7 +152,7 @@ def test_a_command_that_deletes_its_worktree_spoils_no_later_probe(
     repository: GitRepository, workspace: Workspace
 ) -> None:
     (commit,) = project(repository, ["1"])
-    settings = profile(results=(), measure=("sh", "-c", 'rm -rf "$KNICKPOINT_WORKTREE"'))
+    settings = recipe(results=(), measure=("sh", "-c", 'rm -rf "$KNICKPOINT_WORKTREE"'))
     run_probe(job(repository, commit, settings), workspace, "here")
     result = run_probe(job(repository, commit, settings), workspace, "here")
     assert "cannot be started" not in result.reason
@@ -237,7 +235,7 @@ def test_a_full_disk_is_the_fault_of_the_device(repository: GitRepository, tmp_p
 
 def test_an_unknown_commit_is_named(repository: GitRepository, workspace: Workspace) -> None:
     project(repository, [10.0])
-    result = run_probe(job(repository, "ab" * 20, profile()), workspace, "here")
+    result = run_probe(job(repository, "ab" * 20, recipe()), workspace, "here")
     assert result.outcome is ProbeOutcome.LOST
     assert "abababab" in result.reason
 
@@ -245,7 +243,7 @@ def test_an_unknown_commit_is_named(repository: GitRepository, workspace: Worksp
 def test_a_probe_is_cancelled_in_the_middle_of_a_command(repository: GitRepository, workspace: Workspace) -> None:
     (commit,) = project(repository, [10.0])
     begun = threading.Event()
-    slow = job(repository, commit, profile(measure=script("import time", "time.sleep(60)")))
+    slow = job(repository, commit, recipe(measure=script("import time", "time.sleep(60)")))
     result = run_probe(
         slow,
         workspace,
@@ -299,7 +297,7 @@ def test_what_a_killed_runner_left_behind_is_removed(
         "from tests.bisect.runner.projects import *\n"
         "from knickpoint.bisect.runner import Workspace, run_probe\n"
         "from pathlib import Path\n"
-        f"settings = profile(measure=(sys.executable, '-c', {hang!r}))\n"
+        f"settings = recipe(measure=(sys.executable, '-c', {hang!r}))\n"
         f"run_probe(job(GitRepository(Path({str(repository.directory)!r})), {commit!r}, settings),"
         f" Workspace(Path({str(workspace.directory)!r})), 'here')\n"
     )

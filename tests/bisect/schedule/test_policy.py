@@ -47,7 +47,7 @@ ARRIVALS = st.lists(st.integers(1, 40), min_size=1, max_size=60).map(
 MODES = st.builds(
     ScheduleSettings,
     name=st.just("g"),
-    profile=st.just("p"),
+    recipe=st.just("p"),
     mode=st.sampled_from([ScheduleMode.EACH, ScheduleMode.EVERY]),
     commits=st.integers(1, 20),
     minutes=st.integers(1, 90).map(float),

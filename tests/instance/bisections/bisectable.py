@@ -14,7 +14,7 @@ from tests.repositories import GitRepository
 from tests.watch.conftest import QUICK, World, levels
 
 from knickpoint.bisect.job import Device, ProbeJob
-from knickpoint.bisect.settings import ProfileSettings
+from knickpoint.bisect.settings import RecipeSettings
 from knickpoint.history import Git
 from knickpoint.instance import Instance, create_instance, open_instance
 from knickpoint.model.bisection import Measured, ProbeOutcome, ProbeResult, ResultsFile
@@ -35,9 +35,9 @@ pathlib.Path("out.csv").write_text("benchmark,kind,unit,value\\n" + f"parse,p,ms
 """
 
 
-def profile(**changes: object) -> ProfileSettings:
-    """Return a profile that measures 100 ms before the culprit and 130 ms from it on."""
-    made = ProfileSettings(
+def recipe(**changes: object) -> RecipeSettings:
+    """Return a recipe that measures 100 ms before the culprit and 130 ms from it on."""
+    made = RecipeSettings(
         name="quick",
         measure=("python3", "-c", WRITES.format(fast=100.0, slow=130.0)),
         results=("out.csv",),
@@ -76,9 +76,9 @@ class Bisectable:
         """Run the alerts."""
         run_alerts(self.instance.store, (QUICK,), as_work=True)
 
-    def with_profiles(self, *profiles: ProfileSettings) -> Instance:
-        """Return the instance with these profiles in its configuration."""
-        config = replace(self.instance.config, bisect={each.name: each for each in profiles})
+    def with_recipes(self, *recipes: RecipeSettings) -> Instance:
+        """Return the instance with these recipes in its configuration."""
+        config = replace(self.instance.config, bisect={each.name: each for each in recipes})
         return replace(self.instance, config=config)
 
 
@@ -114,7 +114,7 @@ def slower_at_the_culprit(place: int) -> float:
 
 @dataclass
 class QuickPool:
-    """A device that answers at once with what the measure command of :func:`profile` would write.
+    """A device that answers at once with what the measure command of :func:`recipe` would write.
 
     ``level`` is the level of each commit, ``level_of`` that of a job, where other repositories count as well. ``before`` is called with each job before it has a result. While it is ``silent``, there are no results.
     """

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from tests.cli.conftest import Knick
 from tests.cli.conftest import knick as knick  # noqa: PLC0414 - the fixture
-from tests.instance.bisections.bisectable import BAD, GOOD, PARSE, Bisectable, QuickPool, profile
+from tests.instance.bisections.bisectable import BAD, GOOD, PARSE, Bisectable, QuickPool, recipe
 
 from knickpoint.cli.commands.bisect import change
 from knickpoint.cli.commands.bisect.holder import holder_name, is_gone
@@ -46,12 +46,12 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> Waits:
 
 @pytest.fixture
 def held(slowed: Bisectable) -> Bisectable:
-    """The instance with a bisection that another worker has, and with the profile in its file."""
-    made = profile()
+    """The instance with a bisection that another worker has, and with the recipe in its file."""
+    made = recipe()
     with (slowed.instance.directory / CONFIG_FILE).open("a") as file:
         file.write(f'\n[bisect.quick]\nmeasure = ["python3", "-c", {json.dumps(made.measure[2])}]\n')
         file.write('results = ["out.csv"]\nquery = "benchmark=parse"\n')
-    instance = slowed.with_profiles(made)
+    instance = slowed.with_recipes(made)
     request_bisection(instance, slowed.change, who="ann")
     claim(slowed, OTHER)
     return slowed
@@ -131,8 +131,8 @@ def test_what_may_live_is_not_taken_over(holder: str) -> None:
     assert not is_gone(holder)
 
 
-def test_a_profile_that_changed_is_another_bisection(held: Bisectable) -> None:
-    changed = held.with_profiles(replace(profile(), measure=("python3", "other.py")))
+def test_a_recipe_that_changed_is_another_bisection(held: Bisectable) -> None:
+    changed = held.with_recipes(replace(recipe(), measure=("python3", "other.py")))
     assert request_bisection(changed, held.change, who="bob").id == 2
 
 

@@ -10,7 +10,7 @@ from typing import Required, TypedDict
 
 import pytest
 from tests.examples import in_the_long_run
-from tests.instance.bisections.bisectable import CULPRIT, Bisectable, QuickPool, profile
+from tests.instance.bisections.bisectable import CULPRIT, Bisectable, QuickPool, recipe
 from tests.notify.conftest import serving
 from tests.notify.mail_servers import MailBox, serving_mail
 from tests.notify.tracker_server import TOKEN, TrackerServer
@@ -56,7 +56,7 @@ class Announced:
 
     def bisect(self, **changes: object) -> None:
         """Bisect the change, and send what is due."""
-        config = replace(self.instance.config, bisect={"quick": profile(**changes)})
+        config = replace(self.instance.config, bisect={"quick": recipe(**changes)})
         instance = replace(self.instance, config=config)
         asked = request_bisection(instance, self.slowed.change, who="ann")
         run_bisection(instance, asked, self.pool, worker="test")
@@ -153,7 +153,7 @@ def test_a_search_that_gives_up_says_why_and_what_to_raise(announced: Announced)
     assert mail.startswith("Commit not found: parse (kind=p) is 30 % slower")
     assert "Bisection: B1 made 2 probes of the two ends on lab-1." in mail
     assert "The commit was not found. The budget of 2 probes is spent; a change above " in mail
-    assert "raise the budget of the profile quick, and start another bisection." in mail
+    assert "raise the budget of the recipe quick, and start another bisection." in mail
 
 
 def test_a_range_that_no_measurement_separates_names_the_commits_that_are_left(announced: Announced) -> None:
@@ -197,7 +197,7 @@ def test_a_culprit_says_no_more_than_its_commit(announced: Announced) -> None:
 
 
 def test_a_stop_by_a_person_is_not_announced(announced: Announced) -> None:
-    instance = replace(announced.instance, config=replace(announced.instance.config, bisect={"quick": profile()}))
+    instance = replace(announced.instance, config=replace(announced.instance.config, bisect={"quick": recipe()}))
     request_bisection(instance, announced.slowed.change, who="ann")
     stop_bisection(instance, 1, who="ann")
     announced.send()

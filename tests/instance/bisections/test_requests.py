@@ -1,4 +1,4 @@
-"""Ask for bisections: only profiles of the configuration run, and only where they measure what moved."""
+"""Ask for bisections: only recipes of the configuration run, and only where they measure what moved."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.instance.bisections.bisectable import BAD, GOOD, PARSE, Bisectable, profile
+from tests.instance.bisections.bisectable import BAD, GOOD, PARSE, Bisectable, recipe
 
 from knickpoint.bisect.coordinator import Bisection
 from knickpoint.history import Git
 from knickpoint.instance import Instance
-from knickpoint.instance.bisections import fitting_profiles, plan_bisection, request_bisection, stop_bisection
+from knickpoint.instance.bisections import fitting_recipes, plan_bisection, request_bisection, stop_bisection
 from knickpoint.instance.bisections.known_changes import known_change
 from knickpoint.instance.bisections.requests import bisectable_members
 from knickpoint.model.alert import AlertKind
@@ -22,15 +22,15 @@ from knickpoint.model.errors import InputError
 
 
 def test_a_request_searches_the_suspect_range_with_what_the_finding_says(slowed: Bisectable) -> None:
-    asked = request_bisection(slowed.with_profiles(profile()), slowed.change, who="ann")
+    asked = request_bisection(slowed.with_recipes(recipe()), slowed.change, who="ann")
     assert asked.request.slots == tuple(range(GOOD, BAD + 1))
-    assert (asked.request.trace_key, asked.request.profile, asked.request.who) == (PARSE, "quick", "ann")
+    assert (asked.request.trace_key, asked.request.recipe, asked.request.who) == (PARSE, "quick", "ann")
     assert asked.request.facts["movement"] == 1
     assert "before" not in asked.request.facts
 
 
 def test_levels_of_the_history_count_only_where_the_machine_is_the_same(slowed: Bisectable) -> None:
-    instance = slowed.with_profiles(profile(same_machine=True))
+    instance = slowed.with_recipes(recipe(same_machine=True))
     facts = request_bisection(instance, slowed.change, who="ann").request.facts
     assert facts["before"][0] == pytest.approx(100, rel=0.01)  # type: ignore[index]
     assert facts["after"][0] == pytest.approx(130, rel=0.01)  # type: ignore[index]
@@ -45,7 +45,7 @@ def ranged(instance: Instance, first: int, last: int, key: str = ",benchmark=par
 
 
 def test_a_search_of_a_range_takes_the_levels_of_the_only_change_in_it(slowed: Bisectable) -> None:
-    instance = slowed.with_profiles(profile(same_machine=True))
+    instance = slowed.with_recipes(recipe(same_machine=True))
     location = instance.repositories["project"].location
     found = known_change(instance, location, ranged(instance, GOOD - 2, BAD + 3))
     assert found is not None
@@ -66,20 +66,20 @@ def test_a_search_of_a_range_takes_the_levels_of_the_only_change_in_it(slowed: B
 def test_a_search_of_a_range_knows_nothing_where_the_store_has_no_such_change(
     slowed: Bisectable, *, first: int, last: int, key: str, elsewhere: str
 ) -> None:
-    instance = slowed.with_profiles(profile(same_machine=True))
+    instance = slowed.with_recipes(recipe(same_machine=True))
     location = elsewhere or instance.repositories["project"].location
     assert known_change(instance, location, ranged(instance, first, last, key)) is None
 
 
 def test_a_plan_of_a_bisection_writes_nothing(slowed: Bisectable) -> None:
-    instance = slowed.with_profiles(profile())
+    instance = slowed.with_recipes(recipe())
     planned = plan_bisection(instance, slowed.change, who="ann")
     assert planned.slots == tuple(range(GOOD, BAD + 1))
     assert instance.store.bisections.newest() == []
 
 
 def test_a_request_and_a_stop_are_in_the_audit_log(slowed: Bisectable) -> None:
-    instance = slowed.with_profiles(profile())
+    instance = slowed.with_recipes(recipe())
     asked = request_bisection(instance, slowed.change, who="ann")
     request_bisection(instance, slowed.change, who="bob")
     stopped = stop_bisection(instance, asked.id, who="bob")
@@ -87,41 +87,41 @@ def test_a_request_and_a_stop_are_in_the_audit_log(slowed: Bisectable) -> None:
     newest = [(each.kind, each.who, each.about) for each in instance.store.audit.entries()][:2]
     assert newest == [
         (AuditKind.BISECTION_STOPPED, "bob", "B1"),
-        (AuditKind.BISECTION_ASKED, "ann", f"B1: R{slowed.change} with the profile quick"),
+        (AuditKind.BISECTION_ASKED, "ann", f"B1: R{slowed.change} with the recipe quick"),
     ]
 
 
 @pytest.mark.parametrize(
-    ("named", "profiles", "message"),
+    ("named", "recipes", "message"),
     [
-        ("nightly", [profile()], "there is no profile 'nightly'"),
-        ("", [], "no profile measures change"),
-        ("", [profile(), profile(name="other")], "several profiles measure change"),
-        ("quick", [profile(query="benchmark=render")], "'quick' measures no trace of change"),
-        ("quick", [profile(repository="elsewhere")], "'quick' measures no trace of change"),
-        ("quick", [profile(params={"kind": "x"})], "'quick' measures no trace of change"),
+        ("nightly", [recipe()], "there is no recipe 'nightly'"),
+        ("", [], "no recipe measures change"),
+        ("", [recipe(), recipe(name="other")], "several recipes measure change"),
+        ("quick", [recipe(query="benchmark=render")], "'quick' measures no trace of change"),
+        ("quick", [recipe(repository="elsewhere")], "'quick' measures no trace of change"),
+        ("quick", [recipe(params={"kind": "x"})], "'quick' measures no trace of change"),
     ],
 )
-def test_a_profile_that_does_not_fit_is_refused(
-    slowed: Bisectable, named: str, profiles: list[object], message: str
+def test_a_recipe_that_does_not_fit_is_refused(
+    slowed: Bisectable, named: str, recipes: list[object], message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
-        request_bisection(slowed.with_profiles(*profiles), slowed.change, named, who="ann")  # type: ignore[arg-type]
+        request_bisection(slowed.with_recipes(*recipes), slowed.change, named, who="ann")  # type: ignore[arg-type]
 
 
 def test_params_that_only_choose_devices_do_not_name_the_trace(slowed: Bisectable) -> None:
-    instance = slowed.with_profiles(profile(params={"kind": "p", "gpu": "yes"}))
+    instance = slowed.with_recipes(recipe(params={"kind": "p", "gpu": "yes"}))
     assert request_bisection(instance, slowed.change, who="ann").request.facts["added_params"] == {"kind": "p"}
 
 
-def test_profiles_that_fit_are_listed(slowed: Bisectable) -> None:
-    instance = slowed.with_profiles(profile(name="b"), profile(name="a"), profile(name="c", query="benchmark=render"))
-    assert fitting_profiles(instance, slowed.change) == ["a", "b"]
+def test_recipes_that_fit_are_listed(slowed: Bisectable) -> None:
+    instance = slowed.with_recipes(recipe(name="b"), recipe(name="a"), recipe(name="c", query="benchmark=render"))
+    assert fitting_recipes(instance, slowed.change) == ["a", "b"]
 
 
 def test_an_unknown_change_is_refused(slowed: Bisectable) -> None:
     with pytest.raises(InputError, match="change 99"):
-        request_bisection(slowed.with_profiles(profile()), 99, who="ann")
+        request_bisection(slowed.with_recipes(recipe()), 99, who="ann")
 
 
 def test_canaries_and_held_findings_are_not_bisected(slowed: Bisectable) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.instance.bisections.bisectable import BAD, CULPRIT, GOOD, PARSE, Bisectable, QuickPool, profile
+from tests.instance.bisections.bisectable import BAD, CULPRIT, GOOD, PARSE, Bisectable, QuickPool, recipe
 from tests.server.client import Client
 from tests.watch.conftest import QUICK
 
@@ -52,7 +52,7 @@ def keys(instance: Instance) -> list[str]:
 
 def test_the_range_of_the_finding_is_what_was_found_and_stays_so(slowed: Bisectable, pool: QuickPool) -> None:
     store, key = slowed.instance.store, slowed.change
-    done = run(slowed.with_profiles(profile()), pool)
+    done = run(slowed.with_recipes(recipe()), pool)
     assert (done.state, done.answer.culprits) == (BisectionState.CULPRIT, (CULPRIT,))
     assert done.answer.probability >= 0.95
     assert store.findings.change(key).suspect_range == FOUND
@@ -62,7 +62,7 @@ def test_the_range_of_the_finding_is_what_was_found_and_stays_so(slowed: Bisecta
 
 def test_the_culprit_leads_the_suspects_and_no_ranking_overwrites_it(slowed: Bisectable, pool: QuickPool) -> None:
     store, key = slowed.instance.store, slowed.change
-    done = run(slowed.with_profiles(profile()), pool)
+    done = run(slowed.with_recipes(recipe()), pool)
     for everything in (False, True):
         rank_new_suspects(slowed.instance, everything=everything)
         suspects = store.findings.suspects.get(key)
@@ -77,7 +77,7 @@ def test_one_announcement_names_the_commit_and_none_contradicts_it(
     slowed: Bisectable, pool: QuickPool, same_machine: list[bool]
 ) -> None:
     store, key = slowed.instance.store, slowed.change
-    run(slowed.with_profiles(profile(same_machine=same_machine[0])), pool)
+    run(slowed.with_recipes(recipe(same_machine=same_machine[0])), pool)
     slowed.run()
     rows = store.findings.announcements.of_change(key)
     assert [each.kind for each in rows] == [AnnouncementKind.REGRESSED, AnnouncementKind.LOCATED]
@@ -87,7 +87,7 @@ def test_one_announcement_names_the_commit_and_none_contradicts_it(
 def test_several_culprits_are_kept_and_named(slowed: Bisectable, pool: QuickPool) -> None:
     store, key = slowed.instance.store, slowed.change
     pool.level = lambda place: 100.0 + 30.0 * (place >= CULPRIT) + 30.0 * (place >= CULPRIT + 2)
-    done = run(slowed.with_profiles(profile()), pool)
+    done = run(slowed.with_recipes(recipe()), pool)
     assert (done.state, done.answer.culprits) == (BisectionState.RANGE, (CULPRIT, CULPRIT + 2))
     first, second = pool.commits[CULPRIT][:10], pool.commits[CULPRIT + 2][:10]
     repository = store.commits.repository("project")
@@ -100,17 +100,17 @@ def test_several_culprits_are_kept_and_named(slowed: Bisectable, pool: QuickPool
 
 
 def test_the_log_says_what_was_measured_why_and_what_was_left(slowed: Bisectable, pool: QuickPool) -> None:
-    done = run(slowed.with_profiles(profile()), pool)
+    done = run(slowed.with_recipes(recipe()), pool)
     lines = [line.text for line in slowed.instance.store.bisections.journal(done.id).lines()]
     good, culprit = pool.commits[GOOD][:10], pool.commits[CULPRIT][:10]
-    assert lines[0] == f"Searches 5 commits after {good} with the profile quick."
+    assert lines[0] == f"Searches 5 commits after {good} with the recipe quick."
     assert f"Measures {good} on lab-1: the good end." in lines
     assert any(line.startswith(f"{culprit} on lab-1: 13") and " of 5 commits left, " in line for line in lines)
     assert lines[-1] == f"Ends: {culprit} made the change, with a probability of more than 99 %."
 
 
 def test_the_explanation_of_a_trace_says_how_the_search_stands(slowed: Bisectable, pool: QuickPool) -> None:
-    done = run(slowed.with_profiles(profile()), pool)
+    done = run(slowed.with_recipes(recipe()), pool)
     (found,) = explain_trace(slowed.instance.store, PARSE, (QUICK,)).bisections
     assert found.change_id == slowed.change
     assert found.text == f"{done.name} culprit {pool.commits[CULPRIT][:10]} more than 99 %"
@@ -120,7 +120,7 @@ def test_the_explanation_of_a_trace_says_how_the_search_stands(slowed: Bisectabl
 def test_values_of_probes_are_listed_beside_the_points_of_the_trace(
     slowed: Bisectable, pool: QuickPool, same_machine: list[bool]
 ) -> None:
-    instance = slowed.with_profiles(profile(same_machine=same_machine[0]))
+    instance = slowed.with_recipes(recipe(same_machine=same_machine[0]))
     run(instance, pool)
     client = Client(create_app(instance))
     found = client.get(f"/api/v1/traces/{slowed.world.trace('parse')}/remeasured").json()
@@ -134,7 +134,7 @@ def test_values_of_probes_are_listed_beside_the_points_of_the_trace(
 
 
 def test_the_list_of_changes_says_how_the_search_stands(slowed: Bisectable, pool: QuickPool) -> None:
-    instance = slowed.with_profiles(profile())
+    instance = slowed.with_recipes(recipe())
     client = Client(create_app(instance))
 
     def standing() -> object:
@@ -159,7 +159,7 @@ def test_results_of_an_unknown_machine_enter_no_average_and_no_judgement(slowed:
     traces, average = keys(slowed.instance), averaged()
     points = store.findings.of_traces(store.traces.select(repository, parse_query("")).tolist())
     pool.level = lambda place: 1000.0 + 300.0 * (place >= CULPRIT)
-    done = run(slowed.with_profiles(profile()), pool)
+    done = run(slowed.with_recipes(recipe()), pool)
     slowed.run()
     assert (done.state, keys(slowed.instance)) == (BisectionState.CULPRIT, traces)
     np.testing.assert_array_equal(averaged(), average)
@@ -168,7 +168,7 @@ def test_results_of_an_unknown_machine_enter_no_average_and_no_judgement(slowed:
 
 
 def test_results_of_the_same_machine_join_the_trace_as_re_runs(slowed: Bisectable, pool: QuickPool) -> None:
-    run(slowed.with_profiles(profile(same_machine=True)), pool)
+    run(slowed.with_recipes(recipe(same_machine=True)), pool)
     assert set(keys(slowed.instance)) == {PARSE, ",benchmark=render,kind=r,"}
     points = slowed.instance.store.runs.points(slowed.world.trace("parse"), CULPRIT)
     assert points
@@ -177,7 +177,7 @@ def test_results_of_the_same_machine_join_the_trace_as_re_runs(slowed: Bisectabl
 
 
 def test_a_person_stops_a_bisection_that_runs(slowed: Bisectable, pool: QuickPool) -> None:
-    instance = slowed.with_profiles(profile())
+    instance = slowed.with_recipes(recipe())
 
     def stop(_job: ProbeJob) -> None:
         if not pool.silent.is_set():
@@ -190,7 +190,7 @@ def test_a_person_stops_a_bisection_that_runs(slowed: Bisectable, pool: QuickPoo
 
 
 def test_a_worker_that_ends_leaves_the_bisection_to_the_next_one(slowed: Bisectable, pool: QuickPool) -> None:
-    instance = slowed.with_profiles(profile())
+    instance = slowed.with_recipes(recipe())
     asked = request_bisection(instance, slowed.change, who="ann")
     left = run_bisection(instance, asked, pool, worker="one", stop=lambda: len(pool.jobs) >= 4)
     assert left.state is BisectionState.RUNNING
@@ -202,16 +202,16 @@ def test_a_worker_that_ends_leaves_the_bisection_to_the_next_one(slowed: Bisecta
     assert all(made.count(name) == 1 for name in probes)
 
 
-def test_a_profile_that_changed_meanwhile_is_not_run(slowed: Bisectable, pool: QuickPool) -> None:
-    asked = request_bisection(slowed.with_profiles(profile()), slowed.change, who="ann")
-    other = slowed.with_profiles(profile(measure=("rm", "-rf", "everything")))
+def test_a_recipe_that_changed_meanwhile_is_not_run(slowed: Bisectable, pool: QuickPool) -> None:
+    asked = request_bisection(slowed.with_recipes(recipe()), slowed.change, who="ann")
+    other = slowed.with_recipes(recipe(measure=("rm", "-rf", "everything")))
     done = run_bisection(other, asked, pool, worker="test")
     assert (done.state, pool.jobs) == (BisectionState.GAVE_UP, [])
-    assert done.answer.reason == "the profile quick has changed since the bisection was asked for"
+    assert done.answer.reason == "the recipe quick has changed since the bisection was asked for"
 
 
 def test_a_search_that_gives_up_names_the_range_that_is_left(slowed: Bisectable, pool: QuickPool) -> None:
-    done = run(slowed.with_profiles(profile(most_probes=2)), pool)
+    done = run(slowed.with_recipes(recipe(most_probes=2)), pool)
     assert done.state is BisectionState.GAVE_UP
     good, bad = pool.commits[GOOD], pool.commits[BAD]
     assert done.answer.reason.startswith("the budget of 2 probes is spent; a change above ")
@@ -231,19 +231,19 @@ def test_the_answer_names_another_repository_that_moved_between_the_ends(slowed:
         )
         write = RunWrite(slot, report, report.identity, f"content {number}", "test")
         slowed.instance.store.runs.write(world.repository, [write])
-    done = run(slowed.with_profiles(profile()), pool)
+    done = run(slowed.with_recipes(recipe()), pool)
     says = (
-        "the runs at the ends also differ in engine: aaaaaaaaaa..bbbbbbbbbb, and the profile quick does not take it along."
-        " Name engine in `also` of the profile and its clone in [repositories.engine]."
+        "the runs at the ends also differ in engine: aaaaaaaaaa..bbbbbbbbbb, and the recipe quick does not take it along."
+        " Name engine in `also` of the recipe and its clone in [repositories.engine]."
     )
     assert (done.state, done.answer.reason) == (BisectionState.CULPRIT, says)
     assert says in [line.text for line in slowed.instance.store.bisections.journal(1).lines()]
 
 
 def test_a_settled_change_of_the_stated_size_is_bisected_by_rule_once(slowed: Bisectable) -> None:
-    assert ask_by_rule(slowed.with_profiles(profile())) == []
-    assert ask_by_rule(slowed.with_profiles(profile(minimum_effect=0.5))) == []
-    instance = slowed.with_profiles(profile(minimum_effect=0.2))
+    assert ask_by_rule(slowed.with_recipes(recipe())) == []
+    assert ask_by_rule(slowed.with_recipes(recipe(minimum_effect=0.5))) == []
+    instance = slowed.with_recipes(recipe(minimum_effect=0.2))
     (asked,) = ask_by_rule(instance)
     assert (asked.request.change_id, asked.request.who, asked.request.by_rule) == (slowed.change, "rule", True)
     assert ask_by_rule(instance) == []
@@ -252,8 +252,8 @@ def test_a_settled_change_of_the_stated_size_is_bisected_by_rule_once(slowed: Bi
 
 
 def test_no_bisection_by_rule_begins_once_the_hours_of_the_day_are_spent(slowed: Bisectable, pool: QuickPool) -> None:
-    instance = slowed.with_profiles(profile(minimum_effect=0.2, budget_hours=1e-6))
-    other = slowed.with_profiles(profile(minimum_effect=0.2, budget_hours=1e-6), profile(name="x", query="z=z"))
+    instance = slowed.with_recipes(recipe(minimum_effect=0.2, budget_hours=1e-6))
+    other = slowed.with_recipes(recipe(minimum_effect=0.2, budget_hours=1e-6), recipe(name="x", query="z=z"))
     (asked,) = ask_by_rule(instance)
     run_bisection(instance, asked, pool, worker="test")
     store = instance.store
@@ -264,7 +264,7 @@ def test_no_bisection_by_rule_begins_once_the_hours_of_the_day_are_spent(slowed:
 @pytest.mark.long
 @pytest.mark.timeout(600)
 def test_a_worker_finds_the_culprit_by_real_builds_of_real_commits(slowed: Bisectable) -> None:
-    instance = slowed.with_profiles(profile(minimum_effect=0.2))
+    instance = slowed.with_recipes(recipe(minimum_effect=0.2))
     lines: list[str] = []
     Worker(instance, lines.append).once()
     found = instance.store.bisections.get(1)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from tests.instance.bisections.bisectable import BAD, CULPRIT, GOOD, Bisectable, QuickPool, profile
+from tests.instance.bisections.bisectable import BAD, CULPRIT, GOOD, Bisectable, QuickPool, recipe
 from tests.repositories import GitRepository
 
 from knickpoint.bisect.job import ProbeJob
@@ -62,7 +62,7 @@ def two(slowed: Bisectable, tmp_path: Path) -> TwoRepositories:
         slowed.instance.store.runs.write(
             slowed.world.repository, [RunWrite(slot, report, report.identity, report.identity, "test")]
         )
-    instance = slowed.with_profiles(profile(also={"engine": "engine"}))
+    instance = slowed.with_recipes(recipe(also={"engine": "engine"}))
     repositories = {**instance.config.repositories, "engine": RepositorySettings(location=str(engine.directory))}
     instance = replace(instance, config=replace(instance.config, repositories=repositories))
     location = Path(instance.repositories["project"].location)

@@ -56,7 +56,7 @@ def packed_paths(files: Sequence[str], root: Path) -> list[Path]:
             raise InputError(
                 "the build made no such file",
                 where=f"artefact {plain_line(pattern, 200)!r}",
-                remedy="Correct artefact in the profile, or the build command.",
+                remedy="Correct artefact in the recipe, or the build command.",
             )
         for match in matches:
             _check_parents(match, root)
@@ -110,5 +110,5 @@ def _not_kept(name: str, why: str) -> InputError:
     return InputError(
         f"the file {plain_line(name, 200)!r} {why}",
         where="artefact",
-        remedy="Leave it out of artefact in the profile, or make the build write it inside the worktree.",
+        remedy="Leave it out of artefact in the recipe, or make the build write it inside the worktree.",
     )

@@ -12,12 +12,11 @@ from knickpoint.bisect.comparison.comparison import (
     SideFailedError,
     SideSkippedError,
 )
-from knickpoint.bisect.comparison.judgement import ComparedBenchmark, ComparisonRules, RoundsJudge
+from knickpoint.bisect.comparison.judgement import ComparisonRules, RoundsJudge
 from knickpoint.bisect.comparison.paired_values import COMMAND_KEY, MeasuredValue
 
 __all__ = [
     "COMMAND_KEY",
-    "ComparedBenchmark",
     "Comparison",
     "ComparisonEnd",
     "ComparisonRequest",

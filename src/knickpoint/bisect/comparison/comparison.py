@@ -10,15 +10,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
-from knickpoint.bisect.comparison.judgement import ComparedBenchmark, ComparisonRules, RoundsJudge
+from knickpoint.bisect.comparison.judgement import ComparisonRules, RoundsJudge
 from knickpoint.bisect.comparison.paired_values import COMMAND_KEY, MeasuredValue
 from knickpoint.bisect.job import ProbeJob
 from knickpoint.bisect.runner import Workspace, run_probe
 from knickpoint.bisect.runner.machine_slots import machine_slot
-from knickpoint.bisect.settings import ProfileSettings
+from knickpoint.bisect.settings import RecipeSettings
 from knickpoint.ingest.settings import IngestSettings
 from knickpoint.model.bisection import ProbeOutcome, ProbeResult, Target
 from knickpoint.model.errors import KnickpointError
+from knickpoint.model.judged_benchmark import JudgedBenchmark
+from knickpoint.model.step import Verdict
 from knickpoint.model.unit import Better
 
 __all__ = ["Comparison", "ComparisonEnd", "ComparisonRequest", "SideFailedError", "SideSkippedError"]
@@ -47,7 +49,7 @@ class ComparisonRequest:
     location: str
     base: str
     head: str
-    profile: ProfileSettings
+    recipe: RecipeSettings
     rules: ComparisonRules = field(default_factory=ComparisonRules)
     minutes: float = 0.0
     ingest: IngestSettings = field(default_factory=IngestSettings)
@@ -61,11 +63,19 @@ class ComparisonEnd:
     ``failures`` are the runs that cost a round, in one line each.
     """
 
-    benchmarks: tuple[ComparedBenchmark, ...]
+    benchmarks: tuple[JudgedBenchmark, ...]
     rounds: int
     reason: str
     failures: tuple[str, ...] = ()
     interrupted: bool = False
+
+    @property
+    def complete(self) -> bool:
+        """Whether there are benchmarks, and none waits for rounds that were not made; a limit that is reached leaves a verdict."""
+        waiting = [each for each in self.benchmarks if not each.settled]
+        if not waiting:
+            return bool(self.benchmarks)
+        return not self.interrupted and all(each.verdict is not Verdict.NO_DATA for each in waiting)
 
 
 @dataclass
@@ -139,7 +149,7 @@ class Comparison:
             results[side] = result
         self.judge.note_failures(*(results[side].failed for side in _SIDES))
         self.judge.add(*(_values(results[side]) for side in _SIDES))
-        decided = sum(each.decided for each in self.judge.benchmarks)
+        decided = sum(each.settled for each in self.judge.benchmarks)
         self.progress(f"{name}: {decided:,} of {len(self.judge.benchmarks):,} benchmarks decided")
 
     def _measure(self, side: str) -> ProbeResult:
@@ -150,7 +160,7 @@ class Comparison:
         job = ProbeJob(
             f"compare-{self._probes}",
             Target(commit),
-            request.profile,
+            request.recipe,
             {"": request.location},
             "compare",
             ingest=request.ingest,

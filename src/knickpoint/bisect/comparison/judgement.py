@@ -18,11 +18,12 @@ from knickpoint.bisect.comparison.paired_values import (
 )
 from knickpoint.bisect.comparison.sign_flips import Look, SignFlipTest, fewest_rounds
 from knickpoint.model.errors import InputError
+from knickpoint.model.judged_benchmark import JudgedBenchmark
 from knickpoint.model.quantity_text import percent_text
 from knickpoint.model.step import Verdict
 from knickpoint.model.unit import Better
 
-__all__ = ["ComparedBenchmark", "ComparisonRules", "RoundsJudge"]
+__all__ = ["ComparisonRules", "RoundsJudge"]
 
 MOST_ROUNDS: Final = 1000
 
@@ -59,33 +60,6 @@ class ComparisonRules:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedBenchmark:
-    """What is known of one benchmark.
-
-    ``before`` and ``after`` are levels in ``unit``; ``relative`` is the change over the size of ``before``, ``low`` and ``high`` its 95 %
-    interval, ``detectable`` the smallest one that would have been found in four cases of five. Unknown numbers are nan.
-    ``decided`` says that more rounds would not change the verdict, or need not. ``failed`` says that only the head failed.
-    """
-
-    key: str
-    unit: str
-    better: Better
-    verdict: Verdict
-    reason: str
-    decided: bool
-    rounds: int = 0
-    before: float = math.nan
-    after: float = math.nan
-    relative: float = math.nan
-    low: float = math.nan
-    high: float = math.nan
-    detectable: float = math.nan
-    p_value: float = math.nan
-    vanished: bool = False
-    failed: bool = False
-
-
 class RoundsJudge:
     """Takes the rounds of a comparison one by one and judges all benchmarks after each."""
 
@@ -95,17 +69,17 @@ class RoundsJudge:
         self._values: dict[str, PairedValues] = {}
         self._changed: dict[str, Verdict] = {}
         self._test = SignFlipTest(rules.most_rounds, rules.false_positives, rules.seed)
-        self._judged: tuple[ComparedBenchmark, ...] = ()
+        self._judged: tuple[JudgedBenchmark, ...] = ()
 
     @property
-    def benchmarks(self) -> tuple[ComparedBenchmark, ...]:
+    def benchmarks(self) -> tuple[JudgedBenchmark, ...]:
         """The benchmarks as they stand after the last round, in the order of their first results."""
         return self._judged
 
     @property
     def finished(self) -> bool:
         """Whether no benchmark needs another round."""
-        return self.rounds >= self.rules.least_rounds and all(each.decided for each in self._judged)
+        return self.rounds >= self.rules.least_rounds and all(each.settled for each in self._judged)
 
     def warm_up(self, base: Mapping[str, MeasuredValue], head: Mapping[str, MeasuredValue]) -> None:
         """Take the round that does not count: it says which benchmarks there are."""
@@ -128,36 +102,40 @@ class RoundsJudge:
                 self._changed.setdefault(values.key, Verdict.REGRESSED if look.worse[index] else Verdict.IMPROVED)
         self._judged = tuple(self._judge(values, look, index) for index, values in enumerate(series))
 
-    def _judge(self, values: PairedValues, look: Look, index: int) -> ComparedBenchmark:
+    def _judge(self, values: PairedValues, look: Look, index: int) -> JudgedBenchmark:
         differences = values.differences()
         known = differences[~np.isnan(differences)]
         if not known.size or not (values.has_base and values.has_head):
             return _without_numbers(values, self.rounds)
         effect = estimate_effect(known, look.bar)
+        detectable = abs(_relative(values, effect.detectable))
         exact = values.exact()
         if exact is None:
-            verdict, reason, decided = self._verdict(values, effect)
+            verdict, reason, settled = self._verdict(values, effect)
         elif exact:
-            verdict, reason, decided = Verdict.UNCHANGED, "an exact value, equal on both sides", True
+            verdict, reason, settled = Verdict.UNCHANGED, "an exact value, equal on both sides", True
         else:
-            verdict, reason, decided = self._changed_exactly(values, effect)
+            verdict, reason, settled = self._changed_exactly(values, effect)
         # An exact value has no noise: what was measured is the interval, and any change would have been found.
         low, high = (effect.size, effect.size) if exact is not None else (effect.low, effect.high)
-        return ComparedBenchmark(
+        return JudgedBenchmark(
             values.key,
             values.unit,
-            values.better,
             verdict,
             reason,
-            decided,
-            int(known.size),
-            values.centre(),
-            _level(values, effect.size),
-            _relative(values, effect.size),
-            _relative(values, low),
-            _relative(values, high),
-            0.0 if exact is not None else abs(_relative(values, effect.detectable)),
-            float(look.p_values[index]),
+            values.better,
+            before=values.centre(),
+            after=_level(values, effect.size),
+            relative_size=_relative(values, effect.size),
+            low=_relative(values, low),
+            high=_relative(values, high),
+            # Exact values say nothing about what noise hides, and too few rounds nothing at all.
+            detectable=detectable if exact is None and 0 < detectable < math.inf else math.nan,
+            p_value=float(look.p_values[index]),
+            samples=int(known.size),
+            past=_known(values.base),
+            new=_known(values.head),
+            settled=settled,
         )
 
     def _verdict(self, values: PairedValues, effect: Effect) -> tuple[Verdict, str, bool]:
@@ -207,53 +185,53 @@ def _reason_of_change(values: PairedValues) -> str:
     return text
 
 
-def _without_numbers(values: PairedValues, rounds: int) -> ComparedBenchmark:
+def _without_numbers(values: PairedValues, rounds: int) -> JudgedBenchmark:
     """Judge a benchmark that has no pair of values."""
-    decided = rounds >= 1
+    settled = rounds >= 1
     if values.other_unit:
         reason = f"the unit changed from {values.unit or 'none'} to {values.other_unit or 'none'}"
-        return ComparedBenchmark(values.key, values.unit, values.better, Verdict.REGRESSED, reason, decided)
+        return replace(_undecidable(values, reason, settled=settled), verdict=Verdict.REGRESSED)
     if not values.has_head and values.head_failures:
-        return _failed(values, decided=decided)
+        return _failed(values, settled=settled)
     if not values.has_base and values.base_failures:
-        return _undecidable(values, _with_message("failed at the base", values.base_failures), decided=decided)
+        return _undecidable(values, _with_message("failed at the base", values.base_failures), settled=settled)
     if values.has_base and not values.has_head:
         reason = "vanished: the base has it, and the head does not"
-        return ComparedBenchmark(
-            values.key,
-            values.unit,
-            values.better,
-            Verdict.REGRESSED,
-            reason,
-            decided,
+        return replace(
+            _undecidable(values, reason, settled=settled),
+            verdict=Verdict.REGRESSED,
             before=values.centre(),
             vanished=True,
         )
     new = values.has_head and not values.has_base
     reason = "new: only the head has it" if new else "no round has a value of both sides yet"
-    return _undecidable(values, reason, decided=decided and new)
+    return _undecidable(values, reason, settled=settled and new)
 
 
-def _failed(values: PairedValues, *, decided: bool) -> ComparedBenchmark:
+def _failed(values: PairedValues, *, settled: bool) -> JudgedBenchmark:
     """Judge a benchmark that failed in every run of the head: that of a base that fails, too, is not the head's fault."""
     if values.base_failures and not values.has_base:
-        return _undecidable(values, _with_message("failed on both sides", values.head_failures), decided=decided)
+        return _undecidable(values, _with_message("failed on both sides", values.head_failures), settled=settled)
     reason = _with_message("failed", values.head_failures)
     if not values.has_base:
         reason += "; the base does not have it"
     return replace(
-        _undecidable(values, reason, decided=decided), verdict=Verdict.REGRESSED, before=values.centre(), failed=True
+        _undecidable(values, reason, settled=settled), verdict=Verdict.REGRESSED, before=values.centre(), failed=True
     )
 
 
-def _undecidable(values: PairedValues, reason: str, *, decided: bool) -> ComparedBenchmark:
-    return ComparedBenchmark(values.key, values.unit, values.better, Verdict.NO_DATA, reason, decided)
+def _undecidable(values: PairedValues, reason: str, *, settled: bool) -> JudgedBenchmark:
+    return JudgedBenchmark(values.key, values.unit, Verdict.NO_DATA, reason, values.better, settled=settled)
 
 
 def _with_message(what: str, messages: Sequence[str]) -> str:
     """Return what happened, with the first message that says something."""
     message = next((text for text in messages if text), "")
     return f"{what}: {message}" if message else what
+
+
+def _known(values: Sequence[float]) -> tuple[float, ...]:
+    return tuple(value for value in values if not math.isnan(value))
 
 
 def _relative(values: PairedValues, difference: float) -> float:

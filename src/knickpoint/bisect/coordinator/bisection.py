@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from knickpoint.bisect.job import Device, ProbeJob
 from knickpoint.bisect.search.problem import Level, PlannedProbe, Posterior
-from knickpoint.bisect.settings import DeviceUse, ProfileSettings
+from knickpoint.bisect.settings import DeviceUse, RecipeSettings
 from knickpoint.ingest.settings import IngestSettings
 from knickpoint.model.bisection import BisectionState, ProbeResult, Target
 
@@ -23,9 +23,9 @@ class Bisection:
         locations: the git address or absolute path of each repository that takes part: the main one under "".
         good: the full hash of the good end.
         commits: the full hashes after it, oldest first, up to and with the bad end; at least one.
-        profile: how a commit is built and measured, and what the search may spend.
+        recipe: how a commit is built and measured, and what the search may spend.
         trace: the key of the trace that moved. "" takes the first trace of the first results; without results in the
-            profile, probes pass or fail.
+            recipe, probes pass or fail.
         before: what the history knows of the level of the good end, and ``after`` that of the bad end.
         movement: +1 where the value rose, -1 where it fell, 0 where either is possible.
         priors: the probability of each of ``commits``, None where all are alike.
@@ -41,7 +41,7 @@ class Bisection:
     locations: Mapping[str, str]
     good: str
     commits: tuple[str, ...]
-    profile: ProfileSettings
+    recipe: RecipeSettings
     trace: str = ""
     before: Level = field(default_factory=Level)
     after: Level = field(default_factory=Level)
@@ -59,7 +59,7 @@ class Bisection:
     @property
     def measures(self) -> bool:
         """Whether probes measure values; else they pass or fail."""
-        return bool(self.profile.results)
+        return bool(self.recipe.results)
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -78,7 +78,7 @@ class Bisection:
         return ProbeJob(
             entry.probe,
             entry.target,
-            self.profile,
+            self.recipe,
             self.locations,
             self.id,
             use=self.use,

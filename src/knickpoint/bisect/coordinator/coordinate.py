@@ -257,7 +257,7 @@ class _Run:
     def _free_devices(self) -> list[str]:
         """Return the devices that fit, each as often as it has slots that this bisection does not use."""
         asked = self.bisection
-        like = ProbeJob("", asked.target(0), asked.profile, asked.locations, asked.id, use=asked.use)
+        like = ProbeJob("", asked.target(0), asked.recipe, asked.locations, asked.id, use=asked.use)
         busy = Counter(entry.planned.device for entry in self.under_way.values())
         return [
             device.name
@@ -267,10 +267,10 @@ class _Run:
         ]
 
     def _budget(self) -> Budget:
-        profile = self.bisection.profile
+        recipe = self.bisection.recipe
         spent = sum(entry.result is not None for entry in self.entries.values())
         seconds = self.spent_before + monotonic() - self.started
-        return Budget(profile.probes_allowed(self.base.candidates), profile.most_minutes * 60, spent, seconds)
+        return Budget(recipe.probes_allowed(self.base.candidates), recipe.most_minutes * 60, spent, seconds)
 
     def _unmeasured_end(self) -> str:
         """Say which end cannot be measured, "" where both can or where their levels are known from the history."""
@@ -309,7 +309,7 @@ class _Run:
         budget = self._budget()
         if budget.spent_probes >= budget.probes:
             return f"the budget of {counted(budget.probes, 'probe')} is spent"
-        return f"the budget of {self.bisection.profile.most_minutes:g} minutes is spent"
+        return f"the budget of {self.bisection.recipe.most_minutes:g} minutes is spent"
 
     def _contradicting_ends(self) -> str:
         answers = [(o.place, bool(o.passed)) for o in self.evidence.observations]
@@ -358,9 +358,9 @@ def _problem(bisection: Bisection) -> Problem:
         movement=bisection.movement,
         error=None if bisection.measures else bisection.error,
         unknown_error=not bisection.measures and not exact,
-        probability=bisection.profile.probability,
-        least=bisection.profile.find,
-        same_machine=bisection.profile.same_machine,
+        probability=bisection.recipe.probability,
+        least=bisection.recipe.find,
+        same_machine=bisection.recipe.same_machine,
     )
 
 

@@ -27,7 +27,7 @@ def begin_line(bisection: Bisection, finished: int) -> str:
     commits = counted(len(bisection.commits), "commit")
     if finished:
         return f"Goes on with the search of {commits}; {counted(finished, 'probe')} ended before."
-    return f"Searches {commits} after {bisection.good[:_SHORT]} with the profile {bisection.profile.name}."
+    return f"Searches {commits} after {bisection.good[:_SHORT]} with the recipe {bisection.recipe.name}."
 
 
 def planned_line(bisection: Bisection, planned: PlannedProbe) -> str:

@@ -159,7 +159,7 @@ class _Cells:
                 before=asked.before,
                 after=asked.after,
                 error=asked.error,
-                probability=asked.profile.probability,
+                probability=asked.recipe.probability,
             )
             self.reason = self._obstacle(stopped=stop())
             if found is not None or self.reason:
@@ -222,7 +222,7 @@ class _Cells:
         counts = Counter(self._evidence_places())
         if min(counts[cell] for cell in range(_CELLS)) >= _MOST_PER_CELL:
             return f"{_MOST_PER_CELL} measurements of each combination do not decide it"
-        most = self.bisection.profile.most_probes
+        most = self.bisection.recipe.most_probes
         return f"the budget of {most} probes is spent" if most and len(self.done) >= most else ""
 
     def _target(self, cell: int) -> Target:

@@ -137,7 +137,7 @@ class Agent:
 
 @dataclass(frozen=True, slots=True)
 class _Ordered:
-    """A probe that the scheduler ordered, and the digest of its profile."""
+    """A probe that the scheduler ordered, and the digest of its recipe."""
 
     probe: str
     digest: str
@@ -195,11 +195,11 @@ class _AgentWorker(Worker):
         )
 
     def take_probe(self, run: str, digest: str, job: str) -> None:
-        """Make a probe; its result goes back with ``digest``, that of the profile, which changes on its way."""
+        """Make a probe; its result goes back with ``digest``, that of the recipe, which changes on its way."""
         read = job_from_text(job)
         self._runs[run] = _Ordered(read.probe, digest)
         self._idle.clear()
-        self._agent.announce(f"probe {read.probe}: {read.target.commit[:12]} with {read.profile.name}")
+        self._agent.announce(f"probe {read.probe}: {read.target.commit[:12]} with {read.recipe.name}")
         self._pool.submit(replace(read, probe=run, device="", requester=""))
 
     def cancel_probe(self, run: str) -> None:

@@ -16,7 +16,7 @@ from knickpoint.bisect.pool.job_table import JobTable, Run
 from knickpoint.bisect.pool.late_results import LateResult, LateResults
 from knickpoint.bisect.pool.members import DeviceState, DeviceStatus, JobRequest, Offer
 from knickpoint.bisect.pool.probe_run import lost
-from knickpoint.bisect.settings import DeviceSettings, ProfileSettings
+from knickpoint.bisect.settings import DeviceSettings, RecipeSettings
 from knickpoint.model.bisection import ProbeOutcome, ProbeResult
 
 __all__ = ["Broker", "Order", "PoolRules"]
@@ -35,9 +35,9 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class PoolRules:
-    """What the configuration says: profiles and devices by name, and how long silence is no loss."""
+    """What the configuration says: recipes and devices by name, and how long silence is no loss."""
 
-    profiles: Mapping[str, ProfileSettings]
+    recipes: Mapping[str, RecipeSettings]
     devices: Mapping[str, DeviceSettings]
     heartbeat_seconds: float = 30.0
     grace_seconds: float = _GRACE_SECONDS
@@ -131,7 +131,7 @@ class Broker:
             self._table.hear(run, now, text)
 
     def result(self, name: str, run: str, digest: str, result: ProbeResult, now: float) -> None:
-        """Take the result of an agent, made under the profile with ``digest``.
+        """Take the result of an agent, made under the recipe with ``digest``.
 
         One of a run that the agent does not have any more serves the job that still waits for it: an earlier scheduler gave
         the order. Where no job does yet, it is kept for a while; where the probe was given up, it counts as nothing.
@@ -301,17 +301,17 @@ class Broker:
 
     def _take(self, session: _Session, request: JobRequest) -> None:
         job = request.job
-        profile = self._rules().profiles.get(job.profile.name)
-        if profile is None:
-            session.refused[job.probe] = f"the configuration of the pool has no profile {job.profile.name}"
-        elif profile.digest != request.digest:
+        recipe = self._rules().recipes.get(job.recipe.name)
+        if recipe is None:
+            session.refused[job.probe] = f"the configuration of the pool has no recipe {job.recipe.name}"
+        elif recipe.digest != request.digest:
             session.refused[job.probe] = (
-                f"the profile {job.profile.name} of the pool is not that of the request; "
+                f"the recipe {job.recipe.name} of the pool is not that of the request; "
                 "run the pool with the same knickpoint.toml and the same environment variables"
             )
         else:
             session.refused.pop(job.probe, None)
-            known = replace(job, profile=profile)
+            known = replace(job, recipe=recipe)
             late = self._late.take(known)
             if late is not None and not self._table.has(job.probe):
                 session.results[job.probe] = late

@@ -111,7 +111,7 @@ class DaskPool:
         """Return the results since the last call, as soon as there is one, or none after ``seconds``.
 
         Raises:
-            KnickpointError: the scheduler does not make a job, for its configuration lacks the profile.
+            KnickpointError: the scheduler does not make a job, for its configuration lacks the recipe.
         """
         found: list[ProbeResult] = []
         try:

@@ -40,8 +40,8 @@ class Run:
 
 def time_limit(job: ProbeJob, grace: float = _GRACE_SECONDS) -> float:
     """Return after how many seconds without progress a probe hangs: the limits of its steps, and some grace."""
-    profile = job.profile
-    return profile.prepare_seconds + profile.build_seconds + profile.measure_seconds * max(1, profile.repeats) + grace
+    recipe = job.recipe
+    return recipe.prepare_seconds + recipe.build_seconds + recipe.measure_seconds * max(1, recipe.repeats) + grace
 
 
 @dataclass(slots=True)

@@ -16,15 +16,15 @@ _MOST: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class LateResult:
-    """A result, and the digest of the profile under which it was made."""
+    """A result, and the digest of the recipe under which it was made."""
 
     result: ProbeResult
     digest: str
 
     def serves(self, job: ProbeJob) -> bool:
-        """Return whether the probe is that of ``job``: the same id, target, profile, and a device that the job may have."""
+        """Return whether the probe is that of ``job``: the same id, target, recipe, and a device that the job may have."""
         here = job.device in {"", self.result.device}
-        asked = (job.probe, job.target, job.profile.digest)
+        asked = (job.probe, job.target, job.recipe.digest)
         return here and asked == (self.result.probe, self.result.target, self.digest)
 
 

@@ -50,7 +50,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """A job as it is submitted: it names a profile of the configuration, and its digest, and brings no command."""
+    """A job as it is submitted: it names a recipe of the configuration, and its digest, and brings no command."""
 
     job: ProbeJob
     digest: str

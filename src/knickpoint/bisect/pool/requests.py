@@ -11,7 +11,7 @@ from typing import Any, Final
 from knickpoint.bisect.job import Device, ProbeJob
 from knickpoint.bisect.pool.members import DeviceState, DeviceStatus, JobRequest, Offer
 from knickpoint.bisect.pool.typed_documents import document_of, read_document
-from knickpoint.bisect.settings import DeviceUse, ProfileSettings
+from knickpoint.bisect.settings import DeviceUse, RecipeSettings
 from knickpoint.ingest.settings import IngestSettings
 from knickpoint.model.bisection import Target
 from knickpoint.model.errors import InputError
@@ -29,7 +29,7 @@ __all__ = [
     "status_of",
 ]
 
-PROTOCOL: Final = 2
+PROTOCOL: Final = 3
 """Grows when programs of different versions would misunderstand each other."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -99,13 +99,13 @@ def offer_of(document: Document) -> Offer:
 
 
 def request_document(job: ProbeJob) -> Document:
-    """Return a job as it is submitted: with the name and the digest of its profile, and without a command."""
+    """Return a job as it is submitted: with the name and the digest of its recipe, and without a command."""
     return {
         "probe": job.probe,
         "commit": job.target.commit,
         "pins": [list(pin) for pin in job.target.pins],
-        "profile": job.profile.name,
-        "digest": job.profile.digest,
+        "recipe": job.recipe.name,
+        "digest": job.recipe.digest,
         "locations": dict(job.locations),
         "requester": job.requester,
         "use": job.use.value,
@@ -117,7 +117,7 @@ def request_document(job: ProbeJob) -> Document:
 
 
 def request_of(document: Document) -> JobRequest:
-    """Read a submitted job; its profile has a name only.
+    """Read a submitted job; its recipe has a name only.
 
     Raises:
         InputError: it cannot be read.
@@ -126,7 +126,7 @@ def request_of(document: Document) -> JobRequest:
         job = ProbeJob(
             probe=str(document["probe"]),
             target=Target(str(document["commit"]), tuple((str(name), str(pin)) for name, pin in document["pins"])),
-            profile=ProfileSettings(name=str(document["profile"])),
+            recipe=RecipeSettings(name=str(document["recipe"])),
             locations={str(name): str(place) for name, place in document["locations"].items()},
             requester=str(document["requester"]),
             use=DeviceUse(document["use"]),

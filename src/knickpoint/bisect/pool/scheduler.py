@@ -278,7 +278,7 @@ class PoolScheduler(Scheduler):
             return
         message = {"op": "knick-cancel", "run": order.run}
         if order.job is not None:
-            message = {"op": "knick-probe", "run": order.run, "digest": order.job.profile.digest}
+            message = {"op": "knick-probe", "run": order.run, "digest": order.job.recipe.digest}
             message["job"] = text_of_job(order.job)
         self.worker_send(address, message)
 

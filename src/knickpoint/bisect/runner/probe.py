@@ -126,19 +126,19 @@ def _make(probe: _Probe, workspace: Workspace) -> tuple[ProbeOutcome, str]:
         probe.built = not held.built
         if not held.built:
             _build(probe, workspace, held)
-        if probe.job.profile.results:
+        if probe.job.recipe.results:
             return _measure(probe, held.tree)
         return _judge(probe, held.tree)
 
 
 def _build(probe: _Probe, workspace: Workspace, held: Worktree) -> None:
     """Prepare a new worktree, and build it unless what the build makes is there already."""
-    profile = probe.job.profile
-    _make_ready(probe, _Step("prepare", profile.prepare, profile.prepare_seconds), held.tree)
+    recipe = probe.job.recipe
+    _make_ready(probe, _Step("prepare", recipe.prepare, recipe.prepare_seconds), held.tree)
     if _take_artefact(probe, workspace, held.tree):
         probe.built = False
     else:
-        _make_ready(probe, _Step("build", profile.build, profile.build_seconds), held.tree)
+        _make_ready(probe, _Step("build", recipe.build, recipe.build_seconds), held.tree)
         _keep_artefact(probe, workspace, held.tree)
     held.finish_build()
 
@@ -155,23 +155,23 @@ def _make_ready(probe: _Probe, step: _Step, tree: Path) -> None:
 def _take_artefact(probe: _Probe, workspace: Workspace, tree: Path) -> bool:
     """Write what an earlier build of the target made into ``tree``, or a finished one; return whether there is one."""
     job = probe.job
-    if job.profile.artefact and _cache(workspace).get(job.key, tree):
+    if job.recipe.artefact and _cache(workspace).get(job.key, tree):
         return True
-    if not job.profile.prebuilt:
+    if not job.recipe.prebuilt:
         return False
     from knickpoint.bisect.artefacts import fetch_prebuilt
     from knickpoint.outgoing import OutgoingRule
 
     probe.progress("fetch artefact")
-    return fetch_prebuilt(job.profile.prebuilt, job.target.commit, tree, outgoing=OutgoingRule())
+    return fetch_prebuilt(job.recipe.prebuilt, job.target.commit, tree, outgoing=OutgoingRule())
 
 
 def _keep_artefact(probe: _Probe, workspace: Workspace, tree: Path) -> None:
     """Keep what the build made for other probes of the target."""
-    if not probe.job.profile.artefact:
+    if not probe.job.recipe.artefact:
         return
     try:
-        _cache(workspace).put(probe.job.key, probe.job.profile.artefact, tree)
+        _cache(workspace).put(probe.job.key, probe.job.recipe.artefact, tree)
     except InputError as error:
         raise _EndedError(ProbeOutcome.SKIPPED, f"the artefact of the build: {error}") from error
 
@@ -184,15 +184,15 @@ def _cache(workspace: Workspace) -> ArtefactCache:
 
 
 def _measure(probe: _Probe, tree: Path) -> tuple[ProbeOutcome, str]:
-    """Run the measure command as often as the profile says, and read the results of each run."""
+    """Run the measure command as often as the recipe says, and read the results of each run."""
     from knickpoint.bisect.runner.results import find_files, read_run
 
-    profile = probe.job.profile
-    step = _Step("measure", profile.measure, profile.measure_seconds)
-    for run in range(profile.repeats):
-        probe.progress("measure" if profile.repeats == 1 else f"measure {run + 1} of {profile.repeats}")
+    recipe = probe.job.recipe
+    step = _Step("measure", recipe.measure, recipe.measure_seconds)
+    for run in range(recipe.repeats):
+        probe.progress("measure" if recipe.repeats == 1 else f"measure {run + 1} of {recipe.repeats}")
         try:
-            before = find_files(tree, profile.results)
+            before = find_files(tree, recipe.results)
             end = _run(probe, step, tree, run)
             probe.output = end.output
             probe.command_seconds.append(end.seconds)
@@ -208,10 +208,10 @@ def _measure(probe: _Probe, tree: Path) -> tuple[ProbeOutcome, str]:
 
 def _judge(probe: _Probe, tree: Path) -> tuple[ProbeOutcome, str]:
     """Run the measure command and take its exit code for the answer; where it is repeated, one failure is enough."""
-    profile = probe.job.profile
-    step = _Step("test", profile.measure, profile.measure_seconds)
-    for run in range(profile.repeats):
-        probe.progress("test" if profile.repeats == 1 else f"test {run + 1} of {profile.repeats}")
+    recipe = probe.job.recipe
+    step = _Step("test", recipe.measure, recipe.measure_seconds)
+    for run in range(recipe.repeats):
+        probe.progress("test" if recipe.repeats == 1 else f"test {run + 1} of {recipe.repeats}")
         end = _run(probe, step, tree, run, overrun_fails=True)
         probe.output = end.output
         probe.command_seconds.append(end.seconds)
@@ -257,7 +257,7 @@ def _environment(probe: _Probe, run: int) -> Mapping[str, str]:
         "KNICKPOINT_PROBE": probe.job.probe,
         "KNICKPOINT_RUN": str(run + 1),
     }
-    return {"PATH": os.defpath, "LANG": "C.UTF-8", **kept, **probe.job.profile.environment, **about}
+    return {"PATH": os.defpath, "LANG": "C.UTF-8", **kept, **probe.job.recipe.environment, **about}
 
 
 def _failure(step: _Step, end: CommandEnd) -> str:

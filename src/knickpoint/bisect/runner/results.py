@@ -92,7 +92,7 @@ def read_run(job: ProbeJob, tree: Path, before: Mapping[str, Signature]) -> RunR
         FormatError: there is none, or one cannot be read as results, or they are too many or too large.
         InputError: the naming rules refuse a param.
     """
-    patterns = job.profile.results
+    patterns = job.recipe.results
     after = find_files(tree, patterns)
     fresh = sorted(name for name, signature in after.items() if before.get(name) != signature)
     _check_bounds(fresh, after, patterns)
@@ -166,7 +166,7 @@ def _read_below(tree: Path, name: str) -> bytes:
 
 def _tables(job: ProbeJob, tree: Path, name: str, content: bytes, *, found: bool) -> list[ResultTable] | None:
     """Return the results in a file under the names that an import would give them, None where it holds none."""
-    stated = Sidecar(commit=job.target.commit, format=job.profile.format, params=job.added_params)
+    stated = Sidecar(commit=job.target.commit, format=job.recipe.format, params=job.added_params)
     shown = plain_line(name, _LONGEST_NAME)
     companions = companions_of(name, lambda beside: _companion(tree, beside))
     file = IncomingFile(shown, content, FileContext(stated), companions, found=found and not stated.format)

@@ -143,7 +143,7 @@ class Workspace:
         mirrors.mkdir(exist_ok=True)
         Mirror.of(job.locations[""], mirrors).check_out(job.target.commit, held.tree)
         for name, commit in job.target.pins:
-            place = held.tree / job.profile.also.get(name, name)
+            place = held.tree / job.recipe.also.get(name, name)
             if held.tree.resolve() not in place.resolve().parents:
                 raise InputError(
                     f"the repository {name} would be checked out outside of the worktree", where=str(place)

@@ -30,7 +30,7 @@ _STATE: Final = "pool"
 def command(context: click.Context, *, listen: str, instance: str | None) -> None:
     """Run the scheduler of the pool of an instance: agents join it, bisections and schedules submit probes to it.
 
-    It reads the profiles and devices of knickpoint.toml, and follows changes of that file. Ctrl-C or SIGTERM ends it after
+    It reads the recipes and devices of knickpoint.toml, and follows changes of that file. Ctrl-C or SIGTERM ends it after
     the probes under way; a second one ends it at once. Agents and bisections wait until it is back.
     """
     if context.invoked_subcommand:
@@ -62,11 +62,11 @@ def _rules(config: Config, directory: Path) -> Callable[[], PoolRules]:
     from knickpoint.instance import CONFIG_FILE, read_config
 
     def rules_of(config: Config) -> PoolRules:
-        profiles = {
-            name: replace(profile, prebuilt=_absolute(directory, profile.prebuilt))
-            for name, profile in config.bisect.items()
+        recipes = {
+            name: replace(recipe, prebuilt=_absolute(directory, recipe.prebuilt))
+            for name, recipe in config.bisect.items()
         }
-        return PoolRules(profiles, config.devices, config.pool.heartbeat_seconds)
+        return PoolRules(recipes, config.devices, config.pool.heartbeat_seconds)
 
     file = directory / CONFIG_FILE
     known = file.stat().st_mtime_ns

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 _PROBES_SHOWN: Final = 20
-_ADD_SCHEDULE: Final = "Add a section [schedule.NAME] and a profile [bisect.NAME] to knickpoint.toml."
+_ADD_SCHEDULE: Final = "Add a section [schedule.NAME] and a recipe [bisect.NAME] to knickpoint.toml."
 _NO_SCHEDULE: Final = f"No schedule is configured. {_ADD_SCHEDULE}"
 
 _STATUS: Final = (
@@ -156,7 +156,7 @@ def request(name: str, commits: tuple[str, ...], *, instance: str | None) -> Non
                     where=f"schedule {name}",
                     remedy="Name a commit of its branch by its hash.",
                 )
-            pins = pins_for(opened, scheduled.profile)
+            pins = pins_for(opened, scheduled.recipe)
             choices.append(ChosenCommit(found.commit.hash, pins, SchedulePurpose.REQUESTED))
         new = [choice for choice in choices if choice.commit not in scheduled.chosen]
         opened.store.schedules.add(scheduled.repository, name, new, datetime.now(UTC))

@@ -1,6 +1,6 @@
 """The bisections of an instance: asked for by people or by rule, coordinated by workers, put onto their findings."""
 
-from knickpoint.instance.bisections.requests import fitting_profiles, plan_bisection, request_bisection, stop_bisection
+from knickpoint.instance.bisections.requests import fitting_recipes, plan_bisection, request_bisection, stop_bisection
 from knickpoint.instance.bisections.runs import (
     LEASE_SECONDS,
     import_waiting_results,
@@ -12,7 +12,7 @@ from knickpoint.instance.bisections.store_journal import StoreJournal
 __all__ = [
     "LEASE_SECONDS",
     "StoreJournal",
-    "fitting_profiles",
+    "fitting_recipes",
     "import_waiting_results",
     "plan_bisection",
     "request_bisection",

@@ -53,7 +53,7 @@ def known_change(instance: Instance, location: str, bisection: Bisection) -> Kno
         return None
     (point,) = within
     name = f"P{point.id} of {instance.config.name or instance.directory.name}"
-    if not bisection.profile.same_machine:
+    if not bisection.recipe.same_machine:
         text = f"the direction of the change is that of {name}"
         return KnownChange(movement_of(point.numbers), text)
     before, after = (Level(*known_levels(point.numbers, after=side)) for side in (False, True))

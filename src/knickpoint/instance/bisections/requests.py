@@ -1,6 +1,6 @@
-"""Ask for a bisection: which profile measures the finding, which commits may have made it, what is known before.
+"""Ask for a bisection: which recipe measures the finding, which commits may have made it, what is known before.
 
-A request names a profile of the configuration and nothing else that would run: commands come from the file of the operator.
+A request names a recipe of the configuration and nothing else that would run: commands come from the file of the operator.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from knickpoint.model.params import decode_key
 from knickpoint.model.query import parse_query
 
 if TYPE_CHECKING:
-    from knickpoint.bisect.settings import ProfileSettings
+    from knickpoint.bisect.settings import RecipeSettings
     from knickpoint.model.change import Change, ChangePoint, StepNumbers
     from knickpoint.model.commit import Repository
     from knickpoint.store.bisections import BisectionRequest, StoredBisection
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "added_params",
     "bisectable_members",
-    "fitting_profiles",
+    "fitting_recipes",
     "known_levels",
     "member_for",
     "movement_of",
@@ -39,8 +39,8 @@ _LEAST_VALUES: Final = 2
 """Values of a stable region from which its deviation says something."""
 
 
-def fitting_profiles(instance: Instance, change_id: int) -> list[str]:
-    """Return the names of the profiles that can bisect a change, by name; empty where none can.
+def fitting_recipes(instance: Instance, change_id: int) -> list[str]:
+    """Return the names of the recipes that can bisect a change, by name; empty where none can.
 
     Raises:
         InputError: there is no such change.
@@ -48,33 +48,33 @@ def fitting_profiles(instance: Instance, change_id: int) -> list[str]:
     store = instance.store
     repository = store.findings.repository_of(change_id)
     members = bisectable_members(store.findings.live_members(change_id))
-    profiles = instance.config.bisect.values()
-    return sorted(each.name for each in profiles if member_for(instance, repository, each, members))
+    recipes = instance.config.bisect.values()
+    return sorted(each.name for each in recipes if member_for(instance, repository, each, members))
 
 
 def request_bisection(
-    instance: Instance, change_id: int, profile: str = "", *, who: str, by_rule: bool = False
+    instance: Instance, change_id: int, recipe: str = "", *, who: str, by_rule: bool = False
 ) -> StoredBisection:
-    """Let the commit of a change be searched with a profile of the configuration; return the bisection.
+    """Let the commit of a change be searched with a recipe of the configuration; return the bisection.
 
-    Without ``profile``, the only one that fits is taken. Where the same bisection waits or runs, that one is returned. The
+    Without ``recipe``, the only one that fits is taken. Where the same bisection waits or runs, that one is returned. The
     audit log gets an entry.
 
     Raises:
-        InputError: there is no such change or profile, the profile does not measure it, or it cannot be bisected.
+        InputError: there is no such change or recipe, the recipe does not measure it, or it cannot be bisected.
     """
     store = instance.store
-    request = plan_bisection(instance, change_id, profile, who=who, by_rule=by_rule)
+    request = plan_bisection(instance, change_id, recipe, who=who, by_rule=by_rule)
     with store.transaction():
         asked = store.bisections.ask(request)
         if asked.request.asked == request.asked:
-            about = f"{asked.name}: R{change_id} with the profile {request.profile}{', by rule' if by_rule else ''}"
+            about = f"{asked.name}: R{change_id} with the recipe {request.recipe}{', by rule' if by_rule else ''}"
             store.audit.append(AuditKind.BISECTION_ASKED, who, about)
     return asked
 
 
 def plan_bisection(
-    instance: Instance, change_id: int, profile: str = "", *, who: str, by_rule: bool = False
+    instance: Instance, change_id: int, recipe: str = "", *, who: str, by_rule: bool = False
 ) -> BisectionRequest:
     """Return what :func:`request_bisection` would ask for, and write nothing.
 
@@ -86,13 +86,13 @@ def plan_bisection(
     store = instance.store
     repository = store.findings.repository_of(change_id)
     change = store.findings.change(change_id)
-    settings, lead = _chosen(instance, repository, change_id, profile)
+    settings, lead = _chosen(instance, repository, change_id, recipe)
     slots = _searched_slots(instance, repository, change, lead)
     return BisectionRequest(
         repository_id=repository.id,
         line=change.suspect_range.line,
         slots=slots,
-        profile=settings.name,
+        recipe=settings.name,
         digest=settings.digest,
         who=who,
         asked=datetime.now(UTC),
@@ -129,60 +129,60 @@ def bisectable_members(members: list[ChangePoint]) -> list[ChangePoint]:
 
 
 def member_for(
-    instance: Instance, repository: Repository, profile: ProfileSettings, members: list[ChangePoint]
+    instance: Instance, repository: Repository, recipe: RecipeSettings, members: list[ChangePoint]
 ) -> ChangePoint | None:
-    """Return the first of ``members`` whose trace ``profile`` measures, None where it measures none."""
+    """Return the first of ``members`` whose trace ``recipe`` measures, None where it measures none."""
     settings = instance.repositories.get(repository.name)
-    if profile.repository not in {"", repository.name} or settings is None or not settings.location:
+    if recipe.repository not in {"", repository.name} or settings is None or not settings.location:
         return None
-    wanted = set(instance.store.traces.select(repository, parse_query(profile.query)).tolist())
+    wanted = set(instance.store.traces.select(repository, parse_query(recipe.query)).tolist())
     fitting = (each for each in members if each.trace_id in wanted)
-    return next((each for each in fitting if added_params(profile, each.key) is not None), None)
+    return next((each for each in fitting if added_params(recipe, each.key) is not None), None)
 
 
-def added_params(profile: ProfileSettings, trace_key: str) -> Mapping[str, str] | None:
-    """Return the params of a profile that join its results, because the trace has them too; None where they differ.
+def added_params(recipe: RecipeSettings, trace_key: str) -> Mapping[str, str] | None:
+    """Return the params of a recipe that join its results, because the trace has them too; None where they differ.
 
-    Others only choose devices. A profile whose devices measure another value of a param measures another trace.
+    Others only choose devices. A recipe whose devices measure another value of a param measures another trace.
     """
     params = decode_key(trace_key)
-    shared = {name: value for name, value in profile.params.items() if name in params}
+    shared = {name: value for name, value in recipe.params.items() if name in params}
     return shared if all(params[name] == value for name, value in shared.items()) else None
 
 
 def _chosen(
-    instance: Instance, repository: Repository, change_id: int, profile: str
-) -> tuple[ProfileSettings, ChangePoint]:
-    """Return the profile that is named or fits alone, and the member that it measures."""
-    profiles = instance.config.bisect
-    if profile and profile not in profiles:
+    instance: Instance, repository: Repository, change_id: int, recipe: str
+) -> tuple[RecipeSettings, ChangePoint]:
+    """Return the recipe that is named or fits alone, and the member that it measures."""
+    recipes = instance.config.bisect
+    if recipe and recipe not in recipes:
         raise InputError(
-            f"there is no profile {profile!r}",
+            f"there is no recipe {recipe!r}",
             where="[bisect]",
-            remedy=f"Profiles of the configuration: {', '.join(sorted(profiles)) or 'none'}.",
+            remedy=f"Recipes of the configuration: {', '.join(sorted(recipes)) or 'none'}.",
         )
     live = instance.store.findings.live_members(change_id)
     members = bisectable_members(live)
     if not members:
         reason = "canaries or quarantined results moved, not code" if live else "later data no longer show it"
         raise InputError(f"change R{change_id} cannot be bisected: {reason}")
-    if not profile:
-        fitting = fitting_profiles(instance, change_id)
+    if not recipe:
+        fitting = fitting_recipes(instance, change_id)
         if len(fitting) != 1:
             raise InputError(
-                f"{'several profiles measure' if fitting else 'no profile measures'} change R{change_id}",
+                f"{'several recipes measure' if fitting else 'no recipe measures'} change R{change_id}",
                 where="[bisect]",
                 remedy=f"Name one of {', '.join(fitting)}."
                 if fitting
                 else "Give one whose repository has a location and whose query selects its traces.",
             )
-        profile = fitting[0]
-    settings = profiles[profile]
+        recipe = fitting[0]
+    settings = recipes[recipe]
     lead = member_for(instance, repository, settings, members)
     if lead is None:
         raise InputError(
-            f"the profile {profile!r} measures no trace of change R{change_id}",
-            where=f"[bisect.{profile}]",
+            f"the recipe {recipe!r} measures no trace of change R{change_id}",
+            where=f"[bisect.{recipe}]",
             remedy="Check its query, its params, its repository, and that the repository has a location.",
         )
     return settings, lead
@@ -205,7 +205,7 @@ def _searched_slots(instance: Instance, repository: Repository, change: Change, 
 
 
 def _facts(
-    instance: Instance, change_id: int, lead: ChangePoint, profile: ProfileSettings, slots: tuple[int, ...]
+    instance: Instance, change_id: int, lead: ChangePoint, recipe: RecipeSettings, slots: tuple[int, ...]
 ) -> dict[str, object]:
     """Return what is known before anything is measured, as JSON values.
 
@@ -213,9 +213,9 @@ def _facts(
     """
     facts: dict[str, object] = {
         "movement": movement_of(lead.numbers),
-        "added_params": dict(added_params(profile, lead.key) or {}),
+        "added_params": dict(added_params(recipe, lead.key) or {}),
     }
-    if profile.same_machine:
+    if recipe.same_machine:
         facts |= {
             "before": list(known_levels(lead.numbers, after=False)),
             "after": list(known_levels(lead.numbers, after=True)),

@@ -160,18 +160,18 @@ def bisection_from(instance: Instance, name: str, asked: BisectionRequest) -> Bi
     """Return a request under a name, as a coordinator takes it.
 
     Raises:
-        InputError: the profile is gone or does something else than when it was asked for, or a commit is unknown.
+        InputError: the recipe is gone or does something else than when it was asked for, or a commit is unknown.
     """
     from knickpoint.bisect.coordinator import Bisection
     from knickpoint.bisect.coordinator.priors import capped
-    from knickpoint.instance.probe_pool import absolute_profile, git_location
+    from knickpoint.instance.probe_pool import absolute_recipe, git_location
 
-    profile = instance.config.bisect.get(asked.profile)
-    if profile is None or profile.digest != asked.digest:
+    recipe = instance.config.bisect.get(asked.recipe)
+    if recipe is None or recipe.digest != asked.digest:
         raise InputError(
-            f"the profile {asked.profile} has changed since the bisection was asked for"
-            if profile
-            else f"there is no profile {asked.profile} any more"
+            f"the recipe {asked.recipe} has changed since the bisection was asked for"
+            if recipe
+            else f"there is no recipe {asked.recipe} any more"
         )
     repository = _repository(instance, asked.repository_id)
     commits = {each.slot: each.commit.hash for each in instance.store.commits.get(repository, asked.slots)}
@@ -179,20 +179,20 @@ def bisection_from(instance: Instance, name: str, asked: BisectionRequest) -> Bi
         raise InputError(f"{len(missing)} commits of the range are no longer in {repository.name}")
     good, *rest = (commits[slot] for slot in asked.slots)
     locations = {"": git_location(instance, repository.name)}
-    locations |= {name: git_location(instance, name) for name in profile.also}
+    locations |= {name: git_location(instance, name) for name in recipe.also}
     shares = cast("Sequence[float] | None", asked.facts.get("shares"))
     return Bisection(
         id=name,
         locations=locations,
         good=good,
         commits=tuple(rest),
-        profile=absolute_profile(instance, profile),
-        trace=asked.trace_key if profile.results else "",
+        recipe=absolute_recipe(instance, recipe),
+        trace=asked.trace_key if recipe.results else "",
         before=_level(asked.facts.get("before")),
         after=_level(asked.facts.get("after")),
         movement=cast("int", asked.facts.get("movement", 0)),
         priors=capped(shares) if shares else None,
-        pins=pins_of(instance, repository, asked.slots[-1], profile.also),
+        pins=pins_of(instance, repository, asked.slots[-1], recipe.also),
         ingest=instance.ingest,
         added_params=cast("Mapping[str, str]", asked.facts.get("added_params", {})),
     )
@@ -225,13 +225,13 @@ def _import(instance: Instance, waiting: WaitingResults) -> str:
     repository = _repository(instance, waiting.repository_id)
     (first, *_) = (store.bisections.get(int(name[1:])) for name in waiting.bisections)
     asked = first.request
-    profile = instance.config.bisect.get(asked.profile)
+    recipe = instance.config.bisect.get(asked.recipe)
     commits = {each.slot: each.commit.hash for each in store.commits.get(repository, [waiting.slot])}
-    if profile is None or waiting.slot not in commits:
-        return "the profile or the commit is gone"
+    if recipe is None or waiting.slot not in commits:
+        return "the recipe or the commit is gone"
     ends = (asked.slots[0], asked.slots[-1])
-    if not profile.same_machine and any(
-        measured_elsewhere(instance, repository.name, ends, file, format=profile.format) for file in waiting.files
+    if not recipe.same_machine and any(
+        measured_elsewhere(instance, repository.name, ends, file, format=recipe.format) for file in waiting.files
     ):
         return ""
     result = ProbeResult(
@@ -249,7 +249,7 @@ def _import(instance: Instance, waiting: WaitingResults) -> str:
             repository.name,
             result,
             execution=waiting.identity,
-            format=profile.format,
+            format=recipe.format,
             params=cast("Mapping[str, str]", asked.facts.get("added_params", {})),
             environment={PROBE_FACT: " ".join(waiting.bisections)},
         )

@@ -1,6 +1,6 @@
 """Bisect a change of an instance where a second repository moved as well.
 
-The runs at the ends of the range name the commits of the other repositories. Where one that takes part in the profile moved, the
+The runs at the ends of the range name the commits of the other repositories. Where one that takes part in the recipe moved, the
 four combinations of old and new are measured first, and then the commits of the repository that made the change.
 """
 
@@ -53,12 +53,12 @@ def other_range(bisection: Bisection, moved: Mapping[str, tuple[str, str]]) -> O
         moved: repository → its commits by the runs at the good end and at the bad end.
 
     Raises:
-        InputError: repositories moved that cannot be searched: several, one that the profile does not take along, one that
+        InputError: repositories moved that cannot be searched: several, one that the recipe does not take along, one that
             has no clone here, or one whose clone lacks the commits.
     """
     if not moved:
         return None
-    taking_part = bisection.profile.also
+    taking_part = bisection.recipe.also
     if len(moved) > 1:
         raise InputError(
             f"{moved_text(moved)}, and only one can be searched beside the main repository", remedy=_NARROWER
@@ -66,8 +66,8 @@ def other_range(bisection: Bisection, moved: Mapping[str, tuple[str, str]]) -> O
     ((name, (old, new)),) = moved.items()
     if name not in taking_part:
         raise InputError(
-            f"{moved_text(moved)}, and the profile {bisection.profile.name} does not take it along",
-            remedy=f"Name {name} in `also` of the profile and its clone in [repositories.{name}].",
+            f"{moved_text(moved)}, and the recipe {bisection.recipe.name} does not take it along",
+            remedy=f"Name {name} in `also` of the recipe and its clone in [repositories.{name}].",
         )
     location = bisection.locations[name]
     if is_url(location):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from knickpoint.instance.config.bisect_checks import check_profiles
+from knickpoint.instance.config.bisect_checks import check_recipes
 from knickpoint.instance.config.ci_job_checks import check_ci_jobs
 from knickpoint.instance.config.monitoring import check_monitoring
 from knickpoint.instance.config.notification_checks import check_notifications
@@ -46,7 +46,7 @@ def read_config(path: Path) -> Config:
     check_ci_jobs(config, path)
     check_sign_in(config, path)
     check_notifications(config, path)
-    check_profiles(config, path)
+    check_recipes(config, path)
     check_schedules(config, path)
     check_work(config.work, path)
     check_monitoring(config.monitoring, path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path, PurePosixPath
 
-from knickpoint.bisect.settings import ProfileSettings, ScheduleSettings
+from knickpoint.bisect.settings import RecipeSettings, ScheduleSettings
 from knickpoint.instance.config.settings import Config
 from knickpoint.model.errors import ConfigError
 
@@ -12,23 +12,23 @@ __all__ = ["check_schedules"]
 
 
 def check_schedules(config: Config, path: Path) -> None:
-    """Check the schedules of ``config``, read from the file at ``path``, and the repositories that their profiles name.
+    """Check the schedules of ``config``, read from the file at ``path``, and the repositories that their recipes name.
 
     Raises:
         ConfigError: a setting is missing or cannot be used.
     """
     for schedule in config.schedule.values():
         where = f"{path}, [schedule.{schedule.name}]"
-        profile = config.bisect.get(schedule.profile)
-        if profile is None:
+        recipe = config.bisect.get(schedule.recipe)
+        if recipe is None:
             known = f" There are: {', '.join(config.bisect)}." if config.bisect else ""
             raise ConfigError(
-                f"there is no profile {schedule.profile!r}",
+                f"there is no recipe {schedule.recipe!r}",
                 where=where,
-                remedy=f"Add [bisect.{schedule.profile}], or correct profile.{known}",
+                remedy=f"Add [bisect.{schedule.recipe}], or correct recipe.{known}",
             )
         _check_numbers(schedule, where)
-        _check_profile(config, profile, f"{path}, [bisect.{profile.name}]")
+        _check_recipe(config, recipe, f"{path}, [bisect.{recipe.name}]")
 
 
 def _check_numbers(schedule: ScheduleSettings, where: str) -> None:
@@ -41,21 +41,21 @@ def _check_numbers(schedule: ScheduleSettings, where: str) -> None:
             raise ConfigError(f"{name} is {value:g}", where=where, remedy=f"Give {wanted}.")
 
 
-def _check_profile(config: Config, profile: ProfileSettings, where: str) -> None:
-    if not profile.measure or not profile.results:
+def _check_recipe(config: Config, recipe: RecipeSettings, where: str) -> None:
+    if not recipe.measure or not recipe.results:
         raise ConfigError(
-            "a schedule needs results, and the profile has no measure command or no results",
+            "a schedule needs results, and the recipe has no measure command or no results",
             where=where,
             remedy='Give measure, as in ["make", "bench"], and results, as in ["build/*.json"].',
         )
     located = [name for name, settings in config.repositories.items() if settings.location]
-    if profile.repository not in located and (profile.repository or len(located) != 1):
+    if recipe.repository not in located and (recipe.repository or len(located) != 1):
         raise ConfigError(
-            f"repository is {profile.repository!r}",
+            f"repository is {recipe.repository!r}",
             where=where,
             remedy=f"Name a repository with a location: {', '.join(located) or 'none has one'}.",
         )
-    for name, folder in profile.also.items():
+    for name, folder in recipe.also.items():
         if name not in located:
             raise ConfigError(
                 f"also names the repository {name!r}, which has no location",

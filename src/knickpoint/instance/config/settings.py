@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from knickpoint.access.settings import AccessSettings, CiJobSettings, RoleSettings, SignInSettings
-from knickpoint.bisect.settings import DeviceSettings, PoolSettings, ProfileSettings, ScheduleSettings
+from knickpoint.bisect.settings import DeviceSettings, PoolSettings, RecipeSettings, ScheduleSettings
 from knickpoint.ingest.settings import IngestSettings, RepositorySettings
 from knickpoint.instance.config.limits import LimitSettings
 from knickpoint.instance.config.monitoring import MonitoringSettings
@@ -337,7 +337,7 @@ class Config:
         notify: when messages go out.
         channels: what carries messages, by name.
         people: people and their addresses, by name.
-        bisect: how commits are built and measured, by name of the profile.
+        bisect: how commits are built and measured, by name of the recipe.
         pool: where probes run.
         devices: the devices of the pool, by name.
         schedule: which commits are measured, by name.
@@ -372,7 +372,7 @@ class Config:
     notify: NotifySettings = field(default_factory=NotifySettings)
     channels: Mapping[str, ChannelSettings] = field(default_factory=dict)
     people: Mapping[str, PersonSettings] = field(default_factory=dict)
-    bisect: Mapping[str, ProfileSettings] = field(default_factory=dict)
+    bisect: Mapping[str, RecipeSettings] = field(default_factory=dict)
     pool: PoolSettings = field(default_factory=PoolSettings)
     devices: Mapping[str, DeviceSettings] = field(default_factory=dict)
     schedule: Mapping[str, ScheduleSettings] = field(default_factory=dict)

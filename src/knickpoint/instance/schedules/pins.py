@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from knickpoint.bisect.settings import ProfileSettings
+from knickpoint.bisect.settings import RecipeSettings
 from knickpoint.instance.instance import Instance
 from knickpoint.instance.schedules.scheduled_line import repository_of
 from knickpoint.model.errors import ConfigError
@@ -11,8 +11,8 @@ from knickpoint.store.schedules import ScheduledProbeState
 __all__ = ["pins_for"]
 
 
-def pins_for(instance: Instance, profile: ProfileSettings) -> tuple[tuple[str, str], ...]:
-    """Return (repository, hash) for the other repositories of a profile, sorted by repository.
+def pins_for(instance: Instance, recipe: RecipeSettings) -> tuple[tuple[str, str], ...]:
+    """Return (repository, hash) for the other repositories of a recipe, sorted by repository.
 
     The hash is that of the newest commit that a schedule of that repository chose and that can be measured, so that the rule of
     that schedule says when it moves. Without such a schedule, it is the tip of the default line.
@@ -20,7 +20,7 @@ def pins_for(instance: Instance, profile: ProfileSettings) -> tuple[tuple[str, s
     Raises:
         ConfigError: one of the repositories has no commits.
     """
-    return tuple((name, _pin(instance, name)) for name in sorted(profile.also))
+    return tuple((name, _pin(instance, name)) for name in sorted(recipe.also))
 
 
 def _pin(instance: Instance, name: str) -> str:
@@ -36,7 +36,7 @@ def _pin(instance: Instance, name: str) -> str:
     chosen = [
         probe
         for schedule, settings in instance.config.schedule.items()
-        if repository_of(instance, instance.config.bisect[settings.profile], schedule) == name
+        if repository_of(instance, instance.config.bisect[settings.recipe], schedule) == name
         for probe in store.schedules.of_schedule(repository, schedule)
         if probe.state not in {ScheduledProbeState.SKIPPED, ScheduledProbeState.FAILED}
     ]

@@ -93,7 +93,7 @@ def _expected_seconds(probes: Sequence[ScheduledProbe]) -> float:
 
 def _new_findings(instance: Instance, scheduled: ScheduledLine, now: datetime) -> Iterator[Change]:
     """Yield the changes on the line whose ranges are worth filling, the most severe first; history is none of them."""
-    query = scheduled.profile.query
+    query = scheduled.recipe.query
     wanted = (
         set(instance.store.traces.select(scheduled.repository, parse_query(query)).tolist()) if query else frozenset()
     )
@@ -118,7 +118,7 @@ def _range_of(instance: Instance, scheduled: ScheduledLine, finding: Change) -> 
     slots = scheduled.line.slots[low + 1 : high + 1]
     commits = tuple(each.commit.hash for each in store.commits.get(scheduled.repository, slots))
     measured = {
-        place - low - 1 for place in measured_positions(store, scheduled.line, scheduled.profile, range(low + 1, high))
+        place - low - 1 for place in measured_positions(store, scheduled.line, scheduled.recipe, range(low + 1, high))
     }
     chosen = {place: scheduled.chosen[name] for place, name in enumerate(commits) if name in scheduled.chosen}
     # A commit whose results the alerts ignore is not measured again, and one that cannot be built is no answer.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from knickpoint.bisect.job import ProbeJob
 from knickpoint.bisect.settings import DeviceUse
 from knickpoint.instance.instance import Instance
-from knickpoint.instance.probe_pool import absolute_profile, git_location, open_probe_pool
+from knickpoint.instance.probe_pool import absolute_recipe, git_location, open_probe_pool
 from knickpoint.instance.probe_results import import_probe_results
 from knickpoint.instance.schedules.pins import pins_for
 from knickpoint.instance.schedules.planning import plan_fills, plan_new
@@ -115,9 +115,9 @@ class ScheduleRounds:
         names: dict[str, None] = {}
         failures: list[KnickpointError] = []
         for schedule, settings in config.schedule.items():
-            profile = config.bisect[settings.profile]
+            recipe = config.bisect[settings.recipe]
             with suppress(ConfigError):  # the schedule itself fails with it
-                names |= dict.fromkeys([repository_of(self.instance, profile, schedule), *profile.also])
+                names |= dict.fromkeys([repository_of(self.instance, recipe, schedule), *recipe.also])
         sources = CommitSources(self.instance)
         for name in names:
             try:
@@ -147,9 +147,9 @@ class ScheduleRounds:
         return bool(chosen)
 
     def _pinned(self, scheduled: ScheduledLine, choices: list[ChosenCommit]) -> list[ChosenCommit]:
-        if not choices or not scheduled.profile.also:
+        if not choices or not scheduled.recipe.also:
             return choices
-        pins = pins_for(self.instance, scheduled.profile)
+        pins = pins_for(self.instance, scheduled.recipe)
         return [replace(choice, pins=pins) for choice in choices]
 
     def _devices_for(self, name: str) -> int:
@@ -180,13 +180,13 @@ class ScheduleRounds:
     def _job(self, name: str, probe: str = "", choice: ChosenCommit | None = None) -> ProbeJob:
         """Return the job of a probe of a schedule; without a commit, one that says which devices fit."""
         settings = self.instance.config.schedule[name]
-        profile = absolute_profile(self.instance, self.instance.config.bisect[settings.profile])
-        repository = repository_of(self.instance, profile, name)
-        locations = {other: git_location(self.instance, other) for other in profile.also}
+        recipe = absolute_recipe(self.instance, self.instance.config.bisect[settings.recipe])
+        repository = repository_of(self.instance, recipe, name)
+        locations = {other: git_location(self.instance, other) for other in recipe.also}
         return ProbeJob(
             probe=probe,
             target=Target(choice.commit, choice.pins) if choice else Target(""),
-            profile=profile,
+            recipe=recipe,
             locations={"": git_location(self.instance, repository), **locations},
             requester=f"schedule {name}",
             use=DeviceUse.SCHEDULE,
@@ -234,15 +234,15 @@ class ScheduleRounds:
         if result.outcome is ProbeOutcome.SKIPPED:
             return ScheduledProbeState.SKIPPED, reason
         if result.outcome is not ProbeOutcome.MEASURED or not result.files:
-            return ScheduledProbeState.FAILED, reason or "its profile wrote no results"
+            return ScheduledProbeState.FAILED, reason or "its recipe wrote no results"
         settings = self.instance.config.schedule[probe.schedule]
-        profile = self.instance.config.bisect[settings.profile]
+        recipe = self.instance.config.bisect[settings.recipe]
         summary = import_probe_results(
             self.instance,
-            repository_of(self.instance, profile, probe.schedule),
+            repository_of(self.instance, recipe, probe.schedule),
             result,
             execution=f"schedule {probe.schedule} {probe.id}",
-            format=profile.format,
+            format=recipe.format,
             branch=settings.branch,
             environment={SCHEDULE_FACT: probe.schedule},
         )
@@ -260,6 +260,6 @@ def _why(choice: ChosenCommit) -> str:
 
 def _no_device(instance: Instance, name: str) -> str:
     """Say which device is missing."""
-    params = instance.config.bisect[instance.config.schedule[name].profile].params
+    params = instance.config.bisect[instance.config.schedule[name].recipe].params
     wanted = " ".join(f"{key}={value}" for key, value in sorted(params.items()))
     return f"no device of the pool takes its probes{f' with {wanted}' if wanted else ''}"

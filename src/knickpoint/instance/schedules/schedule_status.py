@@ -76,7 +76,7 @@ def _problem(scheduled: ScheduledLine, new: Waiting, now: datetime) -> tuple[str
     open_probes = [probe for probe in scheduled.probes if not probe.state.ended]
     without_device = next((each for each in open_probes if each.reason and not each.attempts), None)
     if without_device is not None:
-        remedy = f"Lend a device with knick agent, or correct params of the profile {scheduled.profile.name!r}."
+        remedy = f"Lend a device with knick agent, or correct params of the recipe {scheduled.recipe.name!r}."
         return without_device.reason, remedy
     patience = timedelta(minutes=max(60.0, 2 * scheduled.settings.minutes))
     late = [probe for probe in open_probes if now - probe.chosen > patience]

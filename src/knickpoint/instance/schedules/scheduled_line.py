@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from knickpoint.bisect.settings import ProfileSettings, ScheduleSettings
+from knickpoint.bisect.settings import RecipeSettings, ScheduleSettings
 from knickpoint.instance.instance import Instance
 from knickpoint.model.commit import Commit, Line, Repository
 from knickpoint.model.errors import ConfigError
@@ -22,18 +22,18 @@ _NEWEST: Final = 2_000
 """How far a schedule looks back on its line."""
 
 _MOST_TRACES: Final = 256
-"""Of so many traces of a profile, spread over all of them, one with a value says that a commit is measured."""
+"""Of so many traces of a recipe, spread over all of them, one with a value says that a commit is measured."""
 
 
 @dataclass(frozen=True)
 class ScheduledLine:
-    """A schedule with its profile, the line that it measures, and its probes, in the order in which it chose them.
+    """A schedule with its recipe, the line that it measures, and its probes, in the order in which it chose them.
 
     ``commits`` are the newest of the line, oldest first. ``measured`` has the hashes of those with results.
     """
 
     settings: ScheduleSettings
-    profile: ProfileSettings
+    recipe: RecipeSettings
     repository: Repository
     line: Line
     commits: tuple[Commit, ...]
@@ -59,9 +59,9 @@ def read_scheduled_line(instance: Instance, name: str) -> ScheduledLine:
         StoreError: the store cannot be read.
     """
     settings = instance.config.schedule[name]
-    profile = instance.config.bisect[settings.profile]
+    recipe = instance.config.bisect[settings.recipe]
     store = instance.store
-    repository = store.commits.add_repository(*_named(instance, repository_of(instance, profile, name)))
+    repository = store.commits.add_repository(*_named(instance, repository_of(instance, recipe, name)))
     lines = store.commits.lines(repository)
     if settings.branch and settings.branch not in lines:
         raise ConfigError(
@@ -72,35 +72,35 @@ def read_scheduled_line(instance: Instance, name: str) -> ScheduledLine:
     line = store.commits.line(repository, settings.branch)
     first = max(0, len(line.slots) - _NEWEST)
     commits = tuple(each.commit for each in store.commits.get(repository, line.slots[first:]))
-    measured = measured_positions(store, line, profile, range(first, len(line.slots)))
+    measured = measured_positions(store, line, recipe, range(first, len(line.slots)))
     hashes = frozenset(commits[position - first].hash for position in measured)
     return ScheduledLine(
-        settings, profile, repository, line, commits, hashes, tuple(store.schedules.of_schedule(repository, name))
+        settings, recipe, repository, line, commits, hashes, tuple(store.schedules.of_schedule(repository, name))
     )
 
 
-def repository_of(instance: Instance, profile: ProfileSettings, schedule: str) -> str:
+def repository_of(instance: Instance, recipe: RecipeSettings, schedule: str) -> str:
     """Return the name of the repository that a schedule measures. Raises ``ConfigError`` where it is not clear."""
     names = [name for name, settings in instance.repositories.items() if settings.location]
-    if profile.repository in names:
-        return profile.repository
-    if not profile.repository and len(names) == 1:
+    if recipe.repository in names:
+        return recipe.repository
+    if not recipe.repository and len(names) == 1:
         return names[0]
-    what = f"{profile.repository!r} is no git repository" if profile.repository else "no repository is named"
+    what = f"{recipe.repository!r} is no git repository" if recipe.repository else "no repository is named"
     raise ConfigError(
         what,
-        where=f"[schedule.{schedule}], profile {profile.name!r}",
-        remedy="Name in repository of the profile a repository that has a location.",
+        where=f"[schedule.{schedule}], recipe {recipe.name!r}",
+        remedy="Name in repository of the recipe a repository that has a location.",
     )
 
 
-def measured_positions(store: Store, line: Line, profile: ProfileSettings, positions: range) -> set[int]:
-    """Return those of ``positions`` on ``line`` that have a run, with values of traces of the profile if it names some."""
+def measured_positions(store: Store, line: Line, recipe: RecipeSettings, positions: range) -> set[int]:
+    """Return those of ``positions`` on ``line`` that have a run, with values of traces of the recipe if it names some."""
     with_runs = store.runs.slots(line.repository)
     found = {position for position in positions if line.slots[position] in with_runs}
-    if not profile.query or not found:
+    if not recipe.query or not found:
         return found
-    ids = store.traces.select(line.repository, parse_query(profile.query))
+    ids = store.traces.select(line.repository, parse_query(recipe.query))
     spread = ids[:: max(1, len(ids) // _MOST_TRACES)]
     if not len(spread):
         return set()

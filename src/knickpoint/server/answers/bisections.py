@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from knickpoint.instance import Instance
-from knickpoint.instance.bisections import fitting_profiles, request_bisection, stop_bisection
+from knickpoint.instance.bisections import fitting_recipes, request_bisection, stop_bisection
 from knickpoint.model.access import Permission
 from knickpoint.model.bisection import PROBE_FACT, BisectionState, ProbeOutcome
 from knickpoint.model.commit import Repository
@@ -30,7 +30,7 @@ __all__ = [
     "ask",
     "find_bisection",
     "list_bisections",
-    "list_profiles",
+    "list_recipes",
     "list_remeasured",
     "stop",
 ]
@@ -107,27 +107,27 @@ def find_bisection(visible: VisibleRepositories, key: int) -> BisectionDetailAns
     return _detail(visible, repository, found)
 
 
-def list_profiles(visible: VisibleRepositories, instance: Instance, change: int) -> list[str]:
-    """List the profiles that can bisect a change.
+def list_recipes(visible: VisibleRepositories, instance: Instance, change: int) -> list[str]:
+    """List the recipes that can bisect a change.
 
     Raises:
         UnknownError: there is no such change.
     """
     visible.of_change(change)
-    return fitting_profiles(instance, change)
+    return fitting_recipes(instance, change)
 
 
-def ask(visible: VisibleRepositories, instance: Instance, change: int, profile: str) -> BisectionDetailAnswer:
-    """Ask for a bisection of a change with a profile of the configuration.
+def ask(visible: VisibleRepositories, instance: Instance, change: int, recipe: str) -> BisectionDetailAnswer:
+    """Ask for a bisection of a change with a recipe of the configuration.
 
     Raises:
         UnknownError: there is no such change.
         ForbiddenError: the caller may not decide in its repository.
-        InputError: there is no such profile, or it does not measure the change.
+        InputError: there is no such recipe, or it does not measure the change.
     """
     repository = visible.of_change(change)
     visible.require(Permission.DECIDE, [repository])
-    asked = request_bisection(instance, change, profile, who=visible.caller.name)
+    asked = request_bisection(instance, change, recipe, who=visible.caller.name)
     return _detail(visible, repository, asked)
 
 
@@ -174,7 +174,7 @@ def _answer(visible: VisibleRepositories, repository: Repository, found: StoredB
         repository=repository.name,
         change=asked.change_id,
         trace=asked.trace_key,
-        profile=asked.profile,
+        recipe=asked.recipe,
         state=found.state,
         reason=answer.reason,
         culprits=[commits[slot] for slot in answer.culprits if slot in commits],

@@ -24,8 +24,8 @@ def list_schedules(instance: Instance, visible: VisibleRepositories) -> list[Sch
     answers = []
     for name, settings in sorted(instance.config.schedule.items()):
         status = schedule_status(instance, name, now)
-        # A schedule that cannot be run has no line, and the repository that its profile names.
-        repository = repositories.get(status.repository or instance.config.bisect[settings.profile].repository)
+        # A schedule that cannot be run has no line, and the repository that its recipe names.
+        repository = repositories.get(status.repository or instance.config.bisect[settings.recipe].repository)
         if repository is not None:
             answers.append(_answer(instance, name, status, repository, now))
     return answers

@@ -11,12 +11,20 @@ from knickpoint.server.answers.bisections import (
     ask,
     find_bisection,
     list_bisections,
-    list_profiles,
+    list_recipes,
     list_remeasured,
     stop,
 )
 from knickpoint.server.callers import Editor
-from knickpoint.server.routes.dependencies import MOST, LineName, RepositoryName, RequestInstance, TraceKey, Visible
+from knickpoint.server.routes.dependencies import (
+    ChangeKey,
+    LineName,
+    RepositoryName,
+    RequestInstance,
+    TraceKey,
+    Visible,
+)
+from knickpoint.server.schemas.base import BisectionId, ChangeId
 from knickpoint.server.schemas.bisections import (
     BisectionAnswer,
     BisectionDetailAnswer,
@@ -28,8 +36,7 @@ __all__ = ["router"]
 
 router = APIRouter(tags=["bisections"])
 
-BisectionKey = Annotated[int, Path(ge=0, le=MOST, description="Id of the bisection, without the B.")]
-ChangeKey = Annotated[int, Path(ge=0, le=MOST, description="Id of the change.")]
+BisectionKey = Annotated[BisectionId, Path(description="Id of the bisection.")]
 
 
 @router.get("/bisections")
@@ -37,11 +44,11 @@ def get_bisections(
     visible: Visible,
     repository: RepositoryName = "",
     state: Annotated[list[BisectionState] | None, Query(description="Only these states; repeatable.")] = None,
-    change: Annotated[int, Query(ge=0, le=MOST, description="Only those of this change.")] = 0,
+    change: Annotated[ChangeId | None, Query(description="Only those of this change.")] = None,
     limit: Annotated[int, Query(ge=1, le=500, description="How many to return.")] = 50,
 ) -> list[BisectionAnswer]:
     """List bisections, the newest first."""
-    return list_bisections(visible, repository, state or [], change, limit)
+    return list_bisections(visible, repository, state or [], change or 0, limit)
 
 
 @router.get("/bisections/{bisection}")
@@ -58,10 +65,10 @@ def post_stop(
     return stop(visible, instance, bisection)
 
 
-@router.get("/changes/{change}/profiles")
-def get_profiles(visible: Visible, instance: RequestInstance, change: ChangeKey) -> list[str]:
-    """List the profiles of the configuration with which a change can be bisected."""
-    return list_profiles(visible, instance, change)
+@router.get("/changes/{change}/recipes")
+def get_recipes(visible: Visible, instance: RequestInstance, change: ChangeKey) -> list[str]:
+    """List the recipes of the configuration with which a change can be bisected."""
+    return list_recipes(visible, instance, change)
 
 
 @router.post("/changes/{change}/bisection")
@@ -74,9 +81,9 @@ def post_bisection(
 ) -> BisectionDetailAnswer:
     """Ask for a bisection of a change; where the same one waits or runs, it is returned.
 
-    Only commands of the configuration are run: the request names one of its profiles.
+    Only commands of the configuration are run: the request names one of its recipes.
     """
-    return ask(visible, instance, change, request.profile)
+    return ask(visible, instance, change, request.recipe)
 
 
 @router.get("/traces/{key}/remeasured")

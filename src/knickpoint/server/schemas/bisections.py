@@ -7,7 +7,7 @@ from datetime import datetime
 from pydantic import Field
 
 from knickpoint.model.bisection import BisectionState, ProbeOutcome, ProbePurpose
-from knickpoint.server.schemas.base import Answer, FiniteOrNull, Text
+from knickpoint.server.schemas.base import Answer, BisectionId, ChangeId, FiniteOrNull, Text
 from knickpoint.server.schemas.commits import CommitAnswer
 
 __all__ = [
@@ -25,7 +25,7 @@ __all__ = [
 class BisectionStandingAnswer(Answer):
     """How the newest bisection of a change stands, for lists."""
 
-    id: int = Field(description="People write it as `B12`.")
+    id: BisectionId
     state: BisectionState
     stopping: bool = Field(description="Whether a person stopped it, and its worker has not ended it yet.")
     culprits: list[CommitAnswer] = Field(description="As in a bisection.")
@@ -37,7 +37,7 @@ class RemeasuredAnswer(Answer):
 
     position: int
     value: float = Field(description="In the unit of the trace.")
-    bisections: list[int] = Field(description="The bisections that the probe served.")
+    bisections: list[BisectionId] = Field(description="The bisections that the probe served.")
     device: str
     time: datetime | None
     counts: bool = Field(
@@ -49,11 +49,11 @@ class RemeasuredAnswer(Answer):
 class BisectionAnswer(Answer):
     """A bisection, as lists show it."""
 
-    id: int = Field(description="People write it as `B12`.")
+    id: BisectionId
     repository: str
-    change: int = Field(description="0 where it is about none.")
+    change: ChangeId | None = Field(description="null where it is about none.")
     trace: str = Field(description="Key of the trace that is measured again; empty where probes pass or fail.")
-    profile: str
+    recipe: str
     state: BisectionState
     reason: str = Field(description="What is not decided, or why there is no culprit, in one line.")
     culprits: list[CommitAnswer] = Field(
@@ -120,8 +120,8 @@ class BisectionDetailAnswer(BisectionAnswer):
 
 
 class BisectionRequest(Answer):
-    """Which profile of the configuration is to be used; nothing else of a request is ever run."""
+    """Which recipe of the configuration is to be used; nothing else of a request is ever run."""
 
-    profile: Text = Field(
-        default="", max_length=200, description="Name of the profile; empty for the only one that fits."
+    recipe: Text = Field(
+        default="", max_length=200, description="Name of the recipe; empty for the only one that fits."
     )

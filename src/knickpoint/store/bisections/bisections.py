@@ -32,7 +32,7 @@ from knickpoint.store.bisections.rows import bounded, request_values, stored_of
 from knickpoint.store.database import Database
 from knickpoint.store.tables.bisections import bisection as table
 from knickpoint.store.tables.bisections import planned_probe, probe
-from knickpoint.store.tables.findings import change
+from knickpoint.store.tables.findings import STATEMENTS_OF_CHANGES, change
 
 __all__ = ["Bisections"]
 
@@ -52,14 +52,14 @@ class Bisections:
     def ask(self, request: BisectionRequest) -> StoredBisection:
         """Let a bisection wait for a worker, and return it.
 
-        Where one of the same change, trace, range and profile, as it is now, waits or runs already, that one is returned.
+        Where one of the same change, trace, range and recipe, as it is now, waits or runs already, that one is returned.
         """
         with self._database.transaction() as connection:
             same = and_(
                 table.c.state.in_((_WAITING, _RUNNING)),
                 *(
                     table.c[name] == getattr(request, name)
-                    for name in ("repository_id", "line", "change_id", "trace_id", "profile", "digest")
+                    for name in ("repository_id", "line", "change_id", "trace_id", "recipe", "digest")
                 ),
             )
             for row in connection.execute(select(table).where(same).order_by(table.c.id)).mappings():
@@ -140,14 +140,14 @@ class Bisections:
         return {key: found for key, found in newest.items() if key not in elsewhere}
 
     def asked_for(self, repository: Repository) -> set[tuple[int, str]]:
-        """Return the changes of a repository that were or are bisected, each with the profile."""
-        query = select(table.c.change_id, table.c.profile).distinct()
+        """Return the changes of a repository that were or are bisected, each with the recipe."""
+        query = select(table.c.change_id, table.c.recipe).distinct()
         query = query.where(table.c.repository_id == repository.id, table.c.change_id > 0)
         with self._database.reading() as connection:
-            return {(row.change_id, row.profile) for row in connection.execute(query)}
+            return {(row.change_id, row.recipe) for row in connection.execute(query)}
 
-    def seconds_by_rule(self, profile: str, since: datetime) -> float:
-        """Return the device seconds of probes since a time that bisections by rule with a profile asked for."""
+    def seconds_by_rule(self, recipe: str, since: datetime) -> float:
+        """Return the device seconds of probes since a time that bisections by rule with a recipe asked for."""
         query = (
             select(func.coalesce(func.sum(probe.c.seconds), 0.0))
             .select_from(probe)
@@ -156,7 +156,7 @@ class Bisections:
                 probe.c.id.in_(
                     select(planned_probe.c.probe_id)
                     .join(table, table.c.id == planned_probe.c.bisection_id)
-                    .where(table.c.by_rule == 1, table.c.profile == profile)
+                    .where(table.c.by_rule == 1, table.c.recipe == recipe)
                 ),
             )
         )
@@ -246,6 +246,8 @@ class Bisections:
         with self._database.transaction() as connection:
             check_holder(connection, key, holder)
             _change(connection, key, _ending(answer, now))
+            of_change = connection.execute(select(table.c.change_id).where(table.c.id == key)).scalars()
+            self._database.later(STATEMENTS_OF_CHANGES, set(of_change) - {0})
         return self.get(key)
 
     def found(self, repository: Repository) -> dict[int, StoredBisection]:

@@ -36,7 +36,7 @@ class BisectionRequest:
     repository_id: int
     line: str
     slots: tuple[int, ...]
-    profile: str
+    recipe: str
     digest: str
     who: str
     asked: datetime

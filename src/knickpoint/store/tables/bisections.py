@@ -19,7 +19,7 @@ bisection = Table(
     Column("change_id", Number, nullable=False),
     Column("trace_id", Number, nullable=False),
     Column("trace_key", exact_text, nullable=False),
-    Column("profile", exact_text, nullable=False),
+    Column("recipe", exact_text, nullable=False),
     Column("digest", exact_text, nullable=False),
     Column("request", exact_text, nullable=False),
     Column("who", exact_text, nullable=False),
@@ -97,7 +97,7 @@ probe = Table(
     Index("ix_probe_key", "key"),
     Index("ix_probe_waits", "waits"),
 )
-"""Probes that ended. ``identity`` is that of the run which their results become; ``key`` that of target and profile.
+"""Probes that ended. ``identity`` is that of the run which their results become; ``key`` that of target and recipe.
 
 ``measured`` is JSON: by trace key the value, the samples and the unit. ``waits`` is 1 until the results are imported.
 """

@@ -5,13 +5,15 @@ Slots belong to the repository of the row. Whatever lists are filtered or sorted
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import DOUBLE_PRECISION, Column, Float, Index, PrimaryKeyConstraint, Table, UniqueConstraint
 
 from knickpoint.store.tables.base import Blob, Code, Number, Time, exact_text, metadata
 
 __all__ = [
+    "STATEMENTS_OF_CHANGES",
+    "STATEMENTS_OF_POINTS",
     "Real",
     "alert",
     "alert_in_force",
@@ -22,6 +24,7 @@ __all__ = [
     "decision",
     "judged",
     "sighting",
+    "statement",
     "suspects",
     "ticket",
 ]
@@ -156,6 +159,26 @@ change = Table(
 
 ``history`` is 1 where the change lies at or before the history boundary of its line.
 """
+
+statement = Table(
+    "statement",
+    metadata,
+    Column("change_id", Number, primary_key=True, autoincrement=False),
+    Column("direction", exact_text, nullable=False),
+    Column("condition", exact_text, nullable=False),
+    Column("side", exact_text, nullable=False),
+    Column("lead", Number, nullable=False),
+    Column("severity", Real, nullable=False),
+    Column("body", exact_text, nullable=False),
+)
+"""What each change is: :class:`knickpoint.model.statement.Statement`, written with whatever it depends on.
+
+``direction`` to ``severity`` are columns because lists filter and sort by them; ``body`` is JSON with the rest.
+"""
+
+STATEMENTS_OF_CHANGES: Final = "statements of changes"
+STATEMENTS_OF_POINTS: Final = "statements of the changes of change points"
+"""What :meth:`knickpoint.store.database.Database.later` is asked for by whoever writes what a statement depends on."""
 
 suspects = Table(
     "suspects",

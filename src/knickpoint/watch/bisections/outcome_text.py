@@ -91,7 +91,7 @@ def _meaning(store: Store, repository: Repository, bisection: StoredBisection, p
 
 
 def _remedy(bisection: StoredBisection, probes: Sequence[JournalProbe]) -> str:
-    answer, profile = bisection.answer, bisection.request.profile
+    answer, recipe = bisection.answer, bisection.request.recipe
     match answer.state:
         case BisectionState.NOT_REPRODUCIBLE:
             return (
@@ -100,7 +100,7 @@ def _remedy(bisection: StoredBisection, probes: Sequence[JournalProbe]) -> str:
             )
         case BisectionState.GAVE_UP:
             log = f"Read the log of {bisection.name} on the page of the change, mend what stopped it or raise the budget of"
-            mend = f"{log} the profile {profile}" if probes else f"Mend the profile {profile} in knickpoint.toml"
+            mend = f"{log} the recipe {recipe}" if probes else f"Mend the recipe {recipe} in knickpoint.toml"
             return f"{mend}, and start another bisection."
         case BisectionState.RANGE if answer.culprits:
             return "Review each of them: undoing one leaves the change of the others."

@@ -1,4 +1,4 @@
-"""``knick bisect R12``: search the commit of a change of an instance, with a profile of its configuration."""
+"""``knick bisect R12``: search the commit of a change of an instance, with a recipe of its configuration."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def bisect_change(
     goes on at once. It also goes on where it was interrupted without ``resume``, which says where there is nothing to go on with.
 
     Raises:
-        InputError: the change cannot be bisected, or an option is given that the profile decides.
+        InputError: the change cannot be bisected, or an option is given that the recipe decides.
     """
     _check_options(text, options)
     from knickpoint.access.local_user import local_caller
     from knickpoint.instance.bisections import request_bisection
 
     with open_chosen_instance(instance) as opened:
-        asked = request_bisection(opened, read_change(text), options.profile, who=local_caller().name)
+        asked = request_bisection(opened, read_change(text), options.recipe, who=local_caller().name)
         if resume and not opened.store.bisections.journal(asked.id).probes():
             note("There is nothing to resume: the search begins.", err=True)
         commits = commits_of(opened, asked.request)
@@ -82,7 +82,7 @@ def change_cost(text: str, options: SearchOptions, instance: str | None, output:
     _check_options(text, options)
     with open_chosen_instance(instance) as opened:
         change = read_change(text)
-        request = plan_bisection(opened, change, options.profile, who=local_caller().name)
+        request = plan_bisection(opened, change, options.recipe, who=local_caller().name)
         before = next(iter(opened.store.bisections.newest(of=change, limit=1)), None)
         probes = opened.store.bisections.journal(before.id).probes() if before else []
         seconds = [each.result.seconds for each in probes if each.result is not None]
@@ -97,11 +97,11 @@ def change_cost(text: str, options: SearchOptions, instance: str | None, output:
 
 
 def _check_options(text: str, options: SearchOptions) -> None:
-    if options != SearchOptions(profile=options.profile):
+    if options != SearchOptions(recipe=options.recipe):
         raise InputError(
-            "a change is searched with a profile of the configuration",
+            "a change is searched with a recipe of the configuration",
             where=text,
-            remedy="Give --profile NAME and no other option; knick bisect GOOD..BAD takes them all.",
+            remedy="Give --recipe NAME and no other option; knick bisect GOOD..BAD takes them all.",
         )
 
 

@@ -123,7 +123,7 @@ def _run(search: Search, *, resume: bool) -> BisectionAnswer:
         try:
             with (
                 interrupted_by_end(),
-                closing(search.open_pool(search.bisection.profile, view.step)) as pool,
+                closing(search.open_pool(search.bisection.recipe, view.step)) as pool,
             ):
                 return coordinate(search.bisection, pool, journal, progress=view)
         except KeyboardInterrupt:

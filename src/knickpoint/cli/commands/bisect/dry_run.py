@@ -77,7 +77,7 @@ def expected_probes(bisection: Bisection) -> _Cost:
         prior=None if bisection.priors is None else np.array(bisection.priors),
         error=None if bisection.measures else bisection.error,
         unknown_error=not bisection.measures and bisection.error > 0,
-        probability=bisection.profile.probability,
+        probability=bisection.recipe.probability,
     )
     culprits = sorted({round(place) for place in np.linspace(1, count, min(_PLAYED, count)).tolist()})
     taken = [_play(problem, culprit) for culprit in culprits]
@@ -107,10 +107,10 @@ def _play(problem: Problem, culprit: int) -> int:
 
 def _seconds(bisection: Bisection) -> float:
     """Return how long one probe may take at most, by the time limits."""
-    profile = bisection.profile
-    seconds = profile.repeats * profile.measure_seconds
-    seconds += profile.build_seconds if profile.build else 0
-    return seconds + (profile.prepare_seconds if profile.prepare else 0)
+    recipe = bisection.recipe
+    seconds = recipe.repeats * recipe.measure_seconds
+    seconds += recipe.build_seconds if recipe.build else 0
+    return seconds + (recipe.prepare_seconds if recipe.prepare else 0)
 
 
 def render_dry_run(planned: PlannedSearch, output: OutputFormat) -> str:
@@ -118,7 +118,7 @@ def render_dry_run(planned: PlannedSearch, output: OutputFormat) -> str:
     cost = expected_probes(planned.bisection)
     if output is OutputFormat.TEXT:
         return "".join(f"{line}\n" for line in _lines(planned, cost))
-    profile = planned.bisection.profile
+    recipe = planned.bisection.recipe
     found = {
         "good": planned.commits[0].hash,
         "bad": planned.commits[-1].hash,
@@ -131,22 +131,22 @@ def render_dry_run(planned: PlannedSearch, output: OutputFormat) -> str:
     }
     if output is OutputFormat.CSV:
         return render(_COLUMNS, [{**found, "commits": len(planned.commits) - 1}], output)  # type: ignore[dict-item]
-    commands = {name: list(getattr(profile, name)) for name in ("prepare", "build", "measure")}
+    commands = {name: list(getattr(recipe, name)) for name in ("prepare", "build", "measure")}
     return json.dumps({**found, **commands}, indent=2) + "\n"
 
 
 def _lines(planned: PlannedSearch, cost: _Cost) -> Iterator[str]:
     """Yield what the search would do, in words."""
-    profile, (good, *commits) = planned.bisection.profile, planned.commits
+    recipe, (good, *commits) = planned.bisection.recipe, planned.commits
     yield f"{counted(len(commits), 'commit')} after the good end {good.hash[:10]} {short_subject(good)}:"
     listed = commits if len(commits) <= _MOST_LISTED else (*commits[:4], None, *commits[-3:])
     for commit in listed:
         yield "  …" if commit is None else f"  {commit.hash[:10]} {commit.author}: {short_subject(commit)}"
-    for name, command in (("prepare", profile.prepare), ("build", profile.build), ("measure", profile.measure)):
+    for name, command in (("prepare", recipe.prepare), ("build", recipe.build), ("measure", recipe.measure)):
         if command:
             yield f"{name:8} {' '.join(command)}"
-    yield f"results  {' '.join(profile.results) or 'none: the exit code is the answer'}"
-    shape = f"for a change of {_SIGMAS:g} standard deviations of a probe" if profile.results else "for a test"
+    yield f"results  {' '.join(recipe.results) or 'none: the exit code is the answer'}"
+    shape = f"for a change of {_SIGMAS:g} standard deviations of a probe" if recipe.results else "for a test"
     yield f"About {counted(cost.usual, 'probe')} {shape}, at most {cost.most} in the searches that were played."
     if planned.probe_seconds is not None:
         seconds = planned.probe_seconds

@@ -1,4 +1,4 @@
-"""What the command line of ``knick bisect`` says, the profile that it makes, and the command line that says the same."""
+"""What the command line of ``knick bisect`` says, the recipe that it makes, and the command line that says the same."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any, Final
 
 import click
 
-from knickpoint.bisect.profile_checks import check_profile
-from knickpoint.bisect.settings import ProfileSettings
+from knickpoint.bisect.recipe_checks import check_recipe
+from knickpoint.bisect.settings import RecipeSettings
 from knickpoint.model.errors import InputError
 
 __all__ = ["SearchOptions", "default_workspace", "measuring_options", "search_options"]
 
-_NO_PROFILE: Final = "command line"
+_NO_RECIPE: Final = "command line"
 
 _OF_A_SEARCH: Final = frozenset(
     {"trace", "devices", "probability", "find", "most_probes", "most_minutes", "flaky", "also"}
@@ -28,14 +28,14 @@ Words = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
-    """The options of a search on this machine, as they are given; what is left open comes from the profile.
+    """The options of a search on this machine, as they are given; what is left open comes from the recipe.
 
     ``measure`` is the command after ``--``; ``build`` and ``prepare`` are commands as well.
     """
 
     repository: Path = field(default_factory=Path)
     trace: str = ""
-    profile: str = ""
+    recipe: str = ""
     results: Words = ()
     format: str = ""
     prepare: Words = ()
@@ -55,16 +55,16 @@ class SearchOptions:
     workspace: Path | None = None
     also: str = ""
 
-    def settings(self, profiles: Mapping[str, ProfileSettings]) -> ProfileSettings:
-        """Return the profile of the search: the options, and for the rest the profile of the configuration.
+    def settings(self, recipes: Mapping[str, RecipeSettings]) -> RecipeSettings:
+        """Return the recipe of the search: the options, and for the rest the recipe of the configuration.
 
-        Without a command and a name, the only profile of the configuration is taken.
+        Without a command and a name, the only recipe of the configuration is taken.
 
         Raises:
-            InputError: there is no such profile, or neither a command nor a profile.
+            InputError: there is no such recipe, or neither a command nor a recipe.
             ConfigError: a value cannot be used.
         """
-        base = self._base(profiles)
+        base = self._base(recipes)
         given: dict[str, Any] = {
             "results": self.results,
             "format": self.format,
@@ -82,7 +82,7 @@ class SearchOptions:
         changes = {name: value for name, value in given.items() if value not in {(), "", None}}
         environment = {**base.environment, **_pairs(self.environment, "--env")}
         made = replace(base, **changes, environment=environment)
-        check_profile(made, f"[bisect.{base.name}]" if base.name != _NO_PROFILE else _NO_PROFILE)
+        check_recipe(made, f"[bisect.{base.name}]" if base.name != _NO_RECIPE else _NO_RECIPE)
         return made
 
     @property
@@ -99,24 +99,24 @@ class SearchOptions:
             words += ["--", *self.measure]
         return shlex.join(words)
 
-    def _base(self, profiles: Mapping[str, ProfileSettings]) -> ProfileSettings:
-        if self.profile:
-            if self.profile not in profiles:
-                names = ", ".join(sorted(profiles)) or "none"
+    def _base(self, recipes: Mapping[str, RecipeSettings]) -> RecipeSettings:
+        if self.recipe:
+            if self.recipe not in recipes:
+                names = ", ".join(sorted(recipes)) or "none"
                 raise InputError(
-                    f"there is no profile {self.profile!r}",
-                    where="--profile",
-                    remedy=f"Profiles of knickpoint.toml: {names}.",
+                    f"there is no recipe {self.recipe!r}",
+                    where="--recipe",
+                    remedy=f"Recipes of knickpoint.toml: {names}.",
                 )
-            return profiles[self.profile]
+            return recipes[self.recipe]
         if self.measure:
-            return ProfileSettings(_NO_PROFILE)
-        if len(profiles) == 1:
-            return next(iter(profiles.values()))
+            return RecipeSettings(_NO_RECIPE)
+        if len(recipes) == 1:
+            return next(iter(recipes.values()))
         raise InputError(
             "there is no command to measure with",
             remedy="Give it after --, as in knick bisect v1.0..HEAD --results 'out.json' -- make bench"
-            + (f", or a profile: --profile {' or '.join(sorted(profiles))}." if profiles else "."),
+            + (f", or a recipe: --recipe {' or '.join(sorted(recipes))}." if recipes else "."),
         )
 
     def _words(self) -> Iterator[str]:
@@ -124,7 +124,7 @@ class SearchOptions:
             yield from ("--repository", str(self.repository))
         for name, value in (
             ("--trace", self.trace),
-            ("--profile", self.profile),
+            ("--recipe", self.recipe),
             ("--as", self.format),
             ("--prepare", shlex.join(self.prepare)),
             ("--build", shlex.join(self.build)),
@@ -209,7 +209,7 @@ _OPTIONS: Final = (
         "--results",
         multiple=True,
         metavar="FILE",
-        help="A file that the command writes, or a pattern, below the worktree; repeatable, in place of those of the profile. Without it, its exit code is the answer, and knick compare takes its time.",
+        help="A file that the command writes, or a pattern, below the worktree; repeatable, in place of those of the recipe. Without it, its exit code is the answer, and knick compare takes its time.",
     ),
     click.option(
         "--as",
@@ -218,7 +218,7 @@ _OPTIONS: Final = (
         metavar="FORMAT",
         help="The format of the results. Default: recognised from the content.",
     ),
-    click.option("--profile", default="", metavar="NAME", help="The section [bisect.NAME] of knickpoint.toml."),
+    click.option("--recipe", default="", metavar="NAME", help="The section [bisect.NAME] of knickpoint.toml."),
     click.option(
         "--prepare", default="", callback=_split, metavar="COMMAND", help="Command that runs before the build."
     ),
@@ -233,14 +233,14 @@ _OPTIONS: Final = (
         "--artefact",
         multiple=True,
         metavar="FILE",
-        help="What the build makes; it is kept by commit. Repeatable, in place of those of the profile.",
+        help="What the build makes; it is kept by commit. Repeatable, in place of those of the recipe.",
     ),
     click.option(
         "--env",
         "environment",
         multiple=True,
         metavar="NAME=VALUE",
-        help="A variable of the commands, beside those of the profile; repeatable.",
+        help="A variable of the commands, beside those of the recipe; repeatable.",
     ),
     click.option(
         "--param", "params", multiple=True, metavar="NAME=VALUE", help="A param to add to every result; repeatable."
@@ -282,7 +282,7 @@ _OPTIONS: Final = (
         default="",
         metavar="DIR=LOCATION@GOOD..BAD",
         help="A second repository that moved as well: where it is checked out below the worktree, its path, its range. "
-        "Of a repository that the profile takes along, NAME@GOOD..BAD is enough.",
+        "Of a repository that the recipe takes along, NAME@GOOD..BAD is enough.",
     ),
     click.option(
         "--workspace",

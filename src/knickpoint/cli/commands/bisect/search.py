@@ -1,4 +1,4 @@
-"""A search on this machine: the range, the profile, where it works, and its journal."""
+"""A search on this machine: the range, the recipe, where it works, and its journal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from knickpoint.bisect.coordinator import Bisection, RevisionRange, priors_of, range_inside, read_range
-from knickpoint.bisect.settings import PoolSettings, ProfileSettings
+from knickpoint.bisect.settings import PoolSettings, RecipeSettings
 from knickpoint.cli.commands.bisect.options import SearchOptions, default_workspace
 from knickpoint.cli.verbosity import note
 from knickpoint.history import Git, find_work_tree
@@ -38,7 +38,7 @@ class Search:
     """A search that can begin.
 
     ``pool`` is that of the nearest configuration, whose files are relative to ``directory``. ``about`` says what is searched, as plain values: a journal of other values is another search. ``known`` says in words
-    what the store of the instance knows of the change, "" for nothing. ``digests`` are those of the profiles of the configuration.
+    what the store of the instance knows of the change, "" for nothing. ``digests`` are those of the recipes of the configuration.
     """
 
     bisection: Bisection
@@ -59,11 +59,11 @@ class Search:
         name = hashlib.sha256(json.dumps(self.about, sort_keys=True).encode()).hexdigest()[:16]
         return self.workspace / "journals" / f"{name}.jsonl"
 
-    def open_pool(self, profile: ProfileSettings, progress: Callable[[str, str], None]) -> DevicePool:
+    def open_pool(self, recipe: RecipeSettings, progress: Callable[[str, str], None]) -> DevicePool:
         """Open the devices that make the probes: those that are named, or all of the pool, or this machine.
 
         Raises:
-            InputError: a device is named that takes no probes, or ``profile`` is not one of the configuration, and there is a pool.
+            InputError: a device is named that takes no probes, or ``recipe`` is not one of the configuration, and there is a pool.
             ConfigError: the pool cannot be used.
             ServiceError: the pool does not answer.
         """
@@ -71,16 +71,16 @@ class Search:
         from knickpoint.bisect.runner import Workspace
 
         only = self.options.devices
-        if not measures_here(self.pool, only) and profile.digest not in self.digests:
+        if not measures_here(self.pool, only) and recipe.digest not in self.digests:
             raise InputError(
-                "the devices of a pool run only what a profile of the configuration says",
+                "the devices of a pool run only what a recipe of the configuration says",
                 where=f"pool {self.pool.address}",
-                remedy="Give --profile and no other command, or measure on this machine with --device local.",
+                remedy="Give --recipe and no other command, or measure on this machine with --device local.",
             )
         workspace = Workspace(self.workspace, self.pool.space_megabytes)
         announce = partial(note, err=True)
         return open_pool(
-            self.pool, self.directory, workspace, params=profile.params, progress=progress, announce=announce, only=only
+            self.pool, self.directory, workspace, params=recipe.params, progress=progress, announce=announce, only=only
         )
 
     @property
@@ -121,18 +121,18 @@ class Search:
 
 
 def prepare_search(text: str, options: SearchOptions, instance: str | None) -> Search:
-    """Read what a search needs: the range from the repository, the profile from the options and the configuration.
+    """Read what a search needs: the range from the repository, the recipe from the options and the configuration.
 
     Raises:
         InputError: a value cannot be used; the message says which.
         HistoryError: there is no repository, or it lacks a commit.
-        ConfigError: the configuration or the profile cannot be used.
+        ConfigError: the configuration or the recipe cannot be used.
     """
     config, place = nearest_configuration(instance, options.repository)
-    profile = options.settings(config.bisect if config else {})
-    if options.flaky and profile.results:
+    recipe = options.settings(config.bisect if config else {})
+    if options.flaky and recipe.results:
         raise InputError("--flaky is for commands that pass or fail", remedy="Leave it out, or leave out --results.")
-    if options.trace and not profile.results:
+    if options.trace and not recipe.results:
         raise InputError(
             "a trace needs results", where="--trace", remedy="Name the file that the command writes: --results FILE."
         )
@@ -146,7 +146,7 @@ def prepare_search(text: str, options: SearchOptions, instance: str | None) -> S
         {"": str(top)},
         found.good.hash,
         found.hashes,
-        profile,
+        recipe,
         trace,
         priors=priors_of(git, trace, found.hashes),
         error=options.flaky,
@@ -161,8 +161,8 @@ def prepare_search(text: str, options: SearchOptions, instance: str | None) -> S
         "good": found.good.hash,
         "bad": found.hashes[-1],
         "commits": len(found.hashes),
-        "profile": profile.digest,
-        "repeats": profile.repeats,
+        "profile": recipe.digest,  # the word in journals of older versions, which a search goes on with
+        "repeats": recipe.repeats,
         "trace": trace,
         "params": dict(options.added_params),
         "flaky": options.flaky,

@@ -50,7 +50,7 @@ def stored_answer(instance: Instance, ended: StoredBisection) -> BisectionAnswer
     places = _places(ended)
     searched = tuple(entry for entry in entries if of_main_search(entry.probe))
     trace, before, after = ended.request.trace_key, None, None
-    with suppress(InputError):  # the profile has changed since: the answer stands without the levels
+    with suppress(InputError):  # the recipe has changed since: the answer stands without the levels
         evidence = read_evidence(bisection_of(instance, ended), searched)
         trace = evidence.trace
         before, after = estimate_levels(evidence, searched, places) if places else (None, None)
@@ -93,7 +93,7 @@ def reproduce_line(
     location = git_location(instance, _repository(instance, ended.request).name)
     if is_url(location):
         return ""
-    options = SearchOptions(Path(location), trace=answer.trace, profile=ended.request.profile)
+    options = SearchOptions(Path(location), trace=answer.trace, recipe=ended.request.recipe)
     place = answer.places[0]
     return options.command_line(f"{commits[place - 1].hash}..{commits[place].hash}", instance=str(instance.directory))
 

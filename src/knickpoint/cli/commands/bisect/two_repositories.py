@@ -102,23 +102,23 @@ def _read(search: Search) -> _Also:
 
 
 def _of_configuration(search: Search, name: str) -> str:
-    """Return ``DIR=LOCATION`` of a repository that the profile takes along.
+    """Return ``DIR=LOCATION`` of a repository that the recipe takes along.
 
     Raises:
-        InputError: the configuration has no such repository, or the profile does not take it along.
+        InputError: the configuration has no such repository, or the recipe does not take it along.
     """
     from knickpoint.cli.commands.bisect.search import nearest_configuration
     from knickpoint.instance import find_instance
 
     config, _ = nearest_configuration(search.instance or None, search.options.repository)
-    folder = search.bisection.profile.also.get(name)
+    folder = search.bisection.recipe.also.get(name)
     settings = config.repositories.get(name) if config else None
     if folder is None or settings is None or not settings.location:
-        taken = ", ".join(sorted(search.bisection.profile.also)) or "none"
+        taken = ", ".join(sorted(search.bisection.recipe.also)) or "none"
         raise InputError(
-            f"the profile takes no repository {name!r} along",
+            f"the recipe takes no repository {name!r} along",
             where="--also",
-            remedy=f"Repositories of the profile: {taken}. Others are named as DIR=LOCATION@GOOD..BAD.",
+            remedy=f"Repositories of the recipe: {taken}. Others are named as DIR=LOCATION@GOOD..BAD.",
         )
     try:
         base = Path(search.instance) if search.instance else find_instance()
@@ -131,9 +131,9 @@ def _of_configuration(search: Search, name: str) -> str:
 def _run(search: Search, also: _Also, *, resume: bool) -> TwoRepositoriesAnswer:
     from knickpoint.bisect.coordinator import OtherRange, coordinate_two
 
-    profile = replace(search.bisection.profile, also={also.folder: also.folder})
+    recipe = replace(search.bisection.recipe, also={also.folder: also.folder})
     locations = {**search.bisection.locations, also.folder: str(also.location)}
-    bisection = replace(search.bisection, profile=profile, locations=locations)
+    bisection = replace(search.bisection, recipe=recipe, locations=locations)
     other = OtherRange(also.folder, also.range.good.hash, also.range.hashes)
     about = {**search.about, "also": [str(also.location), also.folder, other.good, other.bad]}
     with ExitStack() as stack:
@@ -147,7 +147,7 @@ def _run(search: Search, also: _Also, *, resume: bool) -> TwoRepositoriesAnswer:
             announce(f"{probe}: {line}")
 
         stack.enter_context(interrupted_by_end())
-        pool = stack.enter_context(closing(search.open_pool(profile, say)))
+        pool = stack.enter_context(closing(search.open_pool(recipe, say)))
         try:
             return coordinate_two(bisection, other, pool, journal_of)
         except KeyboardInterrupt:

@@ -10,21 +10,16 @@ import click
 
 from knickpoint.cli.commands.bisect.options import SearchOptions, default_workspace, measuring_options
 from knickpoint.cli.commands.bisect.signals import interrupted_by_end
-from knickpoint.cli.exit_codes import INTERRUPTED, verdict_code
+from knickpoint.cli.exit_codes import INTERRUPTED
 from knickpoint.cli.options import fail_on_option, instance_option, job_name_option, share_of_change
-from knickpoint.cli.output import OutputFormat, echo_rendered, format_option, render, show
+from knickpoint.cli.output import OutputFormat, format_option
 from knickpoint.cli.verbosity import announcer
 from knickpoint.model.errors import InputError
-from knickpoint.model.plain_text import counted
-from knickpoint.model.step import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from knickpoint.bisect.comparison import Comparison, ComparisonEnd, ComparisonRequest, ComparisonRules
+    from knickpoint.bisect.comparison import Comparison, ComparisonEnd, ComparisonRequest
     from knickpoint.instance import Config
-    from knickpoint.model.commit import Commit
-    from knickpoint.reports import GateReport
+    from knickpoint.model.step import Verdict
 
 __all__ = ["command"]
 
@@ -104,10 +99,9 @@ def command(
     measured, and 3 when there are no data to judge by, as when a side ends with exit code 125.
     """
     from knickpoint.bisect.comparison import ComparisonRules
-    from knickpoint.cli.commands.check.gate_rows import COLUMNS
-    from knickpoint.cli.commands.check.report_files import read_targets, write_reports
-    from knickpoint.cli.commands.check.text import text_report
-    from knickpoint.cli.commands.compare.rows import comparison_rows
+    from knickpoint.cli.commands.check.printing import print_gate, read_targets
+    from knickpoint.gate import GateOptions, judge_rounds
+    from knickpoint.instance import Config
 
     targets = read_targets(reports)
     rules = ComparisonRules(
@@ -120,20 +114,11 @@ def command(
     )
     config = _configuration(instance, options)
     request, space = _request(base, head, options, config)
-    comparison, commits = _prepare(replace(request, rules=rules, minutes=minutes), options, space)
-    end, interrupted = _run(comparison)
-    gate = replace(_judged(end, request, commits=commits, rules=rules, config=config, fail_on=fail_on), name=name)
-    rows = comparison_rows(end, *commits, rules, gate)
-    if output is not OutputFormat.TEXT:
-        show(COLUMNS, rows, output)
-    elif gate.rows:
-        echo_rendered(text_report(gate, everything=everything))
-    written = render(COLUMNS, rows, OutputFormat.JSON)
-    write_reports(targets, gate, rows=written, instance=instance, to_errors=output is not OutputFormat.TEXT)
-    _warn(end, gate)
-    if interrupted:
-        raise click.exceptions.Exit(INTERRUPTED)
-    raise click.exceptions.Exit(verdict_code(gate))
+    request = replace(request, rules=rules, minutes=minutes)
+    end, interrupted = _run(_prepare(request, options, space))
+    report = judge_rounds(end, request, GateOptions(fail_on=fail_on, name=name), config or Config())
+    print_gate(report, output, everything=everything, targets=targets, instance=instance)
+    raise click.exceptions.Exit(INTERRUPTED if interrupted else report.exit_code)
 
 
 def _configuration(instance: str | None, options: SearchOptions) -> Config | None:
@@ -142,19 +127,13 @@ def _configuration(instance: str | None, options: SearchOptions) -> Config | Non
     return nearest_configuration(instance, options.repository)[0]
 
 
-def _prepare(
-    request: ComparisonRequest, options: SearchOptions, space: int
-) -> tuple[Comparison, tuple[Commit, Commit]]:
-    """Return the comparison, and the two commits."""
+def _prepare(request: ComparisonRequest, options: SearchOptions, space: int) -> Comparison:
     from knickpoint.bisect.comparison import Comparison
     from knickpoint.bisect.pool import machine_name
     from knickpoint.bisect.runner import Workspace
-    from knickpoint.history import Git
 
     workspace = Workspace((options.workspace or default_workspace()).expanduser().absolute(), space)
-    known = Git.at(Path(request.location)).commits([request.base, request.head])
-    comparison = Comparison(request, workspace, machine_name(), announcer(err=True))
-    return comparison, (known[request.base], known[request.head])
+    return Comparison(request, workspace, machine_name(), announcer(err=True))
 
 
 def _request(base: str, head: str, options: SearchOptions, config: Config | None) -> tuple[ComparisonRequest, int]:
@@ -163,24 +142,24 @@ def _request(base: str, head: str, options: SearchOptions, config: Config | None
     Raises:
         InputError: a value cannot be used, or both names mean one commit.
         HistoryError: there is no repository, or it lacks a commit.
-        ConfigError: the configuration or the profile cannot be used.
+        ConfigError: the configuration or the recipe cannot be used.
     """
     from knickpoint.bisect.comparison import ComparisonRequest
     from knickpoint.bisect.coordinator.revision_range import find_revision
     from knickpoint.cli.commands.bisect.search import naming_of
     from knickpoint.history import Git, find_work_tree
 
-    profiles = config.bisect if config else {}
+    recipes = config.bisect if config else {}
     if not options.measure and Path(base).is_file() and Path(head).is_file():
         raise InputError(
             f"{base} and {head} are files, and knick compare builds and measures commits",
             remedy=f"Compare results that are there: knick check {head} --against {base}.",
         )
-    if not options.measure and not options.profile and len(profiles) != 1:
+    if not options.measure and not options.recipe and len(recipes) != 1:
         raise InputError(
             "there is no command to measure with",
             remedy="Give it after --, as in knick compare main HEAD --results out.json -- make bench"
-            + (f", or a profile: --profile {' or '.join(sorted(profiles))}" if profiles else "")
+            + (f", or a recipe: --recipe {' or '.join(sorted(recipes))}" if recipes else "")
             + f". Results that were imported are compared by knick check --stored {head} --base {base}.",
         )
     directory = options.repository.absolute()
@@ -196,7 +175,7 @@ def _request(base: str, head: str, options: SearchOptions, config: Config | None
     request = ComparisonRequest(
         str(top),
         *hashes,
-        options.settings(profiles),
+        options.settings(recipes),
         ingest=naming_of(config),
         added_params=options.added_params,
     )
@@ -215,44 +194,3 @@ def _run(comparison: Comparison) -> tuple[ComparisonEnd, bool]:
     except SideSkippedError as skipped:
         click.echo(f"knick: {skipped}", err=True)
         return ComparisonEnd((), 0, "a side cannot be judged"), False
-
-
-def _judged(
-    end: ComparisonEnd,
-    request: ComparisonRequest,
-    *,
-    commits: tuple[Commit, Commit],
-    rules: ComparisonRules,
-    config: Config | None,
-    fail_on: Collection[Verdict],
-) -> GateReport:
-    """Return what decides: with the canaries of the configuration, and what commits from BASE to HEAD accept."""
-    from knickpoint.cli.commands.check.gate_rows import canary_keys
-    from knickpoint.cli.commands.compare.rows import comparison_report
-    from knickpoint.history import Git
-    from knickpoint.ingest.comparison_base import ACCEPT_TRAILER
-    from knickpoint.watch.accepted_changes import match_accepted
-
-    keys = [each.key for each in end.benchmarks]
-    trailers = Git.at(Path(request.location)).trailers(ACCEPT_TRAILER, request.head, without=[request.base])
-    accepted, warnings = match_accepted(trailers, keys)
-    for warning in warnings if keys else ():
-        click.echo(f"knick: {warning}", err=True)
-    # Which repository this is, the configuration need not say: a canary of one repository counts if that is the only one.
-    names = list(config.repositories) if config else []
-    canaries = canary_keys(config.canaries.values() if config else (), names[0] if len(names) == 1 else "", keys)
-    return comparison_report(end, *commits, rules, fail_on, canaries=canaries, accepted=accepted)
-
-
-def _warn(end: ComparisonEnd, gate: GateReport) -> None:
-    """Print what a person has to know beside the verdicts to standard error."""
-    if end.failures:
-        lost = counted(len(end.failures), "round was", "rounds were")
-        click.echo(f"knick: {lost} left out, because a side gave no values", err=True)
-    for row in gate.rows:
-        if row.canary and row.verdict in {Verdict.REGRESSED, Verdict.IMPROVED}:
-            click.echo(
-                f"knick: the canary {row.key} {row.verdict.value}: not only the commits differ, and the other verdicts are"
-                " in doubt",
-                err=True,
-            )

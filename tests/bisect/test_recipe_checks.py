@@ -1,4 +1,4 @@
-"""A profile that cannot work is refused when the configuration is read, with the section and the setting."""
+"""A recipe that cannot work is refused when the configuration is read, with the section and the setting."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from knickpoint.bisect.settings import ProfileSettings
+from knickpoint.bisect.settings import RecipeSettings
 from knickpoint.instance import read_config
 from knickpoint.model.errors import ConfigError
 
@@ -32,7 +32,7 @@ from knickpoint.model.errors import ConfigError
         ('measure = ["a"]\nrepository = "lib"', "it names the repository 'lib'"),
     ],
 )
-def test_a_profile_that_cannot_work_is_refused(lines: str, message: str, tmp_path: Path) -> None:
+def test_a_recipe_that_cannot_work_is_refused(lines: str, message: str, tmp_path: Path) -> None:
     file = tmp_path / "knickpoint.toml"
     file.write_text(f"[bisect.quick]\n{lines}\n")
     with pytest.raises(ConfigError) as refused:
@@ -42,12 +42,12 @@ def test_a_profile_that_cannot_work_is_refused(lines: str, message: str, tmp_pat
 
 
 def test_a_search_without_a_bound_of_its_own_has_one_by_the_length_of_its_range() -> None:
-    plain = ProfileSettings("quick")
+    plain = RecipeSettings("quick")
     assert [plain.probes_allowed(commits) for commits in (1, 2, 16, 17, 1024)] == [80, 120, 240, 280, 480]
-    assert ProfileSettings("quick", most_probes=7).probes_allowed(1024) == 7
+    assert RecipeSettings("quick", most_probes=7).probes_allowed(1024) == 7
 
 
-def test_a_profile_with_all_of_it_is_accepted(tmp_path: Path) -> None:
+def test_a_recipe_with_all_of_it_is_accepted(tmp_path: Path) -> None:
     file = tmp_path / "knickpoint.toml"
     file.write_text('[bisect.quick]\nmeasure = ["a", "b"]\nresults = ["out/**/*.json"]\nprobability = 0.99\n')
     assert read_config(file).bisect["quick"].measure == ("a", "b")
