@@ -311,7 +311,7 @@ export interface paths {
          * Post Bisection
          * @description Ask for a bisection of a change; where the same one waits or runs, it is returned.
          *
-         *     Only commands of the configuration are run: the request names one of its profiles.
+         *     Only commands of the configuration are run: the request names one of its recipes.
          */
         post: operations["post_bisection"];
         delete?: never;
@@ -362,7 +362,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/changes/{change}/profiles": {
+    "/api/v1/changes/{change}/recipes": {
         parameters: {
             query?: never;
             header?: never;
@@ -370,10 +370,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Profiles
-         * @description List the profiles of the configuration with which a change can be bisected.
+         * Get Recipes
+         * @description List the recipes of the configuration with which a change can be bisected.
          */
-        get: operations["get_profiles"];
+        get: operations["get_recipes"];
         put?: never;
         post?: never;
         delete?: never;
@@ -632,26 +632,6 @@ export interface paths {
          * @description Calculate traces from stored ones, over the whole line. An error names the column of the formula.
          */
         get: operations["get_formula"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/gates": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Get Gates
-         * @description List the gates: which commits they measure, what waits, what became of their newest probes.
-         */
-        get: operations["get_gates"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1080,7 +1060,7 @@ export interface paths {
         };
         /**
          * Get Notices
-         * @description List canaries that moved lately or put a finding in doubt, and benchmarks that stopped.
+         * @description List canaries that moved lately or put a finding in doubt, benchmarks that stopped, and findings that would turn.
          *
          *     Reads the values that changed since it was asked last.
          */
@@ -1277,6 +1257,26 @@ export interface paths {
          *     again. Callers and repositories take turns.
          */
         post: operations["post_results"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/schedules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Schedules
+         * @description List the schedules: which commits they measure, what waits, what became of their newest probes.
+         */
+        get: operations["get_schedules"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2449,9 +2449,10 @@ export interface components {
          *     PROVISIONAL says that a change was found which is not settled yet. REGRESSED (worse, or of unknown direction) and
          *     IMPROVED announce a settled change; a chain begins with one of them, or has it after its PROVISIONAL row. MOVED
          *     widens the suspect range. GREW says that a drift has become twice as large as was announced last. LOCATED says that
-         *     a bisection found the commit, BISECTED that one ended in another way. RECOVERED says that the level before a change is back, FIXED the same of one that
-         *     a person had decided about. WITHDRAWN says that later data no longer show the change, RETURNED that they show it
-         *     after all.
+         *     a bisection found the commit, BISECTED that one ended in another way. RECOVERED says that the level before a
+         *     change is back, or that before an improvement whose loss is no change of its own; FIXED says it of a
+         *     change that a person had decided about. WITHDRAWN says that later data no longer show the change, RETURNED that
+         *     they show it after all.
          * @enum {string}
          */
         AnnouncementKind: "provisional" | "regressed" | "improved" | "moved" | "grew" | "located" | "bisected" | "recovered" | "fixed" | "withdrawn" | "returned";
@@ -2554,13 +2555,13 @@ export interface components {
              * @description Probes that ended.
              */
             probes: number;
-            /** Profile */
-            profile: string;
             /**
              * Reason
              * @description What is not decided, or why there is no culprit, in one line.
              */
             reason: string;
+            /** Recipe */
+            recipe: string;
             /** Repository */
             repository: string;
             /** Started */
@@ -2653,8 +2654,6 @@ export interface components {
              * @description Probes that ended.
              */
             probes: number;
-            /** Profile */
-            profile: string;
             /**
              * Queue
              * @description Bisections that run or wait before this one.
@@ -2665,6 +2664,8 @@ export interface components {
              * @description What is not decided, or why there is no culprit, in one line.
              */
             reason: string;
+            /** Recipe */
+            recipe: string;
             /** Repository */
             repository: string;
             /**
@@ -2700,15 +2701,15 @@ export interface components {
         };
         /**
          * BisectionRequest
-         * @description Which profile of the configuration is to be used; nothing else of a request is ever run.
+         * @description Which recipe of the configuration is to be used; nothing else of a request is ever run.
          */
         BisectionRequest: {
             /**
-             * Profile
-             * @description Name of the profile; empty for the only one that fits.
+             * Recipe
+             * @description Name of the recipe; empty for the only one that fits.
              * @default
              */
-            profile: string;
+            recipe: string;
         };
         /**
          * BisectionStandingAnswer
@@ -3687,7 +3688,7 @@ export interface components {
         DeliveryState: "waiting" | "sending" | "sent" | "failed" | "dropped";
         /**
          * DeviceUseAnswer
-         * @description What a device did in the last 7 days, by the probes of bisections and gates.
+         * @description What a device did in the last 7 days, by the probes of bisections and schedules.
          */
         DeviceUseAnswer: {
             /**
@@ -4135,105 +4136,6 @@ export interface components {
             regression: number | null;
             /** Traces */
             traces: number;
-        };
-        /**
-         * GateAnswer
-         * @description A gate as it stands now.
-         */
-        GateAnswer: {
-            /** Branch */
-            branch: string;
-            /**
-             * Due
-             * @description When the next commit is measured at the latest; null where none is new.
-             */
-            due: string | null;
-            /**
-             * Fill Hours
-             * @description Device hours that filling suspect ranges may take in 24 hours.
-             */
-            fill_hours: number;
-            /**
-             * Fill Spent Hours
-             * @description Device hours that filling took in the last 24 hours.
-             */
-            fill_spent_hours: number;
-            /** Name */
-            name: string;
-            /**
-             * New
-             * @description Commits newer than the last one that it measured.
-             */
-            new: number;
-            /**
-             * Newest
-             * @description Its newest probes, at most 20.
-             */
-            newest: components["schemas"]["GateProbeAnswer"][];
-            /**
-             * Policy
-             * @description Which commits it measures, in words.
-             */
-            policy: string;
-            /**
-             * Problem
-             * @description Why it cannot be run, or that it falls behind; empty where all is well.
-             */
-            problem: string;
-            /** Remedy */
-            remedy: string;
-            /** Repository */
-            repository: string;
-            /**
-             * States
-             * @description Number of its probes by state.
-             */
-            states: {
-                [key: string]: number;
-            };
-        };
-        /**
-         * GateProbeAnswer
-         * @description A probe of a gate: a commit that is measured, or was.
-         */
-        GateProbeAnswer: {
-            /**
-             * Change
-             * @description The change whose suspect range it narrows; 0 without one.
-             */
-            change: number;
-            /**
-             * Chosen
-             * Format: date-time
-             */
-            chosen: string;
-            /**
-             * Commit
-             * @description Hash of the commit.
-             */
-            commit: string;
-            /** Device */
-            device: string;
-            /**
-             * Purpose
-             * @description Why it was chosen: `new`, `fill` or `requested`.
-             */
-            purpose: string;
-            /**
-             * Reason
-             * @description Why it waits, or has no results; empty without a reason.
-             */
-            reason: string;
-            /**
-             * Seconds
-             * @description Time that it took of a device.
-             */
-            seconds: number;
-            /**
-             * State
-             * @description `waiting`, `running`, `measured`, `skipped` or `failed`.
-             */
-            state: string;
         };
         /**
          * GrafanaAnnotation
@@ -5256,7 +5158,7 @@ export interface components {
         };
         /**
          * NoticeAnswer
-         * @description Something to look at that is no finding: a canary that moved, or a benchmark that stopped.
+         * @description Something to look at that is no finding: a canary that moved, a benchmark that stopped, or a changed direction.
          */
         NoticeAnswer: {
             /**
@@ -5271,10 +5173,10 @@ export interface components {
             changes: number[];
             /**
              * Commit
-             * @description The commit at which the canary moved, or the last one with results.
+             * @description The commit at which the canary moved, or the last one with results; empty for a direction.
              */
             commit: string;
-            /** @description `canary`: a canary moved; `silence`: a benchmark stopped. */
+            /** @description `canary`: a canary moved; `silence`: a benchmark stopped; `direction`: findings would turn between regression and improvement, because another direction of their traces is better now. */
             kind: components["schemas"]["NoticeKind"];
             /** Repository */
             repository: string;
@@ -5282,7 +5184,7 @@ export interface components {
             text: string;
             /**
              * Trace
-             * @description Key of the trace; empty where several stopped at one commit.
+             * @description Key of the trace; empty where several stopped at one commit; an example for a direction.
              */
             trace: string;
         };
@@ -5291,7 +5193,7 @@ export interface components {
          * @description What a notice is about.
          * @enum {string}
          */
-        NoticeKind: "canary" | "silence";
+        NoticeKind: "canary" | "silence" | "direction";
         /**
          * NotificationKind
          * @description What a notification is about.
@@ -5596,10 +5498,10 @@ export interface components {
         ProbeOutcome: "measured" | "passed" | "failed" | "skipped" | "lost";
         /**
          * ProbePurpose
-         * @description Why a probe is made: to measure the ends, to search between them, to verify the culprit, to fill a gap.
+         * @description Why a probe is made: to measure the ends, to search between them, to verify the culprit.
          * @enum {string}
          */
-        ProbePurpose: "end" | "search" | "verify" | "gate";
+        ProbePurpose: "end" | "search" | "verify";
         /**
          * ProposalAnswer
          * @description A change of an alert, and the counts behind it.
@@ -6057,6 +5959,105 @@ export interface components {
              * @description Median of the samples in the unit of the trace; null unless measured.
              */
             value: number | null;
+        };
+        /**
+         * ScheduleAnswer
+         * @description A schedule as it stands now.
+         */
+        ScheduleAnswer: {
+            /** Branch */
+            branch: string;
+            /**
+             * Due
+             * @description When the next commit is measured at the latest; null where none is new.
+             */
+            due: string | null;
+            /**
+             * Fill Hours
+             * @description Device hours that filling suspect ranges may take in 24 hours.
+             */
+            fill_hours: number;
+            /**
+             * Fill Spent Hours
+             * @description Device hours that filling took in the last 24 hours.
+             */
+            fill_spent_hours: number;
+            /** Name */
+            name: string;
+            /**
+             * New
+             * @description Commits newer than the last one that it measured.
+             */
+            new: number;
+            /**
+             * Newest
+             * @description Its newest probes, at most 20.
+             */
+            newest: components["schemas"]["ScheduledProbeAnswer"][];
+            /**
+             * Policy
+             * @description Which commits it measures, in words.
+             */
+            policy: string;
+            /**
+             * Problem
+             * @description Why it cannot be run, or that it falls behind; empty where all is well.
+             */
+            problem: string;
+            /** Remedy */
+            remedy: string;
+            /** Repository */
+            repository: string;
+            /**
+             * States
+             * @description Number of its probes by state.
+             */
+            states: {
+                [key: string]: number;
+            };
+        };
+        /**
+         * ScheduledProbeAnswer
+         * @description A probe of a schedule: a commit that is measured, or was.
+         */
+        ScheduledProbeAnswer: {
+            /**
+             * Change
+             * @description The change whose suspect range it narrows; 0 without one.
+             */
+            change: number;
+            /**
+             * Chosen
+             * Format: date-time
+             */
+            chosen: string;
+            /**
+             * Commit
+             * @description Hash of the commit.
+             */
+            commit: string;
+            /** Device */
+            device: string;
+            /**
+             * Purpose
+             * @description Why it was chosen: `new`, `fill` or `requested`.
+             */
+            purpose: string;
+            /**
+             * Reason
+             * @description Why it waits, or has no results; empty without a reason.
+             */
+            reason: string;
+            /**
+             * Seconds
+             * @description Time that it took of a device.
+             */
+            seconds: number;
+            /**
+             * State
+             * @description `waiting`, `running`, `measured`, `skipped` or `failed`.
+             */
+            state: string;
         };
         /**
          * ServicePart
@@ -9001,7 +9002,7 @@ export interface operations {
             };
         };
     };
-    get_profiles: {
+    get_recipes: {
         parameters: {
             query?: never;
             header?: never;
@@ -10480,107 +10481,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["FormulaAnswer"];
-                };
-            };
-            /** @description The request cannot be used. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description It is not known who asks, or a token or a sign-in is not valid. */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description The caller may not do this. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description What the address names does not exist, or the caller may not read it. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description The body came too slowly. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description The body is too large. */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-        };
-    };
-    get_gates: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["GateAnswer"][];
                 };
             };
             /** @description The request cannot be used. */
@@ -13905,6 +13805,107 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["UploadAnswer"];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter or a field is missing, unknown, or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_schedules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleAnswer"][];
                 };
             };
             /** @description The request cannot be used. */
