@@ -8,12 +8,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from knickpoint.model.alert import AlertKind, AlertSeverity
 from knickpoint.model.settlement import SETTLED, Certainty, FindingKind, Settlement
 from knickpoint.model.step import StableRegion
 from knickpoint.model.unit import Better
+
+if TYPE_CHECKING:
+    from knickpoint.model.statement import Statement
 
 __all__ = [
     "Action",
@@ -29,6 +32,7 @@ __all__ = [
     "StepNumbers",
     "SuspectRange",
     "Transition",
+    "certain_share",
     "direction_of",
     "severity_of",
 ]
@@ -98,6 +102,20 @@ def severity_of(direction: Direction, relative_size: float, certain_share: float
     return _rank_in(direction, relative_size) - _WITHIN_NOISE
 
 
+def certain_share(relative_size: float, low: float, high: float, before_level: float) -> float:
+    """Return the end of the interval of a size that is nearer to no change, over |before_level|; 0 within the noise.
+
+    Without an interval (``low`` or ``high`` is nan) it is the relative size.
+    """
+    if math.isnan(low) or math.isnan(high):
+        return relative_size
+    if low <= 0 <= high:
+        return 0.0
+    nearer = min(low, high, key=abs)
+    base = abs(before_level)
+    return nearer / base if base else math.copysign(math.inf, nearer)
+
+
 def _rank_in(direction: Direction, share: float) -> float:
     magnitude = abs(share)
     return 2.0 * _CLASSES[direction] + (1.0 if math.isinf(magnitude) else magnitude / (1.0 + magnitude))
@@ -155,13 +173,7 @@ class StepNumbers:
 
         Without an interval it is the relative size.
         """
-        if math.isnan(self.low) or math.isnan(self.high):
-            return self.relative_size
-        if self.low <= 0 <= self.high:
-            return 0.0
-        nearer = min(self.low, self.high, key=abs)
-        base = abs(self.before_level)
-        return nearer / base if base else math.copysign(math.inf, nearer)
+        return certain_share(self.relative_size, self.low, self.high, self.before_level)
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,6 +377,8 @@ class Decision:
 class Change:
     """The change points of several traces with a common suspect range; people triage them together.
 
+    ``statement`` says what it is, None before the store has written it.
+
     A query returns part of the members: ``members``, sorted by :attr:`ChangePoint.rank`. ``matching`` counts all members
     that match the query by direction, ``extreme`` is the hazard level of largest magnitude among them, and
     ``alert_severity`` the highest severity of their alerts. ``counts``
@@ -389,6 +403,7 @@ class Change:
     alert_severity: AlertSeverity = AlertSeverity.NORMAL
     certainty: Certainty = Certainty.SETTLED
     held: str = ""
+    statement: Statement | None = None
 
     @property
     def hazard(self) -> float:
@@ -405,11 +420,10 @@ class Change:
 
     @property
     def lead(self) -> ChangePoint | None:
-        """The member that represents the change: of the live and unprocessed members, the one that got worse most.
-
-        Where none got worse, the largest change of unknown direction leads, else the largest improvement.
-        """
-        return min(self.members, key=lambda member: member.rank, default=None)
+        """The member that its statement is about; where the query left that out, the first by :attr:`ChangePoint.rank`."""
+        stated = self.statement.lead if self.statement else 0
+        found = next((member for member in self.members if member.id == stated), None)
+        return found or min(self.members, key=lambda member: member.rank, default=None)
 
     @property
     def direction(self) -> Direction:
@@ -418,8 +432,10 @@ class Change:
 
     @property
     def severity(self) -> float:
-        """The severity of the lead, by which changes are ranked."""
-        return self.lead.severity if self.lead else 0.0
+        """The number by which changes are ranked: that of the statement, or of the lead where it is another."""
+        if self.lead is None:
+            return 0.0
+        return self.statement.severity if self.statement and self.statement.lead == self.lead.id else self.lead.severity
 
     @staticmethod
     def count(members: Iterable[ChangePoint]) -> Mapping[Status, int]:

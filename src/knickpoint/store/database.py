@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -88,6 +88,7 @@ class Database:
         self._undone: list[Callable[[], None]] = []
         self.before_writing: Callable[[Connection], None] = lambda _connection: None
         """Called at the beginning of each transaction that writes alone; what it raises undoes the transaction."""
+        self._later: dict[str, Callable[[Connection, set[int]], None]] = {}
         self._texts: WeakKeyDictionary[Statement, tuple[str, Mapping[str, Any], Sequence[str] | None]] = (
             WeakKeyDictionary()
         )
@@ -106,6 +107,23 @@ class Database:
     def on_rollback(self, forget: Callable[[], None]) -> None:
         """Call ``forget`` whenever a transaction or a savepoint did not take place."""
         self._undone.append(forget)
+
+    def at_commit(self, name: str, run: Callable[[Connection, set[int]], None]) -> None:
+        """Run ``run`` at the end of each transaction that asked for it by :meth:`later`, with the ids that it named."""
+        self._later[name] = run
+
+    def later(self, name: str, ids: Iterable[int]) -> None:
+        """Let what :meth:`at_commit` registered as ``name`` run for ``ids``, as part of this thread's transaction."""
+        self._current.deferred.setdefault(name, set()).update(ids)
+
+    def run_deferred(self) -> None:
+        """Run now what :meth:`later` asked for; outside of a transaction that writes there is nothing."""
+        connection, deferred = self.connection, getattr(self._current, "deferred", None)
+        while connection is not None and deferred:
+            name = next((name for name in self._later if name in deferred), "")
+            if not name:
+                return
+            self._later[name](connection, deferred.pop(name))
 
     @property
     def connection(self) -> Connection | None:
@@ -142,11 +160,13 @@ class Database:
                 self._begin(connection, alone=alone, wait=wait)
                 self._current.connection = connection
                 self._current.whole = whole
+                self._current.deferred = {}
                 try:
                     if alone:
                         self.before_writing(connection)
                     with self._timed(connection):
                         yield connection
+                        self.run_deferred()
                     self._check_whole(connection)
                     connection.commit()
                 except BaseException:
@@ -157,6 +177,7 @@ class Database:
                 finally:
                     self._current.connection = None
                     self._current.whole = False
+                    self._current.deferred = {}
 
     def done_here(self, connection: Connection) -> None:
         """Let a transaction be done when this server has it, whatever it waits for with others: what it writes may be lost."""

@@ -15,6 +15,7 @@ from sqlalchemy import Connection, inspect, select, text
 from knickpoint.model.errors import StoreError
 from knickpoint.store.database import Database
 from knickpoint.store.database_address import make_private_file
+from knickpoint.store.findings.statements import StatementTable
 from knickpoint.store.tables import metadata
 from knickpoint.store.tables.support import schema_support
 
@@ -36,6 +37,9 @@ __all__ = [
 ]
 
 _STATED: Final = "SELECT version_num FROM alembic_version"
+
+_WITH_STATEMENTS: Final = "0042"
+"""The revision from which on each change has a statement."""
 
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"
 
@@ -177,11 +181,14 @@ def migrate(database: Database, to: str = "head") -> None:
     config = Config()
     config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
     with database.transaction() as connection:
-        _refuse_newer(database, connection, current_revision(connection))
-        if current_revision(connection) > HEAD:
+        before = current_revision(connection)
+        _refuse_newer(database, connection, before)
+        if before > HEAD:
             return
         config.attributes["connection"] = connection
         command.upgrade(config, to)
+        if before < _WITH_STATEMENTS <= current_revision(connection):
+            StatementTable(database).rewrite()
         if inspect(connection).has_table(schema_support.name):
             _state_support(connection)
 

@@ -11,7 +11,6 @@ from knickpoint.model.alert import Alert
 from knickpoint.model.change import (
     Action,
     Condition,
-    Direction,
     PointUpdate,
     Sighting,
     Status,
@@ -24,6 +23,7 @@ from knickpoint.model.commit import Commit, Repository
 from knickpoint.model.errors import InputError
 from knickpoint.model.frame import Trace
 from knickpoint.model.report import Result, ResultTable, RunReport
+from knickpoint.model.statement import ChangeDirection
 from knickpoint.model.step import StableRegion
 from knickpoint.model.unit import Better
 from knickpoint.store import RunWrite, Store
@@ -156,12 +156,16 @@ def of_one_commit(store: Store, repository: Repository, *relative: float) -> tup
     return key, ids
 
 
-def test_the_largest_worsening_leads_however_large_an_improvement_is(store: Store, repository: Repository) -> None:
-    _, ids = of_one_commit(store, repository, -0.94, 0.02, 0.05)
+@pytest.mark.parametrize(("sizes", "order"), [((-0.94, 0.02, 0.05), (0, 2, 1)), ((-0.2, 0.1, 0.05), (1, 2, 0))])
+def test_the_side_that_weighs_most_leads_and_what_got_worse_counts_twice(
+    store: Store, repository: Repository, sizes: tuple[float, ...], order: tuple[int, ...]
+) -> None:
+    _, ids = of_one_commit(store, repository, *sizes)
     (listed,) = store.findings.changes(repository)
-    assert [member.id for member in listed.members] == [ids[2], ids[1], ids[0]]
+    assert [member.id for member in listed.members] == [ids[index] for index in order]
     assert listed.lead == listed.members[0]
-    assert listed.direction is Direction.REGRESSION
+    assert listed.statement is not None
+    assert listed.statement.direction is ChangeDirection.MIXED
 
 
 def test_where_nothing_got_worse_the_largest_improvement_leads(store: Store, repository: Repository) -> None:
@@ -180,7 +184,7 @@ def test_of_equal_findings_the_first_trace_key_leads(store: Store, repository: R
 
 
 def test_a_hidden_finding_does_not_lead_unprocessed_ones(store: Store, repository: Repository) -> None:
-    key, ids = of_one_commit(store, repository, 9.0, 0.02, -0.5)
+    key, ids = of_one_commit(store, repository, 9.0, 0.4, -0.1)
     store.findings.triage.decide(ids[:1], Status.HIDDEN, "Ada")
     assert [member.id for member in store.findings.change(key).members] == [ids[1], ids[2], ids[0]]
 

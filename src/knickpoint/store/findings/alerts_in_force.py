@@ -20,8 +20,8 @@ from knickpoint.model.settlement import Certainty
 from knickpoint.store.database import Database
 from knickpoint.store.findings.announcements import BASELINE
 from knickpoint.store.findings.rows import names_of
+from knickpoint.store.tables.findings import STATEMENTS_OF_CHANGES, alert_in_force, change_point
 from knickpoint.store.tables.findings import alert as alert_table
-from knickpoint.store.tables.findings import alert_in_force, change_point
 
 __all__ = ["AlertsInForce", "values_from_alerts"]
 
@@ -61,7 +61,7 @@ class AlertsInForce:
             ]
             if rows:
                 connection.execute(alert_in_force.insert(), rows)
-            _follow(connection, wanted, differing & wanted.keys())
+            _follow(self._database, connection, wanted, differing & wanted.keys())
 
     def applied(self) -> dict[str, str]:
         """Return the applied alerts, name → definition, by name."""
@@ -111,7 +111,7 @@ def values_from_alerts(names: Collection[str], known: dict[str, Alert]) -> dict[
     return {"alert_kind": kind_of_finding(alerts).value, "alert_severity": severity_of_finding(alerts).rank}
 
 
-def _follow(connection: Connection, known: dict[str, Alert], changed: Collection[str]) -> None:
+def _follow(database: Database, connection: Connection, known: dict[str, Alert], changed: Collection[str]) -> None:
     """Write the kinds and severities of the findings of the alerts that ``changed``."""
     point = change_point.c
     for text in connection.execute(select(point.alerts).distinct()).scalars().all():
@@ -133,3 +133,5 @@ def _follow(connection: Connection, known: dict[str, Alert], changed: Collection
                 .values(announced=BASELINE)
             )
         connection.execute(update(change_point).where(of_these).values(**values))
+        touched = select(point.change_id).where(of_these, point.change_id != 0).distinct()
+        database.later(STATEMENTS_OF_CHANGES, connection.execute(touched).scalars())

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, func, or_, select
+from sqlalchemy import ColumnElement, Connection, FromClause, Row, Select, and_, case, func, or_, select
 
 from knickpoint.model.alert import AlertSeverity
 from knickpoint.model.change import Change, ChangePoint, Condition, Direction, Status, SuspectRange
@@ -32,8 +32,9 @@ from knickpoint.store.findings.selection import (
     member_conditions,
     selected,
 )
+from knickpoint.store.findings.statements import read_statements
 from knickpoint.store.tables import commits as commit_tables
-from knickpoint.store.tables.findings import change, change_point
+from knickpoint.store.tables.findings import change, change_point, statement
 from knickpoint.store.timestamps import moment
 
 __all__ = [
@@ -134,10 +135,15 @@ def _number(condition: ColumnElement[bool]) -> ColumnElement[int]:
     return func.sum(case((condition, 1), else_=0))
 
 
+def _is_lead() -> ColumnElement[bool]:
+    return change_point.c.id == statement.c.lead
+
+
 def _lead_severity() -> ColumnElement[float]:
-    """Return the severity of the lead: of the live unprocessed members, else of the live ones, else of all."""
+    """Return the severity of the statement if its lead is listed, else of the listed members by the same preference."""
     severity = change_point.c.severity
     return func.coalesce(
+        func.max(case((_is_lead(), statement.c.severity))),
         func.max(case((is_live() & is_unprocessed(), severity))),
         func.max(case((is_live(), severity))),
         func.max(severity),
@@ -150,10 +156,13 @@ def _matching(database: Database, repository_id: int, selection: Selection, sort
     Of the commit, a row has what ``sort`` compares.
     """
     compared = _OF_COMMIT.get(sort)
+    members: FromClause = joined_members(selection, commits=compared is not None)
+    if sort is Sort.CHANGE:
+        members = members.outerjoin(statement, statement.c.change_id == change.c.id)
     return (
         select(
             change.c.id,
-            _lead_severity().label("severity"),
+            *((_lead_severity().label("severity"),) if sort is Sort.CHANGE else ()),
             func.max(change_point.c.alert_severity).label("alert_severity"),
             func.max(func.abs(change_point.c.hazard)).label("strength"),
             func.count().label("traces"),
@@ -165,7 +174,7 @@ def _matching(database: Database, repository_id: int, selection: Selection, sort
             func.max(change.c.slot).label("slot"),
             *(() if compared is None else (func.max(compared).label(compared.name),)),
         )
-        .select_from(joined_members(selection, commits=compared is not None))
+        .select_from(members)
         .where(*member_conditions(database, repository_id, selection))
         .group_by(change.c.id)
     )
@@ -235,23 +244,26 @@ def members_after(
     after: int | None,
     limit: int,
 ) -> list[ChangePoint]:
-    """Return ``limit`` members of ``selection`` of the change ``key``, by falling severity, trace key and id.
+    """Return ``limit`` members of ``selection`` of the change ``key``: those of the side that leads, then the others.
 
-    That is the order of :attr:`ChangePoint.rank` among members that are all unprocessed, all processed or all gone.
+    Both are sorted by falling severity, trace key and id.
     ``after`` is the member to begin behind, also if it has left the selection; None begins with the first.
     """
     point = change_point.c
-    order = (point.severity.desc(), point.trace_key, point.id)
+    side = connection.execute(select(statement.c.side).where(statement.c.change_id == key)).scalar()
+    beside = case((point.direction == side, 0), else_=1)
+    order = (beside, point.severity.desc(), point.trace_key, point.id)
     query = select(change_point, change.c.history).select_from(joined_members(selection))
     query = query.where(*member_conditions(database, repository_id, selection), point.change_id == key)
     if after is not None:
         here = (point.id == after, point.repository_id == repository_id)
-        last = connection.execute(select(point.severity, point.trace_key).where(*here)).first()
-        if last is None:
+        found = connection.execute(select(point.direction, point.severity, point.trace_key).where(*here)).first()
+        if found is None:
             raise InputError(f"there is no finding {after}", where="after", remedy="Begin with the first page.")
-        same = point.severity == last.severity
-        further = or_(point.trace_key > last.trace_key, and_(point.trace_key == last.trace_key, point.id > after))
-        query = query.where(or_(point.severity < last.severity, and_(same, further)))
+        last = int(found.direction != side)
+        further = or_(point.trace_key > found.trace_key, and_(point.trace_key == found.trace_key, point.id > after))
+        worse = or_(point.severity < found.severity, and_(point.severity == found.severity, further))
+        query = query.where(or_(beside > last, and_(beside == last, worse)))
     rows = connection.execute(query.order_by(*order).limit(limit)).mappings()
     return [change_point_of(row) for row in rows]
 
@@ -280,19 +292,22 @@ def _members_of(
     *,
     at_most: int | None = None,
 ) -> dict[int, list[ChangePoint]]:
-    """Return the members of ``selection`` of the changes ``ids``, in the order of :attr:`ChangePoint.rank`.
+    """Return the members of ``selection`` of the changes ``ids``: open ones, other live ones, then those that are gone.
+
+    Of each, the side that leads the change comes first, and the largest change of a side.
 
     The members are ranked by the few columns of the order. Whole rows, which are wide, are read of those alone that
     are returned.
     """
     point = change_point.c
     last = case((is_live() & is_unprocessed(), 0), (is_live(), 1), else_=2)
-    order = (last, point.severity.desc(), point.trace_key, point.id)
+    beside = case((point.direction == statement.c.side, 0), else_=1)
+    order = (last, beside, point.severity.desc(), point.trace_key, point.id)
     rank = func.row_number().over(partition_by=point.change_id, order_by=order)
     # All of ``ids`` are of one repository, so that the database has only to look at their members.
     ranked = (
         select(point.id, rank.label("rank"), change.c.history)
-        .select_from(joined_members(selection))
+        .select_from(joined_members(selection).outerjoin(statement, statement.c.change_id == change.c.id))
         .where(*selected(database, selection), database.among(point.change_id, "ids"))
         .subquery()
     )
@@ -370,6 +385,7 @@ def list_changes(
     ``position`` maps a line and a slot to the position of the commit, for the order.
     """
     # All changes with a member of the selection, sorted, and of them the page
+    database.run_deferred()
     query = _matching(database, repository_id, selection, page.sort)
     bound: dict[str, Any] = {}
     if page.only is not None:
@@ -385,6 +401,7 @@ def list_changes(
     members = _members_of(database, connection, selection, ids, at_most=page.members)
     counted = _counts(database, connection, ids)
     facts = _facts(database, connection, ids)
+    statements = read_statements(database, connection, ids)
     return [
         Change(
             id=key,
@@ -402,6 +419,7 @@ def list_changes(
             alert_severity=tuple(AlertSeverity)[row.alert_severity],
             certainty=_certainty(counted[key]),
             held=_held(counted[key]),
+            statement=statements.get(key),
         )
         for key, row in listed.items()
     ]

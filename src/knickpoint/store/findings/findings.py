@@ -59,11 +59,12 @@ from knickpoint.store.findings.records import FindingRecords
 from knickpoint.store.findings.rows import change_point_of, known_point_of, names_of
 from knickpoint.store.findings.selection import Selection
 from knickpoint.store.findings.sightings import SightingTable
+from knickpoint.store.findings.statements import StatementTable
 from knickpoint.store.findings.suspects import SuspectTable
 from knickpoint.store.findings.tickets import TicketTable
 from knickpoint.store.findings.tracker_tickets import TrackerTicketTable
 from knickpoint.store.findings.triage_log import TriageLog
-from knickpoint.store.tables.findings import change, change_point, decision, sighting
+from knickpoint.store.tables.findings import STATEMENTS_OF_POINTS, change, change_point, decision, sighting
 
 __all__ = ["Findings"]
 
@@ -94,6 +95,7 @@ class Findings:
         proposals: proposals to change alerts that people accepted or rejected.
         records: findings with their first decisions, for measuring the alerts.
         suspects: the commits that may have caused each change.
+        statements: what each change is.
     """
 
     def __init__(self, database: Database) -> None:
@@ -116,6 +118,7 @@ class Findings:
         self.proposals = ProposalDecisions(database)
         self.records = FindingRecords(database)
         self.suspects = SuspectTable(database)
+        self.statements = StatementTable(database)
 
     # Changes
 
@@ -334,6 +337,7 @@ class Findings:
             connection.execute(point.values(trace_id=trace.id, trace_key=trace.key), chosen)
             seen = update(sighting).where(self._database.among(sighting.c.change_point_id, "ids"))
             connection.execute(seen.values(trace_id=trace.id), chosen)
+            self._database.later(STATEMENTS_OF_POINTS, ids)
 
     def set_matched_tickets(self, matches: Mapping[int, str]) -> None:
         """Write which ticket covers which change point, "" for none."""

@@ -17,7 +17,7 @@ from knickpoint.model.change import Condition, Status, SuspectRange
 from knickpoint.model.commit import Repository
 from knickpoint.store.database import Database
 from knickpoint.store.findings.row_writes import next_id, update_rows
-from knickpoint.store.tables.findings import change, change_point
+from knickpoint.store.tables.findings import STATEMENTS_OF_CHANGES, change, change_point
 
 __all__ = ["GroupMember", "GroupTable", "Membership", "OccupiedRange", "SplitAndMerge", "refresh_changes_of"]
 
@@ -237,3 +237,4 @@ def _refresh(database: Database, connection: Connection, changes: Collection[int
         ),
         {"ids": database.listed(sorted(changes))},
     )
+    database.later(STATEMENTS_OF_CHANGES, changes)

@@ -18,7 +18,7 @@ from knickpoint.store.database import Database
 from knickpoint.store.findings.alerts_in_force import AlertsInForce, values_from_alerts
 from knickpoint.store.findings.row_writes import next_id, update_rows
 from knickpoint.store.findings.rows import settlement_values, step_values, text_of_names
-from knickpoint.store.tables.findings import change_point, sighting
+from knickpoint.store.tables.findings import STATEMENTS_OF_POINTS, change_point, sighting
 
 __all__ = ["write_point_updates"]
 
@@ -76,6 +76,7 @@ def write_point_updates(
     update_rows(connection, change_point, gone)
 
     _replace_sightings(database, connection, repository_id, pairs)
+    database.later(STATEMENTS_OF_POINTS, ids)
     return ids
 
 

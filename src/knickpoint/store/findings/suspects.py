@@ -17,10 +17,10 @@ from knickpoint.model.suspects import Suspect, SuspectFacts, Suspects
 from knickpoint.store.array_codec import stored_json
 from knickpoint.store.database import Database
 from knickpoint.store.tables.bisections import bisection
-from knickpoint.store.tables.findings import change, change_point
+from knickpoint.store.tables.findings import STATEMENTS_OF_CHANGES, change, change_point
 from knickpoint.store.tables.findings import suspects as table
 
-__all__ = ["RankedChange", "SuspectTable"]
+__all__ = ["RankedChange", "SuspectTable", "suspects_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class SuspectTable:
         )
         with self._database.reading() as connection:
             rows = connection.execute(query, {"wanted": self._database.listed(sorted(changes))})
-            return {row.change_id: _suspects_of(row) for row in rows}
+            return {row.change_id: suspects_of(row) for row in rows}
 
     def stale(self, repository: Repository, *, everything: bool = False) -> list[RankedChange]:
         """Return the live changes whose suspects are not ranked for their range, members, certainty and bisection, by id.
@@ -130,6 +130,7 @@ class SuspectTable:
         changing = {name: insert.excluded[name] for name in rows[0] if name != "change_id"}
         with self._database.transaction() as connection:
             connection.execute(insert.on_conflict_do_update(index_elements=["change_id"], set_=changing), rows)
+            self._database.later(STATEMENTS_OF_CHANGES, (each.id for each in ranked))
 
     def members(self, changes: Collection[int]) -> dict[int, list[str]]:
         """Return change → the trace keys of its live members, sorted."""
@@ -166,7 +167,8 @@ class SuspectTable:
             return {row.id: SuspectRange(row.line, row.previous, row.slot) for row in rows}
 
 
-def _suspects_of(row: Row[Any]) -> Suspects:
+def suspects_of(row: Row[Any]) -> Suspects:
+    """Read a row of the table."""
     body = stored_json(row.body)
     return Suspects(
         SuspectRange(row.line, row.previous, row.slot),
