@@ -506,3 +506,15 @@ def test_a_decision_on_the_list_of_all_keeps_the_change_there(client: Client) ->
     answer = client.post("/api/v1/triage", json=body).json()
     assert (answer["changed"], answer["left"], answer["all"]) == (2, [], 2)
     assert answer["groups"][0]["statuses"] == {"acknowledged": 2}
+
+
+def test_a_change_says_what_it_is_by_its_statement(reader: Client) -> None:
+    group = groups(reader)[0]
+    statement = group["statement"]
+    assert (statement["direction"], statement["condition"], statement["lead"]) == (
+        "regression",
+        "present",
+        group["lead"],
+    )
+    assert statement["headline"] == "2 slower by up to 25 %"
+    assert (statement["worse"], statement["better"], statement["undirected"]) == (2, 0, 0)

@@ -2503,6 +2503,12 @@ export interface components {
          */
         AuditKind: "signed-in" | "sign-in-refused" | "signed-out" | "token-created" | "token-revoked" | "configuration-changed" | "decided" | "boundary-moved" | "missed-marked" | "missed-unmarked" | "tickets-changed" | "alerts-applied" | "alert-set" | "alert-removed" | "proposal-accepted" | "proposal-rejected" | "proposal-undone" | "rename-accepted" | "rename-withdrawn" | "quarantine-lifted" | "bisection-asked" | "bisection-stopped" | "deliveries-changed" | "entries-deleted" | "runs-removed" | "restored";
         /**
+         * Basis
+         * @description Why a commit is the likely one: it was measured, no other is in the range, or it stands out among the suspects.
+         * @enum {string}
+         */
+        Basis: "bisected" | "only" | "suspect";
+        /**
          * Better
          * @description Which direction of a value is better.
          * @enum {string}
@@ -2876,6 +2882,8 @@ export interface components {
             place: components["schemas"]["PlaceAnswer"];
             /** Repository */
             repository: string;
+            /** @description null only before the store has stated it. */
+            statement: components["schemas"]["StatementAnswer"] | null;
             /**
              * Statuses
              * @description Number of all its traces, by status. Traces that no longer show the change count only in the list `gone`.
@@ -2889,6 +2897,18 @@ export interface components {
              */
             traces: number;
         };
+        /**
+         * ChangeCondition
+         * @description Whether the data of today show a change; ``FIXED`` is recovered after a person confirmed it.
+         * @enum {string}
+         */
+        ChangeCondition: "present" | "recovered" | "fixed" | "gone";
+        /**
+         * ChangeDirection
+         * @description Whether a change is worse, better, both, or of no known direction.
+         * @enum {string}
+         */
+        ChangeDirection: "regression" | "improvement" | "mixed" | "unknown";
         /**
          * ChangePointsAnswer
          * @description The stable regions of a trace and the changes between them, by positions on a line.
@@ -4390,6 +4410,17 @@ export interface components {
         LiftRequest: {
             /** Reason */
             reason: string;
+        };
+        /**
+         * LikelyCommitAnswer
+         * @description The commit that most likely made a change.
+         */
+        LikelyCommitAnswer: {
+            /** @description `bisected`: measured by a bisection; `only`: no other commit is in the range; `suspect`: it stands out among the suspects. */
+            basis: components["schemas"]["Basis"];
+            commit: components["schemas"]["CommitAnswer"];
+            /** Probability */
+            probability: number;
         };
         /**
          * LineAnswer
@@ -6192,6 +6223,63 @@ export interface components {
             split: number;
             /** Values */
             values: number[];
+        };
+        /**
+         * StatementAnswer
+         * @description What a change is, decided once: everything that shows the change says this.
+         */
+        StatementAnswer: {
+            /** Better */
+            better: number;
+            certainty: components["schemas"]["Certainty"];
+            condition: components["schemas"]["ChangeCondition"];
+            /** @description `mixed`: some traces got worse and some better. */
+            direction: components["schemas"]["ChangeDirection"];
+            /**
+             * Headline
+             * @description The sizes in words, as `24 faster by up to 46 %; 1 larger by 0.5 %`.
+             */
+            headline: string;
+            /**
+             * Held
+             * @description Why it is held back; empty if it is not.
+             */
+            held: string;
+            /** @description The kind of the lead. */
+            kind: components["schemas"]["FindingKind"];
+            /**
+             * Lead
+             * @description Id of the change point that stands for the side that weighs most.
+             */
+            lead: number;
+            /** @description null where only the suspect range is known. */
+            likely: components["schemas"]["LikelyCommitAnswer"] | null;
+            /**
+             * Machine
+             * @description What changed about the machine at the step, empty if nothing did.
+             */
+            machine: string;
+            /**
+             * Severity
+             * @description The number by which lists are sorted, the larger the worse.
+             */
+            severity: number;
+            /** @description The side of the change that weighs most, of which the headline speaks first. */
+            side: components["schemas"]["Direction"];
+            /**
+             * Size
+             * @description The size of the lead in words, as `46 % faster`.
+             */
+            size: string;
+            /**
+             * Undirected
+             * @description Traces that changed and of which no direction is better.
+             */
+            undirected: number;
+            /** @description The commit that brought the earlier level back. */
+            undone_at: components["schemas"]["CommitAnswer"] | null;
+            /** Worse */
+            worse: number;
         };
         /**
          * Status

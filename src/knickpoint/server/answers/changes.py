@@ -13,7 +13,7 @@ from knickpoint.server.answers.bisection_standings import read_standings
 from knickpoint.server.answers.filters import matching_members, members_on_list, tab_of
 from knickpoint.server.answers.members import RepositoryReader, member_answers, read_members
 from knickpoint.server.schemas.bisections import BisectionStandingAnswer
-from knickpoint.server.schemas.changes import ChangeAnswer, ChangesAnswer
+from knickpoint.server.schemas.changes import ChangeAnswer, ChangesAnswer, LikelyCommitAnswer, StatementAnswer
 from knickpoint.server.schemas.decisions import DecisionAnswer
 from knickpoint.server.schemas.filters import ListFilter
 from knickpoint.server.schemas.members import MemberAnswer, MembersAnswer
@@ -159,7 +159,8 @@ def group_answers(store: Store, rows: Sequence[tuple[Repository, Change]]) -> li
         changes = [change for owner, change in rows if owner.id == repository.id]
         points = [point for change in changes for point in change.members]
         reader = readers[repository.id] = RepositoryReader(store, repository)
-        reader.load([*(each.suspect_range for each in changes), *(each.suspect_range for each in points)])
+        named = [slot for each in changes for slot in _named_slots(each)]
+        reader.load([*(each.suspect_range for each in changes), *(each.suspect_range for each in points)], named)
         members |= {member.id: member for member in read_members(store, reader, points)}
         ids = [change.id for change in changes]
         standings |= read_standings(store, repository, reader.lines.default, ids)
@@ -179,6 +180,7 @@ def _group_answer(
     points = change.members
     return ChangeAnswer.of(
         change,
+        statement=_statement_answer(reader, change),
         place=reader.suspect_range(change.suspect_range),
         commit=reader.commit(change.suspect_range),
         certainty=change.certainty,
@@ -191,6 +193,21 @@ def _group_answer(
         bisection=bisection,
         members=[members[point.id] for point in points],
     )
+
+
+def _named_slots(change: Change) -> tuple[int, ...]:
+    """Return the commits that the statement of a change names."""
+    stated = change.statement
+    return () if stated is None else (stated.undone_at, *((stated.likely.slot,) if stated.likely else ()))
+
+
+def _statement_answer(reader: RepositoryReader, change: Change) -> StatementAnswer | None:
+    stated, line = change.statement, change.suspect_range.line
+    if stated is None:
+        return None
+    likely = stated.likely and LikelyCommitAnswer.of(stated.likely, commit=reader.commit_at(line, stated.likely.slot))
+    undone = reader.commit_at(line, stated.undone_at) if stated.undone_at >= 0 else None
+    return StatementAnswer.of(stated, likely=likely, undone_at=undone)
 
 
 def decision_answer(entry: Decision) -> DecisionAnswer:

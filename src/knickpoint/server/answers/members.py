@@ -34,18 +34,23 @@ class RepositoryReader:
         self.lines = Lines(store, repository)
         self._commits: dict[int, Commit] = {}
 
-    def load(self, ranges: Iterable[SuspectRange]) -> None:
-        """Read the commits at both ends of ``ranges`` at once."""
-        slots = dict.fromkeys(slot for each in ranges for slot in (each.slot, each.previous))
+    def load(self, ranges: Iterable[SuspectRange], slots: Iterable[int] = ()) -> None:
+        """Read the commits at both ends of ``ranges``, and those at ``slots``, at once."""
+        ends = (slot for each in ranges for slot in (each.slot, each.previous))
+        slots = dict.fromkeys([*ends, *(slot for slot in slots if slot >= 0)])
         missing = [slot for slot in slots if slot not in self._commits]
         self._commits |= {found.slot: found.commit for found in self._store.commits.get(self.repository, missing)}
 
     def commit(self, suspect_range: SuspectRange) -> CommitAnswer:
         """Return the first commit at the new level."""
-        position = self.lines.line(suspect_range.line).positions.get(suspect_range.slot)
-        commit = self._commits.get(suspect_range.slot)
+        return self.commit_at(suspect_range.line, suspect_range.slot)
+
+    def commit_at(self, line: str, slot: int) -> CommitAnswer:
+        """Return the loaded commit at ``slot``, with its position on a line."""
+        position = self.lines.line(line).positions.get(slot)
+        commit = self._commits.get(slot)
         if commit is None:
-            name = str(suspect_range.slot)
+            name = str(slot)
             return CommitAnswer(
                 hash=name, short=name, author="", email="", time=None, subject=_UNKNOWN, url="", position=position
             )

@@ -8,14 +8,47 @@ from pydantic import Field
 
 from knickpoint.model.alert import AlertSeverity
 from knickpoint.model.change import Direction, Status
-from knickpoint.model.settlement import Certainty
+from knickpoint.model.settlement import Certainty, FindingKind
+from knickpoint.model.statement import Basis, ChangeCondition, ChangeDirection
 from knickpoint.server.schemas.base import Answer
 from knickpoint.server.schemas.bisections import BisectionStandingAnswer
 from knickpoint.server.schemas.commits import CommitAnswer
 from knickpoint.server.schemas.decisions import DecisionAnswer
 from knickpoint.server.schemas.members import MemberAnswer, PlaceAnswer
 
-__all__ = ["ChangeAnswer", "ChangesAnswer"]
+__all__ = ["ChangeAnswer", "ChangesAnswer", "LikelyCommitAnswer", "StatementAnswer"]
+
+
+class LikelyCommitAnswer(Answer):
+    """The commit that most likely made a change."""
+
+    commit: CommitAnswer
+    basis: Basis = Field(
+        description="`bisected`: measured by a bisection; `only`: no other commit is in the range; `suspect`: it stands out "
+        "among the suspects."
+    )
+    probability: float
+
+
+class StatementAnswer(Answer):
+    """What a change is, decided once: everything that shows the change says this."""
+
+    direction: ChangeDirection = Field(description="`mixed`: some traces got worse and some better.")
+    side: Direction = Field(description="The side of the change that weighs most, of which the headline speaks first.")
+    kind: FindingKind = Field(description="The kind of the lead.")
+    headline: str = Field(description="The sizes in words, as `24 faster by up to 46 %; 1 larger by 0.5 %`.")
+    lead: int = Field(description="Id of the change point that stands for the side that weighs most.")
+    size: str = Field(description="The size of the lead in words, as `46 % faster`.")
+    worse: int
+    better: int
+    undirected: int = Field(description="Traces that changed and of which no direction is better.")
+    certainty: Certainty
+    condition: ChangeCondition
+    undone_at: CommitAnswer | None = Field(description="The commit that brought the earlier level back.")
+    likely: LikelyCommitAnswer | None = Field(description="null where only the suspect range is known.")
+    machine: str = Field(description="What changed about the machine at the step, empty if nothing did.")
+    held: str = Field(description="Why it is held back; empty if it is not.")
+    severity: float = Field(description="The number by which lists are sorted, the larger the worse.")
 
 
 class ChangeAnswer(Answer):
@@ -23,6 +56,7 @@ class ChangeAnswer(Answer):
 
     id: int
     repository: str
+    statement: StatementAnswer | None = Field(description="null only before the store has stated it.")
     place: PlaceAnswer = Field(description="The suspect range that the members share.")
     commit: CommitAnswer
     found: datetime | None = Field(description="When a run found the first of its members.")
