@@ -73,6 +73,13 @@ def test_traces_of_several_kinds_are_worse_or_better() -> None:
     assert stated(member(1, 0.2), member(2, 0.1, unit="kB")).headline == "2 worse by up to 20 %"
 
 
+def test_a_large_change_is_said_as_a_ratio() -> None:
+    assert (
+        stated(member(1, 4.0), member(2, 0.1), member(3, -0.2)).headline
+        == "2 slower, up to 5× the time; 1 faster by 20 %"
+    )
+
+
 def test_what_came_from_nothing_has_no_percentage() -> None:
     found = stated(member(1, math.inf, size=3.0), member(2, 0.1))
     assert found.headline == "2 slower, from 0"

@@ -254,6 +254,8 @@ def _side_text(side: Sequence[StatedMember], direction: Direction, *, alone: boo
     largest = abs(first.relative_size)
     if not math.isfinite(largest):
         return f"{len(side):,} {word}, from 0"
+    if "×" in first.text:
+        return f"{len(side):,} {word}, {'up to ' if len(side) > 1 else ''}{first.text}"
     reach = "by" if len(side) == 1 else "by up to"
     return f"{len(side):,} {word} {reach} {percent_text(largest)}"
 
