@@ -56,8 +56,8 @@ def _page(store: Store, what: str) -> str:
         return "/triage"
     if _CHANGE.fullmatch(what):
         key = read_change(what)
-        lead = store.findings.change(key).members[0]
-        return change_page(Lines(store, store.findings.repository_of(key)), lead)
+        found = store.findings.change(key)
+        return change_page(Lines(store, store.findings.repository_of(key)), found.lead or found.members[0])
     _, trace = owned_trace(store, what)
     return f"/trace/{trace.id}"
 
