@@ -1,10 +1,11 @@
 import { expect, test } from "vitest";
-import type { ComparedTrace, Comparison } from "../src/api/client";
+import type { JudgedBenchmark, Comparison } from "../src/api/client";
 import { changeWithInterval, detectableText, markdownOf, sideName, verdictCounts } from "../src/text/comparison";
 
-const row: ComparedTrace = {
-  id: 1,
-  key: ",benchmark=parse,",
+const row: JudgedBenchmark = {
+  trace_id: 1,
+  trace: ",benchmark=parse,",
+  benchmark: "par|se`",
   params: { benchmark: "par|se`" },
   suite: "",
   unit: "ms",
@@ -13,12 +14,17 @@ const row: ComparedTrace = {
   conditional: false,
   reason: "beyond what unchanged commits do",
   decides: true,
+  canary: false,
+  accepted: null,
+  fails: true,
   before: 10,
   after: 11,
-  change: 0.1,
+  relative_size: 0.1,
   low: 0.09,
   high: 0.11,
   detectable: 0.021,
+  p_value: 0.001,
+  samples: 1,
   past: [10, 10],
   new: [11],
 };
@@ -59,7 +65,7 @@ test("verdicts are counted, the worst first", () => {
 test("a change has its interval where one is known", () => {
   expect(changeWithInterval(row)).toBe("+10.0 % (+9.00 to +11.0 %)");
   expect(changeWithInterval({ ...row, low: null })).toBe("+10.0 %");
-  expect(changeWithInterval({ ...row, change: null })).toBe("");
+  expect(changeWithInterval({ ...row, relative_size: null })).toBe("");
 });
 
 test("the smallest change that could be seen is stated where it is known", () => {

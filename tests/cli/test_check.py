@@ -544,7 +544,7 @@ def test_a_slower_tail_regresses_by_its_percentile_and_not_by_the_median(knick: 
     (by_median,) = rows(knick, new)
     assert by_median["verdict"] == "unchanged"
     (by_tail,) = rows(knick, new, "--summary", "p99")
-    assert (by_tail["verdict"], by_tail["level"]) == ("regressed", pytest.approx(30, abs=0.7))
+    assert (by_tail["verdict"], by_tail["after"]) == ("regressed", pytest.approx(30, abs=0.7))
 
 
 def test_a_check_by_percentile_says_so(knick: Knick, latencies: Project) -> None:
@@ -607,7 +607,7 @@ def test_a_base_of_several_commits_is_a_history_whatever_the_order_of_its_rows(k
     for name, ordered in (("oldest.csv", lines), ("newest.csv", lines[::-1])):
         Path(name).write_text("\n".join(["commit,commit_time,benchmark,unit,value", *ordered, ""]), encoding="utf-8")
         (row,) = rows(knick, after, "--against", Path(name))
-        verdicts.append((row["verdict"], row["centre"]))
+        verdicts.append((row["verdict"], row["before"]))
     assert verdicts[0] == verdicts[1]
     assert verdicts[0][0] == "unchanged"
 

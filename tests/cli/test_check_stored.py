@@ -63,13 +63,12 @@ def test_the_figures_are_those_of_the_page(knick: Knick, hashes: list[str]) -> N
         query = {"base": base, "head": head}
         answer = httpx.get(f"{address.rstrip('/')}/api/v1/comparison", params=query).raise_for_status().json()
     assert {(row["base"], row["head"]) for row in rows} == {(base, head)}
-    assert {row["trace"]: row["verdict"] for row in rows} == {each["key"]: each["verdict"] for each in answer["traces"]}
     assert answer["counts"] == {"regressed": 1, "unchanged": 9}
-    worst, shown = rows[0], answer["traces"][0]
-    assert worst["trace"] == shown["key"]
-    assert (worst["relative_size"], worst["centre"], worst["level"]) == pytest.approx(
-        (shown["change"], shown["before"], shown["after"]), rel=1e-5
-    )
+    shown = {each["trace"]: each for each in answer["traces"]}
+    shared = rows[0].keys() & answer["traces"][0].keys()
+    assert answer["traces"][0].keys() - shared == {"trace_id", "suite", "better", "past", "new"}
+    for row in rows:
+        assert {name: row[name] for name in shared} == {name: shown[row["trace"]][name] for name in shared}
 
 
 def test_the_page_has_the_rules_of_the_check(hashes: list[str]) -> None:
@@ -79,6 +78,19 @@ def test_the_page_has_the_rules_of_the_check(hashes: list[str]) -> None:
         query = {"base": hashes[_STEP - 1], "head": hashes[_STEP + 4]}
         answer = httpx.get(f"{address.rstrip('/')}/api/v1/comparison", params=query).raise_for_status().json()
     assert answer["counts"] == {"unchanged": 10}
+
+
+def test_the_page_has_the_canaries_and_what_commits_accept(hashes: list[str]) -> None:
+    config = Path("instance/knickpoint.toml")
+    config.write_text(config.read_text() + '\n[canaries.machine]\nquery = "benchmark=b0"\n')
+    with open_instance(Path("instance")) as instance, serving(instance) as address:
+        query = {"base": hashes[_STEP - 1], "head": hashes[-1]}
+        answer = httpx.get(f"{address.rstrip('/')}/api/v1/comparison", params=query).raise_for_status().json()
+    assert answer["counts"] == {"unchanged": 9}
+    assert answer["warnings"][0].startswith("the canary ,benchmark=b0, regressed: the machine differs")
+    rows = {row["benchmark"]: row for row in answer["traces"]}
+    assert (rows["b0"]["canary"], rows["b0"]["decides"], rows["b0"]["fails"]) == (True, False, False)
+    assert {name: row["accepted"] for name, row in rows.items() if row["accepted"]} == {"b1": "sorted now"}
 
 
 @pytest.mark.parametrize(

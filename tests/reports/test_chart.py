@@ -9,24 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from knickpoint.model.judged_benchmark import JudgedBenchmark
 from knickpoint.model.step import Verdict
-from knickpoint.reports import GateRow, RowKind
 from knickpoint.reports.chart import MOST_VALUES, mermaid_chart
 
 
-def row(before: float, after: float) -> GateRow:
-    return GateRow(
-        ",b=x,",
-        "x",
-        "",
-        RowKind.REGRESSED,
-        Verdict.REGRESSED,
-        "",
-        "ms",
-        before,
-        after,
-        (after - before) / abs(before or 1),
-    )
+def row(before: float, after: float) -> JudgedBenchmark:
+    return JudgedBenchmark(",b=x,", "ms", Verdict.REGRESSED, "", before=before, after=after)
 
 
 def lines_of(chart: list[str]) -> list[list[float]]:
@@ -57,7 +46,7 @@ def test_any_chart_is_short_and_within_its_frame(before: float, after: float, hi
 
 
 @pytest.mark.parametrize("given_row", [row(0.0, 1.0), row(math.nan, 1.0), row(1.0, math.nan)])
-def test_what_has_no_change_in_percent_has_no_chart(given_row: GateRow) -> None:
+def test_what_has_no_change_in_percent_has_no_chart(given_row: JudgedBenchmark) -> None:
     assert mermaid_chart(given_row, [1.0, 2.0]) == []
 
 

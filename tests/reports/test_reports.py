@@ -12,43 +12,34 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from knickpoint.gate import GateReport
+from knickpoint.model.judged_benchmark import Acceptance, JudgedBenchmark, JudgedResults
+from knickpoint.model.params import encode_key
 from knickpoint.model.step import Verdict
-from knickpoint.reports import (
-    Acceptance,
-    GateReport,
-    GateRow,
-    RowKind,
-    html_page,
-    junit,
-    markdown_comment,
-    sarif,
-    workflow_commands,
-)
+from knickpoint.reports import html_page, junit, markdown_comment, sarif, workflow_commands
 from knickpoint.reports.answer import answer, change, counts, headline
 
 HOSTILE = "a|b`c`<img src=x onerror=alert(1)>\n@ada [x](http://e.org) #12 ::error::%0A</code>"
 
 
-def row(name: str, verdict: Verdict = Verdict.UNCHANGED, kind: RowKind | None = None, **more: float) -> GateRow:
-    return GateRow(
-        key=f",benchmark={name},",
-        name=name,
-        params="",
-        kind=kind or RowKind(verdict.value),
-        verdict=verdict,
-        reason="beyond what unchanged commits do" if verdict is Verdict.REGRESSED else "within the bar",
-        unit="ms",
+def row(name: str, verdict: Verdict = Verdict.UNCHANGED, relative: float = 0.0) -> JudgedBenchmark:
+    return JudgedBenchmark(
+        encode_key({"benchmark": name}),
+        "ms",
+        verdict,
+        "beyond what unchanged commits do" if verdict is Verdict.REGRESSED else "within the bar",
         before=20.0,
-        after=20.0 * (1 + more.get("relative", 0.0)),
-        relative=more.get("relative", 0.0),
-        margin=0.01,
+        after=20.0 * (1 + relative),
+        relative_size=relative,
+        low=relative - 0.01,
+        high=relative + 0.01,
         detectable=0.04,
         samples=3,
     )
 
 
-def report(*rows: GateRow) -> GateReport:
-    return GateReport("mylib", "Base: 0123.", rows, 0.01, 40)
+def report(*rows: JudgedBenchmark) -> GateReport:
+    return GateReport("mylib", "Base: 0123.", JudgedResults(rows, replayed=40))
 
 
 def full() -> GateReport:
@@ -59,18 +50,21 @@ def full() -> GateReport:
         worst,
         row("d", Verdict.IMPROVED, relative=-0.2),
         row("e", Verdict.UNSTABLE),
-        replace(row("f", Verdict.REGRESSED, RowKind.VANISHED), before=math.nan, after=math.nan, relative=math.nan),
-        replace(row("g", Verdict.NO_DATA), relative=math.nan),
+        replace(row("f", Verdict.REGRESSED, math.nan), before=math.nan, vanished=True),
+        row("g", Verdict.NO_DATA, math.nan),
         replace(row("h", Verdict.REGRESSED, relative=3.0), decides=False),
-        replace(row("i", Verdict.REGRESSED, relative=4.0), canary=True),
+        replace(row("i", Verdict.REGRESSED, relative=4.0), canary=True, decides=False),
     )
 
 
 def test_a_change_across_0_is_a_difference_and_no_share() -> None:
-    crossing = replace(row("bias", Verdict.REGRESSED), before=-0.4, after=3.0, relative=8.5)
+    crossing = replace(row("bias", Verdict.REGRESSED), before=-0.4, after=3.0, relative_size=8.5)
     assert change(crossing) == "+3.4 ms"
-    assert change(replace(crossing, before=3.0, after=-0.4, relative=-1.13)) == "−3.4 ms"
-    assert change(replace(crossing, before=2.0, after=3.0, relative=0.5)) == "+50.0 % (+49.0 … +51.0)"
+    assert change(replace(crossing, before=3.0, after=-0.4, relative_size=-1.13)) == "−3.4 ms"
+    assert (
+        change(replace(crossing, before=2.0, after=3.0, relative_size=0.5, low=0.49, high=0.51))
+        == "+50.0 % (+49.0 … +51.0)"
+    )
 
 
 def test_the_answer_has_at_most_seven_lines_and_the_verdict_first() -> None:
@@ -103,7 +97,7 @@ def test_noise_that_hides_everything_is_no_clean_bill_and_has_a_remedy() -> None
         "The noise is too large to find changes in half of the benchmarks. "
         "Measure three times: samples in one results file count once."
     )
-    often = report(*(replace(each, samples=3) for each in found.rows))
+    often = report(*(replace(each, samples=3) for each in found.benchmarks))
     assert answer(often)[-1] == "The noise is too large to find changes in half of the benchmarks."
 
 
@@ -160,29 +154,29 @@ def test_a_comment_is_cut_before_the_service_cuts_it() -> None:
 
 def test_a_comment_with_long_reasons_shows_fewer_rows() -> None:
     worse = [replace(row(f"b{number}", Verdict.REGRESSED, relative=0.1), reason="[" * 300) for number in range(60)]
-    other = [replace(each, key=f"{each.key}max", decides=False) for each in worse]
+    other = [replace(each, trace=f"{each.trace}stat=max,", decides=False) for each in worse]
     text = markdown_comment(report(*worse, *other))
     assert len(text) < 65_536
     assert text.count("and 40 more rows") == 2
 
 
 def test_pictures_stand_in_a_comment_where_they_have_an_address() -> None:
-    shown = replace(row("b", Verdict.REGRESSED, relative=0.1), picture="https://perf.example.org/plot.png")
-    assert "(https://perf.example.org/plot.png)" in markdown_comment(report(shown))
+    shown = replace(row("b", Verdict.REGRESSED, relative=0.1), dashboard="https://perf.example.org")
+    assert "(https://perf.example.org/api/v1/traces/%2Cbenchmark%3Db%2C/plot.png)" in markdown_comment(report(shown))
 
 
 def test_a_history_is_drawn_where_there_is_no_picture() -> None:
     worse = row("b", Verdict.REGRESSED, relative=0.1)
-    text = markdown_comment(report(worse), {worse.key: [20.0, 20.2, 19.9]})
+    text = markdown_comment(report(worse), {worse.trace: [20.0, 20.2, 19.9]})
     assert "<code>b</code>, change from the level before:\n\n```mermaid\n" in text
     assert "  line [0.0, 1.0, -0.5, 10.0]\n  line [0.0, 0.0, 0.0, 10.0]\n```" in text
-    shown = replace(worse, picture="https://perf.example.org/plot.png")
-    assert "mermaid" not in markdown_comment(report(shown), {worse.key: [20.0]})
+    shown = replace(worse, dashboard="https://perf.example.org")
+    assert "mermaid" not in markdown_comment(report(shown), {worse.trace: [20.0]})
 
 
 def test_a_comment_with_charts_is_cut_as_any_other() -> None:
     worse = [replace(row(f"b{number}", Verdict.REGRESSED, relative=0.1), reason="[" * 300) for number in range(60)]
-    text = markdown_comment(report(*worse), {each.key: [20.0] * 1_000 for each in worse})
+    text = markdown_comment(report(*worse), {each.trace: [20.0] * 1_000 for each in worse})
     assert len(text) < 65_536
     assert text.count("```mermaid") == 5
 
@@ -200,7 +194,8 @@ class _Tags(HTMLParser):
 
 def hostile() -> GateReport:
     accepted = Acceptance(HOSTILE, HOSTILE, "f" * 40, HOSTILE)
-    bad = replace(row("x", Verdict.REGRESSED, relative=0.1), name=HOSTILE, key=f",benchmark={HOSTILE},", reason=HOSTILE)
+    bad = row(HOSTILE.replace("\n", " "), Verdict.REGRESSED, relative=0.1)
+    bad = replace(bad, label=HOSTILE, reason=HOSTILE)
     return replace(report(bad, replace(bad, accepted=accepted, unit=HOSTILE)), base=HOSTILE)
 
 
@@ -241,13 +236,13 @@ def test_junit_has_only_what_the_schema_of_jenkins_allows() -> None:
         "skipped": {"type", "message"},
         "system-out": set(),
     }
-    rows = (*full().rows, row("g", Verdict.NO_DATA))
+    rows = (*full().benchmarks, row("g", Verdict.NO_DATA))
     for element in ET.fromstring(junit(report(*rows))).iter():
         assert set(element.keys()) <= allowed[element.tag], element.tag
 
 
 def test_junit_can_be_read_whatever_the_names() -> None:
-    strange = replace(row("x", Verdict.REGRESSED, relative=0.1), name="\x00\x1b\ud800 é", reason="\x07")
+    strange = replace(row("x", Verdict.REGRESSED, relative=0.1), label="\x00\x1b\ud800 é", reason="\x07")
     assert ET.fromstring(junit(report(strange))).get("failures") == "1"
 
 

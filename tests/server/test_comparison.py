@@ -27,8 +27,8 @@ def test_the_verdicts_are_those_between_the_two_commits_the_worst_first(reader: 
     assert verdicts == {"parse": "regressed", "print": "regressed", "load": "unchanged", "idle": "unchanged"}
     parse = found["traces"][0]
     assert parse["params"]["benchmark"] == "parse"
-    assert parse["low"] < parse["change"] < parse["high"]
-    assert parse["change"] == pytest.approx(0.25, abs=0.02)
+    assert parse["low"] < parse["relative_size"] < parse["high"]
+    assert parse["relative_size"] == pytest.approx(0.25, abs=0.02)
     assert len(parse["new"]) == 3
     assert found["counts"] == {"regressed": 2, "unchanged": 2}
 
@@ -52,8 +52,8 @@ def test_a_day_stands_for_its_last_commit_and_newest_for_the_newest(reader: Clie
 
 def test_the_list_comes_in_pages(reader: Client) -> None:
     both = {"base": commit_hash(SLOWER - 1), "head": commit_hash(SLOWER + 5)}
-    whole = [row["id"] for row in compare(reader, **both)["traces"]]
-    pages = [row["id"] for first in (0, 3) for row in compare(reader, **both, first=first, limit=3)["traces"]]
+    whole = [row["trace_id"] for row in compare(reader, **both)["traces"]]
+    pages = [row["trace_id"] for first in (0, 3) for row in compare(reader, **both, first=first, limit=3)["traces"]]
     assert pages == whole
 
 
@@ -124,7 +124,7 @@ def test_a_result_whose_name_cannot_be_read_refuses_the_file_unless_it_is_only_a
 
 def test_a_benchmark_that_the_history_does_not_know_has_no_data_and_no_trace(reader: Client) -> None:
     [row] = send(reader, results_of({"speed": {"never seen": 1.0}}), partial=True)["traces"]
-    assert (row["id"], row["verdict"]) == (None, "no data")
+    assert (row["trace_id"], row["verdict"]) == (None, "no data")
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_two_files_in_one_body_are_judged_against_each_other(reader: Client) -> 
 def test_traces_of_two_files_lead_to_the_history_where_it_knows_them(reader: Client) -> None:
     content = results_of({"speed": {"parse": 1.0, "never seen": 1.0}})
     found = send_both(reader, content, content).json()
-    known = {row["params"]["benchmark"]: row["id"] for row in found["traces"]}
+    known = {row["params"]["benchmark"]: row["trace_id"] for row in found["traces"]}
     trace = reader.get("/api/v1/traces", params={"query": "benchmark=parse"}).json()
     assert known == {"parse": trace["traces"][0]["id"], "never seen": None}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,13 +11,13 @@ from tests.watch.conftest import World, levels
 
 from knickpoint.model.direction import DirectionRule
 from knickpoint.model.errors import InputError
-from knickpoint.model.params import decode_key
+from knickpoint.model.judged_benchmark import JudgedResults
 from knickpoint.model.query import parse_query
 from knickpoint.model.report import Outcome, Result, ResultTable, RunReport
 from knickpoint.model.step import Verdict
 from knickpoint.model.summary import read_summary
 from knickpoint.model.unit import Better
-from knickpoint.watch.results_check import CheckReport, CheckRules, check_files, check_results
+from knickpoint.watch.results_check import CheckRules, check_files, check_results
 
 
 def run_of(*results: Result, revision: str = "") -> RunReport:
@@ -31,15 +32,13 @@ def failed(name: str) -> Result:
     return Result({"benchmark": name, "kind": name[0]}, outcome=Outcome.FAILED, message="out of memory")
 
 
-def compare(base: Sequence[RunReport], new: Sequence[RunReport], **rules: object) -> CheckReport:
+def compare(base: Sequence[RunReport], new: Sequence[RunReport], **rules: object) -> JudgedResults:
     return check_files(base, new, name="before.json", rules=CheckRules(**rules))  # type: ignore[arg-type]
 
 
-def said(report: CheckReport) -> dict[str, tuple[str, str]]:
+def said(report: JudgedResults) -> dict[str, tuple[str, str]]:
     """Return benchmark → verdict and reason."""
-    return {
-        decode_key(row.key)["benchmark"]: (row.judgement.verdict.value, row.judgement.reason) for row in report.traces
-    }
+    return {row.benchmark: (row.verdict.value, row.reason) for row in report.benchmarks}
 
 
 def runs_of(level: float, count: int = 8, name: str = "parse") -> list[RunReport]:
@@ -57,17 +56,16 @@ def test_runs_of_a_file_give_the_verdicts_that_a_history_of_these_runs_gives(wor
     stored = check_results(world.store, world.repository, runs, base=8)
     base = [run_of(*(measured(name, values[at]) for name, values in series.items())) for at in range(9)]
     found = compare(base, runs)
-    assert [row.judgement for row in found.traces if row.values] == [
-        row.judgement for row in stored.traces if row.values
+    assert [row for row in found.benchmarks if row.new] == [
+        replace(row, trace_id=None) for row in stored.benchmarks if row.new
     ]
-    assert [row.margin for row in found.traces if row.values] == [row.margin for row in stored.traces if row.values]
     assert found.counts == stored.counts
     assert not found.by_samples
 
 
 def test_a_file_of_several_commits_has_a_value_for_each_commit_as_the_history_has() -> None:
     base = [run_of(measured("parse", value), revision=name) for name in "abcdef" for value in (19.0, 20.0, 24.0)]
-    (row,) = compare(base, [run_of(measured("parse", 20.0))]).traces
+    (row,) = compare(base, [run_of(measured("parse", 20.0))]).benchmarks
     assert row.past == (20.0,) * 6
 
 
@@ -77,9 +75,9 @@ def test_samples_stand_for_runs_that_are_too_few_and_changes_are_conditional() -
     assert (same.verdict, same.by_samples) == (Verdict.UNCHANGED, True)
     slower = compare(base, [run_of(measured("parse", *levels((10, 26.0))))] * 3)
     assert slower.verdict is Verdict.REGRESSED
-    assert slower.traces[0].judgement.conditional
-    assert slower.traces[0].judgement.reason.endswith("samples of the base stand for runs, which are too few")
-    assert len(slower.traces[0].values) == 3
+    assert slower.benchmarks[0].conditional
+    assert slower.benchmarks[0].reason.endswith("samples of the base stand for runs, which are too few")
+    assert len(slower.benchmarks[0].new) == 3
 
 
 def test_of_thousands_of_samples_evenly_spaced_ones_count() -> None:
@@ -117,8 +115,8 @@ def test_what_failed_in_both_files_is_no_change() -> None:
 
 
 def test_units_of_one_dimension_are_converted_and_others_are_a_change() -> None:
-    (row,) = compare(runs_of(20.0), [run_of(measured("parse", 0.02, unit="s"))]).traces
-    assert (row.values, row.unit, row.judgement.verdict) == ((20.0,), "ms", Verdict.UNCHANGED)
+    (row,) = compare(runs_of(20.0), [run_of(measured("parse", 0.02, unit="s"))]).benchmarks
+    assert (row.new, row.unit, row.verdict) == ((20.0,), "ms", Verdict.UNCHANGED)
     report = compare(runs_of(20.0), [run_of(measured("parse", 20.0, unit="B"))])
     assert said(report) == {"parse": ("regressed", "the unit changed from ms to B")}
 

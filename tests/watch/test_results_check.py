@@ -6,13 +6,13 @@ import pytest
 
 from knickpoint.model.direction import DirectionRule
 from knickpoint.model.errors import HistoryError
-from knickpoint.model.params import decode_key
+from knickpoint.model.judged_benchmark import JudgedResults, ResultKind
 from knickpoint.model.query import Query
 from knickpoint.model.report import Outcome, Result, ResultTable, RunReport
 from knickpoint.model.step import Verdict
 from knickpoint.model.unit import Better
 from knickpoint.store import RunWrite
-from knickpoint.watch.results_check import CheckReport, CheckRules, check_results
+from knickpoint.watch.results_check import CheckRules, check_results
 
 from .conftest import World, levels
 
@@ -34,7 +34,7 @@ def failed_run(message: str = "out of memory", name: str = "parse", outcome: Out
     return RunReport(ResultTable.of([result]))
 
 
-def check(world: World, *runs: RunReport, base: int | None = 39, partial: bool = False) -> CheckReport:
+def check(world: World, *runs: RunReport, base: int | None = 39, partial: bool = False) -> JudgedResults:
     return check_results(world.store, world.repository, runs, base=base, rules=CheckRules(partial=partial))
 
 
@@ -42,11 +42,9 @@ def short_hash(world: World, slot: int) -> str:
     return world.store.commits.get(world.repository, [slot])[0].commit.hash[:12]
 
 
-def reasons(report: CheckReport) -> dict[str, tuple[str, str]]:
+def reasons(report: JudgedResults) -> dict[str, tuple[str, str]]:
     """Return benchmark → verdict and reason."""
-    return {
-        decode_key(row.key)["benchmark"]: (row.judgement.verdict.value, row.judgement.reason) for row in report.traces
-    }
+    return {row.benchmark: (row.verdict.value, row.reason) for row in report.benchmarks}
 
 
 @pytest.mark.parametrize(
@@ -88,22 +86,22 @@ def test_the_report_says_how_many_commits_of_the_history_were_measured(steady: W
 
 
 def test_the_samples_of_one_run_are_one_value(steady: World) -> None:
-    (trace,) = check(steady, new_run(20.1, 20.2, 20.9)).traces
-    assert trace.values == (20.2,)
-    assert trace.judgement.samples == 1
+    (trace,) = check(steady, new_run(20.1, 20.2, 20.9)).benchmarks
+    assert trace.new == (20.2,)
+    assert trace.samples == 1
 
 
 def test_another_unit_of_the_same_dimension_is_converted(steady: World) -> None:
-    (trace,) = check(steady, new_run(0.02, unit="s")).traces
-    assert list(trace.values) == pytest.approx([20.0])
+    (trace,) = check(steady, new_run(0.02, unit="s")).benchmarks
+    assert list(trace.new) == pytest.approx([20.0])
     assert trace.unit == "ms"
-    assert trace.judgement.verdict is Verdict.UNCHANGED
+    assert trace.verdict is Verdict.UNCHANGED
 
 
 def test_a_unit_that_does_not_convert_is_a_change_that_names_both(steady: World) -> None:
     report = check(steady, new_run(20.0, unit="B"))
     assert reasons(report) == {"parse": ("regressed", "the unit changed from ms to B")}
-    assert (report.traces[0].unit, report.traces[0].values) == ("B", (20.0,))
+    assert (report.benchmarks[0].unit, report.benchmarks[0].new) == ("B", (20.0,))
 
 
 def test_a_unit_that_the_history_had_before_is_a_change_of_unit_too(steady: World) -> None:
@@ -121,11 +119,11 @@ def test_a_benchmark_measured_in_two_units_is_judged_in_both(world: World) -> No
         run = RunReport(table, identity=f"B{slot}")
         world.store.runs.write(world.repository, [RunWrite(slot, run, f"B{slot}", f"B{slot}", "test")])
     report = check(world, new_run(20.0), new_run(900.0, unit="B"), base=8)
-    assert [(row.unit, row.judgement.verdict) for row in report.traces] == [
+    assert [(row.unit, row.verdict) for row in report.benchmarks] == [
         ("B", Verdict.REGRESSED),
         ("ms", Verdict.UNCHANGED),
     ]
-    assert [(row.unit, row.judgement.reason.split(":")[0]) for row in check(world, new_run(20.0), base=8).traces] == [
+    assert [(row.unit, row.reason.split(":")[0]) for row in check(world, new_run(20.0), base=8).benchmarks] == [
         ("B", "vanished"),
         ("ms", "the distance from the level is 0; more than 0 would count"),
     ]
@@ -144,7 +142,7 @@ def test_one_regressed_trace_decides_over_those_without_data(steady: World) -> N
 def test_a_failed_benchmark_is_a_change_that_says_what_it_said(steady: World) -> None:
     report = check(steady, failed_run("\n  out of memory\n  at line 7"))
     assert reasons(report) == {"parse": ("regressed", "failed: out of memory")}
-    assert report.traces[0].failed == ("\n  out of memory\n  at line 7",)
+    assert report.benchmarks[0].kind is ResultKind.FAILED
     assert report.verdict is Verdict.REGRESSED
 
 
@@ -198,7 +196,7 @@ def several(world: World) -> World:
     return world
 
 
-def vanished(report: CheckReport) -> dict[str, str]:
+def vanished(report: JudgedResults) -> dict[str, str]:
     return {name: reason for name, (_, reason) in reasons(report).items() if reason.startswith("vanished")}
 
 

@@ -1,11 +1,11 @@
 /** The comparison of two commits in words, for the page and for a comment. */
 
-import type { ComparedTrace, Comparison } from "../api/client";
+import type { Comparison, JudgedBenchmark } from "../api/client";
 import { countText, grouped, percentText, signedPercentText } from "./numbers";
 import { traceText } from "./trace-names";
 import { levelsText } from "./units";
 
-type Verdict = ComparedTrace["verdict"];
+type Verdict = JudgedBenchmark["verdict"];
 
 const VERDICTS: readonly Verdict[] = ["regressed", "improved", "unstable", "unchanged", "no data"];
 
@@ -24,19 +24,19 @@ export function sideName({ commit, file }: Comparison["base"]): string {
 }
 
 /** "+12.3 % (+11.2 to +13.4 %)"; "" where it is unknown. */
-export function changeWithInterval({ change, low, high }: ComparedTrace): string {
-  if (change === null) return "";
-  if (low === null || high === null) return signedPercentText(change);
-  return `${signedPercentText(change)} (${signedPercentText(low).replace(" %", "")} to ${signedPercentText(high)})`;
+export function changeWithInterval({ relative_size: size, low, high }: JudgedBenchmark): string {
+  if (size === null) return "";
+  if (low === null || high === null) return signedPercentText(size);
+  return `${signedPercentText(size)} (${signedPercentText(low).replace(" %", "")} to ${signedPercentText(high)})`;
 }
 
 /** Levels of both sides; "" where one is unknown. */
-export function comparedLevels({ before, after, unit }: ComparedTrace): string {
+export function comparedLevels({ before, after, unit }: JudgedBenchmark): string {
   return before === null || after === null ? "" : levelsText(before, after, unit);
 }
 
 /** What the comparison could have seen: "from 2.1 % on". */
-export function detectableText({ detectable }: ComparedTrace): string {
+export function detectableText({ detectable }: JudgedBenchmark): string {
   return detectable === null ? "" : `from ${percentText(detectable)} on`;
 }
 

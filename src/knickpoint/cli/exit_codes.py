@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from knickpoint.reports import GateReport
-
-__all__ = ["ANSWERS", "COMMON", "FAILED", "INTERRUPTED", "NO_DATA", "UNREAD", "verdict_code"]
+__all__ = ["ANSWERS", "COMMON", "FAILED", "INTERRUPTED", "NO_DATA", "UNREAD"]
 
 FAILED: Final = 2
 """The command could not do its work; 1 is an answer, such as the verdict of ``knick check``."""
@@ -49,10 +46,3 @@ ANSWERS: Final[Mapping[str, Mapping[int, str]]] = {
     "notify": {0: "everything that is due was sent", 1: "a delivery failed"},
 }
 """Command → exit code → its meaning, for the commands that answer a question with it."""
-
-
-def verdict_code(report: GateReport) -> int:
-    """Return the exit code of a check: canaries do not count, because no commit is the reason when they move."""
-    if report.failures:
-        return 1
-    return 0 if report.judged else NO_DATA

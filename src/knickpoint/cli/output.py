@@ -33,7 +33,7 @@ __all__ = [
     "show",
 ]
 
-Cell = str | float | int | bool | None | Sequence[str] | Sequence[Mapping[str, str]]
+Cell = str | float | int | bool | None | Sequence[str] | Sequence[Mapping[str, str]] | Mapping[str, str]
 Row = Mapping[str, Cell]
 
 _TONED: Final = frozenset({"verdict", "direction", "state", "status", "condition"})
@@ -104,6 +104,8 @@ def _csv_field(value: Cell, listed: str = "") -> str:
         return repr(value)
     if isinstance(value, int):
         return str(value)
+    if isinstance(value, Mapping):
+        return guarded(" ".join(f"{name}={text}" for name, text in value.items()))
     return guarded(
         value if isinstance(value, str) else " ".join(item if isinstance(item, str) else item[listed] for item in value)
     )

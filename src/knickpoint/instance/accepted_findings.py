@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from knickpoint.history import Git
     from knickpoint.model.change import ChangePoint, SuspectRange
     from knickpoint.model.commit import Repository
-    from knickpoint.reports import Acceptance
+    from knickpoint.model.judged_benchmark import Acceptance
 
 __all__ = ["acknowledge_accepted"]
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from knickpoint.model.commit import Line, Repository
     from knickpoint.store import Store
 
-__all__ = ["find_revision", "known_revision", "named_position"]
+__all__ = ["find_on_some_line", "find_revision", "known_revision", "named_position"]
 
 _NEWEST: Final = "newest"
 
@@ -98,6 +98,24 @@ def find_revision(instance: Instance, line: Line, revision: str) -> LinePosition
             remedy="Name the line of each of the two commits.",
         )
     return LinePosition(line, position)
+
+
+def find_on_some_line(instance: Instance, line: Line, revision: str) -> LinePosition:
+    """Return the place of a commit on ``line``, else on the first line of its repository that has it.
+
+    Raises:
+        HistoryError: there is no such commit, or it is on no line.
+    """
+    commits = instance.store.commits
+    try:
+        return find_revision(instance, line, revision)
+    except HistoryError:
+        known = commits.find(line.repository, revision)
+        others = (commits.line(line.repository, name) for name in commits.lines(line.repository) if name != line.name)
+        other = next((each for each in others if known and known.slot in each.positions), None)
+        if known is None or other is None:
+            raise
+        return LinePosition(other, other.positions[known.slot])
 
 
 def _day(text: str) -> date | None:

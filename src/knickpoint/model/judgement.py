@@ -8,7 +8,7 @@ from typing import Final, Self
 
 from knickpoint.model.step import Check, StableRegion, Verdict
 
-__all__ = ["HOPELESS", "Judgement", "NewestVerdict", "worst_first"]
+__all__ = ["HOPELESS", "Judgement", "NewestVerdict"]
 
 HOPELESS: Final = 10.0
 """Share of the level from which on a detectable change is not stated as a number: the noise hides everything."""
@@ -71,15 +71,6 @@ class Judgement:
             p_value=unknown,
             evidence=evidence,
         )
-
-
-_WORST_FIRST: Final = (Verdict.REGRESSED, Verdict.IMPROVED, Verdict.UNSTABLE, Verdict.UNCHANGED, Verdict.NO_DATA)
-
-
-def worst_first(found: Judgement) -> tuple[int, float]:
-    """Return what sorts judgements: by verdict, then by the size of the change over the level."""
-    size = abs(found.relative_size)
-    return _WORST_FIRST.index(found.verdict), -size if math.isfinite(size) else -math.inf
 
 
 @dataclass(frozen=True, slots=True)

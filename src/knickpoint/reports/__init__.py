@@ -1,25 +1,13 @@
-"""Say what a check of new results found, in the form that a pull request, a CI or a person reads.
+"""Say what the verdict about a merge is, in the form that a pull request, a CI or a person reads.
 
-``gate_report`` is what was found, and ``answer`` says in a few lines whether it may be merged. Each of the other modules
-writes a report in one form. All of them turn a report into text: they read no store and no file.
+``answer`` says in a few lines whether it may be merged. Each of the other modules writes a report in one form. All of them turn
+a report of ``gate`` into text: they read no store and no file.
 """
 
 from knickpoint.reports.annotations import workflow_commands
-from knickpoint.reports.gate_report import Acceptance, GateReport, GateRow, RowKind, Standing
 from knickpoint.reports.html import html_page
 from knickpoint.reports.junit import junit
 from knickpoint.reports.markdown import markdown_comment
 from knickpoint.reports.sarif import sarif
 
-__all__ = [
-    "Acceptance",
-    "GateReport",
-    "GateRow",
-    "RowKind",
-    "Standing",
-    "html_page",
-    "junit",
-    "markdown_comment",
-    "sarif",
-    "workflow_commands",
-]
+__all__ = ["html_page", "junit", "markdown_comment", "sarif", "workflow_commands"]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from knickpoint.gate.report import GateReport, Standing
+from knickpoint.model.judged_benchmark import JudgedBenchmark, ResultKind
 from knickpoint.model.plain_text import counted
 from knickpoint.reports.answer import change, headline, levels, reason, title
-from knickpoint.reports.gate_report import GateReport, GateRow, RowKind, Standing
 
 __all__ = ["workflow_commands"]
 
@@ -25,13 +26,13 @@ def workflow_commands(report: GateReport) -> str:
             _command("notice", "knick check", f"{counted(len(report.failures) - MOST, 'more row')} in the report")
         )
     unstable = (
-        row for row in report.deciding if report.standing(row) is Standing.PASSES and row.kind is RowKind.UNSTABLE
+        row for row in report.deciding if report.standing(row) is Standing.PASSES and row.kind is ResultKind.UNSTABLE
     )
     lines += [_about("warning", row) for row in (*report.tolerated, *unstable)][:MOST]
     return "\n".join(lines) + "\n"
 
 
-def _about(level: str, row: GateRow) -> str:
+def _about(level: str, row: JudgedBenchmark) -> str:
     text = "; ".join(part for part in (levels(row), change(row), reason(row)) if part)
     return _command(level, f"{title(row)} {row.kind.value}", text)
 

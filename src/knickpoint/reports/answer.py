@@ -6,11 +6,12 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from knickpoint.gate.report import GateReport
+from knickpoint.model.judged_benchmark import JudgedBenchmark, ResultKind
 from knickpoint.model.judgement import HOPELESS
 from knickpoint.model.plain_text import counted, plain_line
 from knickpoint.model.quantity_text import crosses_zero, levels_text, number_text, percent_text, value_text
 from knickpoint.model.step import Verdict
-from knickpoint.reports.gate_report import GateReport, GateRow, RowKind
 
 __all__ = ["LONGEST_REASON", "answer", "change", "counts", "found_from", "headline", "levels", "reason", "title"]
 
@@ -26,13 +27,13 @@ _ENOUGH = 3
 """Results files from which on what comes and goes within one of them is seen as noise."""
 
 _ORDER = (
-    RowKind.REGRESSED,
-    RowKind.IMPROVED,
-    RowKind.UNCHANGED,
-    RowKind.UNSTABLE,
-    RowKind.NO_DATA,
-    RowKind.FAILED,
-    RowKind.VANISHED,
+    ResultKind.REGRESSED,
+    ResultKind.IMPROVED,
+    ResultKind.UNCHANGED,
+    ResultKind.UNSTABLE,
+    ResultKind.NO_DATA,
+    ResultKind.FAILED,
+    ResultKind.VANISHED,
 )
 
 
@@ -50,10 +51,10 @@ def answer(report: GateReport, name: Callable[[str], str] = str) -> list[str]:
         rest = f", and {len(report.accepted) - 1} more" if len(report.accepted) > 1 else ""
         by, why = plain_line(row.accepted.author, _LONGEST_NAME), plain_line(row.accepted.reason, LONGEST_REASON)
         lines.append(f"Accepted: {name(title(row))} by {name(by)}: {name(why)}{rest}.")
-    if report.replayed:
+    if report.results.replayed:
         lines.append(
-            f"At most {percent_text(report.false_positives)} of unchanged pull requests fail, over all benchmarks together"
-            f" (set from {counted(report.replayed, 'past commit')})."
+            f"At most {percent_text(report.results.false_positives)} of unchanged pull requests fail, over all benchmarks together"
+            f" (set from {counted(report.results.replayed, 'past commit')})."
         )
     seen = _visible(report)
     return [*lines, seen] if seen else lines
@@ -81,8 +82,8 @@ def _verdict(report: GateReport) -> str:
 
 def _passing(report: GateReport, total: str) -> str:
     """Return what the headline of a check that passes says of its benchmarks, of which there are ``total``."""
-    few = report.counts[RowKind.NO_DATA]
-    unclear = report.counts[RowKind.UNSTABLE] + few
+    few = report.counts[ResultKind.NO_DATA]
+    unclear = report.counts[ResultKind.UNSTABLE] + few
     open_ones = f"; {unclear:,} could not be judged" if unclear else ""
     if report.tolerated:
         return f" although {_kinds(report.tolerated)}, of {total}: --fail-on leaves regressions out{open_ones}"
@@ -95,47 +96,46 @@ def _passing(report: GateReport, total: str) -> str:
     return f": nothing regressed, of {total}{open_ones}"
 
 
-def _kinds(rows: Sequence[GateRow]) -> str:
+def _kinds(rows: Sequence[JudgedBenchmark]) -> str:
     """Return how many rows there are of each kind, the worst first: ``1 vanished and 2 regressed``."""
     found = Counter(row.kind for row in rows)
-    return " and ".join(f"{found[kind]:,} {kind.value}" for kind in RowKind if found[kind])
+    return " and ".join(f"{found[kind]:,} {kind.value}" for kind in ResultKind if found[kind])
 
 
 def counts(report: GateReport) -> str:
     """Return how many benchmarks there are of each kind; zeros are left out but for regressed and improved."""
     found = report.counts
-    shown = [kind for kind in _ORDER if found[kind] or kind in {RowKind.REGRESSED, RowKind.IMPROVED}]
+    shown = [kind for kind in _ORDER if found[kind] or kind in {ResultKind.REGRESSED, ResultKind.IMPROVED}]
     return ", ".join(f"{found[kind]:,} {kind.value}" for kind in shown) + "."
 
 
-def title(row: GateRow) -> str:
+def title(row: JudgedBenchmark) -> str:
     """Return the name of a row as a line that cannot change how the text around it is shown."""
-    return plain_line(f"{row.name} {row.params}".rstrip(), _LONGEST_NAME)
+    return plain_line(f"{row.benchmark} {row.label}".rstrip(), _LONGEST_NAME)
 
 
-def levels(row: GateRow) -> str:
+def levels(row: JudgedBenchmark) -> str:
     """Return before and after with the unit, "" without numbers."""
     if math.isnan(row.before) or math.isnan(row.after):
         return ""
     return levels_text(row.before, row.after, plain_line(row.unit, 24))
 
 
-def change(row: GateRow) -> str:
+def change(row: JudgedBenchmark) -> str:
     """Return the relative change with its 95 % interval: ``+12.3 % (+10.1 … +14.5)``; "" without numbers."""
-    if math.isnan(row.relative):
+    if math.isnan(row.relative_size):
         return ""
-    if not math.isfinite(row.relative):
+    if not math.isfinite(row.relative_size):
         return "from 0"
     if crosses_zero(row.before, row.after):
         size = row.after - row.before
         return f"{'+' if size > 0 else ''}{value_text(size, plain_line(row.unit, 24))}"
-    text = f"{_signed(row.relative)} %"
-    if math.isnan(row.margin) or not math.isfinite(row.margin):
-        return text
-    return f"{text} ({_signed(row.relative - row.margin)} … {_signed(row.relative + row.margin)})"
+    text = f"{_signed(row.relative_size)} %"
+    known = math.isfinite(row.low) and math.isfinite(row.high)
+    return f"{text} ({_signed(row.low)} … {_signed(row.high)})" if known else text
 
 
-def reason(row: GateRow) -> str:
+def reason(row: JudgedBenchmark) -> str:
     """Return why a row has its verdict, and who accepted it."""
     text = row.reason
     if row.accepted is not None:
@@ -143,7 +143,7 @@ def reason(row: GateRow) -> str:
     return plain_line(text, LONGEST_REASON)
 
 
-def found_from(row: GateRow) -> str:
+def found_from(row: JudgedBenchmark) -> str:
     """Return the smallest change that would be found, "" where it is unknown or the noise hides everything."""
     return percent_text(row.detectable) if row.detectable < HOPELESS else ""
 

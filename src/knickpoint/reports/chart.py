@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from knickpoint.reports.gate_report import GateRow
+from knickpoint.model.judged_benchmark import JudgedBenchmark
 
 __all__ = ["MOST_VALUES", "mermaid_chart"]
 
@@ -22,7 +22,7 @@ _HISTORY, _LEVELS = "#3b82c4", "#d1495b"
 """Colours that people tell apart on white and on black, and without red or green."""
 
 
-def mermaid_chart(row: GateRow, history: Sequence[float]) -> list[str]:
+def mermaid_chart(row: JudgedBenchmark, history: Sequence[float]) -> list[str]:
     """Return the lines of a fenced chart of ``history`` (oldest first) and the new value of ``row``; [] without numbers.
 
     The axis is the change in percent from the level before. One line is the values, the other one the levels before and

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Final
 
+from knickpoint.gate.report import GateReport
+from knickpoint.model.judged_benchmark import JudgedBenchmark
 from knickpoint.reports.answer import answer, change, found_from, headline, levels, reason, title
-from knickpoint.reports.gate_report import GateReport, GateRow
 
 __all__ = ["html_page"]
 
@@ -26,7 +27,7 @@ def html_page(report: GateReport, pictures: Mapping[str, str] | None = None) -> 
     """Return the page; ``pictures`` has the plots of traces as SVG elements, by trace key."""
     first, *rest = (escape(line) for line in answer(report))
     unchanged = [row for row in report.deciding if row not in report.listed]
-    drawn = [pictures[row.key] for row in report.worst_first if pictures and row.key in pictures]
+    drawn = [pictures[row.trace] for row in report.worst_first if pictures and row.trace in pictures]
     parts = [
         f"<h1>{first}</h1>",
         f"<p>{'<br>'.join(rest)}</p>",
@@ -42,11 +43,11 @@ def html_page(report: GateReport, pictures: Mapping[str, str] | None = None) -> 
     )
 
 
-def _details(summary: str, rows: Sequence[GateRow]) -> str:
+def _details(summary: str, rows: Sequence[JudgedBenchmark]) -> str:
     return f"<details><summary>{summary} ({len(rows):,})</summary>{_table(rows)}</details>" if rows else ""
 
 
-def _table(rows: Sequence[GateRow]) -> str:
+def _table(rows: Sequence[JudgedBenchmark]) -> str:
     if not rows:
         return ""
     heads = ("verdict", "benchmark", "before → after", "change (95 % interval)", "found from", "why")
@@ -55,9 +56,9 @@ def _table(rows: Sequence[GateRow]) -> str:
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
-def _row(row: GateRow) -> str:
+def _row(row: JudgedBenchmark) -> str:
     name = escape(title(row))
-    linked = f'<a href="{escape(row.address)}">{name}</a>' if row.address else name
+    linked = f'<a href="{escape(row.page)}">{name}</a>' if row.page else name
     found = found_from(row)
     kind = row.kind.value
     cells = (levels(row), change(row), found, reason(row))

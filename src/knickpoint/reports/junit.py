@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from knickpoint.gate.report import GateReport, Standing
+from knickpoint.model.judged_benchmark import JudgedBenchmark
 from knickpoint.model.plain_text import plain_line
 from knickpoint.model.step import Verdict
 from knickpoint.reports.answer import change, found_from, headline, levels, reason
-from knickpoint.reports.gate_report import GateReport, GateRow, Standing
 
 __all__ = ["junit"]
 
@@ -29,7 +30,11 @@ def junit(report: GateReport) -> str:
         case = SubElement(
             suite,
             "testcase",
-            {"name": plain_line(f"{row.name} {row.params}".strip(), _LONGEST), "classname": "benchmarks", "time": "0"},
+            {
+                "name": plain_line(f"{row.benchmark} {row.label}".strip(), _LONGEST),
+                "classname": "benchmarks",
+                "time": "0",
+            },
         )
         numbers = "; ".join(text for text in (levels(row), change(row), reason(row)) if text)
         if report.standing(row) is Standing.FAILS:
@@ -43,10 +48,10 @@ def junit(report: GateReport) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(root, encoding="unicode")}\n'
 
 
-def _is_skipped(row: GateRow) -> bool:
+def _is_skipped(row: JudgedBenchmark) -> bool:
     return row.verdict is Verdict.NO_DATA
 
 
-def _detail(row: GateRow) -> str:
+def _detail(row: JudgedBenchmark) -> str:
     found = f"\nChanges are found from {found_from(row)} on." if found_from(row) else ""
-    return f"{plain_line(row.key, _LONGEST)}{found}"
+    return f"{plain_line(row.trace, _LONGEST)}{found}"

@@ -12,10 +12,11 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 from urllib.parse import quote
 
+from knickpoint.gate.report import GateReport, Standing
+from knickpoint.model.judged_benchmark import JudgedBenchmark, ResultKind
 from knickpoint.model.plain_text import counted, plain_line
 from knickpoint.reports.answer import answer, change, found_from, levels, reason, title
 from knickpoint.reports.chart import mermaid_chart
-from knickpoint.reports.gate_report import GateReport, GateRow, RowKind, Standing
 
 __all__ = ["markdown_comment", "marker"]
 
@@ -30,8 +31,8 @@ MOST_PICTURES: Final = 5
 _SPECIAL: Final = re.compile(r"[^\w ,'=+%/;-]|_")
 """Characters that could mean something to Markdown or HTML; a dot could make a link of ``www.``."""
 _SIGNS: Final = {
-    RowKind.FAILED: "🔴", RowKind.VANISHED: "🔴", RowKind.REGRESSED: "🔴", RowKind.UNSTABLE: "🟡", RowKind.NO_DATA: "⚪",
-    RowKind.IMPROVED: "🟢", RowKind.UNCHANGED: "⚪",
+    ResultKind.FAILED: "🔴", ResultKind.VANISHED: "🔴", ResultKind.REGRESSED: "🔴", ResultKind.UNSTABLE: "🟡", ResultKind.NO_DATA: "⚪",
+    ResultKind.IMPROVED: "🟢", ResultKind.UNCHANGED: "⚪",
 }  # fmt: skip
 
 
@@ -69,9 +70,9 @@ def _comment(report: GateReport, histories: Mapping[str, Sequence[float]], most:
     if others:
         lines += _details("Accepted, improved, unstable, without data", others, most)
     if report.beside:
-        moved = [row for row in report.beside if row.kind is not RowKind.UNCHANGED]
+        moved = [row for row in report.beside if row.kind is not ResultKind.UNCHANGED]
         lines += _details(f"Other statistics, which decide nothing: {counted(len(report.beside), 'row')}", moved, most)
-    unchanged = report.counts[RowKind.UNCHANGED]
+    unchanged = report.counts[ResultKind.UNCHANGED]
     if unchanged:
         lines += [f"{counted(unchanged, 'benchmark')} unchanged.", ""]
     return "\n".join(lines)
@@ -83,11 +84,11 @@ def _sign(report: GateReport) -> str:
     return "⚪" if not report.judged else "🟡" if report.tolerated else "✅"
 
 
-def _table(rows: Sequence[GateRow], most: int) -> list[str]:
+def _table(rows: Sequence[JudgedBenchmark], most: int) -> list[str]:
     lines = ["| | benchmark | before → after | change (95 % interval) | found from | why |", "|-|-|-|-|-|-|"]
     for row in rows[:most]:
         name = _code(title(row))
-        linked = f"[{name}]({row.address})" if row.address else name
+        linked = f"[{name}]({row.page})" if row.page else name
         found = found_from(row)
         cells = (
             f"{_SIGNS[row.kind]} {row.kind.value}",
@@ -103,9 +104,9 @@ def _table(rows: Sequence[GateRow], most: int) -> list[str]:
     return lines
 
 
-def _plots(rows: Sequence[GateRow], histories: Mapping[str, Sequence[float]]) -> list[str]:
+def _plots(rows: Sequence[JudgedBenchmark], histories: Mapping[str, Sequence[float]]) -> list[str]:
     """Return the plots of the worst rows: pictures by their address, else charts of their histories."""
-    drawn = [lines for row in rows if (lines := _plot(row, histories.get(row.key, ())))][:MOST_PICTURES]
+    drawn = [lines for row in rows if (lines := _plot(row, histories.get(row.trace, ())))][:MOST_PICTURES]
     if not drawn:
         return []
     return [
@@ -117,14 +118,14 @@ def _plots(rows: Sequence[GateRow], histories: Mapping[str, Sequence[float]]) ->
     ]
 
 
-def _plot(row: GateRow, history: Sequence[float]) -> list[str]:
+def _plot(row: JudgedBenchmark, history: Sequence[float]) -> list[str]:
     if row.picture:
         return [f"![history of {_text(title(row))}]({row.picture})"]
     chart = mermaid_chart(row, history)
     return [f"{_code(title(row))}, change from the level before:", "", *chart] if chart else []
 
 
-def _details(summary: str, rows: Sequence[GateRow], most: int) -> list[str]:
+def _details(summary: str, rows: Sequence[JudgedBenchmark], most: int) -> list[str]:
     if not rows:
         return [f"{summary}.", ""]
     return [f"<details><summary>{summary} ({len(rows):,})</summary>", "", *_table(rows, most), "", "</details>", ""]

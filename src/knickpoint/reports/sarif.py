@@ -9,22 +9,23 @@ from pathlib import PurePath
 from typing import Any, Final
 from urllib.parse import quote
 
+from knickpoint.gate.report import GateReport, Standing
+from knickpoint.model.judged_benchmark import JudgedBenchmark, ResultKind
 from knickpoint.model.plain_text import plain_line
 from knickpoint.reports.answer import change, levels, reason, title
-from knickpoint.reports.gate_report import GateReport, GateRow, RowKind, Standing
 
 __all__ = ["sarif"]
 
 _HOME: Final = "https://github.com/knickpoint/knickpoint"
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 _RULES: Final = {
-    RowKind.FAILED: "A benchmark failed that did not fail at the base.",
-    RowKind.VANISHED: "The base has a benchmark that the new results lack.",
-    RowKind.REGRESSED: "A benchmark is worse than its history, beyond what unchanged commits do.",
-    RowKind.UNSTABLE: "The noise of a benchmark hides changes.",
-    RowKind.NO_DATA: "A benchmark has too few data to be judged.",
-    RowKind.IMPROVED: "A benchmark is better than its history, beyond what unchanged commits do.",
-    RowKind.UNCHANGED: "A benchmark is within what unchanged commits do.",
+    ResultKind.FAILED: "A benchmark failed that did not fail at the base.",
+    ResultKind.VANISHED: "The base has a benchmark that the new results lack.",
+    ResultKind.REGRESSED: "A benchmark is worse than its history, beyond what unchanged commits do.",
+    ResultKind.UNSTABLE: "The noise of a benchmark hides changes.",
+    ResultKind.NO_DATA: "A benchmark has too few data to be judged.",
+    ResultKind.IMPROVED: "A benchmark is better than its history, beyond what unchanged commits do.",
+    ResultKind.UNCHANGED: "A benchmark is within what unchanged commits do.",
 }
 _LEVELS: Final = {
     Standing.FAILS: "error",
@@ -51,7 +52,7 @@ def sarif(report: GateReport, *, file: str = "knickpoint.toml", version: str = "
     shown = [
         (row, _LEVELS[standing])
         for row in report.deciding
-        if (standing := report.standing(row)) is not Standing.PASSES or row.kind is RowKind.IMPROVED
+        if (standing := report.standing(row)) is not Standing.PASSES or row.kind is ResultKind.IMPROVED
     ]
     driver = {
         "name": "Knickpoint",
@@ -76,18 +77,20 @@ def sarif(report: GateReport, *, file: str = "knickpoint.toml", version: str = "
     return json.dumps(log, indent=2, ensure_ascii=False) + "\n"
 
 
-def _id(kind: RowKind) -> str:
+def _id(kind: ResultKind) -> str:
     return f"benchmark-{kind.value.replace(' ', '-')}"
 
 
-def _result(row: GateRow, rule: int, file: str, level: str) -> dict[str, Any]:
+def _result(row: JudgedBenchmark, rule: int, file: str, level: str) -> dict[str, Any]:
     text = "; ".join(part for part in (levels(row), change(row), reason(row)) if part)
     place = {
         "physicalLocation": {
             "artifactLocation": {"uri": quote(_test_file(row) or PurePath(file).as_posix())},
             "region": {"startLine": 1},
         },
-        "logicalLocations": [{"name": plain_line(row.name, 1_000), "fullyQualifiedName": plain_line(row.key, 5_000)}],
+        "logicalLocations": [
+            {"name": plain_line(row.benchmark, 1_000), "fullyQualifiedName": plain_line(row.trace, 5_000)}
+        ],
     }
     result: dict[str, Any] = {
         "ruleId": _id(row.kind),
@@ -95,14 +98,14 @@ def _result(row: GateRow, rule: int, file: str, level: str) -> dict[str, Any]:
         "level": level,
         "message": {"text": f"{title(row)}: {text}"},
         "locations": [place],
-        "partialFingerprints": {"trace/v1": hashlib.sha256(row.key.encode()).hexdigest()[:32]},
+        "partialFingerprints": {"trace/v1": hashlib.sha256(row.trace.encode()).hexdigest()[:32]},
     }
     if row.accepted is not None:
         result["suppressions"] = [{"kind": "external", "justification": reason(row)}]
     return result
 
 
-def _test_file(row: GateRow) -> str:
+def _test_file(row: JudgedBenchmark) -> str:
     """Return the file that the name of the benchmark begins with, "" for none."""
-    found = _TEST_FILE.match(row.name)
+    found = _TEST_FILE.match(row.benchmark)
     return found["file"] if found and ".." not in PurePath(found["file"]).parts else ""

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 
 from knickpoint.model.commit import Commit
 from knickpoint.model.errors import QueryError
+from knickpoint.model.judged_benchmark import Acceptance
 from knickpoint.model.params import decode_key
 from knickpoint.model.quantity_text import trace_name
 from knickpoint.model.query import parse_query
-from knickpoint.reports import Acceptance
 
 __all__ = ["match_accepted"]
 

@@ -6,9 +6,8 @@ of a trace is its newest values up to the head that the base does not have: one 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -19,14 +18,15 @@ from knickpoint.detect.samples import needs_text
 from knickpoint.model.commit import Line
 from knickpoint.model.errors import InputError
 from knickpoint.model.frame import Trace
-from knickpoint.model.judgement import Judgement, worst_first
+from knickpoint.model.judged_benchmark import JudgedBenchmark, JudgedResults
+from knickpoint.model.judgement import Judgement
 from knickpoint.model.step import Verdict
 from knickpoint.model.summary import MEDIAN, Summary
 from knickpoint.store import Store
 from knickpoint.watch.deciding_statistics import deciding_keys, noise_kind
 from knickpoint.watch.detection.commit_values import read_summaries
 
-__all__ = ["MOST_VALUES", "CommitComparison", "ComparedTrace", "LinePosition", "compare_commits"]
+__all__ = ["MOST_VALUES", "LinePosition", "compare_commits"]
 
 MOST_VALUES: Final = 5
 """New values of a trace that count at most: a check takes no more samples of a side either."""
@@ -51,35 +51,6 @@ class LinePosition:
     position: int
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedTrace:
-    """The verdict on one trace.
-
-    ``past`` are its newest values up to the base, and ``new`` those of the new side, oldest first. ``margin`` is the half-width of
-    the 95 % interval of the change, nan without one. ``decides`` is false for a statistic beside the main value.
-    """
-
-    trace: Trace
-    judgement: Judgement
-    margin: float
-    past: tuple[float, ...]
-    new: tuple[float, ...]
-    decides: bool
-
-
-@dataclass(frozen=True, slots=True)
-class CommitComparison:
-    """The verdicts on all traces that were measured on either side, worst first.
-
-    ``counts`` are those of the traces that decide. ``false_positives`` is the share of unchanged commits at which any trace regresses, set from ``replayed`` past commits.
-    """
-
-    traces: tuple[ComparedTrace, ...]
-    counts: Mapping[Verdict, int]
-    false_positives: float
-    replayed: int
-
-
 def compare_commits(
     store: Store,
     base: LinePosition,
@@ -91,8 +62,8 @@ def compare_commits(
     shown: int = 40,
     false_positives: float = 0.01,
     minimum_effect: float = 0.0,
-) -> CommitComparison:
-    """Judge the commits up to ``head`` that ``base`` does not have against the history of ``base``.
+) -> JudgedResults:
+    """Judge the commits up to ``head`` that ``base`` does not have against the history of ``base``: what changed comes first.
 
     The two may be on different lines of one repository. ``values`` is how many of the newest values of a trace stand for the
     head, at most :data:`MOST_VALUES`; ``shown`` how many of its past are returned. With another ``summary`` than the median the
@@ -121,11 +92,11 @@ def compare_commits(
     # Statistics beside the main value of a benchmark are judged apart: they are no evidence of their own.
     deciding = deciding_keys({trace.key for trace in traces})
     options = _Options(shown, false_positives, minimum_effect)
-    main, replayed = _judge([each for each in sides if each.trace.key in deciding], options, decides=True)
-    beside, _ = _judge([each for each in sides if each.trace.key not in deciding], options, decides=False)
-    counts = Counter(each.judgement.verdict for each in main)
-    everything = sorted([*main, *beside], key=lambda each: (*worst_first(each.judgement), each.trace.id))
-    return CommitComparison(tuple(everything), counts, false_positives, replayed)
+    main, replayed = _judge([each for each in sides if each.trace.key in deciding], options)
+    beside, _ = _judge([each for each in sides if each.trace.key not in deciding], options)
+    everything = [*main, *(replace(each, decides=False) for each in beside)]
+    everything.sort(key=lambda each: (*each.changed_first, each.trace_id or 0))
+    return JudgedResults(tuple(everything), false_positives, replayed, base.line.name, base.line.slots[base.position])
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +116,7 @@ class _Options:
     minimum_effect: float
 
 
-def _judge(sides: Sequence[_Sides], options: _Options, *, decides: bool) -> tuple[list[ComparedTrace], int]:
+def _judge(sides: Sequence[_Sides], options: _Options) -> tuple[list[JudgedBenchmark], int]:
     """Return the verdicts of one decision over all ``sides``, and the number of past commits behind it."""
     if not sides:
         return [], 0
@@ -158,13 +129,15 @@ def _judge(sides: Sequence[_Sides], options: _Options, *, decides: bool) -> tupl
         minimum_effect=options.minimum_effect,
     )
     compared = [
-        ComparedTrace(
-            each.trace,
+        JudgedBenchmark.of(
             Judgement.without_numbers(Verdict.NO_DATA, each.without) if each.without else judgement,
-            margin,
-            tuple(_last(each.past, options.shown).tolist()),
-            tuple(each.new.tolist()),
-            decides,
+            trace=each.trace.key,
+            unit=each.trace.unit,
+            better=each.trace.better,
+            margin=margin,
+            trace_id=each.trace.id,
+            past=tuple(_last(each.past, options.shown).tolist()),
+            new=tuple(each.new.tolist()),
         )
         for each, judgement, margin in zip(sides, found.judgements, found.margins, strict=True)
     ]

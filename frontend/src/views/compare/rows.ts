@@ -1,7 +1,7 @@
 /** The table of compared traces: the worst first, or a part for each suite that begins with its sum. */
 
 import { html, nothing } from "lit";
-import type { ComparedTrace, Comparison } from "../../api/client";
+import type { Comparison, JudgedBenchmark } from "../../api/client";
 import type { CompareRoute } from "../../routes/compare";
 import { routeUrl } from "../../routes/routes";
 import { traceRoute } from "../../routes/trace";
@@ -15,7 +15,7 @@ const COLUMNS = ["Verdict", "Trace", "Change", "Before → after", "Values", "Co
 export function comparedTable({ traces, by, suites }: Comparison, route: CompareRoute) {
   const common = commonParams(traces.map(({ params }) => params));
   const hidden = by ? new Set([...common, by]) : common;
-  const rowsOf = (rows: readonly ComparedTrace[]) => rows.map((row) => traceRow(row, hidden, route));
+  const rowsOf = (rows: readonly JudgedBenchmark[]) => rows.map((row) => traceRow(row, hidden, route));
   return html`<div class="wide">
     <table class="records compared" aria-label="Compared traces">
       <thead>
@@ -45,20 +45,21 @@ export function comparedTable({ traces, by, suites }: Comparison, route: Compare
   </div>`;
 }
 
-function traceRow(row: ComparedTrace, hidden: ReadonlySet<string>, { headLine, line }: CompareRoute) {
+function traceRow(row: JudgedBenchmark, hidden: ReadonlySet<string>, { headLine, line }: CompareRoute) {
   const name = html`<bdi>${longName(traceText(row.params, hidden) || traceText(row.params))}</bdi>`;
   return html`<tr>
     <td data-label="Verdict">
       <span class="verdict ${row.verdict.replace(" ", "-")}" title=${row.reason}>${row.verdict}</span>
       ${row.conditional ? html`<div class="second">one value: measure again</div>` : nothing}
-      ${row.decides ? nothing : html`<div class="second">beside the main value</div>`}
+      ${row.accepted === null ? nothing : html`<div class="second">accepted: <bdi>${row.accepted}</bdi></div>`}
+      ${row.decides ? nothing : html`<div class="second">${row.canary ? "canary: no commit should change it" : "beside the main value"}</div>`}
     </td>
     <th scope="row" data-label="Trace">
       ${
-        row.id === null
+        row.trace_id === null
           ? html`${name}
               <div class="second">not in the history</div>`
-          : html`<a href=${routeUrl({ ...traceRoute(row.id), line: headLine || line })}>${name}</a>`
+          : html`<a href=${routeUrl({ ...traceRoute(row.trace_id), line: headLine || line })}>${name}</a>`
       }
     </th>
     <td class="figure" data-label="Change">

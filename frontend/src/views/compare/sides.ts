@@ -1,7 +1,7 @@
 /** The values of both sides of a compared trace as a drawing: the past in grey, the new ones in the colour of the verdict. */
 
 import { html, svg } from "lit";
-import type { ComparedTrace } from "../../api/client";
+import type { JudgedBenchmark } from "../../api/client";
 
 const WIDTH = 168;
 const HEIGHT = 34;
@@ -9,7 +9,7 @@ const EDGE = 4;
 /** The share of the width that the new side takes. */
 const NEW_SHARE = 0.2;
 
-export function drawSides({ past, new: fresh, before, after, verdict }: ComparedTrace) {
+export function drawSides({ past, new: fresh, before, after, verdict }: JudgedBenchmark) {
   const values = [...past, ...fresh];
   if (values.length < 2) return html`<span class="faint">too few values</span>`;
   const low = Math.min(...values);

@@ -7,9 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 
 from knickpoint.server.abandoned_requests import while_waited_for
-from knickpoint.server.answers.compared_rows import RowRequest
-from knickpoint.server.answers.comparisons import ComparisonRequest, compare
-from knickpoint.server.answers.uploaded_comparisons import UploadedRequest, compare_uploaded
+from knickpoint.server.answers.compared_benchmarks import ListRequest
+from knickpoint.server.answers.comparisons import ComparisonRequest, UploadedRequest, compare, compare_uploaded
 from knickpoint.server.routes.dependencies import (
     MOST,
     RESULTS_BODY,
@@ -76,7 +75,15 @@ def get_comparison(
         visible,
         instance,
         ComparisonRequest(
-            repository, line, head_line, base, head, query, summary, values, RowRequest(changed, by_suite, first, limit)
+            repository,
+            line,
+            head_line,
+            base,
+            head,
+            query,
+            summary,
+            values,
+            ListRequest(changed, by_suite, first, limit),
         ),
     )
 
@@ -118,7 +125,7 @@ async def post_comparison(
     request (`body_bytes` of `[limits]`), and results of at most 2,000 traces. With `base_bytes` the body is two files, one behind the
     other, and the second is judged against the first, as `knick check --against` does: `cat old.json new.json` is such a body.
     """
-    rows = RowRequest(changed, by_suite, first, limit)
-    wanted = UploadedRequest(repository, line, base, base_name, base_bytes, name, query, summary, partial, rows)
+    listed = ListRequest(changed, by_suite, first, limit)
+    wanted = UploadedRequest(repository, line, base, base_name, base_bytes, name, query, summary, partial, listed)
     data = await request.body()
     return await while_waited_for(request, lambda: compare_uploaded(visible, instance, data, wanted))

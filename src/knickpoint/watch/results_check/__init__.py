@@ -5,6 +5,5 @@ value of a benchmark decides; its other statistics are judged apart.
 """
 
 from knickpoint.watch.results_check.check import CheckRules, check_files, check_results
-from knickpoint.watch.results_check.report import CheckedTrace, CheckReport
 
-__all__ = ["CheckReport", "CheckRules", "CheckedTrace", "check_files", "check_results"]
+__all__ = ["CheckRules", "check_files", "check_results"]

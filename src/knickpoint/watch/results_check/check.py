@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -14,6 +13,7 @@ from knickpoint.detect.family import FEWEST, judge_family
 from knickpoint.model.commit import Repository
 from knickpoint.model.direction import DirectionRule
 from knickpoint.model.errors import InputError
+from knickpoint.model.judged_benchmark import JudgedBenchmark, JudgedResults
 from knickpoint.model.judgement import Judgement
 from knickpoint.model.params import decode_key
 from knickpoint.model.plain_text import counted
@@ -25,7 +25,6 @@ from knickpoint.model.unit import read_unit
 from knickpoint.store import Store
 from knickpoint.watch.deciding_statistics import deciding_keys, noise_kind
 from knickpoint.watch.results_check.file_history import FileHistory
-from knickpoint.watch.results_check.report import CheckedTrace, CheckReport
 from knickpoint.watch.results_check.sides import History, NewResults, StoredHistory, base_position, gather
 from knickpoint.watch.results_check.single_traces import MeasuredTrace, check_key
 from knickpoint.watch.results_check.vanished import check_vanished
@@ -65,7 +64,7 @@ def check_results(
     base: int | None = None,
     line: str = "",
     rules: CheckRules = _USUAL,
-) -> CheckReport:
+) -> JudgedResults:
     """Judge the results of ``runs`` against the history of ``line`` up to and including ``base`` (a slot).
 
     Several runs of one benchmark are several samples; the samples within a run are one value, their median, as the
@@ -101,7 +100,7 @@ def check_files(
     rules: CheckRules = _USUAL,
     directions: Sequence[DirectionRule] = (),
     repository: str = "",
-) -> CheckReport:
+) -> JudgedResults:
     """Judge the results of ``runs`` against those of ``base``, the runs of a file called ``name``, without any store.
 
     It is the decision of :func:`check_results` where each run of ``base`` is a commit of the history, or each of its commits where
@@ -113,31 +112,29 @@ def check_files(
     """
     history = FileHistory.from_runs(base, name, summary=rules.summary, rules=directions, repository=repository)
     found = _check(gather(runs, rules.summary), history, "", rules)
-    traces = tuple(_beside_file(each, history) for each in found.traces)
-    return replace(found, traces=traces, by_samples=history.by_samples)
+    benchmarks = tuple(_beside_file(each, history) for each in found.benchmarks)
+    return replace(found, benchmarks=benchmarks, by_samples=history.by_samples)
 
 
-def _beside_file(found: CheckedTrace, history: FileHistory) -> CheckedTrace:
+def _beside_file(found: JudgedBenchmark, history: FileHistory) -> JudgedBenchmark:
     """Return a verdict on what is no trace of the store, with what it rests on."""
-    judgement = found.judgement
-    if history.by_samples and judgement.verdict in {Verdict.REGRESSED, Verdict.IMPROVED} and found.past:
-        reason = judgement.reason if judgement.conditional else f"{judgement.reason}; measure again to confirm"
-        reason += "; samples of the base stand for runs, which are too few"
-        judgement = replace(judgement, conditional=True, reason=reason)
-    if judgement.verdict is Verdict.NO_DATA and found.values and len(found.past) < FEWEST:
-        few = f"{history.name} has {counted(len(found.past), 'value')} of it, and a verdict needs {FEWEST}: runs, or samples of runs"
-        judgement = replace(judgement, reason=few)
-    return replace(found, trace=None, judgement=judgement)
+    reason, conditional = found.reason, found.conditional
+    if history.by_samples and found.verdict in {Verdict.REGRESSED, Verdict.IMPROVED} and found.past:
+        again = "" if conditional else "; measure again to confirm"
+        reason += f"{again}; samples of the base stand for runs, which are too few"
+        conditional = True
+    if found.verdict is Verdict.NO_DATA and found.new and len(found.past) < FEWEST:
+        reason = f"{history.name} has {counted(len(found.past), 'value')} of it, and a verdict needs {FEWEST}: runs, or samples of runs"
+    return replace(found, trace_id=None, reason=reason, conditional=conditional)
 
 
-def _check(new: Mapping[str, NewResults], history: History | None, line: str, rules: CheckRules) -> CheckReport:
+def _check(new: Mapping[str, NewResults], history: History | None, line: str, rules: CheckRules) -> JudgedResults:
     """Judge what was measured, then what was not."""
     chosen = {key: results for key, results in new.items() if rules.query.matches(decode_key(key))}
     rows = [row for key, results in chosen.items() for row in check_key(key, results, history, rules.summary)]
     waiting = [row for row in rows if isinstance(row, MeasuredTrace)]
-    checked = [row for row in rows if isinstance(row, CheckedTrace)]
-    names = {row.key for row in rows}
-    known = [row.trace for row in rows if row.trace]
+    checked = [row for row in rows if isinstance(row, JudgedBenchmark)]
+    known = {row.trace_id for row in rows if row.trace_id is not None}
     vanished, left_out = ([], 0) if rules.partial else check_vanished(history, new, known, rules.query)
     if new and not rows and not vanished:
         raise InputError(
@@ -145,28 +142,22 @@ def _check(new: Mapping[str, NewResults], history: History | None, line: str, ru
             where="query",
             remedy="Leave it out to see what there is.",
         )
-    deciding = deciding_keys({*names, *(row.key for row in vanished)})
-    judged, replayed = _judge([row for row in waiting if row.key in deciding], rules)
-    beside, _ = _judge([row for row in waiting if row.key not in deciding], rules)
-    everything = [replace(row, decides=row.key in deciding) for row in (*checked, *vanished, *judged, *beside)]
-    everything.sort(key=lambda row: (row.key, row.unit))
-
-    # Sum it up.
-    counts = Counter(row.judgement.verdict for row in everything if row.decides)
-    measured = history.measured.size if history else 0
-    return CheckReport(
-        line,
-        None,
+    deciding = deciding_keys({row.trace for row in (*rows, *vanished)})
+    judged, replayed = _judge([row for row in waiting if row.trace in deciding], rules)
+    beside, _ = _judge([row for row in waiting if row.trace not in deciding], rules)
+    everything = [replace(row, decides=row.trace in deciding) for row in (*checked, *vanished, *judged, *beside)]
+    everything.sort(key=lambda row: (row.trace, row.unit))
+    return JudgedResults(
         tuple(everything),
-        counts,
-        measured=int(measured),
+        rules.false_positives,
+        replayed,
+        line,
+        measured=int(history.measured.size) if history else 0,
         left_out=left_out,
-        false_positives=rules.false_positives,
-        replayed=replayed,
     )
 
 
-def _judge(rows: Sequence[MeasuredTrace], rules: CheckRules) -> tuple[list[CheckedTrace], int]:
+def _judge(rows: Sequence[MeasuredTrace], rules: CheckRules) -> tuple[list[JudgedBenchmark], int]:
     """Return the verdicts of one decision over all ``rows``, and the number of past commits behind it."""
     if not rows:
         return [], 0
@@ -178,20 +169,20 @@ def _judge(rows: Sequence[MeasuredTrace], rules: CheckRules) -> tuple[list[Check
         histories[:, np.flatnonzero((~np.isnan(histories)).any(axis=0))[-_NEWEST:]],
         [row.values for row in rows],
         better=[row.better for row in rows],
-        kinds=[noise_kind(row.key, row.unit) for row in rows],
+        kinds=[noise_kind(row.trace, row.unit) for row in rows],
         false_positives=rules.false_positives,
         minimum_effect=rules.minimum_effect,
     )
     checked = [
-        CheckedTrace(
-            row.key,
-            row.trace,
-            row.unit,
-            row.values,
+        JudgedBenchmark.of(
             _with_doubt(judgement, row),
+            trace=row.trace,
+            unit=row.unit,
             better=row.better,
             margin=margin,
+            trace_id=row.trace_id,
             past=tuple(row.past[~np.isnan(row.past)][-_SHOWN:].tolist()),
+            new=row.values,
         )
         for row, judgement, margin in zip(rows, found.judgements, found.margins, strict=True)
     ]

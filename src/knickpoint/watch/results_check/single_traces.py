@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 
 from knickpoint.detect.samples import needs_text, short_text
 from knickpoint.model.frame import Trace
-from knickpoint.model.judgement import Judgement
+from knickpoint.model.judged_benchmark import JudgedBenchmark
 from knickpoint.model.plain_text import counted
 from knickpoint.model.step import Verdict
 from knickpoint.model.summary import MEDIAN, Summary
 from knickpoint.model.unit import Better, convert, read_unit
-from knickpoint.watch.results_check.report import CheckedTrace
 from knickpoint.watch.results_check.sides import History, NewResults
 
 __all__ = ["MeasuredTrace", "check_key"]
@@ -30,8 +29,8 @@ _LONGEST_MESSAGE: Final = 200
 class MeasuredTrace:
     """New values of a trace that are not judged yet, and their history, in ``unit``."""
 
-    key: str
-    trace: Trace | None
+    trace: str
+    trace_id: int | None
     unit: str
     values: tuple[float, ...]
     past: NDArray[np.float64]
@@ -40,7 +39,7 @@ class MeasuredTrace:
 
 def check_key(
     key: str, new: NewResults, history: History | None, summary: Summary = MEDIAN
-) -> list[CheckedTrace | MeasuredTrace]:
+) -> list[JudgedBenchmark | MeasuredTrace]:
     """Return the verdicts on the new results of one key, or what is to be judged: one, or one for each dimension."""
     if new.failed or not new.measured:
         return [_without_value(key, new, history)]
@@ -49,7 +48,7 @@ def check_key(
 
 def _check_values(
     key: str, dimension: str, new: NewResults, history: History | None, *, summary: Summary
-) -> CheckedTrace | MeasuredTrace:
+) -> JudgedBenchmark | MeasuredTrace:
     """Return the values of one dimension with their history, or the verdict where the unit changed, or samples are too few."""
     measured = new.measured[dimension]
     rows = history.of(key) if history else {}
@@ -70,9 +69,17 @@ def _check_values(
     elif history and row is not None and np.isnan(past).all():
         few = f"the history has too few samples: {needs_text(summary)}"
     if few:
-        judgement = Judgement.without_numbers(Verdict.NO_DATA, few, samples=len(values))
-        return CheckedTrace(key, trace, unit, values, judgement, better=better)
-    return MeasuredTrace(key, trace, unit, values, past, better)
+        return JudgedBenchmark(
+            key,
+            unit,
+            Verdict.NO_DATA,
+            few,
+            better,
+            samples=len(values),
+            trace_id=trace.id if trace else None,
+            new=values,
+        )
+    return MeasuredTrace(key, trace.id if trace else None, unit, values, past, better)
 
 
 def _replaced_row(history: History, rows: Mapping[str, int], row: int | None, new: NewResults) -> int | None:
@@ -86,23 +93,28 @@ def _replaced_row(history: History, rows: Mapping[str, int], row: int | None, ne
     return gone if row is None or history.newest[gone] > history.newest[row] else None
 
 
-def _of_another_unit(key: str, measured: Sequence[tuple[float, str]], trace: Trace) -> CheckedTrace:
+def _of_another_unit(key: str, measured: Sequence[tuple[float, str]], trace: Trace) -> JudgedBenchmark:
     """Return the verdict on values whose unit does not convert into that of ``trace``, the history of the key."""
     unit = measured[0][1]
     reason = f"the unit changed from {trace.unit or 'none'} to {unit or 'none'}"
-    judgement = Judgement.without_numbers(Verdict.REGRESSED, reason, samples=len(measured))
     values = tuple(convert(value, read_unit(source), read_unit(unit)) for value, source in measured)
-    return CheckedTrace(key, trace, unit, values, judgement)
+    return JudgedBenchmark(key, unit, Verdict.REGRESSED, reason, samples=len(measured), trace_id=trace.id, new=values)
 
 
-def _without_value(key: str, new: NewResults, history: History | None) -> CheckedTrace:
+def _without_value(key: str, new: NewResults, history: History | None) -> JudgedBenchmark:
     """Return the verdict on a benchmark that failed or was skipped."""
     row = next(iter(history.of(key).values()), None) if history else None
     newest = history.newest[row] if history and row is not None else -1
     verdict, reason = _verdict_without_value(key, new, history, newest)
     trace = next((history.traces[each] for each in history.rows.get(key, [])), None) if history else None
-    judgement = Judgement.without_numbers(verdict, reason)
-    return CheckedTrace(key, trace, trace.unit if trace else "", (), judgement, tuple(new.failed))
+    return JudgedBenchmark(
+        key,
+        trace.unit if trace else "",
+        verdict,
+        reason,
+        failed=bool(new.failed),
+        trace_id=trace.id if trace else None,
+    )
 
 
 def _verdict_without_value(key: str, new: NewResults, history: History | None, newest: int) -> tuple[Verdict, str]:

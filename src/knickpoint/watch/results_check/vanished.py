@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from knickpoint.model.frame import Trace
-from knickpoint.model.judgement import Judgement
+from knickpoint.model.judged_benchmark import JudgedBenchmark
 from knickpoint.model.params import decode_key
 from knickpoint.model.query import Query
 from knickpoint.model.step import Verdict
-from knickpoint.watch.results_check.report import CheckedTrace
 from knickpoint.watch.results_check.sides import History, NewResults
 
 __all__ = ["check_vanished"]
@@ -21,26 +20,27 @@ _SUBJECT: Final = frozenset({_BENCHMARK, "metric", "stat"})
 
 
 def check_vanished(
-    history: History | None, new: Mapping[str, NewResults], checked: Sequence[Trace], query: Query
-) -> tuple[list[CheckedTrace], int]:
+    history: History | None, new: Mapping[str, NewResults], checked: Collection[int], query: Query
+) -> tuple[list[JudgedBenchmark], int]:
     """Return the verdicts on traces of ``query`` that the base has and the new results lack, and how many more are left out.
 
-    ``checked`` are the traces of the new results.
+    ``checked`` are the ids of the traces of the new results.
     """
     if history is None or history.is_empty or not new:
         return [], 0
     shared = _shared(new)
     # A benchmark that failed or was skipped has a verdict already, for all of its traces.
     whole = {key for key, results in new.items() if results.failed or not results.measured}
-    submitted = {*(trace.id for trace in checked), *(trace.id for trace in history.traces if trace.key in whole)}
+    submitted = {*checked, *(trace.id for trace in history.traces if trace.key in whole)}
     lacking = _lacking(history, shared, submitted, query)
     rows = [
-        CheckedTrace(
+        JudgedBenchmark(
             trace.key,
-            trace,
             trace.unit,
-            (),
-            Judgement.without_numbers(Verdict.REGRESSED, f"vanished: last measured {place}"),
+            Verdict.REGRESSED,
+            f"vanished: last measured {place}",
+            vanished=True,
+            trace_id=trace.id,
         )
         for trace, place in lacking
     ]

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
-from knickpoint.cli.commands.check.gate_rows import COLUMNS, standing_fields
-from knickpoint.cli.commands.check.report_files import read_targets, write_reports
-from knickpoint.cli.commands.check.text import text_report
-from knickpoint.cli.exit_codes import verdict_code
 from knickpoint.cli.options import (
     fail_on_option,
     instance_option,
@@ -19,63 +14,15 @@ from knickpoint.cli.options import (
     refuse_empty,
     share_of_change,
 )
-from knickpoint.cli.output import OutputFormat, Row, echo_rendered, format_option, render, show
+from knickpoint.cli.output import OutputFormat, format_option
 from knickpoint.model.errors import InputError
-from knickpoint.model.step import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
-    from knickpoint.reports import GateReport
-    from knickpoint.watch.results_check import CheckedTrace, CheckReport
+    from knickpoint.model.step import Verdict
 
 __all__ = ["command"]
-
-_CHANGED: Final = frozenset({Verdict.REGRESSED, Verdict.IMPROVED})
-
-
-def _rows(report: CheckReport, gate: GateReport, fields: Row) -> list[Row]:
-    names = ("relative_size", "detectable_relative", "samples", "reason", "level", "centre", "low", "high")
-    more = ("detectable", "p_value", "conditional")
-    return [
-        {
-            "verdict": trace.judgement.verdict.value,
-            "trace": trace.key,
-            "unit": trace.unit,
-            **{name: getattr(trace.judgement, name) for name in (*names, *more)},
-            "margin": trace.margin,
-            **standing_fields(gate, row),
-            "false_positives": report.false_positives,
-            **fields,
-        }
-        for trace, row in zip(report.traces, gate.rows, strict=True)
-    ]
-
-
-def _canary_warning(canary: CheckedTrace) -> str:
-    """Return the warning about a canary that moved, failed or vanished."""
-    if canary.values:
-        moved = f"{canary.judgement.verdict.value}: the machine differs from that of the history"
-    else:
-        moved = f"has no value ({canary.judgement.reason}): it is unknown whether the machine is that of the history"
-    return f"the canary {canary.key} {moved}, and the other verdicts are in doubt"
-
-
-def _left_out_warning(left_out: int) -> str:
-    """Return the warning that series of the base are not judged, because the results have a single benchmark."""
-    others = "1 other series of the base is" if left_out == 1 else f"{left_out:,} other series of the base are"
-    return f"the results have one benchmark only, so {others} considered left out on purpose; --partial confirms it"
-
-
-def _warn(report: CheckReport, canaries: Collection[str], warnings: Sequence[str]) -> None:
-    """Print what a person has to know beside the verdicts to standard error."""
-    if report.left_out:
-        click.echo(f"knick: {_left_out_warning(report.left_out)}", err=True)
-    for trace in report.traces:
-        if trace.key in canaries and trace.judgement.verdict in _CHANGED:
-            click.echo(f"knick: {_canary_warning(trace)}", err=True)
-    for warning in warnings:
-        click.echo(f"knick: {warning}", err=True)
 
 
 @click.command("check")
@@ -193,49 +140,39 @@ def command(
     command could not do its work, and 3 when there are no data to judge by, as where the history is empty. Canaries do not
     count; those that moved are named on standard error.
     """
-    from knickpoint.cli.commands.check.judged import CheckOptions, judge_by_files, judge_by_history
+    from knickpoint.cli.commands.check.printing import NO_PLOTS, print_gate, read_targets
+    from knickpoint.cli.commands.check.sides import (
+        STORED_VALUES,
+        ResultsFiles,
+        check_against_files,
+        check_against_history,
+        check_stored,
+    )
+    from knickpoint.gate import GateOptions
 
     targets = read_targets(reports)
-    options = CheckOptions(
-        results=results,
-        format=format_name,
-        repository=repository,
-        params=read_pairs(params, "--param"),
-        query=query,
-        summary=summary,
-        minimum_effect=minimum_effect,
-        false_positives=false_positives,
-        partial=partial,
-        fail_on=fail_on,
-        draws=any(target.draws for target in targets),
-    )
+    options = GateOptions(query, summary, minimum_effect, false_positives, partial, fail_on, name)
+    files = ResultsFiles(results, format_name, repository, read_pairs(params, "--param"))
     _refuse_other_sides(results, against, stored, values)
+    plots = NO_PLOTS
     if stored:
-        from knickpoint.cli.commands.check.stored import STORED_VALUES, judge_stored
-
-        judged = judge_stored(instance, stored, base, line=line, values=values or STORED_VALUES, options=options)
+        report = check_stored(
+            instance,
+            options,
+            commit=stored,
+            base=base,
+            line=line,
+            values=values or STORED_VALUES,
+            repository=repository,
+        )
     elif against:
         _refuse_beside_files(base, line)
-        judged = judge_by_files(instance, against, options)
+        report = check_against_files(instance, files, options, against)
     else:
-        judged = judge_by_history(instance, base, line, options)
-    gate = replace(judged.gate, name=name)
-    rows = _rows(judged.report, gate, judged.base_fields)
-    columns = COLUMNS if stored else COLUMNS[:-1]
-    if output is OutputFormat.TEXT:
-        echo_rendered(text_report(gate, everything=everything))
-    else:
-        show(columns, rows, output)
-    write_reports(
-        targets,
-        gate,
-        rows=render(columns, rows, OutputFormat.JSON),
-        plots=judged.plots,
-        instance=instance,
-        to_errors=output is not OutputFormat.TEXT,
-    )
-    _warn(judged.report, judged.canaries, judged.warnings)
-    raise click.exceptions.Exit(verdict_code(gate))
+        draws = any(target.draws for target in targets)
+        report, plots = check_against_history(instance, files, options, base=base, line=line, draws=draws)
+    print_gate(report, output, everything=everything, targets=targets, plots=plots, instance=instance)
+    raise click.exceptions.Exit(report.exit_code)
 
 
 def _refuse_other_sides(results: Sequence[str], against: Sequence[str], stored: str, values: int | None) -> None:

@@ -1,25 +1,49 @@
-"""Put new results behind the history of a plot, as the change that they make."""
+"""Draw what fails a check: the history, and the new results behind it as the change that they make."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from knickpoint.cli.commands.check.printing import ReportPlots
 from knickpoint.model.change import direction_of
 from knickpoint.model.step import Verdict
 from knickpoint.model.unit import Better
-from knickpoint.plots import FocusedChange, Level, Trend
+from knickpoint.plots import FocusedChange, Level, Trend, draw_trend, svg
+from knickpoint.watch.lines import Lines
+from knickpoint.watch.trend import read_trend
 
 if TYPE_CHECKING:
-    from knickpoint.reports import GateRow
+    from knickpoint.gate import GateReport
+    from knickpoint.instance import Instance
+    from knickpoint.model.judged_benchmark import JudgedBenchmark
 
-__all__ = ["up_to", "with_new_results"]
+__all__ = ["draw_failures"]
+
+_MOST_PICTURES: Final = 20
 
 
-def up_to(trend: Trend, position: int) -> Trend:
+def draw_failures(opened: Instance, report: GateReport) -> ReportPlots:
+    """Return the plots of what fails the check and has a history."""
+    store, results = opened.store, report.results
+    wanted = [(row, row.trace_id) for row in report.failures if row.trace_id is not None][:_MOST_PICTURES]
+    owners = {repository.id: repository for repository in store.commits.repositories()}
+    traces = {trace.id: trace for trace in store.traces.get([number for _, number in wanted])}
+    pictures, histories = {}, {}
+    for row, number in wanted:
+        repository = owners[store.traces.owners([number])[number]]
+        line = store.commits.line(repository, results.line)
+        read = read_trend(store, Lines(store, repository), traces[number], line)
+        trend = _up_to(read, line.positions[results.newest]) if results.newest in line.positions else read
+        pictures[row.trace] = svg(draw_trend(_with_new_results(trend, row))).decode()
+        histories[row.trace] = trend.values.tolist()
+    return ReportPlots(pictures, histories)
+
+
+def _up_to(trend: Trend, position: int) -> Trend:
     """Return ``trend`` without what comes after ``position``, the last commit that new results are compared with."""
     kept = trend.positions <= position
     positions = trend.positions[kept]
@@ -33,7 +57,7 @@ def up_to(trend: Trend, position: int) -> Trend:
     )
 
 
-def with_new_results(trend: Trend, row: GateRow) -> Trend:
+def _with_new_results(trend: Trend, row: JudgedBenchmark) -> Trend:
     """Return ``trend`` with the new value of ``row`` behind its last commit, in focus; as it is where there is no value."""
     if math.isnan(row.after) or math.isnan(row.before) or not trend.positions.size:
         return trend
@@ -53,7 +77,7 @@ def with_new_results(trend: Trend, row: GateRow) -> Trend:
             position=new,
             before=Level(int(trend.positions[0]), trend.last, row.before),
             after=Level(new, new, row.after),
-            relative_size=row.relative,
+            relative_size=row.relative_size,
             direction=direction_of(size, better),
         ),
     )

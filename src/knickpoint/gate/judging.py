@@ -1,0 +1,312 @@
+"""Judge the two sides of a merge: new results and their history, files, two commits of the store, or rounds on one machine."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from knickpoint.gate.decision import SIDES_DIFFER, GateOptions, decide
+from knickpoint.gate.report import GateReport, Sides
+from knickpoint.history import Git
+from knickpoint.ingest.commit_sources.git_repository import open_present_git
+from knickpoint.ingest.comparison_base import ACCEPT_TRAILER, Base, find_base
+from knickpoint.model.errors import HistoryError, InputError
+from knickpoint.model.judged_benchmark import JudgedResults
+from knickpoint.model.plain_text import counted, plain_line
+from knickpoint.model.quantity_text import percent_text
+from knickpoint.model.summary import MEDIAN, Summary
+from knickpoint.watch.commit_comparison import LinePosition, compare_commits
+from knickpoint.watch.results_check import check_files, check_results
+
+if TYPE_CHECKING:
+    from knickpoint.bisect.comparison import ComparisonEnd, ComparisonRequest
+    from knickpoint.ingest.new_results import NewResults
+    from knickpoint.instance import Config, Instance
+    from knickpoint.model.commit import Commit, Repository
+    from knickpoint.model.direction import DirectionRule
+
+__all__ = ["judge_commits", "judge_files", "judge_results", "judge_rounds", "judge_upload"]
+
+_NO_HISTORY: Final = "there is no history yet"
+
+_NEXT: Final = (
+    "Import the results of five commits of main (knick import FILE). If main has results already, this job does not have them:"
+    " look where it keeps the instance."
+)
+"""What to do about an empty history: a new project has no other, and a job may have lost its own."""
+
+_ENOUGH: Final = 5
+"""Runs of the base from which on their own noise is known."""
+
+_MOST_FAILURES: Final = 20
+_LONGEST_SUBJECT: Final = 80
+
+
+def judge_results(
+    instance: Instance, read: NewResults, options: GateOptions, *, file: str, reference: str = "", line: str = ""
+) -> GateReport:
+    """Judge results against the history of ``line`` up to the base that ``reference`` names, "" for the merge base.
+
+    Raises:
+        HistoryError: there is no such line or commit.
+        InputError: the results, of which ``file`` is the first, are incomplete or of several commits, or have no history.
+    """
+    _refuse_unfit(read, file, partial=options.partial)
+    known = _repository(instance, read.repository, file)
+    base = find_base(instance, known, read, requested=reference, line=line) if known else None
+    return _judge_by(instance, read, base, options, line=line)
+
+
+def judge_upload(
+    instance: Instance, read: NewResults, options: GateOptions, *, file: str, base: LinePosition
+) -> GateReport:
+    """Judge results that someone sent, the file called ``file``, against the history up to ``base``.
+
+    Raises:
+        InputError: the results are incomplete or of several commits.
+    """
+    _refuse_unfit(read, file, partial=options.partial)
+    repository = base.line.repository
+    [found] = instance.store.commits.get(repository, [base.line.slots[base.position]])
+    heads = {run.revision for run in read.runs if run.revision}
+    accepted, warnings = _accepted(instance, repository, found.commit, heads)
+    asked = Base(base.line, found, "the commit that was asked for", accepted)
+    return _judge_by(instance, read, asked, options, line=base.line.name, file=file, more=warnings)
+
+
+def judge_files(
+    config: Config,
+    base: NewResults,
+    read: NewResults,
+    options: GateOptions,
+    *,
+    against: Sequence[str],
+    file: str,
+    directions: Sequence[DirectionRule],
+    repository: str,
+    named: bool = False,
+) -> GateReport:
+    """Judge results by those of other files, called ``against``; ``file`` is the first of the new ones. No store is read.
+
+    ``named`` says that warnings need the name of their file, because nothing in them has it.
+
+    Raises:
+        InputError: results are incomplete, or the new ones are of several commits.
+    """
+    read.check_commit()
+    if not options.partial:
+        read.check_complete()
+    _refuse_empty(base, against[0])
+    if not options.partial:
+        _refuse_empty(read, file)
+    rules = options.rules(config.check)
+    name = against[0] if len(against) == 1 else "the base"
+    results = check_files(base.runs, read.runs, name=name, rules=rules, directions=directions, repository=repository)
+    sentence = f"Base: {' '.join(against)}, {counted(len(base.runs), 'run')}."
+    if results.by_samples:
+        sentence += (
+            " That is too few to know how runs differ, so their samples stand for them, and changes are conditional: measure"
+            f" both sides {_ENOUGH} times to be sure."
+        )
+    # What failed in the new results has a verdict.
+    failures = (f"{name}: {text}" for text in islice(base.failures, _MOST_FAILURES))
+    return decide(
+        results,
+        options,
+        config,
+        repository=repository,
+        base=_with_summary(sentence, rules.summary, "run"),
+        sides=Sides(reason=f"--against {' '.join(against)}", measured=results.measured),
+        warnings=[*_oddities(base, name if named else ""), *_oddities(read, file if named else ""), *failures],
+    )
+
+
+def judge_commits(
+    instance: Instance,
+    base: LinePosition,
+    head: LinePosition,
+    traces: Sequence[int],
+    options: GateOptions,
+    *,
+    values: int,
+    reason: str = "",
+) -> GateReport:
+    """Judge ``traces`` of a commit in the store by the history up to another one.
+
+    ``values`` is how many of its newest values up to ``head``, of commits that the base does not have, stand for a trace. ``reason``
+    says why the base is that one.
+
+    Raises:
+        InputError: the base has every commit of the new side.
+    """
+    rules = options.rules(instance.config.check)
+    results = compare_commits(
+        instance.store,
+        base,
+        head,
+        traces,
+        values=values,
+        summary=rules.summary,
+        false_positives=rules.false_positives,
+        minimum_effect=rules.minimum_effect,
+    )
+    before, after = (_commit(instance, each) for each in (base, head))
+    repository = base.line.repository
+    accepted, warnings = _accepted(instance, repository, before, {after.hash})
+    sentence = f"Base: {_named(before)}. New: {_named(after)}, with the newest"
+    sentence += f" {counted(values, 'value')} of each benchmark that the base does not have."
+    return decide(
+        results,
+        options,
+        instance.config,
+        repository=repository.name,
+        base=_with_summary(sentence, rules.summary, "commit"),
+        sides=Sides(before, after, reason, base.position + 1),
+        accepted=accepted,
+        warnings=warnings,
+    )
+
+
+def judge_rounds(end: ComparisonEnd, request: ComparisonRequest, options: GateOptions, config: Config) -> GateReport:
+    """Judge two commits by the rounds in which this machine measured them in turns."""
+    false_positives = request.rules.false_positives
+    git = Git.at(Path(request.location))
+    known = git.commits([request.base, request.head])
+    base, head = known[request.base], known[request.head]
+    accepted = git.trailers(ACCEPT_TRAILER, head.hash, without=[base.hash]) if end.benchmarks else []
+    subjects = [repr(plain_line(commit.subject, _LONGEST_SUBJECT)) for commit in (base, head)]
+    sentence = (
+        f"Base {base.hash[:12]} {subjects[0]}, head {head.hash[:12]} {subjects[1]}, measured in turns on this machine;"
+        f" {counted(end.rounds, 'round')}: {end.reason}."
+        f" At most {percent_text(false_positives)} of comparisons without a change end as regressed, over all"
+        " benchmarks together."
+    )
+    lost = counted(len(end.failures), "round was", "rounds were")
+    # Which repository this is, the configuration need not say: a canary of one repository counts if that is the only one.
+    names = list(config.repositories)
+    report = decide(
+        JudgedResults(end.benchmarks, false_positives),
+        options,
+        config,
+        repository=names[0] if len(names) == 1 else "",
+        base=sentence,
+        sides=Sides(base, head, end.reason, 1),
+        accepted=accepted,
+        doubts=SIDES_DIFFER,
+        complete=end.complete,
+        warnings=[f"{lost} left out, because a side gave no values"] if end.failures else [],
+    )
+    return replace(report, repository="")
+
+
+def _judge_by(
+    instance: Instance,
+    read: NewResults,
+    base: Base | None,
+    options: GateOptions,
+    *,
+    line: str,
+    file: str = "",
+    more: Sequence[str] = (),
+) -> GateReport:
+    """Judge results by the history up to ``base``; warnings begin with the name ``file``, and ``more`` follow them."""
+    rules, store = options.rules(instance.config.check), instance.store
+    repository = base.line.repository if base else None
+    commit = base.commit.commit if base and base.commit else None
+    slot = base.commit.slot if base and base.commit else None
+    results = check_results(store, repository, read.runs, base=slot, line=line, rules=rules)
+    newest = ""
+    if repository is not None and results.newest is not None:
+        newest = store.commits.get(repository, [results.newest])[0].commit.hash
+    return decide(
+        results,
+        options,
+        instance.config,
+        repository=read.repository,
+        base=_with_summary(_base_sentence(base, results, newest), rules.summary, "run"),
+        sides=Sides(commit, None, base.reason if base else _NO_HISTORY, results.measured),
+        accepted=base.accepted if base else (),
+        has_history=base is not None,
+        warnings=[*_oddities(read, file), *more],
+    )
+
+
+def _accepted(
+    instance: Instance, repository: Repository, base: Commit, heads: Collection[str]
+) -> tuple[tuple[tuple[Commit, str], ...], list[str]]:
+    """Return the trailers that accept changes between ``base`` and ``heads``, where git has both, and what hinders it."""
+    settings = instance.repositories.get(repository.name)
+    try:
+        git = open_present_git(repository.name, settings, instance.directory) if settings else None
+        known = git.resolve([base.hash, *heads]) if git else {}
+        if git is None or base.hash not in known:
+            return (), []
+        tips = {known[head] for head in heads if head in known}
+        found = [each for tip in sorted(tips) for each in git.trailers(ACCEPT_TRAILER, tip, without=[base.hash])]
+    except HistoryError as error:
+        return (), [f"what commits accept is unknown: {error}"]
+    return tuple(dict.fromkeys(found)), []
+
+
+def _repository(instance: Instance, name: str, file: str) -> Repository | None:
+    """Return the repository of the results; None if nothing was imported yet, or nothing of a configured repository."""
+    known = {repository.name: repository for repository in instance.store.commits.repositories()}
+    if name not in known and known and name not in instance.repositories:
+        raise InputError(
+            f"there is no history of the repository {name!r}",
+            where=file,
+            remedy=f"Import results first, or name one with --repository: {', '.join(sorted(known))}.",
+        )
+    return known.get(name)
+
+
+def _commit(instance: Instance, at: LinePosition) -> Commit:
+    (found,) = instance.store.commits.get(at.line.repository, [at.line.slots[at.position]])
+    return found.commit
+
+
+def _refuse_unfit(read: NewResults, file: str, *, partial: bool) -> None:
+    """Refuse new results of several commits, and incomplete or empty ones that are not ``partial``."""
+    read.check_commit()
+    if not partial:
+        read.check_complete()
+        _refuse_empty(read, file)
+
+
+def _refuse_empty(read: NewResults, file: str) -> None:
+    """Refuse files without any result: nothing was measured, and a job lets "no data" pass."""
+    if not any(len(run.results) for run in read.runs):
+        raise InputError(
+            "no file holds any result, so there is nothing to judge",
+            where=file,
+            remedy="Look whether the run was filtered to nothing; --partial takes part of a suite that may be empty.",
+        )
+
+
+def _oddities(read: NewResults, file: str) -> list[str]:
+    """Return what is odd in results, such as values that are none; after the name of their ``file`` where it is given."""
+    return [f"{file}: {problem.sentence}" if file else problem.sentence for problem in read.warnings]
+
+
+def _base_sentence(base: Base | None, results: JudgedResults, newest: str) -> str:
+    """Return the sentence about the base; ``newest`` is the hash of the last measured commit up to it."""
+    if base is None:
+        return f"Base: none, {_NO_HISTORY}. {_NEXT}"
+    if base.commit is None:
+        return f"Base: none, {base.reason}."
+    count = counted(results.measured, "measured commit")
+    history = f"{count}, the newest {newest[:12]}" if results.measured else "no results of these benchmarks"
+    return f"Base: {_named(base.commit.commit)}, {base.reason}. History: {history}."
+
+
+def _named(commit: Commit) -> str:
+    subject = f" {commit.subject!r}" if commit.subject else ""
+    return f"{commit.hash[:12]}{subject} of {commit.time:%Y-%m-%d %H:%M} UTC"
+
+
+def _with_summary(sentence: str, summary: Summary, of: str) -> str:
+    """Return ``sentence`` with another one about the summary that is compared, where it is not the median."""
+    return sentence if summary == MEDIAN else f"{sentence} Compared: the {summary} of the samples of each {of}."

@@ -1,0 +1,139 @@
+"""The verdict about a merge: what decides, what was accepted, what fails, and the exit code."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import Final
+
+from knickpoint.model.commit import Commit
+from knickpoint.model.judged_benchmark import JudgedBenchmark, JudgedResults, ResultKind
+from knickpoint.model.step import Verdict
+
+__all__ = ["NO_VERDICT", "GateReport", "Sides", "Standing"]
+
+NO_VERDICT: Final = 3
+"""The exit code where there are no data to judge by."""
+
+
+class Standing(Enum):
+    """What a check makes of a row: ``TOLERATED`` is a regression where ``--fail-on`` leaves regressions out."""
+
+    FAILS = "fails"
+    TOLERATED = "tolerated"
+    ACCEPTED = "accepted"
+    PASSES = "passes"
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """The commits of both sides, None for what is no commit of a history.
+
+    ``reason`` says why the base is that one, or what it is. ``measured`` counts the commits of the base that values come from.
+    """
+
+    base: Commit | None = None
+    head: Commit | None = None
+    reason: str = ""
+    measured: int = 0
+
+
+@dataclass(frozen=True)
+class GateReport:
+    """The verdict on new results: may they be merged?
+
+    ``base`` is a sentence about what they are compared with. ``fail_on`` are the verdicts that fail the check. Exit code,
+    headline and every form of report go by :meth:`standing`. Without ``complete``, measurements that were to come are missing, and
+    nothing can be said to have not regressed. Without ``has_history``, nothing of the repository is stored yet, so that nothing was
+    compared. ``name`` tells the report from those of other jobs of the same commit, such as the jobs of a matrix of machines.
+    ``warnings`` are what a person has to know beside the verdicts.
+    """
+
+    repository: str
+    base: str
+    results: JudgedResults
+    fail_on: frozenset[Verdict] = frozenset({Verdict.REGRESSED})
+    complete: bool = True
+    has_history: bool = True
+    name: str = ""
+    sides: Sides = Sides()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def benchmarks(self) -> tuple[JudgedBenchmark, ...]:
+        """All benchmarks, in the order of the results."""
+        return self.results.benchmarks
+
+    @cached_property
+    def worst_first(self) -> tuple[JudgedBenchmark, ...]:
+        """All benchmarks, the worst first."""
+        return tuple(sorted(self.benchmarks, key=lambda row: row.order))
+
+    @cached_property
+    def deciding(self) -> tuple[JudgedBenchmark, ...]:
+        """Those that decide, the worst first; canaries do not, because no commit is the reason when they move."""
+        return tuple(row for row in self.worst_first if row.decides)
+
+    @cached_property
+    def beside(self) -> tuple[JudgedBenchmark, ...]:
+        """The statistics beside the main values, the worst first."""
+        return tuple(row for row in self.worst_first if not row.decides and not row.canary)
+
+    def standing(self, row: JudgedBenchmark) -> Standing:
+        """Return what the check makes of ``row``."""
+        if not row.decides or row.verdict not in self.fail_on | {Verdict.REGRESSED}:
+            return Standing.PASSES
+        if row.accepted is not None:
+            return Standing.ACCEPTED
+        return Standing.FAILS if row.verdict in self.fail_on else Standing.TOLERATED
+
+    @cached_property
+    def failures(self) -> tuple[JudgedBenchmark, ...]:
+        """The rows for which the check fails, the worst first."""
+        return self._standing(Standing.FAILS)
+
+    @cached_property
+    def tolerated(self) -> tuple[JudgedBenchmark, ...]:
+        """The regressions that do not fail the check, because ``fail_on`` leaves them out, the worst first."""
+        return self._standing(Standing.TOLERATED)
+
+    @cached_property
+    def accepted(self) -> tuple[JudgedBenchmark, ...]:
+        """The rows that would be failures or tolerated if no commit accepted them, the worst first."""
+        return self._standing(Standing.ACCEPTED)
+
+    def _standing(self, wanted: Standing) -> tuple[JudgedBenchmark, ...]:
+        return tuple(row for row in self.deciding if self.standing(row) is wanted)
+
+    @cached_property
+    def listed(self) -> tuple[JudgedBenchmark, ...]:
+        """The deciding rows that a report lists: those that fail, and all that are not unchanged."""
+        return tuple(
+            row for row in self.deciding if row.kind is not ResultKind.UNCHANGED or self.standing(row) is Standing.FAILS
+        )
+
+    @property
+    def worst(self) -> JudgedBenchmark | None:
+        """The worst regression with a size, of those that are not accepted first; None without one."""
+        worse = (row for row in self.deciding if row.verdict is Verdict.REGRESSED and not math.isnan(row.relative_size))
+        return min(worse, key=lambda row: row.accepted is not None, default=None)
+
+    @cached_property
+    def counts(self) -> Mapping[ResultKind, int]:
+        """How many of the rows that decide are of each kind."""
+        found = Counter(row.kind for row in self.deciding)
+        return {kind: found[kind] for kind in ResultKind}
+
+    @property
+    def judged(self) -> bool:
+        """Whether there is anything to decide by."""
+        return self.complete and any(row.verdict is not Verdict.NO_DATA for row in self.deciding)
+
+    @property
+    def exit_code(self) -> int:
+        """0 where it may be merged, 1 where anything fails, 3 where there are no data to judge by."""
+        return 1 if self.failures else 0 if self.judged else NO_VERDICT
