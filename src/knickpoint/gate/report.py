@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -12,6 +12,7 @@ from typing import Final
 
 from knickpoint.model.commit import Commit
 from knickpoint.model.judged_benchmark import JudgedBenchmark, JudgedResults, ResultKind
+from knickpoint.model.plain_text import counted
 from knickpoint.model.step import Verdict
 
 __all__ = ["NO_VERDICT", "GateReport", "Sides", "Standing"]
@@ -134,6 +135,43 @@ class GateReport:
         return self.complete and any(row.verdict is not Verdict.NO_DATA for row in self.deciding)
 
     @property
+    def sentence(self) -> str:
+        """The verdict; one that passes says what is worse all the same, and what could not be judged."""
+        total = counted(len(self.deciding), "benchmark")
+        if self.failures:
+            rest = f"; {_kinds(self.tolerated)}, which --fail-on leaves out" if self.tolerated else ""
+            return f"Do not merge: {_kinds(self.failures)}, of {total}{rest}."
+        if not self.has_history:
+            return f"No verdict: the history is empty, so there is nothing to compare {total} with."
+        if not self.judged:
+            return f"No verdict: there are too few data to judge {total}."
+        return f"May be merged{self._passing(total)}."
+
+    def _passing(self, total: str) -> str:
+        """Return what the verdict says of benchmarks that pass, of which there are ``total``."""
+        few = self.counts[ResultKind.NO_DATA]
+        unclear = self.counts[ResultKind.UNSTABLE] + few
+        open_ones = f"; {unclear:,} could not be judged" if unclear else ""
+        if self.tolerated:
+            return f" although {_kinds(self.tolerated)}, of {total}: --fail-on leaves regressions out{open_ones}"
+        if self.accepted:
+            noun = "regression" if all(row.verdict is Verdict.REGRESSED for row in self.accepted) else "benchmark"
+            return f": {counted(len(self.accepted), noun)} accepted, of {total}{open_ones}"
+        if unclear == len(self.deciding):
+            hidden, rest = (
+                counted(unclear - few, "benchmark"),
+                f", and of {few:,} there are too few data" if few else "",
+            )
+            return f", but nothing was seen: the noise hides any change of {hidden}{rest}"
+        return f": nothing regressed, of {total}{open_ones}"
+
+    @property
     def exit_code(self) -> int:
         """0 where it may be merged, 1 where anything fails, 3 where there are no data to judge by."""
         return 1 if self.failures else 0 if self.judged else NO_VERDICT
+
+
+def _kinds(rows: Sequence[JudgedBenchmark]) -> str:
+    """Return how many rows there are of each kind, the worst first: ``1 vanished and 2 regressed``."""
+    found = Counter(row.kind for row in rows)
+    return " and ".join(f"{found[kind]:,} {kind.value}" for kind in ResultKind if found[kind])

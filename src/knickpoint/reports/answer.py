@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from knickpoint.gate.report import GateReport
 from knickpoint.model.judged_benchmark import JudgedBenchmark, ResultKind
 from knickpoint.model.judgement import HOPELESS
 from knickpoint.model.plain_text import counted, plain_line
 from knickpoint.model.quantity_text import crosses_zero, levels_text, number_text, percent_text, value_text
-from knickpoint.model.step import Verdict
 
 __all__ = ["LONGEST_REASON", "answer", "change", "counts", "found_from", "headline", "levels", "reason", "title"]
 
@@ -61,45 +59,8 @@ def answer(report: GateReport, name: Callable[[str], str] = str) -> list[str]:
 
 
 def headline(report: GateReport, name: Callable[[str], str] = str) -> str:
-    """Return the verdict in one sentence, after the name of the job if it has one; ``name`` writes that.
-
-    A verdict that passes says what is worse all the same, and what could not be judged.
-    """
-    return f"{name(plain_line(report.name, _LONGEST_NAME))}: {_verdict(report)}" if report.name else _verdict(report)
-
-
-def _verdict(report: GateReport) -> str:
-    total = counted(len(report.deciding), "benchmark")
-    if report.failures:
-        rest = f"; {_kinds(report.tolerated)}, which --fail-on leaves out" if report.tolerated else ""
-        return f"Do not merge: {_kinds(report.failures)}, of {total}{rest}."
-    if not report.has_history:
-        return f"No verdict: the history is empty, so there is nothing to compare {total} with."
-    if not report.judged:
-        return f"No verdict: there are too few data to judge {total}."
-    return f"May be merged{_passing(report, total)}."
-
-
-def _passing(report: GateReport, total: str) -> str:
-    """Return what the headline of a check that passes says of its benchmarks, of which there are ``total``."""
-    few = report.counts[ResultKind.NO_DATA]
-    unclear = report.counts[ResultKind.UNSTABLE] + few
-    open_ones = f"; {unclear:,} could not be judged" if unclear else ""
-    if report.tolerated:
-        return f" although {_kinds(report.tolerated)}, of {total}: --fail-on leaves regressions out{open_ones}"
-    if report.accepted:
-        noun = "regression" if all(row.verdict is Verdict.REGRESSED for row in report.accepted) else "benchmark"
-        return f": {counted(len(report.accepted), noun)} accepted, of {total}{open_ones}"
-    if unclear == len(report.deciding):
-        hidden, rest = counted(unclear - few, "benchmark"), f", and of {few:,} there are too few data" if few else ""
-        return f", but nothing was seen: the noise hides any change of {hidden}{rest}"
-    return f": nothing regressed, of {total}{open_ones}"
-
-
-def _kinds(rows: Sequence[JudgedBenchmark]) -> str:
-    """Return how many rows there are of each kind, the worst first: ``1 vanished and 2 regressed``."""
-    found = Counter(row.kind for row in rows)
-    return " and ".join(f"{found[kind]:,} {kind.value}" for kind in ResultKind if found[kind])
+    """Return the verdict in one sentence, after the name of the job if it has one; ``name`` writes that."""
+    return f"{name(plain_line(report.name, _LONGEST_NAME))}: {report.sentence}" if report.name else report.sentence
 
 
 def counts(report: GateReport) -> str:
