@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from knickpoint.cli.commands.detect.frame import aligned
-from knickpoint.cli.commands.detect.series_csv import NamedSeries
 from knickpoint.cli.evidence import json_ready
 from knickpoint.cli.output import Column, OutputFormat, Row, show
 from knickpoint.cli.terminal import plain_json
+from knickpoint.formats.series import NamedSeries
 from knickpoint.model.quantity_text import figure_text
 
 if TYPE_CHECKING:

@@ -17,11 +17,11 @@ from knickpoint.cli.commands.detect.commit_samples import by_commit, summarised
 from knickpoint.cli.commands.detect.explanations import show_explanations
 from knickpoint.cli.commands.detect.methods import RESERVED, show_methods
 from knickpoint.cli.commands.detect.positions import ROWS
-from knickpoint.cli.commands.detect.series_csv import read_series
 from knickpoint.cli.commands.detect.steps import show_steps
 from knickpoint.cli.commands.detect.verdicts import show_verdicts
 from knickpoint.cli.options import read_pairs
 from knickpoint.cli.output import OutputFormat, format_option
+from knickpoint.formats.series import read_series
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.model.errors import InputError
 from knickpoint.model.summary import read_summary

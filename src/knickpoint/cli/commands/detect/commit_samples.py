@@ -11,8 +11,8 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.cli.commands.detect.series_csv import NamedSeries, position_keys
 from knickpoint.cli.exit_codes import NO_DATA
+from knickpoint.formats.series import NamedSeries, position_keys
 from knickpoint.model.plain_text import counted
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ import numpy as np
 
 from knickpoint.cli.commands.detect.joint import detect_together
 from knickpoint.cli.commands.detect.positions import in_rows
-from knickpoint.cli.commands.detect.series_csv import NamedSeries
 from knickpoint.cli.commands.detect.short_series import end_if_too_short
 from knickpoint.cli.commands.detect.steps import level_columns
 from knickpoint.cli.evidence import check_lines, detection_lines, flipping_lines, json_ready, outcome_of
 from knickpoint.cli.output import Column, OutputFormat, Row, percent, show
 from knickpoint.cli.terminal import plain_json
+from knickpoint.formats.series import NamedSeries
 from knickpoint.model.settlement import FindingKind
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from knickpoint.cli.commands.detect.series_csv import NamedSeries, position_keys
+from knickpoint.formats.series import NamedSeries, position_keys
 from knickpoint.model.errors import InputError
 
 __all__ = ["aligned"]

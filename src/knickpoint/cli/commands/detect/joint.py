@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from knickpoint.cli.commands.detect.frame import aligned
-from knickpoint.cli.commands.detect.series_csv import NamedSeries
+from knickpoint.formats.series import NamedSeries
 
 if TYPE_CHECKING:
     from knickpoint.model.step import Detection

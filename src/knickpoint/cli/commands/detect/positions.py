@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from typing import Any, Final
 
-from knickpoint.cli.commands.detect.series_csv import NamedSeries, is_number, position_keys
+from knickpoint.formats.series import NamedSeries, is_number, position_keys
 from knickpoint.model.errors import InputError
 
 __all__ = ["ROWS", "in_rows", "names_positions"]

@@ -9,9 +9,9 @@ import click
 import numpy as np
 
 from knickpoint.cli.commands.detect.positions import names_positions
-from knickpoint.cli.commands.detect.series_csv import NamedSeries
 from knickpoint.cli.exit_codes import NO_DATA
 from knickpoint.cli.verbosity import note
+from knickpoint.formats.series import NamedSeries
 from knickpoint.model.plain_text import counted
 
 __all__ = ["end_if_too_short"]

@@ -10,12 +10,12 @@ import numpy as np
 
 from knickpoint.cli.commands.detect.joint import detect_together
 from knickpoint.cli.commands.detect.positions import in_rows, names_positions
-from knickpoint.cli.commands.detect.series_csv import NamedSeries
 from knickpoint.cli.commands.detect.short_series import end_if_too_short
 from knickpoint.cli.evidence import flipping_lines
 from knickpoint.cli.output import Column, OutputFormat, Row, percent, show
 from knickpoint.cli.progress import Progress
 from knickpoint.cli.verbosity import note
+from knickpoint.formats.series import NamedSeries
 from knickpoint.model.quantity_text import figure_text, interval_text
 from knickpoint.model.settlement import FindingKind
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from knickpoint.cli.commands.detect.series_csv import NamedSeries
 from knickpoint.cli.exit_codes import NO_DATA
 from knickpoint.cli.output import Column, OutputFormat, Row, percent, show
+from knickpoint.formats.series import NamedSeries
 from knickpoint.model.step import Verdict
 
 __all__ = ["show_verdicts"]

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knickpoint.cli.commands.detect.series_csv import NamedSeries
-from knickpoint.cli.commands.detect.series_csv import read_series as read_content
+from knickpoint.formats.series import NamedSeries
+from knickpoint.formats.series import read_series as read_content
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.model.errors import FormatError, InputError
 
@@ -152,7 +152,7 @@ def test_a_column_of_dates_is_no_series_beside_others(header: str) -> None:
 
 
 def test_an_open_quote_is_refused_with_its_remedy() -> None:
-    with pytest.raises(InputError, match=r"line 2: this is not CSV.*Close every quote"):
+    with pytest.raises(InputError, match=r"line 2: the row is not whole.*Close the quotes"):
         read_series('id,value\n"a,1\n', "x.csv")
 
 
@@ -169,7 +169,7 @@ def test_an_empty_file_is_refused(text: str) -> None:
 
 
 def test_a_ragged_row_is_refused_with_its_line() -> None:
-    with pytest.raises(InputError, match="line 3: 1 fields where the header has 2"):
+    with pytest.raises(InputError, match="line 3: the row has 1 cells, the header 2"):
         read_series("pos,value\n1,1\n2\n", "x.csv")
 
 
@@ -327,6 +327,6 @@ def test_json_without_rows_names_the_forms_that_are_read(text: str, where: str) 
 
 
 def test_json_that_was_cut_short_is_refused_with_its_line() -> None:
-    with pytest.raises(InputError, match="this is no JSON") as caught:
+    with pytest.raises(InputError, match="the JSON ends too early: what begins at line 2") as caught:
         read_series('[{"ms":1},\n{"ms":', "x.json")
-    assert caught.value.where == "x.json, line 2"
+    assert caught.value.where == "x.json"
