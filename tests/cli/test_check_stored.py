@@ -93,6 +93,13 @@ def test_the_page_has_the_canaries_and_what_commits_accept(hashes: list[str]) ->
     assert {name: row["accepted"] for name, row in rows.items() if row["accepted"]} == {"b1": "sorted now"}
 
 
+def test_two_commits_are_compared_where_git_is_lost_and_nothing_is_accepted(knick: Knick, hashes: list[str]) -> None:
+    Path(".git").rename("lost")
+    ran = knick("check", "--stored", hashes[-1], "--base", hashes[_STEP - 1])
+    assert ran.output.startswith("Do not merge: 1 regressed, of 10 benchmarks.")
+    assert "what commits accept is unknown: " in ran.errors
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
