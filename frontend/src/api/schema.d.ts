@@ -3384,81 +3384,6 @@ export interface components {
             name: string;
         };
         /**
-         * ComparedTraceAnswer
-         * @description The verdict on one trace. Numbers that are not known are null.
-         */
-        ComparedTraceAnswer: {
-            /**
-             * After
-             * @description The median of the new values.
-             */
-            after: number | null;
-            /**
-             * Before
-             * @description The level up to the base.
-             */
-            before: number | null;
-            better: components["schemas"]["Better"];
-            /**
-             * Change
-             * @description Relative change: 0.02 is 2 %.
-             */
-            change: number | null;
-            /**
-             * Conditional
-             * @description Whether the verdict rests on a single value: measure again to confirm.
-             */
-            conditional: boolean;
-            /**
-             * Decides
-             * @description False for a statistic beside the main value of its benchmark.
-             */
-            decides: boolean;
-            /**
-             * Detectable
-             * @description The smallest relative change that four of five comparisons would show.
-             */
-            detectable: number | null;
-            /** High */
-            high: number | null;
-            /**
-             * Id
-             * @description Null where the history does not know the trace.
-             */
-            id: number | null;
-            /** Key */
-            key: string;
-            /**
-             * Low
-             * @description Lower end of the 95 % interval of the change.
-             */
-            low: number | null;
-            /**
-             * New
-             * @description The values that stand for the head.
-             */
-            new: number[];
-            /** Params */
-            params: {
-                [key: string]: string;
-            };
-            /**
-             * Past
-             * @description The newest values up to the base, oldest first.
-             */
-            past: number[];
-            /** Reason */
-            reason: string;
-            /**
-             * Suite
-             * @description Its value of `by`, empty without one.
-             */
-            suite: string;
-            /** Unit */
-            unit: string;
-            verdict: components["schemas"]["Verdict"];
-        };
-        /**
          * ComparisonAnswer
          * @description Two sides, and the verdicts on the traces of a query, worst first.
          */
@@ -3523,10 +3448,10 @@ export interface components {
              */
             total: number;
             /** Traces */
-            traces: components["schemas"]["ComparedTraceAnswer"][];
+            traces: components["schemas"]["JudgedBenchmarkAnswer"][];
             /**
              * Warnings
-             * @description What is odd in the results files, with the place in them.
+             * @description What to know beside the verdicts: canaries that moved, and what is odd in results files.
              * @default []
              */
             warnings: string[];
@@ -4367,6 +4292,108 @@ export interface components {
              * @enum {string}
              */
             state: "stored" | "waiting" | "quarantined" | "removed";
+        };
+        /**
+         * JudgedBenchmarkAnswer
+         * @description The verdict on one benchmark, with the names that `knick check --format json` has. Numbers that are not known are null.
+         */
+        JudgedBenchmarkAnswer: {
+            /**
+             * Accepted
+             * @description The reason for which a commit accepts that it is worse.
+             */
+            accepted: string | null;
+            /**
+             * After
+             * @description The median of the new values.
+             */
+            after: number | null;
+            /**
+             * Before
+             * @description The level up to the base.
+             */
+            before: number | null;
+            /** Benchmark */
+            benchmark: string;
+            better: components["schemas"]["Better"];
+            /**
+             * Canary
+             * @description Whether no commit should change it.
+             */
+            canary: boolean;
+            /**
+             * Conditional
+             * @description Whether the verdict rests on too little: measure again to confirm.
+             */
+            conditional: boolean;
+            /**
+             * Decides
+             * @description False for a statistic beside the main value of its benchmark, and for a canary.
+             */
+            decides: boolean;
+            /**
+             * Detectable
+             * @description The smallest relative change that four of five comparisons would show.
+             */
+            detectable: number | null;
+            /**
+             * Fails
+             * @description Whether it regressed, and nothing accepts it.
+             */
+            fails: boolean;
+            /** High */
+            high: number | null;
+            /**
+             * Low
+             * @description Lower end of the 95 % interval of the change.
+             */
+            low: number | null;
+            /**
+             * New
+             * @description The values that stand for the head.
+             */
+            new: number[];
+            /** P Value */
+            p_value: number | null;
+            /** Params */
+            params: {
+                [key: string]: string;
+            };
+            /**
+             * Past
+             * @description The newest values up to the base, oldest first.
+             */
+            past: number[];
+            /** Reason */
+            reason: string;
+            /**
+             * Relative Size
+             * @description Relative change: 0.02 is 2 %.
+             */
+            relative_size: number | null;
+            /**
+             * Samples
+             * @description New values that the verdict rests on.
+             */
+            samples: number;
+            /**
+             * Suite
+             * @description Its value of `by`, empty without one.
+             */
+            suite: string;
+            /**
+             * Trace
+             * @description Key of the trace.
+             */
+            trace: string;
+            /**
+             * Trace Id
+             * @description Null where the history does not know the trace.
+             */
+            trace_id: number | null;
+            /** Unit */
+            unit: string;
+            verdict: components["schemas"]["Verdict"];
         };
         /**
          * LabelDoubt
