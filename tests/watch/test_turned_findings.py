@@ -13,7 +13,7 @@ from knickpoint.model.direction import DirectionRule
 from knickpoint.model.query import parse_query
 from knickpoint.model.report import Result, ResultTable, RunReport
 from knickpoint.model.unit import Better
-from knickpoint.store import RunWrite
+from knickpoint.store import RunWrite, open_store
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.alert_run.run_plan import turned_traces
 from knickpoint.watch.alert_run.run_summary import RunSummary
@@ -126,3 +126,14 @@ def test_the_former_direction_of_a_trace_follows_from_its_findings(slower: World
     rule(slower)
     (found,) = turned_traces(slower.store).values()
     assert (found.better, found.findings) == (Better.LOWER, 1)
+
+
+def test_every_process_shows_the_direction_that_findings_were_judged_by(slower: World) -> None:
+    rule(slower)
+    run(slower)
+    with open_store(slower.store.location) as elsewhere:
+        assert elsewhere.traces.get([slower.trace("parse")])[0].better is Better.LOWER
+        elsewhere.traces.set_directions([DirectionRule(parse_query("benchmark=parse"), Better.HIGHER)])
+        assert elsewhere.traces.get([slower.trace("parse")])[0].better is Better.LOWER
+        run(slower, turn=True)
+        assert elsewhere.traces.get([slower.trace("parse")])[0].better is Better.HIGHER

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ from sqlalchemy import Connection, RowMapping, delete, select
 from knickpoint.model.alert import AlertKind
 from knickpoint.model.bisection import BisectionState
 from knickpoint.model.change import Condition, Direction, Status, certain_share
+from knickpoint.model.errors import StoreError
 from knickpoint.model.settlement import Certainty, FindingKind
 from knickpoint.model.statement import (
     Basis,
@@ -122,10 +124,14 @@ class StatementTable:
 
 
 def read_statements(database: Database, connection: Connection, changes: Collection[int]) -> dict[int, Statement]:
-    """Return change → its statement; one without members has none."""
+    """Return change → its statement; one without members has none, and a damaged row is left out: it can be written again."""
     query = select(table).where(database.among(table.c.change_id, "wanted"))
     rows = connection.execute(query, {"wanted": database.listed(sorted(changes))}).mappings()
-    return {row["change_id"]: _statement_of(row) for row in rows}
+    found: dict[int, Statement] = {}
+    for row in rows:
+        with suppress(StoreError, KeyError, TypeError, ValueError):
+            found[row["change_id"]] = _statement_of(row)
+    return found
 
 
 def _member(row: RowMapping) -> StatedMember:

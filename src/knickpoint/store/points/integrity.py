@@ -60,6 +60,7 @@ _JSON: Final[Mapping[str, Collection[str]]] = {
     "run": ("links", "revisions", "unmeasured"),
     "scheduled_probe": ("pins",),
     "shortcut": ("content",),
+    "statement": ("body",),
     "stored_alert": ("definition",),
     "suspects": ("body",),
     "token": ("repositories", "scopes"),

@@ -6,7 +6,7 @@ from sqlalchemy import Column, Index, PrimaryKeyConstraint, Table, UniqueConstra
 
 from knickpoint.store.tables.base import Blob, Code, Number, Time, exact_text, metadata
 
-__all__ = ["chunk", "identity", "layout", "param_name", "param_value", "unit"]
+__all__ = ["chunk", "identity", "kept_direction", "layout", "param_name", "param_value", "unit"]
 
 unit = Table(
     "unit",
@@ -51,6 +51,14 @@ chunk = Table(
     Index("ix_chunk_repository_id", "repository_id", "id"),
 )
 """1,024 neighbouring traces: unit, dimension and direction of each, its params as codes, its key."""
+
+kept_direction = Table(
+    "kept_direction",
+    metadata,
+    Column("trace_id", Number, primary_key=True, autoincrement=False),
+    Column("better", Code, nullable=False),
+)
+"""Traces whose findings were judged by another direction than rules, results and units name now, until a person accepts it."""
 
 param_name = Table(
     "param_name",
