@@ -94,6 +94,32 @@ def test_a_canary_that_moved_and_a_benchmark_that_stopped_are_found_by_the_docto
     assert "has no results at the last 10 measured commits" in found["silence in main"]
 
 
+def test_the_step_of_a_canary_is_no_work_of_an_alert_without_a_query(knick: Knick, instance: Path) -> None:
+    configure('[canaries.machine]\nquery = "benchmark=canary"\n')
+    knick("import", "--as-work", series(instance / "series.csv", canary=1.5, factor=1.5))
+    assert "1 new change to triage" in knick("run").output
+    assert "benchmark=sort" in knick("changes").output
+    assert "benchmark=canary" not in knick("changes").output
+    assert "benchmark=canary" in knick("changes", "--alert-kind", "canary").output
+    explained = knick("explain", "canary").output
+    assert "alert canaries.machine:\n  canary is 50 % slower" in explained
+    assert "the trace is a canary, and the alert has no query that names it" in explained
+    configure('[alerts.named]\nquery = "benchmark=canary"\n')
+    knick("run")
+    assert "benchmark=canary" in knick("changes").output
+
+
+def test_a_canary_of_the_configuration_that_was_work_is_none_after_the_next_run(knick: Knick, instance: Path) -> None:
+    knick("import", "--as-work", series(instance / "series.csv", canary=1.5))
+    knick("run")
+    assert "benchmark=canary" in knick("changes").output
+    configure('[canaries.machine]\nquery = "benchmark=canary"\n')
+    knick("run")
+    assert "benchmark=canary" not in knick("changes").output
+    (point,) = json.loads(knick("changes", "--alert-kind", "canary", "--format", "json").output)
+    assert point["alerts"] == ["canaries.machine"]
+
+
 def git(place: Path, *arguments: str) -> str:
     named = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "commit.gpgsign=false")
     return subprocess.run(

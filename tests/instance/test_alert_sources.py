@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.repositories import GitRepository
 
-from knickpoint.instance import CONFIG_FILE, Instance, Worker, create_instance, open_instance
+from knickpoint.instance import CONFIG_FILE, Instance, Worker, create_instance, open_instance, quarantine_rule
 from knickpoint.instance.alert_definition import changed_settings, prune_alerts, read_alert, remove_alert, set_alert
 from knickpoint.instance.alert_files import read_alert_files
 from knickpoint.instance.alert_sources import AlertSource, sourced_alerts
@@ -99,6 +99,15 @@ def test_the_configuration_comes_before_the_store(opened: Opened) -> None:
     assert instance.alerts == (Alert("a"),)
     shown = [(each.source, each.shadowed) for each in sourced_alerts(instance.config, instance.store)]
     assert shown == [(AlertSource.CONFIGURATION, False), (AlertSource.STORE, True)]
+
+
+def test_a_canary_of_the_configuration_is_an_alert_beside_the_default_alert(opened: Opened) -> None:
+    instance = opened('[canaries.machine]\nquery = "benchmark=loop"\nrepository = "main"\n')
+    canary = Alert("canaries.machine", "benchmark=loop", "main", kind=AlertKind.CANARY)
+    assert instance.alerts == (canary, Alert("default"))
+    assert [each.name for each in quarantine_rule(instance).canaries] == ["machine"]
+    with pytest.raises(ConfigError, match=r"defined in \[canaries.machine\] of knickpoint.toml"):
+        set_alert(instance, canary, who="ann")
 
 
 def test_an_alert_of_the_configuration_is_changed_there(opened: Opened) -> None:

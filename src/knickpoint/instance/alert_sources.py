@@ -1,6 +1,7 @@
 """Where alerts are defined, and which of them run.
 
-The configuration of the instance comes first, then what people made by command or API, then the files of watched repositories.
+The configuration of the instance comes first, with an alert of the kind ``canary`` for each section ``[canaries.NAME]``, then
+what people made by command or API, then the files of watched repositories.
 The record is ``docs/decisions/0201-where-alerts-live.md``.
 """
 
@@ -9,16 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from knickpoint.instance.config import Config
-from knickpoint.model.alert import Alert
+from knickpoint.model.alert import Alert, AlertKind
 from knickpoint.store.findings.alert_definitions import StoredAlert
 
 if TYPE_CHECKING:
     from knickpoint.store import Store
 
-__all__ = ["AlertSource", "SourcedAlert", "sourced_alerts"]
+__all__ = ["CANARY_PREFIX", "AlertSource", "SourcedAlert", "sourced_alerts"]
+
+CANARY_PREFIX: Final = "canaries."
+"""The alert of a section ``[canaries.NAME]`` is called ``canaries.NAME``."""
 
 
 class AlertSource(Enum):
@@ -68,6 +72,9 @@ def _defined(config: Config, store: Store, made: Mapping[str, Alert] | None) -> 
     stored = definitions.stored()
     if made is not None:
         stored = {name: replace(stored.get(name) or StoredAlert(alert), alert=alert) for name, alert in made.items()}
+    for name, canary in config.canaries.items():
+        alert = Alert(f"{CANARY_PREFIX}{name}", canary.query, canary.repository, kind=AlertKind.CANARY)
+        yield SourcedAlert(alert, AlertSource.CONFIGURATION, f"[{CANARY_PREFIX}{name}] of knickpoint.toml")
     for name, alert in config.alerts.items():
         yield SourcedAlert(alert, AlertSource.CONFIGURATION, f"[alerts.{name}] of knickpoint.toml")
     for each in stored.values():

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from knickpoint.instance.alert_sources import CANARY_PREFIX
 from knickpoint.instance.instance import Instance
 from knickpoint.model.alert import AlertKind
 
@@ -19,16 +20,16 @@ __all__ = ["QuarantineRounds", "canary_health", "quarantine_rule", "quarantine_s
 
 
 def quarantine_rule(instance: Instance) -> QuarantineRule:
-    """Return the rule of the instance; alerts of the kind ``canary`` count as canaries."""
+    """Return the rule of the instance; its canaries are those of the alerts of the kind ``canary``."""
     from knickpoint.watch.quarantine.rules import Canary, QuarantineRule
 
     settings = instance.config.quarantine
-    canaries = [Canary(each.name, each.query, each.repository) for each in instance.config.canaries.values()]
-    alerts = [
-        Canary(each.name, each.query, each.repository) for each in instance.alerts if each.kind is AlertKind.CANARY
-    ]
     return QuarantineRule(
-        canaries=(*canaries, *alerts),
+        canaries=tuple(
+            Canary(each.name.removeprefix(CANARY_PREFIX), each.query, each.repository)
+            for each in instance.alerts
+            if each.kind is AlertKind.CANARY
+        ),
         machine=settings.machine,
         facts=settings.facts,
         minimum_effect=settings.minimum_effect,

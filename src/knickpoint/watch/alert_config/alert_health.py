@@ -21,6 +21,7 @@ from knickpoint.store import Store
 from knickpoint.store.commits.names import listed
 from knickpoint.store.findings.alert_runs import AlertRun
 from knickpoint.watch.alert_validation import reason_against, reason_of, unknown_reference
+from knickpoint.watch.detection.alert_groups import watched_traces
 from knickpoint.watch.lines import Lines
 
 __all__ = ["AlertHealth", "health_of_alerts", "newest_runs"]
@@ -151,7 +152,7 @@ def _count(store: Store, alert: Alert) -> _Findings:
     for repository in repositories:
         states.update(store.findings.count_states(repository, alert.name))
     return _Findings(
-        traces=sum(len(store.traces.select(each, parse_query(alert.query))) for each in repositories),
+        traces=sum(len(watched_traces(store, alert, each)) for each in repositories),
         findings=states.total(),
         hidden=sum(
             number
@@ -211,8 +212,8 @@ def _too_few_samples(store: Store, alert: Alert, repositories: Sequence[Reposito
         return
     summary, most = read_summary(alert.summary), 0
     for repository in repositories:
-        ids = store.traces.select(repository, parse_query(alert.query))[:_SAMPLED_TRACES]
-        if alert.repository not in {"", repository.name} or not ids.size:
+        ids = watched_traces(store, alert, repository)[:_SAMPLED_TRACES]
+        if not ids.size:
             continue
         line = Lines(store, repository).line(alert.line)
         measured = np.flatnonzero((~np.isnan(store.frames.values(line, ids.tolist()))).any(axis=0))

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from knickpoint.model.alert import Alert
 from knickpoint.model.commit import Line
 from knickpoint.model.errors import KnickpointError, StoreError
-from knickpoint.model.query import parse_query
 from knickpoint.store import Store
-from knickpoint.watch.detection.alert_groups import whole_groups
+from knickpoint.watch.detection.alert_groups import watched_traces, whole_groups
 from knickpoint.watch.detection.digests import changed_traces
 from knickpoint.watch.detection.drift_references import find_reference
 from knickpoint.watch.detection.whole_chunks import WholeChunks, unchanged_traces
@@ -121,7 +120,7 @@ def _plan(
         # The traces that the run is about.
         line = lines.existing(alert.line)
         find_reference(alert, line, lines)  # raises where there is none
-        ids = store.traces.select(lines.repository, parse_query(alert.query))
+        ids = watched_traces(store, alert, lines.repository)
         if chunks.renames:
             ids = np.setdiff1d(ids, sorted(chunks.renames))
         if traces is not None:

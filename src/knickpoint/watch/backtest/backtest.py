@@ -30,6 +30,7 @@ from knickpoint.watch.backtest.selection import (
     sample_traces,
     traces_with_steps,
 )
+from knickpoint.watch.detection.alert_groups import watched_traces
 from knickpoint.watch.detection.drift_references import find_reference
 from knickpoint.watch.lines import Lines
 
@@ -171,9 +172,7 @@ def _boundary(store: Store, repository: Repository, line: Line) -> int:
 
 
 def _watched(store: Store, repository: Repository, alert: Alert, among: Collection[int] | None) -> NDArray[np.int64]:
-    if alert.repository not in {"", repository.name}:
-        return np.empty(0, dtype=np.int64)
-    ids = store.traces.select(repository, parse_query(alert.query))
+    ids = watched_traces(store, alert, repository)
     return ids if among is None else np.intersect1d(ids, np.array(sorted(among), dtype=np.int64))
 
 

@@ -1,4 +1,7 @@
-"""Know which traces an alert judges as a group: those with the same values of its ``group_by`` params."""
+"""Know which traces an alert watches, and which of them it judges as a group.
+
+A group has the same values of the params in ``group_by``.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.detect import judges_groups
-from knickpoint.model.alert import Alert
+from knickpoint.model.alert import Alert, AlertKind
+from knickpoint.model.commit import Repository
 from knickpoint.model.frame import Trace
 from knickpoint.model.params import values_in_key
+from knickpoint.model.query import parse_query
 from knickpoint.store import Store
 
-__all__ = ["GroupKey", "depends_on_group", "group_key", "whole_groups"]
+__all__ = ["GroupKey", "depends_on_group", "group_key", "watched_traces", "whole_groups"]
 
 GroupKey = tuple[str, ...]
 """Values of the params that an alert groups by, in their order."""
+
+
+def watched_traces(store: Store, alert: Alert, repository: Repository) -> NDArray[np.int64]:
+    """Return the ids of the traces of ``repository`` that ``alert`` watches, sorted.
+
+    An alert without a query leaves out the traces of canary alerts: that a machine moved is no work. An alert whose query
+    matches canaries watches them.
+
+    Raises:
+        QueryError: a query cannot be read.
+    """
+    if alert.repository not in {"", repository.name}:
+        return np.empty(0, dtype=np.int64)
+    ids = store.traces.select(repository, parse_query(alert.query))
+    if alert.query.strip() or alert.kind is AlertKind.CANARY:
+        return ids
+    for canary in store.findings.alerts_in_force.all().values():
+        if canary.kind is AlertKind.CANARY and canary.query.strip() and canary.repository in {"", repository.name}:
+            ids = np.setdiff1d(ids, store.traces.select(repository, parse_query(canary.query)), assume_unique=True)
+    return ids
 
 
 def group_key(alert: Alert, trace: Trace) -> GroupKey:

@@ -14,11 +14,10 @@ from knickpoint.detect.samples import CommitValues, with_sample_facts
 from knickpoint.model.alert import Alert
 from knickpoint.model.commit import Line
 from knickpoint.model.frame import Frame, Trace
-from knickpoint.model.query import parse_query
 from knickpoint.model.settlement import Settlement
 from knickpoint.model.step import Detection, Step
 from knickpoint.store import Store
-from knickpoint.watch.detection.alert_groups import whole_groups
+from knickpoint.watch.detection.alert_groups import watched_traces, whole_groups
 from knickpoint.watch.detection.alert_window import blank_before_window, known_columns, window_columns
 from knickpoint.watch.detection.clusters import prepare_group
 from knickpoint.watch.detection.commit_values import read_commit_values, with_commit_values
@@ -72,7 +71,7 @@ def _judge_alone(store: Store, alert: Alert, line: Line, trace: Trace) -> Judged
 
 
 def _judge_in_group(store: Store, alert: Alert, line: Line, trace: Trace) -> JudgedTrace:
-    watched = store.traces.select(line.repository, parse_query(alert.query))
+    watched = watched_traces(store, alert, line.repository)
     continued = [rename.old for rename in store.traces.renames.all(line.repository)]
     together = whole_groups(store, alert, np.setdiff1d(watched, continued), np.array([trace.id], dtype=np.int64))
     group = prepare_group(store, alert, line, together.tolist() or [trace.id])

@@ -29,6 +29,7 @@ from knickpoint.model.step import Candidate, Detection, Step
 from knickpoint.store import Store
 from knickpoint.watch.alert_validation import missing_reference, reason_against, reason_of
 from knickpoint.watch.changes.bisection_text import bisection_text
+from knickpoint.watch.detection.alert_groups import watched_traces
 from knickpoint.watch.detection.drift_references import find_reference
 from knickpoint.watch.detection.filters import refusal
 from knickpoint.watch.detection.settlement import evidence_of
@@ -74,7 +75,7 @@ def find_trace_in(store: Store, trace: int | str) -> tuple[Repository, Trace]:
     )
 
 
-def _not_watched(alert: Alert, lines: Lines, trace: Trace) -> str:
+def _not_watched(store: Store, alert: Alert, lines: Lines, trace: Trace) -> str:
     failure, repository = reason_against(alert, ()) or reason_of(missing_reference(alert, lines)), lines.repository
     if failure:
         return f"the alert cannot run: {failure}"
@@ -82,6 +83,8 @@ def _not_watched(alert: Alert, lines: Lines, trace: Trace) -> str:
         return f"the alert watches the repository {alert.repository!r}"
     if not parse_query(alert.query).matches(decode_key(trace.key)):
         return f"the query {alert.query!r} does not match the trace"
+    if trace.id not in watched_traces(store, alert, repository):
+        return "the trace is a canary, and the alert has no query that names it"
     return ""
 
 
@@ -124,7 +127,7 @@ class _Subject:
         return {found.slot: found for found in self.store.commits.get(self.lines.repository, wanted)}
 
     def explain(self, alert: Alert) -> AlertExplanation:
-        reason = _not_watched(alert, self.lines, self.trace)
+        reason = _not_watched(self.store, alert, self.lines, self.trace)
         line = self.lines.line(alert.line)
         if reason:
             return AlertExplanation(alert, line.name, reason)
