@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -218,8 +219,60 @@ def _run(lab: Lab, number: int) -> Path:
 
 
 @pytest.mark.parametrize("column", ["branch", "Branch", "BRANCH", "param:Branch"])
-def test_branches_of_one_commit_that_join_as_re_runs_are_named(lab: Lab, column: str) -> None:
-    text = f"commit,time,{column},benchmark,value\n"
-    text += "".join(f"{A},2026-01-01T00:00:00Z,{name},sort,{value}\n" for name, value in (("pgo", 10), ("plain", 12)))
-    lines = "\n".join(lab.take(lab.write("t.csv", text)).lines())
-    assert ("branches pgo, plain, joined as re-runs" in lines) is not column.startswith("param:")
+def test_two_branches_of_one_commit_are_refused_unless_they_are_params(lab: Lab, column: str) -> None:
+    (file,) = lab.take(lab.write("t.csv", branched(column, pgo=10, plain=12))).files
+    if column.startswith("param:"):
+        assert (file.state, file.new_traces) == (ImportState.IMPORTED, 2)
+        return
+    assert file.state is ImportState.REFUSED
+    problem = file.problems[0]
+    assert problem.where.endswith("t.csv")
+    assert problem.message == f"the commit {A[:12]} has results of two branches, 'pgo' and 'plain'"
+    assert f"call the column param:{column}" in problem.remedy
+
+
+def branched(column: str, **values: int) -> str:
+    """Return a table of one commit with a row for each branch."""
+    rows = (f"{A},2026-01-01T00:00:00Z,{name},sort,{value}\n" for name, value in values.items())
+    return f"commit,time,{column},benchmark,value\n" + "".join(rows)
+
+
+def test_another_branch_of_a_known_commit_is_refused_with_the_file_that_has_the_first(lab: Lab) -> None:
+    (first,) = lab.take(lab.write("a.csv", branched("Branch", pgo=10))).files
+    (second,) = lab.take(lab.write("b.csv", branched("Branch", plain=12))).files
+    assert (first.state, second.state) == (ImportState.IMPORTED, ImportState.REFUSED)
+    assert "'pgo' (from " in second.problems[0].message
+    assert "a.csv) and 'plain'" in second.problems[0].message
+    assert lab.values() == {A: {"sort": 10}}
+
+
+def test_a_branch_by_option_is_refused_with_the_param_that_takes_its_place(lab: Lab) -> None:
+    lab.take(lab.write("a.csv", branched("env:x", one=10)), branch="pgo")
+    (second,) = lab.take(lab.write("b.csv", branched("env:x", one=12)), branch="plain").files
+    assert second.state is ImportState.REFUSED
+    assert "use --param branch=plain in place of the branch" in second.problems[0].remedy
+    (again,) = lab.take(lab.write("a.csv", branched("env:x", one=11)), branch="plain").files
+    assert (again.state, again.corrected) == (ImportState.IMPORTED, 1)
+
+
+def test_a_re_run_of_the_same_branch_joins_the_first(lab: Lab) -> None:
+    lab.take(lab.write("a.csv", "run," + branched("Branch", pgo=10).replace(A, f"1,{A}")))
+    (second,) = lab.take(lab.write("b.csv", "run," + branched("Branch", pgo=12).replace(A, f"2,{A}"))).files
+    assert second.rerun == 1
+
+
+@pytest.mark.parametrize("branch", ["pgo", "main"])
+def test_an_import_says_what_the_column_of_a_branch_became(lab: Lab, branch: str) -> None:
+    lines = lab.take(lab.write("a.csv", branched("Branch", **{branch: 10}))).lines()
+    note = "the column Branch became the branch of the runs (pgo), each with a line of its own"
+    assert any(line.startswith(note) and "param:Branch" in line for line in lines) is (branch == "pgo")
+
+
+def test_branches_of_one_commit_of_a_git_repository_are_joined_with_a_warning(
+    lab: Lab, new_repository: Callable[[str], GitRepository]
+) -> None:
+    commit = new_repository("lib").commit("Begin")
+    lab.configure('[repositories.lib]\nlocation = "../lib"\n')
+    (file,) = lab.take(lab.write("t.csv", branched("branch", main=10, other=12).replace(A, commit))).files
+    assert file.state is ImportState.IMPORTED
+    assert "branches main, other, joined as re-runs" in "".join(problem.message for problem in file.problems)

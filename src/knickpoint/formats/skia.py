@@ -51,7 +51,7 @@ def read(file: FileContent) -> Parsed:
             Problem(
                 f"these are results of patch {environment['issue']}, not of commit {revision[:12]} alone",
                 where="issue",
-                remedy="Import them on a separate branch with --branch.",
+                remedy="Tell them apart by a param, as in --param patch=NAME.",
                 severity=Severity.WARNING,
             )
         )

@@ -56,7 +56,9 @@ def read(file: FileContent) -> Parsed:
     issue = root.words("issue")
     if issue:
         message = f"these are results of patch {issue}, not of the commit alone"
-        problems.append(Problem(message, "issue", "Import them on a separate branch with --branch.", Severity.WARNING))
+        problems.append(
+            Problem(message, "issue", "Tell them apart by a param, as in --param patch=NAME.", Severity.WARNING)
+        )
     environment = {name: text for name in ("issue", "patchset", "source") if (text := root.words(name))}
     run = RunReport(rows.table(), revision=root.words("gitHash"), environment=environment)
     return Report(_NAME, (run,)), tuple(problems)

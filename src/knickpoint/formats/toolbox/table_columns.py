@@ -329,7 +329,8 @@ class _Table:
             )
             for (revision, branch, identity), run in self.runs.items()
         )
-        return Report(name, runs, self._ordered_commits(), next(iter(self.repositories), ""))
+        column = self.header[self.role["branch"]] if "branch" in self.role else ""
+        return Report(name, runs, self._ordered_commits(), next(iter(self.repositories), ""), column)
 
     def _ordered_commits(self) -> tuple[Commit, ...]:
         """Return the described commits, oldest first.

@@ -8,11 +8,13 @@ store, and so takes place inside the transaction that writes the runs.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from knickpoint.ingest.commit_sources.head_commit import head_commit
 from knickpoint.ingest.commit_sources.protocol import CommitSource
+from knickpoint.ingest.commit_sources.result_lines import USUAL_BRANCHES
 from knickpoint.ingest.context.file_context import CompletedRun
 from knickpoint.ingest.context.hashes_in_name import hashes_in_name
 from knickpoint.ingest.identity import digest_run, file_digests, run_identity
@@ -27,8 +29,12 @@ from knickpoint.model.plain_text import counted
 from knickpoint.model.report import Problem, RunReport, Severity
 from knickpoint.model.revision import is_rounded
 from knickpoint.store import FileEntry, Store
+from knickpoint.store.commits.names import listed
 
 __all__ = ["NamedRuns", "ResolvedRun", "ResolvedRuns", "name_runs", "resolve_commit_name", "resolve_runs"]
+
+_NO_BRANCH: Final = frozenset({"", "HEAD"})
+"""What stands for a branch where none is named, or none is checked out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +119,11 @@ def name_runs(read: ReadResults, source: CommitSource, settings: IngestSettings)
             remedy="Write the hashes as text, and export the table again.",
         )
     renamed, warnings = _with_stored_keys(read.file, runs, settings)
-    warnings = (*read.warnings, *warnings, *_several_branches(read.file, renamed))
+    warnings = (*read.warnings, *warnings)
+    if source.knows_branches:
+        warnings = (*warnings, *_several_branches(read.file, renamed))
+    else:
+        notes = (*notes, *_branch_note(read))
     return NamedRuns(read, renamed, _content_hash(read, settings), warnings, notes, head)
 
 
@@ -131,11 +141,62 @@ def _several_branches(file: ResultsFile, runs: Sequence[CompletedRun]) -> tuple[
     return (Problem(message, file.source, remedy, Severity.WARNING),)
 
 
+def _branch_note(read: ReadResults) -> Iterator[str]:
+    """Yield what the column of a table became that names another branch than a usual main branch."""
+    column = read.report.branch_column
+    names = dict.fromkeys(run.branch for run in read.report.runs if run.branch not in USUAL_BRANCHES)
+    if column and names and not read.file.context.stated.branch:
+        yield (
+            f"the column {column} became the branch of the runs ({listed([*names])}), each with a line of its own; if it is a"
+            f" configuration, call it param:{column}"
+        )
+
+
+def _refuse_second_branch(
+    read: ReadResults, store: Store, repository: Repository, placed: Sequence[tuple[CompletedRun, int, str]]
+) -> None:
+    """Raise ``InputError`` where a commit has results of two branches: without git, they may be two configurations.
+
+    That holds for branches from a column, an option or a sidecar. A harness or a CI names those of its checkout, where a
+    commit that is merged moves from one branch to another. A file that comes again may correct the branch of its runs.
+    ``placed`` are the runs with their slots and identities.
+    """
+    column = "" if read.file.context.stated.branch else read.report.branch_column
+    if not (column or read.file.context.stated.branch):
+        return
+    seen: dict[int, RunReport] = {}
+    for each, slot, _ in placed:
+        if each.run.branch in _NO_BRANCH:
+            continue
+        first = seen.setdefault(slot, each.run)
+        if first.branch != each.run.branch:
+            raise _second_branch(each.run, first.branch, read.file.source, column)
+    corrected = {(identity, read.file.source) for _, _, identity in placed}
+    for slot, branch, identity, source in store.runs.branches_at(repository, sorted(seen)):
+        if branch not in {*_NO_BRANCH, seen[slot].branch} and (identity, source) not in corrected:
+            raise _second_branch(seen[slot], branch, read.file.source, column, earlier=source)
+
+
+def _second_branch(run: RunReport, other: str, source: str, column: str, *, earlier: str = "") -> InputError:
+    of_earlier = f" (from {earlier})" if earlier else ""
+    return InputError(
+        f"the commit {run.revision[:12]} has results of two branches, {other!r}{of_earlier} and {run.branch!r}",
+        where=source,
+        remedy=(
+            f"If they are configurations, call the column param:{column}"
+            if column
+            else f"If they are configurations, use --param branch={run.branch} in place of the branch"
+        )
+        + ": then each has a trace of its own. If they are branches in git, name the git repository in knickpoint.toml.",
+    )
+
+
 def resolve_runs(named: NamedRuns, source: CommitSource, store: Store, order: CommitOrder) -> ResolvedRuns:
     """Return the runs of a file with their slots and identities; commits may join the store.
 
     Raises:
         HistoryError: the place of a commit is unknown, or a prefix or a number fits several commits.
+        InputError: a commit has results of two branches, and no git repository says which it is on.
     """
     read, runs, repository = named.read, named.runs, source.repository
     # Slots: a run whose commit the repository does not have yet waits for it.
@@ -146,6 +207,8 @@ def resolve_runs(named: NamedRuns, source: CommitSource, store: Store, order: Co
     # Identities: as the store knows the runs already, and different for each run of the file.
     former = store.ledger.latest(read.file.source)
     identities = _numbered(_identities(read.file, store, repository, placed, slots, arrived=former is not None))
+    if not source.knows_branches:
+        _refuse_second_branch(read, store, repository, [*zip(placed, slots, identities, strict=True)])
     # Results without a value stay apart where they would make an empty trace.
     apart = keys_without_trace(store, repository, [each.run for each in placed])
     return ResolvedRuns(

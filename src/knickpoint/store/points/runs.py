@@ -247,6 +247,14 @@ class Runs:
             rows = connection.execute(query, {"numbers": self._database.listed(slots)}).all()
             return [run_of(connection, row) for row in rows]
 
+    def branches_at(self, repository: Repository, slots: Sequence[int]) -> list[tuple[int, str, str, str]]:
+        """Return slot, branch, identity and source of the runs at ``slots`` that name a branch, by slot and then by arrival."""
+        query = select(table.c.slot, table.c.branch, table.c.identity, table.c.source)
+        query = query.where(self._database.among(table.c.slot), table.c.repository_id == repository.id)
+        query = query.where(table.c.branch != "").order_by(table.c.slot, table.c.id)
+        with self._database.reading() as connection:
+            return [(*row,) for row in connection.execute(query, {"numbers": self._database.listed(slots)})]
+
     def newest(
         self,
         repository: Repository,
