@@ -49,6 +49,18 @@ def test_an_alert_that_cannot_run_is_told_and_ends_with_a_code(knick: Knick) -> 
 
 
 @pytest.mark.usefixtures("judged")
+def test_a_param_of_group_by_that_no_trace_has_is_told_by_the_run_the_list_and_the_doctor(knick: Knick) -> None:
+    configure('[alerts.a]\ngroup_by = ["Branch"]\n[alerts.b]\n')
+    problem = "group_by names Branch, which no trace has"
+    ran = knick("run")
+    assert (ran.code, f"alert 'a': {problem}" in ran.errors, "alert 'b'" in ran.errors) == (0, True, False)
+    rows = {row["name"]: row for row in json.loads(knick("alerts", "list", "--format", "json").output)}
+    assert rows["a"]["failure"].startswith(problem)
+    assert rows["b"]["failure"] == ""
+    assert [row["observed"].startswith(problem) for row in doctor(knick) if row["about"] == "alert a"] == [True]
+
+
+@pytest.mark.usefixtures("judged")
 def test_alerts_are_listed_with_why_one_cannot_run(knick: Knick) -> None:
     configure('[alerts.a]\nquery = "x~("\n[alerts.b]\n')
     rows = {row["name"]: row for row in json.loads(knick("alerts", "list", "--format", "json").output)}

@@ -107,6 +107,7 @@ def list_(instance: str | None, output: OutputFormat) -> None:
 
 def _row(opened: Instance, each: SourcedAlert, changes: Mapping[str, str], lines: Sequence[Lines]) -> Row:
     from knickpoint.instance.alert_definition import alert_problem
+    from knickpoint.watch.alert_config.alert_health import missing_params
 
     alert = each.alert
     change = changes.get(alert.name, "")
@@ -126,7 +127,7 @@ def _row(opened: Instance, each: SourcedAlert, changes: Mapping[str, str], lines
         "source": each.source.value,
         "place": each.place,
         "state": "shadowed" if each.shadowed else "applied" if change == "unchanged" else change,
-        "failure": alert_problem(opened, alert, lines),
+        "failure": alert_problem(opened, alert, lines) or missing_params(opened.store, alert),
     }
 
 

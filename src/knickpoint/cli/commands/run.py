@@ -82,14 +82,22 @@ def command(*, names: tuple[str, ...], afresh: bool, turn: bool, instance: str |
     run in any case.
     """
     from knickpoint.instance.alert_round import run_alert_round
+    from knickpoint.watch.alert_config.alert_health import missing_params
 
     if turn and names:
         raise click.UsageError("--turn-findings is about all alerts; leave --alert out")
     with open_chosen_instance(instance) as opened, Progress("Looking at traces") as progress:
         require_results(opened)
         summary = run_alert_round(opened, names=names, afresh=afresh, turn=turn, progress=progress)
+        ran = (
+            each for each in opened.alerts if each.name not in summary.failures and (not names or each.name in names)
+        )
+        problems = {each.name: missing_params(opened.store, each) for each in ran}
     for name, reason in summary.failures.items():
         click.echo(f"knick: alert {name!r} could not run: {reason}", err=True)
+    for name, problem in problems.items():
+        if problem:
+            click.echo(f"knick: alert {name!r}: {problem}", err=True)
     if output is OutputFormat.TEXT:
         for line in summary_lines(summary):
             note(line)

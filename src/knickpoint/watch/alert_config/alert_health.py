@@ -24,7 +24,7 @@ from knickpoint.watch.alert_validation import reason_against, reason_of, unknown
 from knickpoint.watch.detection.alert_groups import watched_traces
 from knickpoint.watch.lines import Lines
 
-__all__ = ["AlertHealth", "health_of_alerts", "newest_runs"]
+__all__ = ["AlertHealth", "health_of_alerts", "missing_params", "newest_runs"]
 
 _RUNS: Final = 10
 """How many complete runs the report on an alert covers."""
@@ -129,7 +129,7 @@ def _health(store: Store, alert: Alert) -> AlertHealth:
         else (
             *_problems(failure, counted, steadiness, alert.minimum_effect),
             *_missing_line(store, alert, repositories),
-            *_missing_params(store, alert, repositories),
+            *filter(None, [missing_params(store, alert)]),
             *_too_few_samples(store, alert, repositories),
         ),
         failure=failure,
@@ -194,16 +194,23 @@ def _missing_line(store: Store, alert: Alert, repositories: Sequence[Repository]
         yield f"it judges nothing: there is no line {alert.line!r}; known lines: {known}"
 
 
-def _missing_params(store: Store, alert: Alert, repositories: Sequence[Repository]) -> Iterator[str]:
-    """Yield which params of ``group_by`` no trace of the alert has, as after a column became the branch of its runs."""
-    watched = [each for each in repositories if alert.repository in {"", each.name}] if alert.group_by else []
+def missing_params(store: Store, alert: Alert) -> str:
+    """Return which params of ``group_by`` no trace of the alert has, as after a column became the branch of its runs; "" for none.
+
+    Raises:
+        QueryError: the query of the alert cannot be read.
+    """
+    if not alert.group_by:
+        return ""
+    watched = [each for each in store.commits.repositories() if alert.repository in {"", each.name}]
     known = {name for each in watched for name in store.traces.facets(each, parse_query(alert.query))}
     missing = [name for name in alert.group_by if name not in known] if known else []
-    if missing:
-        hint = ""
-        if any(name.lower() in _BRANCHES for name in missing):
-            hint = "; a column of this name is the branch of the run, unless it is called param:branch"
-        yield f"group_by names {listed(missing)}, which no trace has; params are: {listed(sorted(known))}{hint}"
+    if not missing:
+        return ""
+    hint = ""
+    if any(name.lower() in _BRANCHES for name in missing):
+        hint = "; a column of this name is the branch of the run, unless it is called param:branch"
+    return f"group_by names {listed(missing)}, which no trace has; params are: {listed(sorted(known))}{hint}"
 
 
 def _too_few_samples(store: Store, alert: Alert, repositories: Sequence[Repository]) -> Iterator[str]:
