@@ -377,6 +377,15 @@ def test_a_recovery_that_corrected_results_take_back_says_so_each_time_it_turns(
     assert len({each.chain for each in ledger(world)}) == 1
 
 
+def test_a_recovery_is_taken_back_only_when_enough_values_tell_that_the_level_is_another(world: World) -> None:
+    begin = levels((20, 10.0), (8, 12.0), (4, 10.0), (6, 10.3))
+    feed(world, {"parse": begin}, first=20)
+    assert world.points("parse")[0].condition is Condition.PRESENT
+    assert kinds(world) == [WORSE, AnnouncementKind.RECOVERED]
+    feed(world, {"parse": [*begin, *levels((14, 10.3))]}, first=len(begin) + 1)
+    assert kinds(world) == [WORSE, AnnouncementKind.RECOVERED, AnnouncementKind.RETURNED]
+
+
 def test_a_change_that_vanishes_is_withdrawn_and_announced_again_when_it_returns(world: World) -> None:
     feed(world, {"parse": levels((20, 10.0), (6, 12.0))}, first=20)
     run_alerts(world.store, [replace(ALERT, minimum_effect=0.5)])

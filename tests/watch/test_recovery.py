@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from knickpoint.detect.local_levels import local_changes
+from knickpoint.detect.local_levels import LocalLevel, local_changes
 from knickpoint.detect.steps import build_steps
 from knickpoint.model.change import Condition
-from knickpoint.watch.detection.recovery import recoveries
+from knickpoint.watch.detection.recovery import recoveries, returned
 
 PRESENT, RECOVERED = Condition.PRESENT, Condition.RECOVERED
 
@@ -52,3 +52,14 @@ def test_a_level_without_noise_must_come_back_exactly() -> None:
 
 def test_a_step_that_recovered_and_came_again_stays_recovered() -> None:
     assert levels(10, 20, 10, 20) == [RECOVERED, RECOVERED, PRESENT]
+
+
+def test_few_values_that_happen_to_lie_close_together_do_not_narrow_the_noise() -> None:
+    before, left = LocalLevel(10.015, 0.009, 6), LocalLevel(13.015, 0.009, 6)
+    assert returned(before, left, LocalLevel(10.0, 0.002, 4))
+
+
+def test_the_median_of_few_values_may_lie_further_off_than_that_of_many() -> None:
+    few, many = ((LocalLevel(10.0, 1.0, count), LocalLevel(12.4, 1.0, count)) for count in (5, 20))
+    assert returned(few[0], LocalLevel(20.0, 1.0, 20), few[1])
+    assert not returned(many[0], LocalLevel(20.0, 1.0, 20), many[1])

@@ -22,7 +22,7 @@ from knickpoint.model.normal_noise import MAD
 from knickpoint.model.step import SizeEstimate, Step
 from knickpoint.native.student import student_p_value
 
-__all__ = ["NEAR", "LocalChange", "LocalLevel", "compare_levels", "estimate_sizes", "local_changes"]
+__all__ = ["MEDIAN_ERROR", "NEAR", "LocalChange", "LocalLevel", "compare_levels", "estimate_sizes", "local_changes"]
 
 NEAR: Final = 20
 """Measured values on each side of a step that make its local levels.
@@ -53,7 +53,7 @@ _FARTHEST: Final = 3.0
 _MOST_PHI: Final = 0.9
 """Largest autocorrelation: beyond it, 20 values say nothing about a level."""
 
-_MEDIAN_ERROR: Final = math.sqrt(math.pi / 2)
+MEDIAN_ERROR: Final = math.sqrt(math.pi / 2)
 """Standard error of a median of normal values, over that of their mean."""
 
 _MEDIAN_FREEDOM: Final = 0.4
@@ -69,11 +69,12 @@ Floats = NDArray[np.float64]
 class LocalLevel:
     """The values next to a step on one side of it, at most :data:`NEAR`.
 
-    ``deviation`` is a robust standard deviation of single values around the median.
+    ``deviation`` is a robust standard deviation of single values around the median, and ``count`` how many values there are.
     """
 
     median: float
     deviation: float
+    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +146,7 @@ class _Error:
 def _local_change(before: Sequence[float], after: Sequence[float], error: _Error) -> LocalChange:
     medians = _median(before), _median(after)
     distances = [[abs(value - median) for value in side] for side, median in zip((before, after), medians, strict=True)]
-    levels = [LocalLevel(median, _deviation(side)) for median, side in zip(medians, distances, strict=True)]
+    levels = [LocalLevel(median, _deviation(side), len(side)) for median, side in zip(medians, distances, strict=True)]
     size = medians[1] - medians[0]
     reach = error.quantile * error.standard
     deviation = _deviation(distances[0] + distances[1])
@@ -153,7 +154,7 @@ def _local_change(before: Sequence[float], after: Sequence[float], error: _Error
 
 
 def _estimated_change(estimate: SizeEstimate) -> LocalChange:
-    before, after = (LocalLevel(level, estimate.deviation) for level in (estimate.before, estimate.after))
+    before, after = (LocalLevel(level, estimate.deviation, NEAR) for level in (estimate.before, estimate.after))
     return LocalChange(before, after, estimate.deviation, estimate.low, estimate.high, estimate.sign)
 
 
@@ -175,7 +176,7 @@ def _error_of_size(before: Floats, after: Floats, counts: tuple[int, int]) -> _E
     first = sum(float(side[1:] @ side[:-1]) for side in clipped) / squares
     phi = min(max(first + (1 + 3 * first) / size, 0.0), _MOST_PHI)  # the estimate is biased by about this much
     variance = sum(_inflation(phi, count) / count for count in counts) * size / (size - 2)
-    return _Error(_MEDIAN_ERROR * scale * math.sqrt(variance), max(1.0, _MEDIAN_FREEDOM * (size - 2)))
+    return _Error(MEDIAN_ERROR * scale * math.sqrt(variance), max(1.0, _MEDIAN_FREEDOM * (size - 2)))
 
 
 def _inflation(phi: float, count: int) -> float:

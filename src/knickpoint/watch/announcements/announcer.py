@@ -402,7 +402,7 @@ class _Announcer:
                 last=last,
                 members=tuple(members),
                 absent=absent,
-                unsure=frozenset(point.id for point in live if self._recovery_vanished(point, absent)),
+                unsure=frozenset(point.id for point in live if self._is_unsure(point, absent)),
                 moved=self._moved(live, chain),
                 absorbed=self.places.absorbed(members, self.traces),
                 reported=frozenset(point.id for point in live if side is Side.BETTER and self._is_reported(point)),
@@ -453,6 +453,12 @@ class _Announcer:
         back = self._recovery_of(point)
         others = self.traces[point.trace_id] if back else ()
         return any(other.id == back and other.alert_kind is AlertKind.WORK for other in others)
+
+    def _is_unsure(self, point: ChangePoint, absent: Mapping[int, int]) -> bool:
+        """Return whether the values leave open whether ``point`` is over: few follow its recovery, or that vanished lately."""
+        later = [other for other in self._later(point) if other.condition is not Condition.GONE]
+        few = not point.is_over and any(leaves_open(point.numbers, other.numbers) for other in later)
+        return few or self._recovery_vanished(point, absent)
 
     def _recovery_vanished(self, point: ChangePoint, absent: Mapping[int, int]) -> bool:
         """Return whether a change that may have brought the level back vanished so lately that it may return."""

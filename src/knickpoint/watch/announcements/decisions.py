@@ -161,8 +161,8 @@ class ChainState:
     """A chain of announcements, and its members as the data are now.
 
     ``members`` are those of the side that it is about, gone ones included. ``absent`` has, for members that are gone, how
-    many values in a row lack them. ``unsure`` are the ids of those of whose recovery a change that vanished lately leaves
-    open whether it is one. ``moved`` says that no live member
+    many values in a row lack them. ``unsure`` are the ids of those of which the values leave open whether they are over.
+    ``moved`` says that no live member
     lies in the suspect range that was announced last. ``absorbed`` are the ids of members that are gone because they were
     steps of what is a drift now. ``reported`` are the ids of those whose way back is a finding of its own.
     """

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from knickpoint.detect.local_levels import LocalChange, LocalLevel
+from knickpoint.detect.local_levels import MEDIAN_ERROR, NEAR, LocalChange, LocalLevel
 
 __all__ = ["NEARER", "NOISE", "recoveries", "returned"]
 
@@ -25,13 +25,20 @@ _ROUNDING: Final = 1e-9
 def returned(before: LocalLevel, left: LocalLevel, later: LocalLevel) -> bool:
     """Return whether ``later`` is the level ``before`` again, after the level ``left`` in between.
 
-    ``before`` and ``later`` differ by no more than :data:`NOISE` deviations, and by less than a third (one over
-    :data:`NEARER`) of what ``before`` and ``left`` differ by.
+    ``before`` and ``later`` differ by no more than :data:`NOISE` deviations, which few values widen by the error of the two
+    medians, and by less than a third (one over :data:`NEARER`) of what ``before`` and ``left`` differ by.
     """
     distance = abs(later.median - before.median)
-    spread = math.hypot(before.deviation, later.deviation) / math.sqrt(2)
-    tolerance = NOISE * spread + _ROUNDING * abs(before.median)
+    error = MEDIAN_ERROR * math.sqrt(1 / before.count + 1 / later.count)
+    noise = _deviation([before, later] if before.count + later.count >= NEAR else [before, left, later])
+    tolerance = NOISE * noise * math.hypot(1.0, error) + _ROUNDING * abs(before.median)
     return distance <= tolerance and NEARER * distance < abs(left.median - before.median)
+
+
+def _deviation(levels: Sequence[LocalLevel]) -> float:
+    """Pool the deviations of single values around some levels, with one degree of freedom less for each level."""
+    freedom = sum(level.count - 1 for level in levels)
+    return math.hypot(*(math.sqrt(level.count / freedom) * level.deviation for level in levels)) if freedom else 0.0
 
 
 def recoveries(changes: Sequence[LocalChange]) -> list[int | None]:
