@@ -716,15 +716,47 @@ def test_of_two_changes_in_an_announced_range_the_other_one_is_announced_by_itse
     assert {point.announced for name in ("parse", "write") for point in world.points(name)} == {opened.chain}
 
 
-def test_a_change_that_is_better_in_most_traces_is_never_announced_as_regressed_with_their_number(world: World) -> None:
+def test_a_change_that_is_better_in_most_traces_is_announced_as_its_statement_says(world: World) -> None:
     _put_apart(world)
     for slot in (*range(8, 19), *range(25, 31)):
         world.put(slot, dict.fromkeys(("t1", "t2", "t3"), 10.0 if slot <= 18 else 6.0))
     run(world)
     before = ledger(world)
-    assert all(row.size > 0 for row in before)
+    statements = world.store.findings.statements.of_changes({row.change_id for row in before})
+    assert [(row.kind, row.direction) for row in before] == [
+        (WORSE, Direction.REGRESSION),
+        (BETTER, Direction.IMPROVEMENT),
+    ]
+    assert all(statements[row.change_id].side is row.direction for row in before)
+    assert [(row.traces, row.size) for row in before] == [(1, 2.0), (3, -4.0)]
     run(world)
     assert ledger(world) == before
+
+
+@pytest.mark.parametrize("improvements", [True, False])
+def test_a_change_that_is_worse_in_few_traces_is_one_announcement_of_the_side_that_is_heard(
+    world: World,
+    improvements: bool,  # noqa: FBT001
+) -> None:
+    better = dict.fromkeys(("pack", "read", "write"), levels((20, 12.0), (8, 6.0)))
+    rule = AnnouncementRule(improvements=improvements)
+    world.measure({"parse": levels((20, 10.0), (8, 12.0)), **better})
+    run(world, rule)
+    (opened,) = ledger(world)
+    assert (opened.kind, opened.traces) == ((BETTER, 3) if improvements else (WORSE, 1))
+    assert {world.points(name)[0].announced for name in ("parse", *better)} == {opened.chain}
+    run(world, rule)
+    assert ledger(world) == [opened]
+
+
+def test_what_got_worse_in_a_change_for_the_better_is_announced_when_the_rest_is_withdrawn(world: World) -> None:
+    better = ("pack", "read")
+    for count in (8, 30, 56, 57):
+        rest = levels((20, 12.0), (8, 6.0)) if count == 8 else levels((20 + count, 12.0))
+        world.measure({"parse": levels((20, 10.0), (count, 12.0)), **dict.fromkeys(better, rest)})
+        run(world)
+    assert kinds(world) == [BETTER, AnnouncementKind.WITHDRAWN, WORSE]
+    assert _kinds_of(world, "parse") == [WORSE]
 
 
 def test_what_settles_elsewhere_is_announced_by_itself(world: World) -> None:

@@ -36,6 +36,7 @@ from knickpoint.watch.announcements.decisions import (
     named,
     opening_of,
     released,
+    side_in,
     side_of,
     side_of_chain,
 )
@@ -70,7 +71,7 @@ def announce(
         announcer = _Announcer(store, repository, time)
         waiting = [point for point in ledger.waiting(repository) if is_due(point, announcer.places.lines, rule, time)]
         announcer.read(touched, waiting, ledger.unended(repository, gone=not complete))
-        announcer.open_chains(waiting)
+        announcer.open_chains(waiting, rule)
         announcer.set_apart(touched)
         announcer.follow_chains()
         announcer.announce_provisional(ledger.unsettled(repository) if complete else announcer.touched)
@@ -214,7 +215,7 @@ class _Announcer:
 
     # New chains
 
-    def open_chains(self, waiting: Sequence[ChangePoint]) -> None:
+    def open_chains(self, waiting: Sequence[ChangePoint], rule: AnnouncementRule) -> None:
         """Let the points that wait join chains or open new ones, change by change in the order of the line."""
         drifts = may_be_drifts(waiting, self.traces, self.places)
         ready: dict[int, list[ChangePoint]] = defaultdict(list)
@@ -223,12 +224,19 @@ class _Announcer:
                 ready[point.change_id].append(point)
         firsts = self.store.findings.announcements.by_id([self.counts[key][0].first for key in ready])
         places = {each.change_id: self.places.position(each) for each in firsts}
+        mixed = [key for key in ready if len({side_of(count) for count in self.counts[key]}) > 1]
+        leading = self._leading(mixed) if rule.improvements else {}  # else nobody hears of the better side
         for key in sorted(ready, key=lambda key: (places[key], key)):
             opened = 0
             due = [point for point in ready[key] if not self._may_bring_back(point)]
             over = {chain for chain, rows in self.chains.items() if rows[-1].condition is Condition.RECOVERED}
             for decision in decide_opening(
-                self.counts[key], due, sides=self.sides, over=over, brought_back=self._brought_back
+                self.counts[key],
+                due,
+                sides=self.sides,
+                over=over,
+                brought_back=self._brought_back,
+                leading=leading.get(key, Side.WORSE),
             ):
                 if not isinstance(decision, Joining):
                     self.joined |= {point.id: BASELINE for point in decision.points}
@@ -237,6 +245,11 @@ class _Announcer:
                 if not decision.chain:
                     opened = chain = chain or self._open(decision.side, key, decision.points, self.leads[key])
                 self._join(chain, decision.points)
+
+    def _leading(self, mixed: Collection[int]) -> Mapping[int, Side]:
+        """Return the side that the statement of each of the ``mixed`` changes says, which have members of both."""
+        stated = self.store.findings.statements.of_changes(mixed) if mixed else {}
+        return {key: side_in(statement.side) for key, statement in stated.items()}
 
     def _join(self, chain: int, points: Iterable[ChangePoint]) -> None:
         for point in points:
@@ -320,7 +333,8 @@ class _Announcer:
         """Return the worse chain whose change in the same trace ``point`` brings back, 0 for none."""
         for other in self.traces[point.trace_id]:
             chain = self.joined.get(other.id, other.announced)
-            if chain > 0 and side_of(other) is Side.WORSE and self._recovery_of(other) == point.id:
+            worse = side_of(other) is Side.WORSE and self.sides.get(chain) is not Side.BETTER
+            if chain > 0 and worse and self._recovery_of(other) == point.id:
                 return chain
         return 0
 
@@ -359,9 +373,11 @@ class _Announcer:
             parts = [point for point in members if point.announced == chain and not self._brought_back(point)]
             settled = [point for point in parts if _may_be_announced(point)]
             if settled and _stands(chains[chain]) and (decided or self._lie_apart(parts, chains[chain])):
-                side = side_of(min(settled, key=lambda point: point.rank))
+                sides = {side_of(point) for point in settled}
+                side = self._leading([key])[key] if len(sides) > 1 else sides.pop()
+                speaking = [point for point in settled if side_of(point) is side]
                 found = self._chain_among(members, side, but=chain)
-                self._join(found or self._open(side, key, settled, {point.id for point in settled}), parts)
+                self._join(found or self._open(side, key, speaking, {point.id for point in settled}), parts)
                 left = {point.id for point in parts}
                 self.members[chain] = [point for point in self.members[chain] if point.id not in left]
 

@@ -27,6 +27,7 @@ __all__ = [
     "named",
     "opening_of",
     "released",
+    "side_in",
     "side_of",
     "side_of_chain",
 ]
@@ -39,6 +40,11 @@ class Side(Enum):
     BETTER = "better"
 
     @property
+    def other(self) -> Side:
+        """The opposite side."""
+        return Side.BETTER if self is Side.WORSE else Side.WORSE
+
+    @property
     def opening(self) -> AnnouncementKind:
         """The kind of the announcement that opens a chain about it."""
         return AnnouncementKind.REGRESSED if self is Side.WORSE else AnnouncementKind.IMPROVED
@@ -46,7 +52,12 @@ class Side(Enum):
 
 def side_of(point: ChangePoint | MemberCount) -> Side:
     """Return the side of a change point, or of counted ones."""
-    return Side.BETTER if point.direction is Direction.IMPROVEMENT else Side.WORSE
+    return side_in(point.direction)
+
+
+def side_in(direction: Direction) -> Side:
+    """Return the side of a direction."""
+    return Side.BETTER if direction is Direction.IMPROVEMENT else Side.WORSE
 
 
 def is_held(point: ChangePoint) -> bool:
@@ -67,7 +78,7 @@ def named(rows: Sequence[Announcement]) -> int:
 def side_of_chain(rows: Sequence[Announcement]) -> Side:
     """Return the side of the change that a chain is about."""
     if opening_of(rows) is AnnouncementKind.PROVISIONAL:
-        return Side.BETTER if rows[0].direction is Direction.IMPROVEMENT else Side.WORSE
+        return side_in(rows[0].direction)
     return Side.BETTER if opening_of(rows) is AnnouncementKind.IMPROVED else Side.WORSE
 
 
@@ -97,17 +108,19 @@ def decide_opening(
     sides: Mapping[int, Side],
     over: Collection[int],
     brought_back: Callable[[ChangePoint], int],
+    leading: Side = Side.WORSE,
 ) -> list[Joining | Silence]:
-    """Decide about the settled members of one change that are not announced yet, the worse ones first.
+    """Decide about the settled members of one change that are not announced yet, those of the ``leading`` side first.
 
     ``members`` counts its live members, the groups with the oldest ones first; ``ready`` are those that may be announced
     now. ``sides`` has the side of each chain, and ``over`` the chains whose change is over. ``brought_back`` returns the
-    chain whose worse change a better one brings back, 0 for none.
+    chain whose worse change a better one brings back, 0 for none. ``leading`` is the side that the statement of the change says.
 
     - Members of a side that was announced here join that chain, and are not announced again. Once it is over, it speaks
       only for those that are over, too.
     - Where at least half of the members of a side are known from history, the others are history, too.
-    - A member that got better in a change that was announced as worse, and is, joins it: one commit is announced once.
+    - A member that got better in a change that was announced as worse, and is, joins it: one commit is announced once. So
+      does one that got worse in a change that is announced as better, while the statement says better, too.
     - A better change that brings back what was announced as worse is announced by the recovery.
     - Everything else opens a chain.
     """
@@ -119,10 +132,10 @@ def decide_opening(
         {
             each.announced: each.count
             for each in members
-            if sides.get(each.announced, side_of(each)) is not side_of(each)
+            if side_of(each) is Side.BETTER and sides.get(each.announced) is Side.WORSE
         }
     )
-    for side in Side:
+    for side in (leading, leading.other):
         new = tuple(point for point in ready if side_of(point) is side)
         if side in ended and side not in standing:
             past = tuple(point for point in new if point.is_over)
@@ -132,10 +145,11 @@ def decide_opening(
             continue
         of_side = [each for each in members if side_of(each) is side]
         known = sum(each.count for each in of_side if each.announced == BASELINE)
-        chain = standing.get(side, 0) or (standing.get(Side.WORSE, 0) if side is Side.BETTER else 0)
+        may_follow = side is Side.BETTER or leading is Side.BETTER
+        chain = standing.get(side, 0) or (standing.get(side.other, 0) if may_follow else 0)
         opened_here = any(isinstance(each, Joining) and not each.chain for each in found)
         if chain or opened_here:
-            found.append(Joining(new, sides[chain] if chain else Side.WORSE, chain))
+            found.append(Joining(new, sides[chain] if chain else leading, chain))
         elif 2 * known >= sum(each.count for each in of_side):
             found.append(Silence(new))
         elif side is Side.BETTER and (recovered := _recovered_chain(new, companions, brought_back)):
