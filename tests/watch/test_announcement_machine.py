@@ -23,7 +23,7 @@ from knickpoint.model.change import ChangePoint, Status
 from knickpoint.model.errors import StoreError
 from knickpoint.store.findings.announcements import AnnouncementLedger
 from knickpoint.watch.alert_run.run import run_alerts
-from knickpoint.watch.triage.decisions import Targets, decide, split, undo_last
+from knickpoint.watch.triage.decisions import Targets, decide, merge, split, undo_last
 
 from .conftest import World, copied, make_world
 from .test_announcements import ALERT, feed, ledger
@@ -132,6 +132,32 @@ class Ledger(RuleBasedStateMachine):
         decide(self.world.store, Targets(points=(point.id,)), who="ann", status=status)
         self.decided[point.id] = status
         _run(self.world)
+
+    @rule(data=st.data())
+    @precondition(lambda self: self._points())
+    def a_person_splits_a_change(self, data: st.DataObject) -> None:
+        point = data.draw(st.sampled_from(self._points()))
+        split(self.world.store, Targets(points=(point.id,)), who="bob")
+        self.chains = {}
+
+    @rule(data=st.data())
+    @precondition(lambda self: len(self._changes()) > 1)
+    def a_person_merges_changes(self, data: st.DataObject) -> None:
+        keys = data.draw(st.lists(st.sampled_from(self._changes()), min_size=2, max_size=3, unique=True))
+        before = ledger(self.world)
+        merge(self.world.store, Targets(changes=tuple(keys)), who="bob")
+        assert ledger(self.world) == before
+        self.chains = {}
+
+    @rule()
+    @precondition(lambda self: self._points())
+    def a_person_takes_a_decision_back(self) -> None:
+        undo_last(self.world.store, who="bob")
+        self.decided = {point.id: point.status for point in self.world.store.findings.points(self.decided)}
+        self.chains = {}
+
+    def _changes(self) -> list[int]:
+        return sorted({point.change_id for point in self._points()} - {0})
 
     def _points(self) -> list[ChangePoint]:
         return [point for name in _TRACES if self.world.values[name] for point in self.world.points(name)]
@@ -298,4 +324,13 @@ def test_each_change_of_a_random_history_is_announced_once_under_its_own_name(em
         _run(world)
         assert ledger(world) == said
         assert len({world.points(name)[-1].announced for name in slowed[_EVENTS[-1]]}) == 1
+
+        # A merge and its undo say nothing.
+        first, second = drawn.sample(sorted({row.change_id for row in opened}), 2)
+        merge(world.store, Targets(changes=(first, second)), who="ann")
+        for _ in range(2):
+            _run(world)
+            _run(world)
+            assert ledger(world) == said
+            undo_last(world.store, who="ann")
         world.store.close()
