@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.server.stated_changes import make_stated_changes
 
 from .conftest import Knick
 
@@ -171,3 +172,15 @@ def test_rows_of_several_repositories_say_which_they_are_of(instance: Path, knic
     assert {row.split()[1] for row in found} == {"alpha", "beta"}
     only = knick("changes", "--history", "--repository", "beta").output.splitlines()
     assert only[0].split()[:2] == ["change", "id"]
+
+
+def test_regressions_are_those_of_changes_that_are_worse_or_mixed(
+    knick: Knick, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_stated_changes(tmp_path / "stated")
+    monkeypatch.chdir(tmp_path / "stated")
+    found = json.loads(knick("regressions", "--format", "json").output)
+    assert found == listed(knick, "--direction", "regression", "--direction", "mixed")
+    mixed = listed(knick, "--direction", "mixed")
+    assert sorted(row["direction"] for row in mixed) == ["improvement"] * 6 + ["regression"]
+    assert len(listed(knick)) == len(found) + len(listed(knick, "--direction", "improvement"))

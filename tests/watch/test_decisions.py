@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from knickpoint.instance.ticket_import import TicketRow, import_tickets
-from knickpoint.model.change import Action, Change, Condition, Direction, Status
+from knickpoint.model.change import Action, Change, Condition, Status
 from knickpoint.model.errors import InputError, QueryError
+from knickpoint.model.statement import ChangeDirection
 from knickpoint.store import EventKind
 from knickpoint.store.findings.change_list import Sort
 from knickpoint.store.findings.selection import Selection
@@ -499,7 +500,7 @@ def test_a_decision_is_announced(busy: World) -> None:
         (Selection(text="pack"), [["pack"]]),
         (Selection(text="CHANGE 10"), [["print", "parse", "read"]]),
         (Selection(text="100%"), []),
-        (Selection(directions=frozenset({Direction.IMPROVEMENT})), [["pack"]]),
+        (Selection(directions=frozenset({ChangeDirection.IMPROVEMENT})), [["pack"]]),
         (Selection(slot=20), [["pack"]]),
         (Selection(minimum_hazard=0.2), [["print", "parse"], ["pack"]]),
         (Selection(alert="quick", text="read"), [["read"]]),

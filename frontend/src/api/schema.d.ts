@@ -2958,6 +2958,13 @@ export interface components {
              */
             regions: components["schemas"]["RegionAnswer"][];
             /**
+             * Statements
+             * @description By `change` of the findings: what the change that they belong to is.
+             */
+            statements: {
+                [key: string]: components["schemas"]["StatementAnswer"];
+            };
+            /**
              * Summaries
              * @description Where changes were found in something else than medians.
              */
@@ -4493,8 +4500,8 @@ export interface components {
             certainty?: components["schemas"]["Certainty"] | null;
             /** @description Only findings in this condition, as `recovered`. */
             condition?: components["schemas"]["Condition"] | null;
-            /** @description Only this direction. */
-            direction?: components["schemas"]["Direction"] | null;
+            /** @description Only changes of this direction. */
+            direction?: components["schemas"]["ChangeDirection"] | null;
             /**
              * Filter
              * @description Words that all occur in trace key, commit hash, author or subject.
@@ -5301,7 +5308,7 @@ export interface components {
             failing: components["schemas"]["FailingAlertAnswer"][];
             /**
              * Largest
-             * @description The largest unprocessed regressions, at most 6, each with its lead; improvements are left out.
+             * @description The largest unprocessed changes, at most 6, each with its lead; improvements and what recovered are left out.
              */
             largest: components["schemas"]["ChangeAnswer"][];
             /**
@@ -5329,6 +5336,13 @@ export interface components {
              * @description Number of changes with unprocessed findings.
              */
             waiting: number;
+            /**
+             * Waiting Directions
+             * @description Number of these changes, by direction.
+             */
+            waiting_directions: {
+                [key: string]: number;
+            };
         };
         /**
          * ParamBreakdownAnswer
@@ -8674,8 +8688,8 @@ export interface operations {
                 history?: boolean;
                 /** @description Words that all occur in trace key, commit hash, author or subject. */
                 filter?: string;
-                /** @description Only this direction. */
-                direction?: components["schemas"]["Direction"] | null;
+                /** @description Only changes of this direction. */
+                direction?: components["schemas"]["ChangeDirection"] | null;
                 /** @description Only this status. */
                 status?: components["schemas"]["Status"] | null;
                 /** @description Only findings of this certainty. */
@@ -11972,8 +11986,8 @@ export interface operations {
                 history?: boolean;
                 /** @description Words that all occur in trace key, commit hash, author or subject. */
                 filter?: string;
-                /** @description Only this direction. */
-                direction?: components["schemas"]["Direction"] | null;
+                /** @description Only changes of this direction. */
+                direction?: components["schemas"]["ChangeDirection"] | null;
                 /** @description Only this status. */
                 status?: components["schemas"]["Status"] | null;
                 /** @description Only findings of this certainty. */

@@ -1,4 +1,4 @@
-"""``knick regressions``: ``knick changes`` restricted to what got worse."""
+"""``knick regressions``: ``knick changes`` restricted to regressions and mixed changes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["command"]
 
 command = click.Command(
     "regressions",
-    callback=partial(changes.callback, direction="regression") if changes.callback else None,
-    params=[option for option in changes.params if option.name != "direction"],
-    help="List the change points that got worse: `knick changes --direction regression`.",
+    callback=partial(changes.callback, directions=("regression", "mixed")) if changes.callback else None,
+    params=[option for option in changes.params if option.name != "directions"],
+    help="List regressions and mixed changes: `knick changes --direction regression --direction mixed`.",
 )

@@ -13,6 +13,7 @@ from knickpoint.model.alert import Alert
 from knickpoint.model.change import ChangePoint, Condition
 from knickpoint.model.commit import Line
 from knickpoint.model.summary import MEDIAN, read_summary
+from knickpoint.server.answers.changes import statement_answers
 from knickpoint.server.answers.members import member_answers
 from knickpoint.server.answers.traces import trace_answer
 from knickpoint.server.schemas.change_points import ChangePointsAnswer, NewestAnswer, RegionAnswer, SummaryAnswer
@@ -115,4 +116,5 @@ def read_change_points(visible: VisibleRepositories, key: int, line_name: str) -
         notes=_notes(points, alerts, line, values),
         newest=_newest(store, line, key),
         gone=member_answers(store, repository, gone),
+        statements=statement_answers(store, repository, known),
     )

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from knickpoint.model.change import Change, Decision
+from knickpoint.model.change import Change, ChangePoint, Decision
 from knickpoint.model.commit import Repository
+from knickpoint.model.statement import Statement
 from knickpoint.server.answers.bisection_standings import read_standings
 from knickpoint.server.answers.filters import matching_members, members_on_list, tab_of
 from knickpoint.server.answers.members import RepositoryReader, member_answers, read_members
@@ -32,6 +33,7 @@ __all__ = [
     "list_changes",
     "list_groups",
     "list_members",
+    "statement_answers",
 ]
 
 FEW_MEMBERS: Final = 5
@@ -159,7 +161,7 @@ def group_answers(store: Store, rows: Sequence[tuple[Repository, Change]]) -> li
         changes = [change for owner, change in rows if owner.id == repository.id]
         points = [point for change in changes for point in change.members]
         reader = readers[repository.id] = RepositoryReader(store, repository)
-        named = [slot for each in changes for slot in _named_slots(each)]
+        named = [slot for each in changes for slot in _named_slots(each.statement)]
         reader.load([*(each.suspect_range for each in changes), *(each.suspect_range for each in points)], named)
         members |= {member.id: member for member in read_members(store, reader, points)}
         ids = [change.id for change in changes]
@@ -180,7 +182,7 @@ def _group_answer(
     points = change.members
     return ChangeAnswer.of(
         change,
-        statement=_statement_answer(reader, change),
+        statement=_statement_answer(reader, change.suspect_range.line, change.statement),
         place=reader.suspect_range(change.suspect_range),
         commit=reader.commit(change.suspect_range),
         certainty=change.certainty,
@@ -195,14 +197,24 @@ def _group_answer(
     )
 
 
-def _named_slots(change: Change) -> tuple[int, ...]:
-    """Return the commits that the statement of a change names."""
-    stated = change.statement
+def statement_answers(
+    store: Store, repository: Repository, points: Sequence[ChangePoint]
+) -> dict[int, StatementAnswer]:
+    """Return change → its statement, for the changes that ``points`` of one repository belong to."""
+    lines = {point.change_id: point.suspect_range.line for point in points if point.change_id}
+    stated = store.findings.statements.of_changes(lines)
+    reader = RepositoryReader(store, repository)
+    reader.load((), [slot for each in stated.values() for slot in _named_slots(each)])
+    answers = {key: _statement_answer(reader, lines[key], each) for key, each in stated.items()}
+    return {key: answer for key, answer in answers.items() if answer is not None}
+
+
+def _named_slots(stated: Statement | None) -> tuple[int, ...]:
+    """Return the commits that a statement names."""
     return () if stated is None else (stated.undone_at, *((stated.likely.slot,) if stated.likely else ()))
 
 
-def _statement_answer(reader: RepositoryReader, change: Change) -> StatementAnswer | None:
-    stated, line = change.statement, change.suspect_range.line
+def _statement_answer(reader: RepositoryReader, line: str, stated: Statement | None) -> StatementAnswer | None:
     if stated is None:
         return None
     likely = stated.likely and LikelyCommitAnswer.of(stated.likely, commit=reader.commit_at(line, stated.likely.slot))

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from knickpoint.instance import Instance
 from knickpoint.model.announcement import Announcement, AnnouncementKind
-from knickpoint.model.change import Direction
 from knickpoint.model.commit import Repository
 from knickpoint.model.quarantine import QuarantineState
-from knickpoint.server.answers.changes import Listing, Ordering, count_groups, list_changes
+from knickpoint.model.statement import ChangeCondition, ChangeDirection
+from knickpoint.server.answers.changes import count_groups, group_answers
 from knickpoint.server.answers.commits import commit_answer
+from knickpoint.server.answers.filters import members_on_list
 from knickpoint.server.answers.health import list_alerts
+from knickpoint.server.schemas.changes import ChangeAnswer
 from knickpoint.server.schemas.filters import AlertKindFilter, ListFilter
 from knickpoint.server.schemas.overview import (
     AssignedAnswer,
@@ -26,6 +29,9 @@ from knickpoint.server.schemas.overview import (
 )
 from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.store import Store
+from knickpoint.store.findings.change_list import Sort
+from knickpoint.store.findings.selection import Selection
+from knickpoint.watch.changes.merged_list import merge_changes
 
 __all__ = ["list_devices", "read_assigned", "read_overview", "read_shared_overview"]
 
@@ -70,23 +76,42 @@ def read_shared_overview(instance: Instance, visible: VisibleRepositories, repos
     Raises:
         HistoryError: there is no such repository.
     """
-    wanted = ListFilter(repository=repository)
-    largest = list_changes(visible, Listing(wanted, Ordering.CHANGE, descending=True, page=1, size=_LARGEST, members=1))
+    repositories = visible.some(repository)
+    unprocessed = members_on_list(ListFilter(repository=repository))
+    waiting: Counter[ChangeDirection] = Counter()
+    for each in repositories:
+        waiting.update(visible.store.findings.directions(each, unprocessed))
     canaries = ListFilter(repository=repository, alert_kind=AlertKindFilter.CANARY)
     quarantines = visible.store.quarantines
     return SharedOverviewAnswer(
-        waiting=largest.unprocessed,
+        waiting=waiting.total(),
+        waiting_directions=waiting,
         canaries=count_groups(visible, canaries).unprocessed,
-        quarantined=sum(len(quarantines.all(each, states=_HELD)) for each in visible.some(repository)),
-        largest=[group for group in largest.groups if group.members[0].direction is not Direction.IMPROVEMENT],
+        quarantined=sum(len(quarantines.all(each, states=_HELD)) for each in repositories),
+        largest=_largest(visible.store, repositories, unprocessed),
         failing=[
             FailingAlertAnswer(name=alert.name, reason=alert.failure)
             for alert in list_alerts(instance, visible)
             if alert.failure
         ],
-        devices=list_devices(visible.store, visible.some(repository)),
-        news=_newest(visible.store, visible.some(repository)),
+        devices=list_devices(visible.store, repositories),
+        news=_newest(visible.store, repositories),
     )
+
+
+def _largest(store: Store, repositories: Sequence[Repository], unprocessed: Selection) -> list[ChangeAnswer]:
+    """List the largest changes that are still there and no mere improvement, each with the first of its members."""
+    selection = replace(
+        unprocessed,
+        directions=frozenset(ChangeDirection) - {ChangeDirection.IMPROVEMENT},
+        stated_conditions=frozenset({ChangeCondition.PRESENT}),
+    )
+    largest = [
+        (repository, change)
+        for repository in repositories
+        for change in store.findings.changes(repository, selection=selection, limit=_LARGEST, members=1)
+    ]
+    return group_answers(store, merge_changes(store, largest, Sort.CHANGE, descending=True)[:_LARGEST])
 
 
 def _newest(store: Store, repositories: Sequence[Repository]) -> list[NewsAnswer]:

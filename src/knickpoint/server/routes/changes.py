@@ -8,9 +8,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
-from knickpoint.model.change import Condition, Direction, Status
+from knickpoint.model.change import Condition, Status
 from knickpoint.model.errors import InputError
 from knickpoint.model.settlement import Certainty, FindingKind
+from knickpoint.model.statement import ChangeDirection
 from knickpoint.server.answers.breakdowns import break_change_down
 from knickpoint.server.answers.changes import (
     FEW_MEMBERS,
@@ -80,7 +81,7 @@ def _filtered(
     filter: Annotated[  # noqa: A002
         str, Query(max_length=1000, description="Words that all occur in trace key, commit hash, author or subject.")
     ] = "",
-    direction: Annotated[Direction | None, Query(description="Only this direction.")] = None,
+    direction: Annotated[ChangeDirection | None, Query(description="Only changes of this direction.")] = None,
     status: Annotated[Status | None, Query(description="Only this status.")] = None,
     certainty: Annotated[Certainty | None, Query(description="Only findings of this certainty.")] = None,
     kind: Annotated[FindingKind | None, Query(description="Only findings of this kind.")] = None,

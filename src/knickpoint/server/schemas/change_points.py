@@ -6,6 +6,7 @@ from pydantic import Field
 
 from knickpoint.model.step import Verdict
 from knickpoint.server.schemas.base import Answer, FiniteOrNull
+from knickpoint.server.schemas.changes import StatementAnswer
 from knickpoint.server.schemas.members import LevelAnswer, MemberAnswer
 from knickpoint.server.schemas.traces import TraceAnswer
 
@@ -60,3 +61,6 @@ class ChangePointsAnswer(Answer):
     )
     newest: NewestAnswer | None = Field(description="null where the newest value belongs to the level before it.")
     gone: list[MemberAnswer] = Field(description="Changes that later data no longer show; no region ends there.")
+    statements: dict[int, StatementAnswer] = Field(
+        description="By `change` of the findings: what the change that they belong to is."
+    )

@@ -7,8 +7,9 @@ from enum import Enum
 
 from pydantic import Field
 
-from knickpoint.model.change import Condition, Direction, Status
+from knickpoint.model.change import Condition, Status
 from knickpoint.model.settlement import Certainty, FindingKind
+from knickpoint.model.statement import ChangeDirection
 from knickpoint.server.schemas.base import Answer, Text
 
 __all__ = ["AlertKindFilter", "ListFilter"]
@@ -36,7 +37,7 @@ class ListFilter(Answer):
     filter: Text = Field(
         default="", max_length=1000, description="Words that all occur in trace key, commit hash, author or subject."
     )
-    direction: Direction | None = Field(default=None, description="Only this direction.")
+    direction: ChangeDirection | None = Field(default=None, description="Only changes of this direction.")
     status: Status | None = Field(default=None, description="Only this status.")
     certainty: Certainty | None = Field(default=None, description="Only findings of this certainty.")
     kind: FindingKind | None = Field(default=None, description="Only findings of this kind.")

@@ -7,6 +7,7 @@ from datetime import datetime
 from pydantic import Field
 
 from knickpoint.model.announcement import AnnouncementKind
+from knickpoint.model.statement import ChangeDirection
 from knickpoint.server.schemas.base import Answer, FiniteOrNull
 from knickpoint.server.schemas.changes import ChangeAnswer
 from knickpoint.server.schemas.commits import CommitAnswer
@@ -57,10 +58,11 @@ class SharedOverviewAnswer(Answer):
     """What is the same for everybody who reads an overview: what waits, what fails, and what was announced lately."""
 
     waiting: int = Field(description="Number of changes with unprocessed findings.")
+    waiting_directions: dict[ChangeDirection, int] = Field(description="Number of these changes, by direction.")
     canaries: int = Field(description="Number of unprocessed changes of canary alerts.")
     quarantined: int = Field(description="Number of runs whose results are quarantined.")
     largest: list[ChangeAnswer] = Field(
-        description="The largest unprocessed regressions, at most 6, each with its lead; improvements are left out."
+        description="The largest unprocessed changes, at most 6, each with its lead; improvements and what recovered are left out."
     )
     failing: list[FailingAlertAnswer] = Field(description="The alerts that cannot run.")
     devices: list[DeviceUseAnswer]

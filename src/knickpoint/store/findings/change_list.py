@@ -20,6 +20,7 @@ from knickpoint.model.alert import AlertSeverity
 from knickpoint.model.change import Change, ChangePoint, Condition, Direction, Status, SuspectRange
 from knickpoint.model.errors import InputError
 from knickpoint.model.settlement import Certainty
+from knickpoint.model.statement import ChangeDirection
 from knickpoint.store.database import Database
 from knickpoint.store.findings.rows import change_point_of
 from knickpoint.store.findings.selection import (
@@ -43,6 +44,7 @@ __all__ = [
     "Sort",
     "Tally",
     "count_changes",
+    "count_directions",
     "count_findings",
     "list_changes",
     "matching_ids",
@@ -194,6 +196,20 @@ def count_changes(database: Database, connection: Connection, repository_id: int
     """Count the changes that have a member of ``selection``."""
     listed = _matching(database, repository_id, selection).subquery()
     return int(connection.execute(select(func.count()).select_from(listed)).scalar_one())
+
+
+def count_directions(
+    database: Database, connection: Connection, repository_id: int, selection: Selection
+) -> Counter[ChangeDirection]:
+    """Count the changes that have a member of ``selection`` by their direction, as stated."""
+    database.run_deferred()
+    query = (
+        select(statement.c.direction, func.count(change.c.id.distinct()))
+        .select_from(joined_members(selection).join(statement, statement.c.change_id == change.c.id))
+        .where(*member_conditions(database, repository_id, selection))
+        .group_by(statement.c.direction)
+    )
+    return Counter({ChangeDirection(direction): number for direction, number in connection.execute(query)})
 
 
 def tally_changes(database: Database, connection: Connection, repository_id: int, selection: Selection) -> Tally:

@@ -29,6 +29,7 @@ from knickpoint.model.commit import Repository
 from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.model.frame import Trace
 from knickpoint.model.settlement import FindingKind
+from knickpoint.model.statement import ChangeDirection
 from knickpoint.store.commits.commits import Commits
 from knickpoint.store.database import Database
 from knickpoint.store.findings.alert_definitions import AlertDefinitions
@@ -41,6 +42,7 @@ from knickpoint.store.findings.change_list import (
     Sort,
     Tally,
     count_changes,
+    count_directions,
     count_findings,
     list_changes,
     matching_ids,
@@ -182,6 +184,11 @@ class Findings:
         """Count the members of the changes that :meth:`changes` would return without paging."""
         with self._database.reading() as connection:
             return count_findings(self._database, connection, repository.id, _processed(selection, processed))
+
+    def directions(self, repository: Repository, selection: Selection) -> Counter[ChangeDirection]:
+        """Count the changes with a member of ``selection`` by their direction."""
+        with self._database.reading() as connection:
+            return count_directions(self._database, connection, repository.id, selection)
 
     def tally(self, repository: Repository, selection: Selection) -> Tally:
         """Count the changes with a member of ``selection`` that is unprocessed, processed or gone."""

@@ -14,11 +14,12 @@ from typing import Final
 from sqlalchemy import ColumnElement, Join, and_, case, func, or_, select
 
 from knickpoint.model.alert import AlertKind
-from knickpoint.model.change import Condition, Direction, Status
+from knickpoint.model.change import Condition, Status
 from knickpoint.model.settlement import Certainty, FindingKind
+from knickpoint.model.statement import ChangeCondition, ChangeDirection
 from knickpoint.store.database import Database
 from knickpoint.store.tables import commits as commit_tables
-from knickpoint.store.tables.findings import change, change_point, sighting
+from knickpoint.store.tables.findings import change, change_point, sighting, statement
 
 __all__ = [
     "Selection",
@@ -45,7 +46,8 @@ class Selection:
         certainty: only members of this certainty, None for both.
         kinds: only these; an empty set means all.
         conditions: only these; by default members that are gone are left out.
-        directions: only these; an empty set means all.
+        directions: only changes of these directions, as stated; an empty set means all.
+        stated_conditions: only changes in these conditions, as stated; an empty set means all.
         text: words that all occur in trace key, commit hash, author or subject, whatever their case.
         slot: only changes that begin at this commit.
         alert_kinds: only these, None for all; by default findings that are no work are left out.
@@ -66,7 +68,8 @@ class Selection:
     certainty: Certainty | None = None
     kinds: frozenset[FindingKind] = frozenset()
     conditions: frozenset[Condition] = field(default=frozenset({Condition.PRESENT, Condition.RECOVERED}))
-    directions: frozenset[Direction] = frozenset()
+    directions: frozenset[ChangeDirection] = frozenset()
+    stated_conditions: frozenset[ChangeCondition] = frozenset()
     text: str = ""
     slot: int | None = None
     alert_kinds: frozenset[AlertKind] | None = frozenset({AlertKind.WORK})
@@ -144,8 +147,6 @@ def selected(database: Database, selection: Selection) -> list[ColumnElement[boo
     """Return the conditions that the rows of :func:`joined_members` in ``selection`` meet, of any repository."""
     point, commit = change_point.c, commit_tables.commit.c
     clauses = _in_state(selection)
-    if selection.directions:
-        clauses.append(point.direction.in_([direction.value for direction in selection.directions]))
     if selection.slot is not None:
         clauses.append(change.c.slot == selection.slot)
     if selection.since is not None:
@@ -160,7 +161,17 @@ def selected(database: Database, selection: Selection) -> list[ColumnElement[boo
         clauses.append(func.abs(point.size) >= selection.minimum_sigma * point.deviation)
     columns = (point.trace_key, commit.hash, commit.author, commit.subject)
     clauses += [or_(*(_contains(column, word) for column in columns)) for word in selection.text.split()]
-    return clauses + _concerning(database, selection)
+    return clauses + _stated(database, selection) + _concerning(database, selection)
+
+
+def _stated(database: Database, selection: Selection) -> list[ColumnElement[bool]]:
+    """Return the conditions about the statement of the change."""
+    wanted = {statement.c.direction: selection.directions, statement.c.condition: selection.stated_conditions}
+    clauses = [column.in_([each.value for each in chosen]) for column, chosen in wanted.items() if chosen]
+    if not clauses:
+        return []
+    database.run_deferred()
+    return [change_point.c.change_id.in_(select(statement.c.change_id).where(*clauses))]
 
 
 def _concerning(database: Database, selection: Selection) -> list[ColumnElement[bool]]:

@@ -44,9 +44,10 @@ class _Day(click.DateTime):
 )
 @click.option(
     "--direction",
-    type=click.Choice(["regression", "improvement", "unknown"]),
-    default=None,
-    help="Only findings of this direction.",
+    "directions",
+    type=click.Choice(["regression", "improvement", "mixed", "unknown"]),
+    multiple=True,
+    help="Only findings of changes of this direction; may be repeated.",
 )
 @click.option(
     "--kind", type=click.Choice(["step", "drift", "mode", "noise"]), default=None, help="Only findings of this kind."
@@ -109,7 +110,7 @@ def command(
     alert: str,
     query: str,
     match: str,
-    direction: str | None,
+    directions: tuple[str, ...],
     kind: str | None,
     certainty: str | None,
     alert_kind: str | None,
@@ -130,15 +131,16 @@ def command(
     `knick triage` takes both ids: R for a whole change, P for the finding in one of its traces.
     """
     from knickpoint.model.alert import AlertKind
-    from knickpoint.model.change import Condition, Direction
+    from knickpoint.model.change import Condition
     from knickpoint.model.settlement import Certainty, FindingKind
+    from knickpoint.model.statement import ChangeDirection
     from knickpoint.store.findings.selection import Selection
 
     chosen_kind = alert_kind or ("any" if alert else "work")
     conditions = frozenset(Condition) if gone else frozenset({Condition.PRESENT, Condition.RECOVERED})
     selection = Selection(
         conditions=conditions,
-        directions=frozenset() if direction is None else frozenset({Direction(direction)}),
+        directions=frozenset(map(ChangeDirection, directions)),
         kinds=frozenset() if kind is None else frozenset({FindingKind(kind)}),
         certainty=None if certainty is None else Certainty(certainty),
         text=match,
