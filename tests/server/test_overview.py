@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine, event
 from tests.server.client import Client
-from tests.server.story import COMMITS, FASTER, SLOWER
+from tests.server.story import COMMITS, FASTER, REPOSITORY, SLOWER, commit_hash
 
-from knickpoint.instance import Instance
+from knickpoint.ingest.context.sidecar import Sidecar
+from knickpoint.ingest.file_import import import_data
+from knickpoint.instance import Instance, create_instance, open_instance
 from knickpoint.model.alert import Alert
 from knickpoint.server import create_app
 
@@ -80,6 +84,28 @@ def test_sums_show_the_direction_of_all_traces_and_of_parts(reader: Client) -> N
     (load,) = (part for part in found["parts"] if part["value"] == "load")
     assert load["measured"][FASTER - 1] == 0
     assert load["measured"][FASTER] == 1
+
+
+def test_a_sum_of_traces_for_which_higher_is_better_rises_with_them(tmp_path: Path) -> None:
+    lines = ["commit,commit_time,benchmark,unit,value"]
+    for position in range(COMMITS):
+        time = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=position)
+        new = position >= SLOWER
+        values = (("rate", "ops/s", 250 if new else 100), ("time", "ms", 40 if new else 100))
+        lines += [
+            f"{commit_hash(position)},{time.isoformat()},{name},{unit},{value + position % 3 / 10}"
+            for name, unit, value in values
+        ]
+    create_instance(tmp_path / "rates", repositories={REPOSITORY: ""}).close()
+    with open_instance(tmp_path / "rates") as opened:
+        import_data(opened, "\n".join(lines).encode(), source="rates.csv", stated=Sidecar(repository=REPOSITORY))
+        found = Client(create_app(opened)).get("/api/v1/trends", params={"by": "benchmark"}).json()
+    parts = {part["value"]: part for part in found["parts"]}
+    assert {name: part["better"] for name, part in parts.items()} == {"rate": "higher", "time": "lower"}
+    assert parts["rate"]["change"] == pytest.approx(1.5, abs=0.01)
+    assert parts["rate"]["low"] <= parts["rate"]["change"] <= parts["rate"]["high"]
+    assert parts["rate"]["points"][-1] == pytest.approx(2.5, abs=0.02)
+    assert (found["total"]["better"], found["total"]["change"]) == ("lower", pytest.approx(-0.6, abs=0.01))
 
 
 def test_a_param_that_does_not_part_the_traces_is_refused_with_those_that_do(reader: Client) -> None:

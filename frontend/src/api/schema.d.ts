@@ -6641,9 +6641,11 @@ export interface components {
          * TrendAnswer
          * @description How the geometric mean of some traces went, relative to the beginning of the range of commits.
          *
-         *     Traces for which higher is better count by their inverse: above 1 is worse, where the direction is known.
+         *     Where it has traces for which lower is better, those for which higher is better count by their inverse.
          */
         TrendAnswer: {
+            /** @description Which side of 1 is better; `higher` where that is so for all of its traces. */
+            better: components["schemas"]["Better"];
             /**
              * Change
              * @description Relative change from the beginning to the end: 0.02 is 2 %; null if unknown.
@@ -6730,7 +6732,7 @@ export interface components {
             };
             /**
              * Directed
-             * @description Whether above 1 is worse; false where no direction is known.
+             * @description Whether a direction is known.
              */
             directed: boolean;
             /**

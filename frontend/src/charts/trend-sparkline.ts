@@ -20,15 +20,16 @@ function trail(points: readonly (number | null)[], x: (index: number) => string,
   return path;
 }
 
-/** A mark by its direction: up for worse, down for better, a diamond where that is unknown. */
-const SHAPES: Record<Direction, string> = {
-  regression: "M0-4.5L4 3H-4Z",
-  improvement: "M0 4.5L4-3H-4Z",
-  unknown: "M0-4L4 0L0 4L-4 0Z",
-};
+/** A mark points where the sum goes; a diamond where it is unknown what is better. */
+const SHAPES = { up: "M0-4.5L4 3H-4Z", down: "M0 4.5L4-3H-4Z", unknown: "M0-4L4 0L0 4L-4 0Z" };
+
+function shapeOf(direction: Direction, better: Trend["better"]): string {
+  if (direction === "unknown") return SHAPES.unknown;
+  return (direction === "regression") === (better !== "higher") ? SHAPES.up : SHAPES.down;
+}
 
 /** The series of a sum around the line of its beginning; marks stand where findings are. */
-export function trendSparkline({ points, marks }: Pick<Trend, "points" | "marks">): TemplateResult {
+export function trendSparkline({ points, marks, better }: Pick<Trend, "points" | "marks" | "better">): TemplateResult {
   const known = points.filter((value) => value !== null);
   if (known.length < 2) return html`<span class="faint">too few values</span>`;
   const low = Math.min(1, ...known);
@@ -40,7 +41,7 @@ export function trendSparkline({ points, marks }: Pick<Trend, "points" | "marks"
     (HEIGHT - EDGE - ((value - low + spare) * (HEIGHT - 2 * EDGE)) / span).toFixed(1);
   const mark = (index: number, direction: Direction): SVGTemplateResult => {
     const value = points.slice(0, index + 1).findLast((point) => point !== null) ?? 1;
-    return svg`<path class="mark ${direction}" d=${SHAPES[direction]} transform="translate(${x(index)} ${y(value)})"></path>`;
+    return svg`<path class="mark ${direction}" d=${shapeOf(direction, better)} transform="translate(${x(index)} ${y(value)})"></path>`;
   };
   return html`<svg class="spark trend" viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true">
     <path class="level" d="M${EDGE} ${y(1)}H${WIDTH - EDGE}"></path>

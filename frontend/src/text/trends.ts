@@ -8,18 +8,20 @@ export function isClear({ low, high }: Pick<Trend, "low" | "high">): boolean {
   return low !== null && high !== null && (low > 0 || high < 0);
 }
 
+type Summed = Pick<Trend, "change" | "low" | "high" | "better">;
+
 /** "regression" where a sum clearly got worse, "improvement" where it got better, "" where that is not clear. */
-export function trendDirection(trend: Pick<Trend, "change" | "low" | "high">, directed: boolean): string {
-  if (!directed || !isClear(trend)) return "";
-  return (trend.change ?? 0) > 0 ? "regression" : "improvement";
+export function trendDirection(trend: Summed): "regression" | "improvement" | "" {
+  if (trend.better === "unknown" || !isClear(trend)) return "";
+  return (trend.change ?? 0) > 0 === (trend.better === "lower") ? "regression" : "improvement";
 }
 
 /** "+6.9 %, worse", "no clear change", "too few values". */
-export function trendText(trend: Pick<Trend, "change" | "low" | "high">, directed: boolean): string {
+export function trendText(trend: Summed): string {
   if (trend.change === null) return "too few values";
   if (!isClear(trend)) return "no clear change";
-  const word = trend.change > 0 ? "worse" : "better";
-  return directed ? `${signedPercentText(trend.change)}, ${word}` : signedPercentText(trend.change);
+  const word = { regression: ", worse", improvement: ", better", "": "" }[trendDirection(trend)];
+  return `${signedPercentText(trend.change)}${word}`;
 }
 
 /** "+6.0 % to +7.7 %": the 95 % interval. */

@@ -96,7 +96,7 @@ def read_trends(store: Store, wanted: TrendRange) -> TrendsAnswer:
     columns = _columns(last - first + 1)
     marks = _marks(store, line, samples, first, columns)
     parts = [
-        _answer(sample, trend, values, columns, marks.get(number, []))
+        _answer(sample, trend, values, columns, marks.get(number, []), better=_better(sample, signs, directed=directed))
         for number, (sample, trend) in enumerate(zip(samples, trends, strict=True))
     ]
     everything = _Sample(
@@ -113,7 +113,7 @@ def read_trends(store: Store, wanted: TrendRange) -> TrendsAnswer:
         by=by,
         choices=sorted(choices),
         common={name: next(iter(counts)) for name, counts in facets.items() if _is_common(counts, total)},
-        total=_answer(everything, whole, values, columns, []),
+        total=_answer(everything, whole, values, columns, [], better=_better(everything, signs, directed=directed)),
         parts=parts if by else [],
     )
 
@@ -185,6 +185,14 @@ def _trend(sample: _Sample, values: _Values, signs: Mapping[int, float]) -> Tren
     return trend_of(values.of(ids), np.array([signs[key] for key in ids.tolist()]), len(sample.ids))
 
 
+def _better(sample: _Sample, signs: Mapping[int, float], *, directed: bool) -> Better:
+    """Return which side of 1 is better for a part: that of its traces, if all agree, else below 1."""
+    if not directed:
+        return Better.UNKNOWN
+    agree = {signs[key] for key in sample.read.tolist() if key in signs} == {-1.0}
+    return Better.HIGHER if agree else Better.LOWER
+
+
 def _columns(commits: int) -> NDArray[np.int64]:
     """Return the indices of the commits that are drawn."""
     return np.unique(np.linspace(0, max(0, commits - 1), min(_POINTS, commits)).round().astype(np.int64))
@@ -215,8 +223,17 @@ def _marks(
 
 
 def _answer(
-    sample: _Sample, trend: Trend, values: _Values, columns: NDArray[np.int64], marks: list[TrendMarkAnswer]
+    sample: _Sample,
+    trend: Trend,
+    values: _Values,
+    columns: NDArray[np.int64],
+    marks: list[TrendMarkAnswer],
+    *,
+    better: Better,
 ) -> TrendAnswer:
+    """Build the answer about a part; where higher is better for all of it, it rises as its values do."""
+    sign = -1.0 if better is Better.HIGHER else 1.0
+    change, series = sign * trend.change, sign * trend.series
     known = ~np.isnan(values.of(sample.read)) if len(sample.read) else np.zeros((1, len(trend.series)), dtype=np.bool_)
     half = _TWO_SIDED_95 * trend.deviation
     return TrendAnswer(
@@ -224,10 +241,11 @@ def _answer(
         traces=len(sample.ids),
         read=len(sample.read),
         used=trend.used,
-        change=_relative(trend.change),
-        low=_relative(trend.change - half),
-        high=_relative(trend.change + half),
-        points=[_point(value) for value in _at(trend.series, columns)],
+        better=better,
+        change=_relative(change),
+        low=_relative(change - half),
+        high=_relative(change + half),
+        points=[_point(value) for value in _at(series, columns)],
         measured=[round(float(share), 3) for share in known.mean(axis=0)[columns]],
         marks=marks,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from knickpoint.model.change import Direction
+from knickpoint.model.unit import Better
 from knickpoint.server.schemas.base import Answer
 
 __all__ = ["TrendAnswer", "TrendMarkAnswer", "TrendsAnswer"]
@@ -22,13 +23,14 @@ class TrendMarkAnswer(Answer):
 class TrendAnswer(Answer):
     """How the geometric mean of some traces went, relative to the beginning of the range of commits.
 
-    Traces for which higher is better count by their inverse: above 1 is worse, where the direction is known.
+    Where it has traces for which lower is better, those for which higher is better count by their inverse.
     """
 
     value: str = Field(description="Their value of the param; empty for all, or for traces without the param.")
     traces: int
     read: int = Field(description="How many of them were read. The sum of the others is part of the uncertainty.")
     used: int = Field(description="How many of those have values at both ends of the range.")
+    better: Better = Field(description="Which side of 1 is better; `higher` where that is so for all of its traces.")
     change: float | None = Field(
         description="Relative change from the beginning to the end: 0.02 is 2 %; null if unknown."
     )
@@ -47,7 +49,7 @@ class TrendsAnswer(Answer):
     first: int = Field(description="Position of the first commit of the range.")
     last: int
     positions: list[int] = Field(description="Position of the commit of each point.")
-    directed: bool = Field(description="Whether above 1 is worse; false where no direction is known.")
+    directed: bool = Field(description="Whether a direction is known.")
     by: str = Field(description="The param that the parts differ in; empty without parts.")
     choices: list[str] = Field(description="Params that can part the query.")
     common: dict[str, str] = Field(description="Params that all traces share.")
