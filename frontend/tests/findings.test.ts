@@ -1,11 +1,15 @@
 import { describe, expect, test } from "vitest";
+import type { Commit, Statement } from "../src/api/client";
 import {
+  causeOf,
+  causeText,
   certaintyText,
+  changeCountsText,
   changeText,
   comparisonText,
   decidedStatus,
   deviationsText,
-  directionCountsText,
+  directedText,
   hazardNumber,
   hazardText,
   largestHazardText,
@@ -55,10 +59,39 @@ describe("a change in words", () => {
   });
 });
 
-test("directions are counted, the worse ones first", () => {
-  expect(directionCountsText({ improvement: 48, regression: 302 })).toBe("302 worse, 48 better of 350");
-  expect(directionCountsText({ regression: 3 })).toBe("3 worse");
-  expect(directionCountsText({ regression: 0, unknown: 1200 })).toBe("1,200 changed");
+const COMMIT = { short: "abc", hash: "abc1" } as Commit;
+const stated = (basis: "bisected" | "only" | "suspect", probability = 0.37) =>
+  ({ likely: { basis, probability, commit: COMMIT } }) as Statement;
+
+describe("the direction of a change in words", () => {
+  test("is added where the size does not say it", () => {
+    expect(directedText("0.49 % larger", "regression")).toBe("0.49 % larger, worse");
+    expect(directedText("3 smaller by up to 5 %", "improvement")).toBe("3 smaller by up to 5 %, better");
+    expect(directedText("12 % slower", "regression")).toBe("12 % slower");
+    expect(directedText("5× the time", "regression")).toBe("5× the time");
+    expect(directedText("12 % higher", "unknown")).toBe("12 % higher");
+  });
+
+  test("is always said where it is mixed", () => {
+    expect(directedText("24 faster by up to 46 %; 1 larger by 0.49 %", "mixed")).toMatch(/, mixed$/);
+  });
+});
+
+test("the commit of a change is the likely one, else the measured one, and its reason is said", () => {
+  const measured = { short: "def" } as Commit;
+  expect(causeOf({ statement: stated("suspect"), commit: measured })).toBe(COMMIT);
+  expect(causeOf({ statement: undefined, commit: measured })).toBe(measured);
+  expect(causeText(stated("bisected"), 5)).toBe("found by bisection among 5 commits");
+  expect(causeText(stated("bisected"), 1)).toBe("found by bisection");
+  expect(causeText(stated("only", 1), 1)).toBe("only commit");
+  expect(causeText(stated("suspect"), 5)).toBe("likely, 37 %, one of 5 commits");
+  expect(causeText(null, 5)).toBe("one of 5 commits");
+  expect(causeText(null, 1)).toBe("");
+});
+
+test("changes are counted by their direction", () => {
+  expect(changeCountsText({ improvement: 4, regression: 5 })).toBe("5 regressions, 4 improvements");
+  expect(changeCountsText({ mixed: 1, unknown: 2, regression: 0 })).toBe("1 mixed, 2 of unknown direction");
 });
 
 test("the largest hazard level of a commit is said where it is that of another trace than the lead", () => {

@@ -144,4 +144,4 @@ def test_the_commit_is_named_with_bars_log_and_values_on_the_plot(
     names = re.compile(
         f"^Bisection B[0-9]+: commit found: {searched.pool.commits[CULPRIT][:9]} Change number {CULPRIT},"
     )
-    expect(page.get_by_role("link", name="commit found")).to_have_attribute("title", names)
+    expect(page.get_by_role("link", name="found by bisection")).to_have_attribute("title", names)

@@ -40,6 +40,9 @@ export type Trend = Schemas["TrendAnswer"];
 export type Trends = Schemas["TrendsAnswer"];
 export type Release = Schemas["ReleaseAnswer"];
 export type Change = Schemas["ChangeAnswer"];
+export type ChangeDirection = Schemas["ChangeDirection"];
+/** What a change is, decided by the server; pages say this, and derive nothing of it. */
+export type Statement = Schemas["StatementAnswer"];
 export type Missing = Schemas["MissingAnswer"];
 export type MissingEntry = Schemas["MissingEntryAnswer"];
 export type AcceptedRename = Schemas["AcceptedRenameAnswer"];

@@ -31,7 +31,7 @@ function accepts(search: URLSearchParams): (finding: Finding) => boolean {
     return (
       (!get("repository") || trace.repository === get("repository")) &&
       (kind === "any" || finding.alert_kind === kind) &&
-      (["direction", "status", "certainty", "kind", "condition"] as const).every(
+      (["status", "certainty", "kind", "condition"] as const).every(
         (name) => !get(name) || finding[name] === get(name),
       ) &&
       (!get("since") || (commit.time ?? "") >= get("since")) &&
@@ -49,7 +49,9 @@ function accepts(search: URLSearchParams): (finding: Finding) => boolean {
 
 function filtered(groups: readonly Change[], search: URLSearchParams): Change[] {
   const accept = accepts(search);
+  const direction = search.get("direction");
   return groups.flatMap((group) => {
+    if (direction && group.statement?.direction !== direction) return [];
     const members = group.members.filter(accept);
     const lead = members[0];
     if (!lead) return [];

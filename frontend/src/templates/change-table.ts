@@ -1,4 +1,4 @@
-/** A table of changes, each with the trace that leads it; what all their names share is said once. */
+/** A table of changes, each with its top trace; what all their names share is said once. */
 
 import { html, nothing } from "lit";
 import type { Commit, Change } from "../api/client";
@@ -6,10 +6,11 @@ import { findingSparkline } from "../charts/sparkline";
 import { routeUrl } from "../routes/routes";
 import { traceRoute } from "../routes/trace";
 import { triageRoute } from "../routes/triage";
+import { causeOf } from "../text/findings";
 import { grouped } from "../text/numbers";
 import { commonParams, traceText } from "../text/trace-names";
 import { commitHash, date } from "./commit";
-import { changeSize, standing } from "./finding";
+import { causeNote, changeHeadline, conditionTag, standing } from "./finding";
 import { longName } from "./trace-name";
 
 /** The short hash of a commit, linked to its page in the dashboard, with its subject. */
@@ -43,7 +44,7 @@ export function changeTable(changes: readonly Change[], { commit: named = true, 
         <thead>
           <tr>
             <th scope="col">Change</th>
-            <th scope="col">Trace that leads</th>
+            <th scope="col">Top trace</th>
             ${
               named
                 ? html`<th scope="col">Commit</th>
@@ -56,11 +57,17 @@ export function changeTable(changes: readonly Change[], { commit: named = true, 
           </tr>
         </thead>
         <tbody>
-          ${changes.map(
-            ({ id, commit, traces, members: [lead], repository: name }) =>
+          ${changes.map((change) => {
+            const { id, statement, place, commit, traces, repository: name } = change;
+            const [lead] = change.members;
+            const cause = causeOf(change);
+            const note = causeNote(statement, place.suspects);
+            return (
               lead &&
               html`<tr>
-                <td data-label="Change">${changeSize(lead)}</td>
+                <td data-label="Change">
+                  <span>${changeHeadline(change)} ${conditionTag(statement, name)} ${named ? nothing : note}</span>
+                </td>
                 <th scope="row" data-label="Trace">
                   <a href=${routeUrl(traceRoute(lead.trace.id))}
                     ><bdi>${longName(traceText(lead.trace.params, common))}</bdi></a
@@ -69,9 +76,12 @@ export function changeTable(changes: readonly Change[], { commit: named = true, 
                 ${
                   named
                     ? html`<td data-label="Commit">
-                          ${commitLink(commit, name)} ${repository ? html`<bdi class="faint">${name}</bdi>` : nothing}
+                          <span
+                            >${commitLink(cause, name)} ${note}
+                            ${repository ? html`<bdi class="faint">${name}</bdi>` : nothing}</span
+                          >
                         </td>
-                        <td data-label="Date">${date(commit.time)}</td>`
+                        <td data-label="Date">${date(cause.time)}</td>`
                     : nothing
                 }
                 ${status ? html`<td data-label="Status">${standing(lead)}</td>` : nothing}
@@ -81,8 +91,9 @@ export function changeTable(changes: readonly Change[], { commit: named = true, 
                   >
                 </td>
                 <td data-label="Values">${findingSparkline(lead)}</td>
-              </tr>`,
-          )}
+              </tr>`
+            );
+          })}
         </tbody>
       </table>
     </div>`;

@@ -1,30 +1,71 @@
 /** The parts of a finding that several pages show: its change, its levels, its status. */
 
 import { html, nothing, type TemplateResult } from "lit";
-import type { Finding, Status } from "../api/client";
+import type { Change, Finding, Statement, Status } from "../api/client";
 import { timestampText } from "../text/dates";
 import {
+  arrowOf,
+  causeText,
   certaintyText,
   changeText,
   comparisonText,
-  directionWord,
+  directedText,
   hazardText,
-  impliesDirection,
   intervalText,
   statusWord,
 } from "../text/findings";
+import { commitHash } from "./commit";
 
 /**
- * "▲ 12 % slower".
+ * "▲ 12 % slower": the size of a change point.
  *
  * The arrow shows where the values went, a word whether that is bad, and the colour repeats the word.
  */
-export function changeSize(finding: Finding): TemplateResult {
-  const clear = finding.direction === "unknown" || impliesDirection(finding.trace.dimension);
-  return html`<span class="change ${finding.direction}">
-    <span class="arrow" aria-hidden="true">${finding.size > 0 ? "▲" : "▼"}</span
-    ><span class="amount">${changeText(finding)}${clear ? nothing : html`, ${directionWord[finding.direction]}`}</span>
-  </span>`;
+export function pointSize(finding: Finding): TemplateResult {
+  return directed(finding.direction, arrowOf(finding), directedText(changeText(finding), finding.direction));
+}
+
+/** "▼ 24 faster by up to 46 %; 1 larger by 0.49 %, mixed": what a change is, with the arrow and colour of the side that leads. */
+export function changeHeadline({ statement, members }: Pick<Change, "statement" | "members">): TemplateResult {
+  if (!statement) return html`${members.slice(0, 1).map(pointSize)}`;
+  const { side, headline, direction } = statement;
+  const leading = members.find((member) => member.direction === side);
+  return directed(`${side} headline`, leading ? arrowOf(leading) : "", directedText(headline, direction));
+}
+
+function directed(kind: string, arrow: string, text: string): TemplateResult {
+  return html`<span class="change ${kind}"
+    >${arrow ? html`<span class="arrow" aria-hidden="true">${arrow}</span>` : nothing}<span class="amount"
+      >${text}</span
+    ></span
+  >`;
+}
+
+/** Why a commit is named as the cause of a change, with the range beside it; nothing where nothing is known. */
+export function causeNote(statement: Statement | null | undefined, suspects: number): TemplateResult | typeof nothing {
+  const text = causeText(statement, suspects);
+  const title = suspects > 1 ? "Not every commit of the range was measured." : "";
+  const isSure = statement?.likely && statement.likely.basis !== "suspect";
+  return text ? html`<span class=${isSure ? "tag" : "range"} title=${title}>${text}</span>` : nothing;
+}
+
+const CONDITION_TITLES: Record<Statement["condition"], string> = {
+  present: "",
+  recovered: "Later values are back at the level before the change.",
+  fixed: "Later values are back at the level before the change, which a person had confirmed.",
+  gone: "Later data no longer show it.",
+};
+
+/** That the data of today no longer show a change, or the level before it again, and since when; nothing where they show it. */
+export function conditionTag(
+  statement: Statement | null | undefined,
+  repository: string,
+): TemplateResult | typeof nothing {
+  if (!statement || statement.condition === "present") return nothing;
+  const { condition, undone_at: undone } = statement;
+  return html`<span class="tag" title=${CONDITION_TITLES[condition]}>${condition}</span> ${
+      undone ? html`<span class="undone">undone at ${commitHash(undone, repository)}</span>` : nothing
+    }`;
 }
 
 const COMPARISON_TITLE =

@@ -1,7 +1,17 @@
 /** The words for changes, directions, statuses and hazard levels. */
 
-import type { Better, Direction, Finding, Status, Trace } from "../api/client";
-import { grouped, percentText, ratioText, signedPercentText } from "./numbers";
+import type {
+  Better,
+  Change,
+  ChangeDirection,
+  Commit,
+  Direction,
+  Finding,
+  Statement,
+  Status,
+  Trace,
+} from "../api/client";
+import { countText, grouped, percentText, ratioText, signedPercentText } from "./numbers";
 import { levelsText, valueText } from "./units";
 
 interface MovementWords {
@@ -21,11 +31,6 @@ const MOVEMENTS: readonly [RegExp, MovementWords][] = [
 export function movementWords(dimension: string): MovementWords {
   for (const [pattern, words] of MOVEMENTS) if (pattern.test(dimension)) return words;
   return { rise: "higher", fall: "lower", noun: "value" };
-}
-
-/** Whether the word for a movement says if it is bad: "slower" does, "larger" does not. */
-export function impliesDirection(dimension: string): boolean {
-  return /^(slow|fast)er$/.test(movementWords(dimension).rise);
 }
 
 /** From this relative size on, "5× the time" reads better than "400 % slower". */
@@ -142,22 +147,52 @@ export function hazardText(hazard: number | null): string {
   return hazard === null ? "no hazard level" : `hazard ${hazardNumber(hazard)}`;
 }
 
-export const directionWord: Record<Direction, string> = {
+const directionWord: Record<Direction, string> = {
   regression: "worse",
   improvement: "better",
   unknown: "changed",
 };
 
-const DIRECTIONS: readonly Direction[] = ["regression", "improvement", "unknown"];
+/** Texts that say by themselves whether a change is bad: "slower" does, "larger" does not. */
+const SAYS_DIRECTION = /slower|faster|worse|better|nois|× the (time|rate)/;
 
-/** How many traces changed in which direction: "302 worse, 48 better of 350"; "3 worse" for a single direction. */
-export function directionCountsText(directions: Partial<Record<Direction, number>>): string {
-  const counts = DIRECTIONS.flatMap((direction) => {
-    const number = directions[direction];
-    return number ? [`${grouped(number)} ${directionWord[direction]}`] : [];
-  });
-  const total = DIRECTIONS.reduce((sum, direction) => sum + (directions[direction] ?? 0), 0);
-  return counts.length > 1 ? `${counts.join(", ")} of ${grouped(total)}` : counts.join("");
+/** "0.5 % larger, worse": a size with the word for its direction, where the size does not say it; mixed is always said. */
+export function directedText(text: string, direction: ChangeDirection): string {
+  if (direction === "mixed") return `${text}, mixed`;
+  return direction === "unknown" || SAYS_DIRECTION.test(text) ? text : `${text}, ${directionWord[direction]}`;
+}
+
+/** Where the values went at a change. */
+export function arrowOf({ size }: Pick<Finding, "size">): string {
+  return size > 0 ? "▲" : "▼";
+}
+
+/** The commit that a page names for a change: the likely one, else the first one that was measured with the new level. */
+export function causeOf(change: Pick<Change, "commit"> & { statement: Statement | null | undefined }): Commit {
+  return change.statement?.likely?.commit ?? change.commit;
+}
+
+/** Why that commit is named: "found by bisection", "only commit", "likely, 37 %, one of 5 commits"; else "one of 5 commits". */
+export function causeText(statement: Statement | null | undefined, suspects: number): string {
+  const likely = statement?.likely;
+  const range = suspects > 1 ? countText(suspects, "commit") : "";
+  if (likely?.basis === "bisected") return `found by bisection${range && ` among ${range}`}`;
+  const basis = likely ? (likely.basis === "only" ? "only commit" : `likely, ${percentText(likely.probability)}`) : "";
+  return [basis, range && `one of ${range}`].filter(Boolean).join(", ");
+}
+
+/** Counts of changes: "5 regressions, 4 improvements, 1 mixed". */
+export function changeCountsText(counts: Partial<Record<ChangeDirection, number>>): string {
+  const text = (direction: ChangeDirection, words: (number: number) => string): string[] => {
+    const number = counts[direction] ?? 0;
+    return number > 0 ? [words(number)] : [];
+  };
+  return [
+    ...text("regression", (number) => countText(number, "regression")),
+    ...text("improvement", (number) => countText(number, "improvement")),
+    ...text("mixed", (number) => `${grouped(number)} mixed`),
+    ...text("unknown", (number) => `${grouped(number)} of unknown direction`),
+  ].join(", ");
 }
 
 export const statusWord: Record<Status, string> = {

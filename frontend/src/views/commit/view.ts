@@ -2,7 +2,7 @@
 
 import { html, nothing } from "lit";
 import { customElement, property } from "lit/decorators.js";
-import { api, type CommitReport } from "../../api/client";
+import { api, type Change, type CommitReport } from "../../api/client";
 import { PageElement } from "../../page-element";
 import { commitRoute, type CommitRoute } from "../../routes/commit";
 import { compareRoute } from "../../routes/compare";
@@ -14,7 +14,7 @@ import { errorNotice, loadingNotice } from "../../templates/notice";
 import { changeTable, saidOnce } from "../../templates/change-table";
 import { longName, param } from "../../templates/trace-name";
 import { countText, grouped } from "../../text/numbers";
-import { newestText } from "../../text/findings";
+import { causeOf, newestText } from "../../text/findings";
 import { commonParams, traceText } from "../../text/trace-names";
 import { levelsText } from "../../text/units";
 
@@ -74,22 +74,27 @@ function outside(url: string, text: string) {
   return html`<a class="button small" href=${url} target="_blank" rel="noreferrer">${text}</a>`;
 }
 
-function renderChanges({ changes, changes_total, around, around_total, runs_total }: CommitReport) {
+/** The changes of which the commit is named as the cause, and those that began in a range with it. */
+function renderChanges({ commit, changes, changes_total, around, around_total, runs_total }: CommitReport) {
+  const [here, elsewhere] = [true, false].map((isHere) =>
+    [...changes, ...around].filter((change) => (causeOf(change).hash === commit.hash) === isHere),
+  ) as [Change[], Change[]];
+  const [hereLeft, elsewhereLeft] = [changes_total - changes.length, around_total - around.length];
   const none = runs_total > 0 ? "No alert found a change that begins at this commit." : "No run measured this commit.";
   return html`<section class="part">
       <h2>What changed here</h2>
-      ${changes.length > 0 ? changeTable(changes, { commit: false, status: true, label: "What changed here" }) : html`<p>${none}</p>`}
-      ${more(changes.length, changes_total)}
+      ${here.length > 0 ? changeTable(here, { commit: false, status: true, label: "What changed here" }) : html`<p>${none}</p>`}
+      ${more(here.length, here.length + hereLeft)}
     </section>
     ${
-      around.length > 0
+      elsewhere.length > 0
         ? html`<section class="part">
             <h2>What may have changed here</h2>
             <p class="faint">
               Not every commit was measured: these changes began here, or at another commit of their range.
             </p>
-            ${changeTable(around, { status: true, label: "What may have changed here" })}
-            ${more(around.length, around_total)}
+            ${changeTable(elsewhere, { status: true, label: "What may have changed here" })}
+            ${more(elsewhere.length, elsewhere.length + elsewhereLeft)}
           </section>`
         : nothing
     }`;

@@ -1,4 +1,4 @@
-/** What the overview says about findings: figures, alerts that fail, news, and the largest open regressions. */
+/** What the overview says about findings: figures, alerts that fail, news, and the largest open changes. */
 
 import { html, nothing } from "lit";
 import type { AnnouncementKind, Notice, Overview } from "../../api/client";
@@ -13,6 +13,7 @@ import { timestamp } from "../../templates/commit";
 import { commitLink, changeTable, saidOnce } from "../../templates/change-table";
 import { longName } from "../../templates/trace-name";
 import { announcementWord } from "../../text/announcements";
+import { changeCountsText } from "../../text/findings";
 import { countText, grouped, signedPercentText } from "../../text/numbers";
 import { commonParams, paramsOf, traceText } from "../../text/trace-names";
 
@@ -141,11 +142,15 @@ export function renderNews({ news }: Overview, several: boolean) {
   </section>`;
 }
 
-export function renderLargest({ largest, waiting }: Overview, several: boolean) {
+export function renderLargest({ largest, waiting, waiting_directions }: Overview, several: boolean) {
   if (largest.length === 0) return nothing;
   return html`<section class="part" aria-labelledby="largest-title">
-    <h2 id="largest-title">Largest open regressions</h2>
-    ${changeTable(largest, { repository: several, label: "Largest open regressions" })}
-    <p><a href=${routeUrl(triageRoute)}>All ${countText(waiting, "change")} to triage</a></p>
+    <h2 id="largest-title">Largest open changes</h2>
+    ${changeTable(largest, { repository: several, label: "Largest open changes" })}
+    <p>
+      <a href=${routeUrl(triageRoute)}
+        >All ${countText(waiting, "change")} to triage (${changeCountsText(waiting_directions)})</a
+      >
+    </p>
   </section>`;
 }

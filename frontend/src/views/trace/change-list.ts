@@ -1,17 +1,20 @@
 /** The changes of a trace, the newest first, each with its status and decisions. */
 
 import { html, nothing } from "lit";
-import type { ChangePoints, Finding, Status } from "../../api/client";
+import type { ChangePoints, Finding, Statement, Status } from "../../api/client";
 import "../../components/decision-log";
 import { decide } from "../../state/triage/decisions";
 import { selectById } from "../../state/triage/selection";
 import { commitHash, date } from "../../templates/commit";
 import {
-  changeSize,
+  causeNote,
+  changeHeadline,
   comparison,
+  conditionTag,
   hazard,
   heldLine,
   kindTag,
+  pointSize,
   provisionalTag,
   recoveredTag,
   sizeRange,
@@ -20,8 +23,8 @@ import {
   ticketOf,
 } from "../../templates/finding";
 import { ticketList } from "../../templates/tickets";
-import { decidedStatus, overText } from "../../text/findings";
-import { countText, numberText } from "../../text/numbers";
+import { causeOf, decidedStatus, overText } from "../../text/findings";
+import { countText, grouped, numberText } from "../../text/numbers";
 import type { TraceContext } from "./context";
 import { renderMissedList } from "./missed";
 
@@ -72,32 +75,46 @@ function newestFirst(findings: readonly Finding[]): Finding[] {
 }
 
 function renderChange(context: TraceContext, finding: Finding, note = "") {
-  const { commit, place, p_value: pValue } = finding;
+  const { place, p_value: pValue } = finding;
+  const { repository } = finding.trace;
+  const statement = context.statementOf(finding);
+  const commit = causeOf({ statement, commit: finding.commit });
   const current = place.position !== null && place.position === context.route.commit;
   const over = overText(finding);
   const pin = (): void => context.updateRoute({ commit: place.position ?? undefined });
   return html`<tr data-finding=${finding.id} aria-current=${current ? "true" : "false"}>
     <td>
-      <div class="change-line">${changeSize(finding)} ${comparison(finding)}</div>
+      <div class="change-line">${pointSize(finding)} ${comparison(finding)}</div>
       <button class="link subject" title=${commit.subject} @click=${pin}>${commit.subject || commit.short}</button>
       <div class="second">
-        ${commitHash(commit, finding.trace.repository)}<span>${commit.author}</span>${date(commit.time)}
-        ${place.suspects > 1 ? html`<span class="range">one of ${place.suspects} commits</span>` : nothing}
-        ${sizeRange(finding)} ${over ? html`<span>${over}</span>` : nothing}
+        ${commitHash(commit, repository)}<span>${commit.author}</span>${date(commit.time)}
+        ${causeNote(statement, place.suspects)} ${sizeRange(finding)} ${over ? html`<span>${over}</span>` : nothing}
         ${note ? html`<span>${note}</span>` : nothing}
         ${hazard(finding.hazard)}${
           pValue === null ? nothing : html`<span class="figure">p ${numberText(pValue, 2)}</span>`
         }
       </div>
+      ${statement ? renderWhole(statement, finding) : nothing}
     </td>
     <td>${renderStatus(context, finding)}</td>
   </tr>`;
 }
 
+/** What the change of several traces is that a change point belongs to. */
+function renderWhole(statement: Statement, finding: Finding) {
+  const traces = statement.worse + statement.better + statement.undirected;
+  if (traces < 2) return nothing;
+  return html`<div class="second whole-change">
+    <span>Part of a change of ${grouped(traces)} traces:</span> ${changeHeadline({ statement, members: [finding] })}
+  </div>`;
+}
+
 function renderStatus(context: TraceContext, finding: Finding) {
   const { condition, note } = finding;
   const ticket = ticketOf(finding);
-  return html`${standing(finding)} ${recoveredTag(finding)}
+  const statement = context.statementOf(finding);
+  const stated = condition === "gone" ? nothing : conditionTag(statement, finding.trace.repository);
+  return html`${standing(finding)} ${stated === nothing ? recoveredTag(finding) : stated}
     ${condition === "gone" ? nothing : html`${kindTag(finding)} ${provisionalTag(finding)}`}
     ${condition === "gone" ? nothing : heldLine(finding.held)}
     ${ticket ? html`<div class="second">${ticketLink(ticket)}</div>` : nothing}

@@ -1,7 +1,7 @@
 /** The panel of the pinned commit: what it is, its runs, and the suspect range of the change that begins there. */
 
 import { html, nothing } from "lit";
-import type { ChangePoints, Commit, Finding, Run } from "../../api/client";
+import type { ChangePoints, Commit, Finding, Run, Statement } from "../../api/client";
 import { compareRoute } from "../../routes/compare";
 import { routeUrl } from "../../routes/routes";
 import { triageRoute, type Tab } from "../../routes/triage";
@@ -24,10 +24,15 @@ export function renderCommitPanel(context: TraceContext, changes: ChangePoints) 
     <h2 id="commit-title">Commit</h2>
     ${
       commit && route.commit !== undefined
-        ? html`${renderFacts(context, changes, commit, route.commit)}${renderMissedButton(context, route.commit, commit.hash)}${renderSuspects(changeAt(context, route.commit), context.suspects)}`
+        ? html`${renderFacts(context, changes, commit, route.commit)}${renderMissedButton(context, route.commit, commit.hash)}${renderSuspectsOf(context, route.commit)}`
         : html`<p class="faint">Click a value, or press ← and →, to see its commit.</p>`
     }
   </section>`;
+}
+
+function renderSuspectsOf(context: TraceContext, position: number) {
+  const finding = changeAt(context, position);
+  return renderSuspects(finding, finding && context.statementOf(finding), context.suspects);
 }
 
 function renderFacts(context: TraceContext, changes: ChangePoints, commit: Commit, position: number) {
@@ -47,7 +52,7 @@ function renderFacts(context: TraceContext, changes: ChangePoints, commit: Commi
         ),
       )}
       ${context.runs.map((run) => renderRun(run, changes.trace.unit))}
-      ${finding ? fact("Related", renderOthers(finding, changes, commit)) : nothing}
+      ${finding ? fact("Related", renderOthers(finding, context.statementOf(finding), changes, commit)) : nothing}
     </dl>`;
 }
 
@@ -79,8 +84,10 @@ function renderValue({ series, runs, quarantined }: TraceContext, changes: Chang
     <div class="second">${originText(runs.filter(({ identity }) => !withheld.includes(identity)))}</div>`;
 }
 
-function renderOthers(finding: Finding, { trace }: ChangePoints, { hash }: Commit) {
-  const list = { ...triageRoute, tab: tabOf(finding), repository: trace.repository, filter: hash };
+function renderOthers(finding: Finding, statement: Statement | undefined, { trace }: ChangePoints, { hash }: Commit) {
+  // A change whose commit a bisection found begins there.
+  const filter = statement?.likely?.basis === "bisected" ? statement.likely.commit.hash : hash;
+  const list = { ...triageRoute, tab: tabOf(finding), repository: trace.repository, filter };
   const { previous_hash: base, line } = finding.place;
   const both = { ...compareRoute, repository: trace.repository, base, head: hash, line };
   return html`<a href=${routeUrl(list)}>All findings at this commit</a>

@@ -12,6 +12,7 @@ import type {
   RemeasuredValue,
   Repository,
   Run,
+  Statement,
   TicketMark,
   WithoutValue,
 } from "../../api/client";
@@ -28,7 +29,7 @@ import type {
 import type { HistoryMode } from "../../routes/navigation";
 import type { TraceRoute } from "../../routes/trace";
 import type { CommitCache } from "../../state/plot/commit-cache";
-import { changeText } from "../../text/findings";
+import { arrowOf, changeText } from "../../text/findings";
 import type { SuspectList } from "./suspects";
 
 /** A run without a value, on the plot. */
@@ -74,6 +75,8 @@ export interface TraceContext {
   readonly explanationError: ApiError | undefined;
   /** The shown changes; those that are gone follow the others. */
   readonly findings: readonly Finding[];
+  /** What the change is that a finding belongs to; undefined for one that belongs to none. */
+  statementOf: (finding: Finding) => Statement | undefined;
   /** The zoomed range; undefined for the whole line. */
   readonly range: ChartRange | undefined;
   readonly wholeRange: ChartRange;
@@ -96,18 +99,19 @@ export function changeAt(
 }
 
 /** How the plot shows a change; nothing if the line does not have its commit. */
-export function markOf(finding: Finding): ChartMark | undefined {
+export function markOf(finding: Finding, statement: Statement | undefined): ChartMark | undefined {
   const { position, previous, suspects } = finding.place;
   if (position === null) return undefined;
   return {
     id: finding.id,
     position,
     previous: previous ?? position - 1,
-    suspects,
+    // Once a bisection has found the commit, the others of the range are no suspects.
+    suspects: statement?.likely?.basis === "bisected" ? 1 : suspects,
     status: finding.status,
     direction: finding.direction,
     interval: levelInterval(finding),
-    text: `${finding.size > 0 ? "▲" : "▼"} ${changeText(finding)}`,
+    text: `${arrowOf(finding)} ${changeText(finding)}`,
     gone: finding.condition === "gone",
     history: finding.history,
   };

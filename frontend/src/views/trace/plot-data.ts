@@ -49,12 +49,13 @@ export function findingsOf(changes: ChangePoints | undefined, gone: boolean): re
 /** The marks of the plot; the interval of a change is only drawn among the values that it was found in. */
 export function marksOf(
   findings: readonly Finding[],
+  statements: ChangePoints["statements"] | undefined,
   missed: readonly MissedChange[],
   summaries: readonly PlottedSummary[],
   plotted: PlottedSummary | undefined,
 ): readonly ChartMark[] {
   const isAmong = (id: number) => summaries.find(({ changes }) => changes.includes(id)) === plotted;
-  const marks = findings.flatMap((finding) => markOf(finding) ?? []);
+  const marks = findings.flatMap((finding) => markOf(finding, statements?.[finding.change]) ?? []);
   return [...marks.map((mark) => (isAmong(mark.id) ? mark : { ...mark, interval: undefined })), ...missedMarks(missed)];
 }
 

@@ -9,7 +9,7 @@ import { statusLabel } from "../../templates/finding";
 import { loadingNotice } from "../../templates/notice";
 import { alongField, scaleField } from "../../templates/scale-field";
 import { selectField } from "../../templates/select-field";
-import { changeText, standingText } from "../../text/findings";
+import { causeOf, causeText, changeText, standingText } from "../../text/findings";
 import { countText, grouped } from "../../text/numbers";
 import { traceText } from "../../text/trace-names";
 import type { TraceContext } from "./context";
@@ -179,9 +179,12 @@ function renderLegend(context: TraceContext, changes: ChangePoints) {
 function plotText(context: TraceContext, changes: ChangePoints): string {
   const { findings, patterns, environments, failures, quarantined, remeasured, tickets, plotted } = context;
   const values = `${plotted ? `The ${plotted.summary} of the samples` : "Values"} of ${traceText(changes.trace.params)} over ${countText(changes.measured, "measured commit")}.`;
-  const texts = findings.map(
-    (finding) => `${changeText(finding)} at ${finding.commit.short}, ${standingText(finding)}`,
-  );
+  const texts = findings.map((finding) => {
+    const statement = context.statementOf(finding);
+    const { short } = causeOf({ statement, commit: finding.commit });
+    const facts = [causeText(statement, finding.place.suspects), standingText(finding)].filter(Boolean);
+    return `${changeText(finding)} at ${short}, ${facts.join(", ")}`;
+  });
   return [
     values,
     texts.length > 0 ? `Changes: ${texts.join("; ")}.` : "No changes.",

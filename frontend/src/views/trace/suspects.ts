@@ -1,7 +1,7 @@
 /** The suspects of the change that begins at the pinned commit: who may have caused it, how likely, and why. */
 
 import { html, nothing } from "lit";
-import { api, type Bisection, type Commit, type Finding, type Run } from "../../api/client";
+import { api, type Bisection, type Commit, type Finding, type Run, type Statement } from "../../api/client";
 import type { CommitCache } from "../../state/plot/commit-cache";
 import { commitHash } from "../../templates/commit";
 import { certaintyText } from "../../text/bisections";
@@ -66,9 +66,18 @@ export async function loadSuspects(
   };
 }
 
-export function renderSuspects(finding: Finding | undefined, list: SuspectList | undefined) {
+export function renderSuspects(
+  finding: Finding | undefined,
+  statement: Statement | undefined,
+  list: SuspectList | undefined,
+) {
   if (!finding) return nothing;
-  if (list?.bisection) return renderFound(list.bisection);
+  const bisection = list?.bisection;
+  const likely = statement?.likely;
+  if (likely?.basis === "bisected") return renderFound([likely.commit], likely.probability, bisection);
+  if (bisection && bisection.culprits.length > 1) {
+    return renderFound(bisection.culprits, bisection.probability, bisection);
+  }
   const range = finding.place.suspects;
   const count = list?.count ?? range;
   if (count < 2) return nothing;
@@ -83,11 +92,13 @@ export function renderSuspects(finding: Finding | undefined, list: SuspectList |
 }
 
 /** What a bisection found: it measured the commits in between, so that none of them is a mere suspect. */
-function renderFound({ id, culprits, probability }: Bisection) {
+function renderFound(culprits: readonly Commit[], probability: number, bisection: Bisection | undefined) {
   return html`<h3>
       ${culprits.length === 1 ? "A bisection found the commit" : `A bisection found ${culprits.length} commits`}
     </h3>
-    <p class="faint">B${id}, with a probability of ${certaintyText(probability)}.</p>
+    <p class="faint">
+      ${bisection ? `B${bisection.id}, with` : "With"} a probability of ${certaintyText(probability)}.
+    </p>
     <ol class="suspects">
       ${culprits.map((commit) => renderSuspect({ commit, failed: undefined, probability: undefined, reasons: [] }))}
     </ol>`;

@@ -4,7 +4,7 @@ import { html, nothing } from "lit";
 import type { ChangePoints, Environment } from "../../api/client";
 import type { Hovered } from "../../charts/chart-data";
 import { date } from "../../templates/commit";
-import { changeSize, standing } from "../../templates/finding";
+import { causeNote, conditionTag, pointSize, standing } from "../../templates/finding";
 import { ticketTips } from "../../templates/tickets";
 import { param } from "../../templates/trace-name";
 import { comparisonText } from "../../text/findings";
@@ -60,11 +60,13 @@ function renderCommit(context: TraceContext, position: number) {
 function renderChange(context: TraceContext, position: number) {
   const finding = changeAt(context, position);
   if (!finding) return nothing;
-  const { suspects } = finding.place;
+  const statement = context.statementOf(finding);
+  const likely = statement?.likely?.commit;
   return html`<div class="tip-mark">
-    ${changeSize(finding)} ${standing(finding)}
+    ${pointSize(finding)} ${standing(finding)} ${conditionTag(statement, finding.trace.repository)}
     <span class="tip-line figure">${comparisonText(finding)}</span>
-    ${suspects > 1 ? html`<span class="faint">in one of ${suspects} commits</span>` : nothing}
+    ${likely && likely.hash !== finding.commit.hash ? html`<code class="hash">${likely.short}</code>` : nothing}
+    ${causeNote(statement, finding.place.suspects)}
   </div>`;
 }
 

@@ -15,6 +15,7 @@ import {
   type MissedChange,
   type Repository,
   type Run,
+  type Statement,
   type TicketMark,
   type QuarantinedValue,
   type RemeasuredValue,
@@ -213,8 +214,18 @@ export class TraceView extends PageElement implements TraceContext {
     return this.findingsOf(this.changes, this.route.gone);
   }
 
+  statementOf({ change }: Finding): Statement | undefined {
+    return this.changes?.statements[change];
+  }
+
   get marks(): readonly ChartMark[] {
-    return this.marksOf(this.findings, this.missed, this.changes?.summaries ?? NONE, this.plotted);
+    return this.marksOf(
+      this.findings,
+      this.changes?.statements,
+      this.missed,
+      this.changes?.summaries ?? NONE,
+      this.plotted,
+    );
   }
 
   get patterns(): ChartPatterns {

@@ -12,8 +12,10 @@ import { FINDINGS_PER_REQUEST } from "../../state/triage/triage-list";
 import { bisectionTag } from "../../templates/bisection";
 import { commitHash, date, timestamp } from "../../templates/commit";
 import {
-  changeSize,
+  causeNote,
+  changeHeadline,
   comparison,
+  conditionTag,
   hazard,
   HAZARD_TITLE,
   historyTag,
@@ -21,6 +23,7 @@ import {
   alertTags,
   kindTag,
   heldLine,
+  pointSize,
   provisionalTag,
   recoveredTag,
   statusLabel,
@@ -29,7 +32,7 @@ import {
 } from "../../templates/finding";
 import { errorNotice, loadingNotice } from "../../templates/notice";
 import { ellipsizedName, traceLabel } from "../../templates/trace-name";
-import { decidedStatus, directionCountsText, hazardNumber, largestHazardText, statusWord } from "../../text/findings";
+import { causeOf, causeText, decidedStatus, hazardNumber, largestHazardText, statusWord } from "../../text/findings";
 import { countText, grouped } from "../../text/numbers";
 import { commonPrefixLength, traceName, traceText } from "../../text/trace-names";
 import "./breakdown";
@@ -88,7 +91,7 @@ const LARGEST_TITLE = "The largest hazard level of all traces of this commit, by
 
 function renderChange(context: TriageContext, row: ChangeRow, { index, current }: Place) {
   const { change } = row;
-  const { commit } = change;
+  const commit = causeOf(change);
   const lead = change.members.find((finding) => finding.id === change.lead) ?? change.members[0];
   if (!lead) {
     return html`<tr
@@ -113,10 +116,7 @@ function renderChange(context: TriageContext, row: ChangeRow, { index, current }
       @click=${(event: MouseEvent) => onRowClick(event, () => context.expandRow(row, !row.expanded))}
     >
       ${renderCheckbox(context, row, `Select ${findings} at ${commit.short} ${commit.subject}`)}
-      <td class="c-change">
-        ${changeSize(lead)}
-        ${change.traces > 1 ? html`<div class="second">${directionCountsText(change.directions)}</div>` : nothing}
-      </td>
+      <td class="c-change">${changeHeadline(change)}</td>
       <td class="c-subject">${renderSubject(context, row, lead)}</td>
       <td class="c-date">${date(commit.time)}</td>
       <td class="c-hazard figure" title=${HAZARD_TITLE}>${hazardNumber(lead.hazard)}${largestHazard(change, lead)}</td>
@@ -141,7 +141,8 @@ function renderChange(context: TriageContext, row: ChangeRow, { index, current }
 
 function renderSubject(context: TriageContext, row: ChangeRow, lead: Finding) {
   const { change, expanded } = row;
-  const { commit, repository, place } = change;
+  const { repository, statement } = change;
+  const commit = causeOf(change);
   const { tab } = context.route;
   return html`<div class="subject-line">
       <button
@@ -153,17 +154,10 @@ function renderSubject(context: TriageContext, row: ChangeRow, lead: Finding) {
         <span aria-hidden="true">›</span>
       </button>
       <span class="subject" title=${commit.subject}>${commit.subject}</span>
-      ${
-        place.suspects > 1
-          ? html`<span class="range" title="Not every commit was measured. The change lies somewhere in these."
-              >one of ${place.suspects} commits</span
-            >`
-          : nothing
-      }
-      ${change.history && tab !== "history" ? historyTag() : nothing} ${alertTags(lead, change.alert_severity)}
-      ${kindTag(lead)}${recoveredTag(lead)}${change.certainty === "provisional" ? provisionalTag(lead) : nothing}
+      ${renderCause(change, lead)} ${change.history && tab !== "history" ? historyTag() : nothing}
+      ${alertTags(lead, change.alert_severity)}
+      ${kindTag(lead)}${conditionTag(statement, repository)}${change.certainty === "provisional" ? provisionalTag(lead) : nothing}
       ${lead.assignee ? html`<span class="tag" title="Takes care of it">${lead.assignee}</span>` : nothing}
-      ${change.bisection ? bisectionTag(change.bisection, routeUrl(findingRoute(lead))) : nothing}
     </div>
     ${heldLine(change.held)}
     <div class="second indent facts-line">
@@ -181,6 +175,15 @@ function renderSubject(context: TriageContext, row: ChangeRow, lead: Finding) {
       ${ellipsizedName(traceName(lead.trace.params).name)}${comparison(lead)}
       ${showsDecisions(tab) ? nothing : html`${hazard(lead.hazard)} ${largestHazard(change, lead)}`}
     </div>`;
+}
+
+/** Why the commit is named, and how the search for it stands: one tag once that found it. */
+function renderCause({ statement, place, bisection }: Change, lead: Finding) {
+  if (!bisection) return causeNote(statement, place.suspects);
+  const url = routeUrl(findingRoute(lead));
+  return statement?.likely?.basis === "bisected"
+    ? bisectionTag(bisection, url, causeText(statement, place.suspects))
+    : html`${causeNote(statement, place.suspects)} ${bisectionTag(bisection, url)}`;
 }
 
 function largestHazard(change: Change, lead: Finding) {
@@ -232,7 +235,7 @@ function renderFinding(context: TriageContext, row: FindingRow, { index, current
       @click=${(event: MouseEvent) => onRowClick(event, () => context.updateRoute({ at: row.id }, "replace"))}
     >
       ${renderCheckbox(context, row, `Select ${traceText(finding.trace.params)}`)}
-      <td class="c-change">${changeSize(finding)}</td>
+      <td class="c-change">${pointSize(finding)}</td>
       <td class="c-subject" colspan="5">
         <a class="trace-link indent" href=${routeUrl(findingRoute(finding))}
           >${traceLabel(finding.trace, sharedPrefix(change))}</a

@@ -79,9 +79,11 @@ function renderFilters(context: TriageContext) {
       "Direction",
       route.direction,
       [
-        ["", "Worse and better"],
-        ["regression", "Worse only"],
-        ["improvement", "Better only"],
+        ["", "Any direction"],
+        ["regression", "Regressions"],
+        ["improvement", "Improvements"],
+        ["mixed", "Mixed"],
+        ["unknown", "Unknown direction"],
       ],
       (direction) => filterBy({ direction }),
     )}
