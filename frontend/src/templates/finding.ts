@@ -13,6 +13,7 @@ import {
   hazardText,
   intervalText,
   statusWord,
+  type Sized,
 } from "../text/findings";
 import { commitHash } from "./commit";
 
@@ -21,7 +22,7 @@ import { commitHash } from "./commit";
  *
  * The arrow shows where the values went, a word whether that is bad, and the colour repeats the word.
  */
-export function pointSize(finding: Finding): TemplateResult {
+export function pointSize(finding: Sized & Pick<Finding, "direction">): TemplateResult {
   return directed(finding.direction, arrowOf(finding), directedText(changeText(finding), finding.direction));
 }
 
@@ -45,8 +46,8 @@ function directed(kind: string, arrow: string, text: string): TemplateResult {
 export function causeNote(statement: Statement | null | undefined, suspects: number): TemplateResult | typeof nothing {
   const text = causeText(statement, suspects);
   const title = suspects > 1 ? "Not every commit of the range was measured." : "";
-  const isSure = statement?.likely && statement.likely.basis !== "suspect";
-  return text ? html`<span class=${isSure ? "tag" : "range"} title=${title}>${text}</span>` : nothing;
+  const kind = { bisected: "tag", only: "faint", suspect: "range", none: "range" }[statement?.likely?.basis ?? "none"];
+  return text ? html`<span class=${kind} title=${title}>${text}</span>` : nothing;
 }
 
 const CONDITION_TITLES: Record<Statement["condition"], string> = {

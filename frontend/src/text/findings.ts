@@ -38,7 +38,8 @@ const RATIO_FROM = 3;
 
 const NOISE_WORDS = { rise: "noisier", fall: "less noisy", noun: "noise" };
 
-type Sized = Pick<Finding, "relative_size" | "size"> & { trace: Pick<Trace, "dimension">; kind?: string };
+/** A change point, as far as its size in words needs it. */
+export type Sized = Pick<Finding, "relative_size" | "size"> & { trace: Pick<Trace, "dimension">; kind?: string };
 
 /** "12 % slower", or "5× the time" for a large change; "70 % noisier" for one of the noise. */
 export function changeText(finding: Sized): string {

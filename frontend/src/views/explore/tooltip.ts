@@ -4,9 +4,8 @@ import { html, nothing } from "lit";
 import type { Hovered } from "../../charts/chart-data";
 import { valueAt } from "../../charts/smoothing";
 import { date } from "../../templates/commit";
-import { statusLabel } from "../../templates/finding";
+import { pointSize, statusLabel } from "../../templates/finding";
 import { ticketTips } from "../../templates/tickets";
-import { changeText } from "../../text/findings";
 import { grouped } from "../../text/numbers";
 import { valueText } from "../../text/units";
 import { baseText } from "./base-field";
@@ -50,7 +49,7 @@ export function markTips({ plot, marks: { all } }: Graph, line: number, position
   const marks = all.filter((mark) => mark.trace === line && mark.position === position);
   return marks.map(({ finding, facts }) =>
     finding && trace
-      ? html`<div class="tip-note">${statusLabel(finding.status)} ${changeText({ ...finding, trace })}</div>`
+      ? html`<div class="tip-note">${statusLabel(finding.status)} ${pointSize({ ...finding, trace })}</div>`
       : facts.map(
           ({ name, before, after }) =>
             html`<div class="tip-note"><i class="key-note"></i>${name}: ${before} → ${after}</div>`,

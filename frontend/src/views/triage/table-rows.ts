@@ -143,6 +143,9 @@ function renderSubject(context: TriageContext, row: ChangeRow, lead: Finding) {
   const { change, expanded } = row;
   const { repository, statement } = change;
   const commit = causeOf(change);
+  const cause = renderCause(change, lead);
+  // That most changes have a single commit is no news: it stands small beside the hash.
+  const isOnly = statement?.likely?.basis === "only";
   const { tab } = context.route;
   return html`<div class="subject-line">
       <button
@@ -154,14 +157,15 @@ function renderSubject(context: TriageContext, row: ChangeRow, lead: Finding) {
         <span aria-hidden="true">›</span>
       </button>
       <span class="subject" title=${commit.subject}>${commit.subject}</span>
-      ${renderCause(change, lead)} ${change.history && tab !== "history" ? historyTag() : nothing}
+      ${isOnly ? nothing : cause} ${change.history && tab !== "history" ? historyTag() : nothing}
       ${alertTags(lead, change.alert_severity)}
       ${kindTag(lead)}${conditionTag(statement, repository)}${change.certainty === "provisional" ? provisionalTag(lead) : nothing}
       ${lead.assignee ? html`<span class="tag" title="Takes care of it">${lead.assignee}</span>` : nothing}
     </div>
     ${heldLine(change.held)}
     <div class="second indent facts-line">
-      ${commitHash(commit, repository)}<span class="clip" title=${commit.author}>${commit.author}</span
+      ${commitHash(commit, repository)}${isOnly ? cause : nothing}<span class="clip" title=${commit.author}
+        >${commit.author}</span
       ><span class="when-narrow">${date(commit.time)}</span>
       <span class="when-medium">${hazard(lead.hazard)}</span>
       <span class="when-medium">${largestHazard(change, lead)}</span>
