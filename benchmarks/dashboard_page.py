@@ -101,7 +101,7 @@ def _lists(client: Client) -> list[Row]:
     return [*_percentiles("triage list", listed, 300), *_percentiles("filtered list", filtered, 300)]
 
 
-def _members(client: Client, key: int) -> list[Row]:
+def _members(client: Client, key: str) -> list[Row]:
     pages: list[Answer] = []
     after = ""
     for _ in range(_ROUNDS):
@@ -124,7 +124,7 @@ def _round_trip(client: Client, measure: str, target: dict[str, Any], rounds: in
 
 def requests(client: Client) -> list[Row]:
     """Measure what scripts and the page ask for."""
-    (largest, *_) = client.ask("changes?sort=-traces&size=1").content["groups"]
+    (largest, *_) = client.ask("changes?sort=-traces&size=1").content["changes"]
     member = largest["members"][0]["id"]
     return [
         *_lists(client),
@@ -153,13 +153,13 @@ def _chromium() -> Iterator[Browser | None]:
 
 def page(client: Client) -> list[Row]:
     """Measure how long the page stands still; not measured without Chromium and Playwright."""
-    (largest,) = client.ask("changes?sort=-traces&size=1").content["groups"]
+    (largest,) = client.ask("changes?sort=-traces&size=1").content["changes"]
     with _chromium() as browser:
         if browser is None:
             return [Row(f"{_STILL} loaded", "ms", None, reach=Reach.AT_MOST, bound=100)]
         window = browser.new_page(viewport={"width": 1440, "height": 900})
         start = time.perf_counter()
-        window.goto(f"{client.address}triage?sort=-traces&size={_COMMITS}&open=c{largest['id']}")
+        window.goto(f"{client.address}triage?sort=-traces&size={_COMMITS}&open={largest['id']}")
         window.wait_for_function(_SHOWN, arg=_COMMITS + 200)
         opened = (time.perf_counter() - start) * 1e3
         with traced(window) as loaded:
@@ -189,7 +189,7 @@ def page(client: Client) -> list[Row]:
 
 def all_views(client: Client) -> list[Row]:
     """Measure every page; only the JavaScript without Chromium and Playwright."""
-    (largest,) = client.ask("changes?sort=-traces&size=1").content["groups"]
+    (largest,) = client.ask("changes?sort=-traces&size=1").content["changes"]
     member = largest["members"][0]
     with _chromium() as browser:
         if browser is None:

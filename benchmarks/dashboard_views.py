@@ -65,7 +65,7 @@ class Visit:
     answers: list[int] = field(default_factory=list)
 
 
-def views(browser: Browser, address: str, *, largest: int, commit: str, trace: int) -> list[Row]:
+def views(browser: Browser, address: str, *, largest: str, commit: str, trace: int) -> list[Row]:
     """Return the rows of all pages of the server at ``address``.
 
     Args:
@@ -123,10 +123,10 @@ def javascript() -> list[Row]:
     ]
 
 
-def _views(largest: int, commit: str, trace: int) -> Iterator[View]:
+def _views(largest: str, commit: str, trace: int) -> Iterator[View]:
     yield View("overview", "", ".trend-total")
     yield View("triage", "triage", "tr.change-row", still=True)
-    yield View("triage, largest open", f"triage?sort=-traces&open=c{largest}", "tr.finding-row", still=True)
+    yield View("triage, largest open", f"triage?sort=-traces&open={largest}", "tr.finding-row", still=True)
     yield View("trace", f"trace/{trace}", "kp-chart canvas", still=True)
     yield View("explore", "explore", "tr[data-trace]", still=True)
     yield View("explore, 1,000 lines", "explore?plot=*", ".crowd-layer", still=True)

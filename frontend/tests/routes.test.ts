@@ -27,7 +27,7 @@ const ROUTES: readonly Route[] = [
     sort: "date",
     page: 3,
     size: 200,
-    open: ["c1", "c2"],
+    open: ["R1", "R2"],
     at: "17",
   },
   { ...triageRoute, tab: "history" },

@@ -24,7 +24,7 @@ test("an interval around 0 is no clear change", () => {
 test("a drawing has a gap where values are missing, and a mark for each place with findings", () => {
   const host = document.createElement("div");
   const points = [1, 1.1, null, 1.2, 1.3];
-  const marks = [{ index: 2, direction: "regression", findings: 3, change: 1 } as const];
+  const marks = [{ index: 2, direction: "regression", findings: 3, change: "R1" } as const];
   render(trendSparkline({ points, marks: [...marks], better: "lower" }), host);
   expect(host.querySelector(".trail")?.getAttribute("d")?.match(/M/g)).toHaveLength(2);
   expect(host.querySelectorAll(".mark.regression")).toHaveLength(1);
@@ -33,7 +33,7 @@ test("a drawing has a gap where values are missing, and a mark for each place wi
 test("a mark points where the sum goes: up at an improvement where higher is better", () => {
   const shapeOf = (direction: "regression" | "improvement", better: "lower" | "higher") => {
     const host = document.createElement("div");
-    const marks = [{ index: 1, direction, findings: 1, change: 1 }];
+    const marks = [{ index: 1, direction, findings: 1, change: "R1" }];
     render(trendSparkline({ points: [1, 2], marks, better }), host);
     return host.querySelector(".mark")?.getAttribute("d");
   };

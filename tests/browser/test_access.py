@@ -198,7 +198,7 @@ def test_a_viewer_is_offered_no_decision(page: Page, shared_team: str, sign_in: 
             posts.append(request.url)
 
     page.on("request", on_request)
-    for path in ("/triage", "/triage?open=c1", "/triage?tab=processed", "/trace/0?commit=30"):
+    for path in ("/triage", "/triage?open=R1", "/triage?tab=processed", "/trace/0?commit=30"):
         go(page, shared_team + path)
         for name in ("Acknowledge", "Hide", "Put back", "Undo the last"):
             expect(page.get_by_role("button", name=name)).to_have_count(0)
@@ -256,7 +256,7 @@ def test_a_sign_in_that_ends_in_the_middle_of_a_decision_loses_no_word(
 ) -> None:
     expected_errors.append("401 (Unauthorized)")
     sign_in("edith", "Edith Clarke")
-    go(page, f"{team[1]}/triage?q=bracket&open=c1")
+    go(page, f"{team[1]}/triage?q=bracket&open=R1")
     page.keyboard.press("n")
     note = page.get_by_role("dialog").get_by_label("Note")
     note.fill("half a thought")

@@ -13,7 +13,7 @@ from tests.server.story import SLOWER, commit_hash
 pytestmark = pytest.mark.browser
 
 VIEWS = (
-    "/triage?open=c1",
+    "/triage?open=R1",
     "/explore?traces=0,1&f=norm(filter(%22benchmark%3Dload%22))",
     "/alerts?edit=1",
     *in_the_long_run(

@@ -14,7 +14,7 @@ BASE, HEAD = commit_hash(SLOWER - 5), commit_hash(SLOWER + 5)
 PAGES = {
     "/": ["trends"],
     "/triage": ["changes"],
-    "/triage?sort=-traces&open=c1": ["changes"],
+    "/triage?sort=-traces&open=R1": ["changes"],
     "/trace/1": ["traces/1/change-points", "values"],
     "/trace/1?line=main&commit=30": ["traces/1/change-points", "values"],
     f"/commit/{HEAD}": [f"commits/{HEAD}/report"],

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.browser
 
 VIEWS = (
     "/triage",
-    "/triage?open=c1,c2,c3",
+    "/triage?open=R1,R2,R3",
     "/triage?tab=gone",
     "/trace/1?commit=30&why=1",
     "/trace/9?commit=22",

@@ -47,7 +47,7 @@ def test_news_count_from_the_last_look(page: Page, shared_address: str) -> None:
     look = page.evaluate("() => localStorage.getItem('knickpoint-last-look')")
     assert json.loads(look.split()[0]) == 1000000000000
     assert json.loads(look.split()[1]) > 1700000000000
-    page.goto(f"{shared_address}/?at=c1")
+    page.goto(f"{shared_address}/?at=R1")
     expect(page.locator("tr.change-row")).to_have_count(2)
 
 

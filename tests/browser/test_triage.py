@@ -407,7 +407,7 @@ def test_a_server_that_is_gone_is_an_error_with_a_way_back(browse: Visit, expect
 def test_what_another_person_decides_appears_without_a_reload(visit: Visit, address: str) -> None:
     page = visit("/triage")
     expect(groups(page)).to_have_count(2)
-    found = httpx.get(f"{address}/api/v1/changes").json()["groups"][0]
+    found = httpx.get(f"{address}/api/v1/changes").json()["changes"][0]
     decision = {"changes": [found["id"]], "status": "acknowledged"}
     assert httpx.post(f"{address}/api/v1/triage", json=decision).status_code == 200
     expect(groups(page)).to_have_count(1, timeout=10_000)

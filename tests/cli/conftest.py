@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,6 +28,12 @@ class Ran:
 
 
 Knick = Callable[..., Ran]
+
+
+def change_points(knick: Knick, *options: str) -> list[dict[str, Any]]:
+    """Return the change points of all changes that ``knick changes`` lists."""
+    listed: list[dict[str, Any]] = json.loads(knick("changes", "--format", "json", *options).output)
+    return [point for change in listed for point in change["members"]]
 
 
 @pytest.fixture

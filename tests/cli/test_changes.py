@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.server.client import Client
 from tests.server.stated_changes import make_stated_changes
 
+from knickpoint.instance import open_instance
+from knickpoint.server import create_app
+
 from .conftest import Knick
-
-
-def listed(knick: Knick, *options: str) -> list[dict[str, Any]]:
-    """Return the rows of ``knick changes`` as JSON has them."""
-    rows: list[dict[str, Any]] = json.loads(knick("changes", "--format", "json", *options).output)
-    return rows
+from .conftest import change_points as listed
 
 
 @pytest.mark.usefixtures("judged")
@@ -49,80 +50,105 @@ def test_the_hazard_level_is_an_order_of_its_own(knick: Knick) -> None:
 def test_a_limit_says_how_many_more_there_are(knick: Knick) -> None:
     total = len(listed(knick))
     found = knick("changes", "--limit", "2", "--format", "json")
-    assert len(json.loads(found.output)) == 2
-    assert found.errors == f"{total - 2} more of {total} findings: raise --limit, or filter.\n"
+    shown = [change["members"] for change in json.loads(found.output)]
+    left = total - sum(map(len, shown))
+    assert len(shown) == 2
+    assert found.errors == f"{left} more of {total} findings: raise --limit, or filter.\n"
     assert knick("changes", "--limit", str(total)).errors == ""
 
 
-@pytest.fixture
-def seldom(instance: Path, knick: Knick) -> Path:
-    """Watch two traces that double at commit 60 of 120: one measured always, one at every third commit."""
+def _watched(instance: Path, knick: Knick, measured: Mapping[str, int]) -> None:
+    """Watch traces that double at commit 60 of 120 unless they are steady, each measured at every n-th commit."""
     lines = ["commit,commit_time,author,subject,benchmark,value"]
     for number in range(120):
         commit = hashlib.sha1(str(number).encode()).hexdigest()
         time = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=number)
-        value = (10 if number < 59 else 20) + (0.01, 0.03, 0.0, 0.02)[number % 4]
-        names = ("always", "seldom") if number % 3 == 0 else ("always",)
-        lines += [f"{commit},{time.isoformat()},author {number % 2},Change {number},{name},{value}" for name in names]
+        noise = (0.01, 0.03, 0.0, 0.02)[number % 4]
+        level = {"steady": 10} if number >= 59 else dict.fromkeys(measured, 10)
+        names = [name for name, every in measured.items() if number % every == 0]
+        lines += [
+            f"{commit},{time.isoformat()},author {number % 2},Change {number},{name},{level.get(name, 20) + noise}"
+            for name in names
+        ]
     (instance / "results.csv").write_text("\n".join(lines) + "\n")
     assert knick("import", "results.csv").code == 0
     assert knick("run").code == 0
-    return instance
+
+
+@pytest.fixture
+def seldom(instance: Path, knick: Knick) -> None:
+    """Watch a trace that is measured always, and one that is measured at every third commit."""
+    _watched(instance, knick, {"always": 1, "seldom": 3})
+
+
+@pytest.fixture
+def alone(instance: Path, knick: Knick) -> None:
+    """Watch a trace that is measured at every third commit, and one that does not change."""
+    _watched(instance, knick, {"steady": 1, "seldom": 3})
 
 
 @pytest.mark.usefixtures("seldom")
-def test_suspects_are_all_commits_since_the_last_measured_one(knick: Knick) -> None:
-    always, seldom = sorted(listed(knick), key=lambda row: str(row["trace"]))
-    assert [each["subject"] for each in always["suspects"]] == ["Change 59"]
-    assert [each["subject"] for each in seldom["suspects"]] == ["Change 58", "Change 59", "Change 60"]
-    assert [each["author"] for each in seldom["suspects"]] == ["author 0", "author 1", "author 0"]
+def test_the_suspect_range_is_all_commits_since_the_last_measured_one(knick: Knick) -> None:
+    always, seldom = sorted(listed(knick), key=lambda row: str(row["trace"]["key"]))
+    assert [each["suspect_range"]["commits"] for each in (always, seldom)] == [1, 3]
+    assert [each["commit"]["subject"] for each in (always, seldom)] == ["Change 59", "Change 60"]
 
 
-@pytest.mark.usefixtures("seldom")
-def test_text_names_the_author_of_one_suspect_and_counts_several(knick: Knick) -> None:
+@pytest.mark.usefixtures("alone")
+def test_text_names_the_authors_of_several_suspects_and_blames_none(knick: Knick) -> None:
     text = knick("changes").output
     assert "3 suspects: author 0, author 1  " in text
-    assert "  author 1  " in text
-    assert "1 suspects" not in text
-
-
-@pytest.mark.usefixtures("seldom")
-def test_text_blames_no_single_commit_of_several_suspects(knick: Knick) -> None:
-    always, seldom = sorted(listed(knick), key=lambda row: str(row["trace"]))
-    text = knick("changes").output
-    first, last = (seldom["suspects"][end]["commit"][:10] for end in (0, -1))
+    first, last = (hashlib.sha1(str(number).encode()).hexdigest()[:10] for number in (58, 60))
     assert f"  {first}…{last}  " in text
     assert "Change 60" not in text
-    assert f"  {always['commit'][:10]}  " in text
-    assert "  Change 59  " in text
 
 
 @pytest.mark.usefixtures("seldom")
-def test_csv_has_the_hashes_of_the_suspects(knick: Knick) -> None:
-    hashes = [" ".join(each["commit"] for each in row["suspects"]) for row in listed(knick)]
-    text = knick("changes", "--format", "csv").output
-    assert all(f",{three}," in text for three in hashes)
+def test_text_names_the_commit_that_the_statement_names_in_every_row(knick: Knick) -> None:
+    rows = knick("changes").output.splitlines()[1:]
+    commit = hashlib.sha1(b"59").hexdigest()[:10]
+    assert [row.count(f"  {commit}  author 1  Change 59  ") for row in rows] == [1, 1]
+
+
+@pytest.mark.usefixtures("judged")
+def test_json_has_the_objects_of_the_api(judged: Path, knick: Knick) -> None:
+    found = json.loads(knick("changes", "--work", "--format", "json").output)
+    with open_instance(judged) as opened:
+        answer = Client(create_app(opened)).get("/api/v1/changes?members=100&size=500").json()
+    assert found == answer["changes"] != []
+    assert {change["id"][0] for change in found} == {"R"}
+
+
+@pytest.mark.usefixtures("judged")
+def test_csv_has_the_names_of_json_and_a_row_a_change_point(knick: Knick) -> None:
+    changes = json.loads(knick("changes", "--format", "json").output)
+    rows = list(csv.DictReader(io.StringIO(knick("changes", "--format", "csv").output)))
+    assert [(row["id"], row["statement.headline"], row["members.id"], row["members.trace.key"]) for row in rows] == [
+        (change["id"], change["statement"]["headline"], point["id"], point["trace"]["key"])
+        for change in changes
+        for point in change["members"]
+    ]
 
 
 @pytest.mark.usefixtures("judged")
 def test_filters_keep_what_they_ask_for(knick: Knick) -> None:
     rows = listed(knick)
     some = rows[0]
-    name = dict(pair.split("=") for pair in some["trace"].strip(",").split(","))["benchmark"]
-    assert {row["trace"] for row in listed(knick, "--query", f"benchmark={name}")} == {
-        row["trace"] for row in rows if f"benchmark={name}," in row["trace"]
+    name = dict(pair.split("=") for pair in some["trace"]["key"].strip(",").split(","))["benchmark"]
+    assert {row["trace"]["key"] for row in listed(knick, "--query", f"benchmark={name}")} == {
+        row["trace"]["key"] for row in rows if f"benchmark={name}," in row["trace"]["key"]
     }
     least = listed(knick, "--minimum-effect", "0.2")
     assert {row["id"] for row in least} == {row["id"] for row in rows if abs(row["relative_size"]) >= 0.2}
     assert 0 < len(least) < len(rows)
-    day = sorted(row["date"] for row in rows)[len(rows) // 2]
+    day = sorted(row["commit"]["time"][:10] for row in rows)[len(rows) // 2]
     assert {row["change"] for row in listed(knick, "--since", day)} >= {
-        row["change"] for row in rows if row["date"] > day
+        row["change"] for row in rows if row["commit"]["time"][:10] > day
     }
     assert listed(knick, "--since", "2999-01-01") == []
     assert listed(knick, "--until", "1999-01-01") == []
     assert listed(knick, "--until", "2999-01-01") == rows
-    assert len(listed(knick, "--repository", some["repository"], "--alert", some["alerts"][0])) == len(rows)
+    assert len(listed(knick, "--repository", some["trace"]["repository"], "--alert", some["alerts"][0])) == len(rows)
 
 
 @pytest.mark.usefixtures("judged")
@@ -149,10 +175,10 @@ def test_an_unknown_name_is_refused_with_the_names_there_are(knick: Knick, optio
 @pytest.mark.usefixtures("judged")
 def test_a_finding_that_a_ticket_covers_is_listed_as_processed_by_it(knick: Knick, judged: Path) -> None:
     row = listed(knick)[0]
-    (judged / "tickets.csv").write_text(f"name,commit,query\nPERF-9,{row['commit']},\n")
+    (judged / "tickets.csv").write_text(f"name,commit,query\nPERF-9,{row['commit']['hash']},\n")
     assert knick("tickets", "put", "tickets.csv").code == 0
     covered = [each for each in listed(knick, "--status", "processed") if each["id"] == row["id"]]
-    assert [(each["status"], each["ticket"]) for each in covered] == [("ticket", "PERF-9")]
+    assert [(each["status"], each["matched_ticket"]) for each in covered] == [("ticket", "PERF-9")]
 
 
 def test_rows_of_several_repositories_say_which_they_are_of(instance: Path, knick: Knick) -> None:

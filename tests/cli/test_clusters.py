@@ -13,7 +13,7 @@ from tests.server.client import Client
 from knickpoint.instance import open_instance
 from knickpoint.server import create_app
 
-from .conftest import Knick
+from .conftest import Knick, change_points
 
 ALERT = """
 [alerts.together]
@@ -46,7 +46,7 @@ def clustered(knick: Knick, instance: Path) -> str:
     settings.write_text(settings.read_text() + ALERT)
     assert knick("import", table(instance / "first.csv", STEPS, range(1, 61))).code == 0
     assert knick("run").code == 0
-    (found,) = {row["change"] for row in json.loads(knick("changes", "--format", "json").output)}
+    (found,) = {row["id"] for row in json.loads(knick("changes", "--format", "json").output)}
     return str(found)
 
 
@@ -71,9 +71,9 @@ def test_decisions_stay_while_a_cluster_grows_and_new_members_are_told_from_old_
         **dict.fromkeys(NAMES[1:4], ("member", False)),
         **dict.fromkeys(NAMES[4:6], ("member", True)),
     }
-    listed = json.loads(knick("changes", "--format", "json", "--status", "all").output)
+    listed = change_points(knick, "--status", "all")
     assert {row["change"] for row in listed} == {clustered}
-    statuses = {row["trace"].split("benchmark=")[1][:2]: row["status"] for row in listed}
+    statuses = {row["trace"]["key"].split("benchmark=")[1][:2]: row["status"] for row in listed}
     assert {name for name, status in statuses.items() if status == "hidden"} == set(NAMES[1:4])
     assert {name for name, status in statuses.items() if status == "new"} == set(NAMES[4:6])
 
@@ -107,5 +107,5 @@ def test_the_api_lists_members_with_their_checks(instance: Path, clustered: str)
 
 @pytest.mark.usefixtures("judged")
 def test_a_change_of_other_methods_has_no_clusters(knick: Knick) -> None:
-    key = json.loads(knick("changes", "--format", "json", "--limit", "1").output)[0]["change"]
+    key = json.loads(knick("changes", "--format", "json", "--limit", "1").output)[0]["id"]
     assert "No cluster" in knick("clusters", key).output

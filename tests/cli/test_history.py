@@ -13,7 +13,7 @@ from knickpoint.access.local_user import local_caller
 from knickpoint.instance import open_instance
 from knickpoint.store import EventKind
 
-from .conftest import EXAMPLE, Knick
+from .conftest import EXAMPLE, Knick, change_points
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_a_run_says_what_is_history_and_how_to_take_it(knick: Knick, instance: P
 
 @pytest.mark.usefixtures("years")
 def test_history_is_marked_in_every_row(knick: Knick) -> None:
-    rows = listed(knick, "changes")
+    rows = change_points(knick)
     assert len(rows) > 5
     assert {row["history"] for row in rows} == {True}
     assert knick("changes").output.splitlines()[1].endswith("history")
@@ -51,11 +51,11 @@ def test_history_is_marked_in_every_row(knick: Knick) -> None:
 
 @pytest.mark.usefixtures("years")
 def test_filters_that_nothing_meets_say_how_many_findings_there_are_without_them(knick: Knick) -> None:
-    known = len(listed(knick, "changes"))
+    known = len(change_points(knick))
     for filters in (("--query", "benchmark=nosuch"), ("--match", "nosuch"), ("--since", "2099-01-01")):
         ran = knick("changes", *filters)
         assert ran.output == f"No finding matches. Without these filters, there are {known}.\n"
-        assert listed(knick, "changes", *filters) == []
+        assert change_points(knick, *filters) == []
 
 
 @pytest.mark.usefixtures("years")
@@ -70,24 +70,24 @@ def test_a_list_of_work_that_is_empty_names_the_history(knick: Knick) -> None:
     ran = knick("changes", "--work")
     assert ran.output.startswith("Nothing to triage. ")
     assert "findings are history" in ran.output
-    assert listed(knick, "changes", "--work") == []
+    assert change_points(knick, "--work") == []
 
 
 @pytest.mark.usefixtures("years")
 def test_work_is_listed_before_history(knick: Knick) -> None:
     knick("history", "take", "--since", "73106d259b")
-    marks = [row["history"] for row in listed(knick, "changes")]
+    marks = [row["history"] for row in change_points(knick)]
     assert set(marks) == {True, False}
     assert marks == sorted(marks)
-    assert {row["history"] for row in listed(knick, "changes", "--work")} == {False}
-    assert {row["history"] for row in listed(knick, "changes", "--history")} == {True}
+    assert {row["history"] for row in change_points(knick, "--work")} == {False}
+    assert {row["history"] for row in change_points(knick, "--history")} == {True}
 
 
 @pytest.mark.usefixtures("years")
 def test_the_list_says_how_far_history_reaches(knick: Knick) -> None:
     (row,) = listed(knick, "history", "list")
     assert (row["repository"], row["line"], row["work"], row["by"]) == ("main", "main", 0, "")
-    assert row["history"] == len(listed(knick, "changes"))
+    assert row["history"] == len(change_points(knick))
     assert row["commit"]
 
 
@@ -122,7 +122,7 @@ def test_a_boundary_at_nothing_is_refused_and_moves_nothing(knick: Knick, at: st
 def test_an_import_as_work_leaves_no_history(knick: Knick) -> None:
     knick("import", "--as-work", EXAMPLE)
     assert "to triage" in knick("run").output
-    assert {row["history"] for row in listed(knick, "changes")} == {False}
+    assert {row["history"] for row in change_points(knick)} == {False}
 
 
 @pytest.mark.usefixtures("years")
@@ -160,7 +160,7 @@ def test_a_dry_run_as_work_changes_nothing(knick: Knick) -> None:
     knick("import", "--dry-run", "--as-work", EXAMPLE)
     knick("import", EXAMPLE)
     knick("run")
-    assert {row["history"] for row in listed(knick, "changes")} == {True}
+    assert {row["history"] for row in change_points(knick)} == {True}
 
 
 @pytest.mark.usefixtures("instance")

@@ -30,7 +30,7 @@ def test_detect_on_an_export_finds_what_run_found(knick: Knick, tmp_path: Path) 
     commits = {(row["id"], row["pos"]): row["commit"] for row in _rows((tmp_path / "points.csv").read_text())}
     found = _rows(knick("changes", "--format", "csv").output)
     assert {(step["id"], commits[step["id"], step["pos"]]) for step in steps} == {
-        (row["trace"], row["commit"]) for row in found
+        (row["members.trace.key"], row["members.commit.hash"]) for row in found
     }
 
 

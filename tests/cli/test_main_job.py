@@ -7,7 +7,7 @@ import socket
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import EXAMPLE, Knick
+from tests.cli.conftest import EXAMPLE, Knick, change_points
 
 
 @pytest.mark.usefixtures("instance")
@@ -30,8 +30,8 @@ def test_a_second_run_finds_nothing_new(knick: Knick) -> None:
 
 @pytest.mark.usefixtures("judged")
 def test_the_findings_of_the_example_are_those_that_are_true(knick: Knick) -> None:
-    rows = json.loads(knick("changes", "--format", "json").output)
-    subjects = {row["subject"] for row in rows}
+    rows = change_points(knick)
+    subjects = {row["commit"]["subject"] for row in rows}
     assert {
         "Compile the slug pattern once",
         "Allow commas inside quoted fields",
@@ -44,16 +44,18 @@ def test_the_findings_of_the_example_are_those_that_are_true(knick: Knick) -> No
 
 @pytest.mark.usefixtures("judged")
 def test_a_finding_among_commits_without_results_names_the_measured_ones(knick: Knick) -> None:
-    rows = json.loads(knick("changes", "--format", "json", "--match", "wrap_text comma").output)
-    assert [(row["previous_commit"][:10], row["commit"][:10]) for row in rows] == [("91d7d0bd8f", "440239b99d")]
+    rows = change_points(knick, "--match", "wrap_text comma")
+    assert [(row["suspect_range"]["previous_hash"][:10], row["commit"]["hash"][:10]) for row in rows] == [
+        ("91d7d0bd8f", "440239b99d")
+    ]
 
 
 @pytest.mark.usefixtures("judged")
 def test_what_was_acknowledged_stays_acknowledged_after_another_run(knick: Knick) -> None:
     knick("triage", "--commit", "73106d259b", "--as", "acknowledged", "--note", "wanted")
     knick("run")
-    rows = json.loads(knick("changes", "--status", "processed", "--format", "json").output)
-    assert {(row["commit"][:10], row["status"], row["note"]) for row in rows} == {
+    rows = change_points(knick, "--status", "processed")
+    assert {(row["commit"]["hash"][:10], row["status"], row["note"]) for row in rows} == {
         ("73106d259b", "acknowledged", "wanted")
     }
 
@@ -80,7 +82,7 @@ def test_undo_without_an_id_takes_back_your_last_decision_that_counts(knick: Kni
 
 @pytest.mark.usefixtures("judged")
 def test_text_json_and_csv_list_the_same_findings(knick: Knick) -> None:
-    as_json = json.loads(knick("changes", "--format", "json").output)
+    as_json = change_points(knick)
     as_csv = knick("changes", "--format", "csv").output.splitlines()
     as_text = knick("changes").output.splitlines()
     assert len(as_json) == len(as_csv) - 1 == len(as_text) - 1

@@ -24,7 +24,7 @@ from knickpoint.notify.links import LinkAction, LinkClaim, read_link
 from knickpoint.store import open_store
 from knickpoint.store.tables import metadata
 
-from .conftest import Knick
+from .conftest import Knick, change_points
 
 _CONFIG = """
 [channels.team]
@@ -277,7 +277,7 @@ def test_what_no_person_took_goes_to_the_owner_once_and_after_quiet_hours(
     send(clock)
     scheduled(6, 20.0)
     send(clock)
-    taken, *_ = json.loads(knick("changes", "--format", "json").output)
+    taken, *_ = change_points(knick)
     assert knick("triage", taken["id"], "--assign", "ada").code == 0
     clock.set(2, 9)
     send(clock)

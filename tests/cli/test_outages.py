@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sqlite3
 import subprocess
@@ -12,12 +11,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Knick
+from tests.cli.conftest import Knick, change_points
 
 
 def found(knick: Knick) -> set[tuple[str, str]]:
-    rows = json.loads(knick("changes", "--format", "json").output)
-    return {(row["commit"], row["trace"]) for row in rows if row["condition"] != "gone"}
+    rows = change_points(knick)
+    return {(row["commit"]["hash"], row["trace"]["key"]) for row in rows if row["condition"] != "gone"}
 
 
 _READER = """

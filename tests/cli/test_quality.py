@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Knick
+from .conftest import Knick, change_points
 
 
 @pytest.mark.usefixtures("judged")
@@ -74,7 +74,7 @@ def test_the_corpus_is_json_lines_or_csv(knick: Knick) -> None:
 @pytest.mark.long
 @pytest.mark.usefixtures("judged")
 def test_a_proposal_is_accepted_and_taken_back(knick: Knick) -> None:
-    rows = json.loads(knick("changes", "--format", "json").output)
+    rows = change_points(knick)
     for row in rows:
         small = abs(row["relative_size"]) < 0.35
         knick("triage", row["id"], "--as", "hidden" if small else "acknowledged")

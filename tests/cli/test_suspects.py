@@ -13,7 +13,7 @@ from .conftest import Knick
 
 @pytest.mark.usefixtures("judged")
 def test_suspects_are_listed_after_a_run_with_the_part_of_no_commit(knick: Knick) -> None:
-    key = json.loads(knick("changes", "--format", "json", "--limit", "1").output)[0]["change"]
+    key = json.loads(knick("changes", "--format", "json", "--limit", "1").output)[0]["id"]
     assert "not ranked yet" in knick("suspects", key).output
     assert knick("run").code == 0
     printed = knick("suspects", key).output

@@ -33,7 +33,7 @@ def tracker(judged: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GitHubSer
 
 def first_change(knick: Knick) -> str:
     row = json.loads(knick("changes", "--format", "json").output)[0]
-    return str(row["change"])
+    return str(row["id"])
 
 
 def test_a_decision_makes_its_ticket(knick: Knick, tracker: GitHubServer) -> None:

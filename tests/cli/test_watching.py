@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import Knick
+from tests.cli.conftest import Knick, change_points
 
 CONFIG = Path("knickpoint.toml")
 
@@ -335,7 +335,7 @@ def test_a_configured_direction_turns_findings_that_are_there_once_it_is_accepte
 
     def findings(*options: str) -> list[tuple[str, str, str]]:
         assert knick("run", *options).code == 0
-        rows = json.loads(knick("changes", "--status", "all", "--format", "json").output)
+        rows = change_points(knick, "--status", "all")
         return [(row["id"], row["direction"], row["status"]) for row in rows]
 
     assert findings() == [("P1", "unknown", "new")]

@@ -79,7 +79,7 @@ def test_all_commits_and_changes_are_published(published: Path, instance: Path) 
     lists = json.loads((published / "data/lists.json").read_bytes())
     with open_instance(instance) as opened:
         repository = opened.store.commits.repositories()[0]
-        known = {each.id for each in opened.store.findings.changes(repository)}
+        known = {f"R{each.id}" for each in opened.store.findings.changes(repository)}
     assert set(lists.pop("all")) == known
     assert {each["id"] for groups in lists.values() for each in groups} == known
 

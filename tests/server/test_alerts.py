@@ -93,13 +93,13 @@ def test_an_admin_of_one_repository_makes_alerts_for_that_one(client: Client, in
 
 
 def test_findings_of_informational_alerts_are_listed_on_request(client: Client, instance: Instance) -> None:
-    listed_before = client.get("/api/v1/changes").json()["groups_total"]
+    listed_before = client.get("/api/v1/changes").json()["total"]
     assert listed_before
     instance.store.findings.alerts_in_force.replace(
         [Alert(each.name, kind=AlertKind.INFORMATIONAL) for each in instance.alerts]
     )
-    assert client.get("/api/v1/changes").json()["groups_total"] == 0
+    assert client.get("/api/v1/changes").json()["total"] == 0
     for chosen in ("alert_kind=informational", "alert_kind=any", f"alert={instance.alerts[0].name}"):
         found = client.get(f"/api/v1/changes?{chosen}").json()
-        assert found["groups_total"] == listed_before, chosen
-        assert found["groups"][0]["members"][0]["alert_kind"] == "informational"
+        assert found["total"] == listed_before, chosen
+        assert found["changes"][0]["members"][0]["alert_kind"] == "informational"

@@ -283,9 +283,9 @@ def test_a_list_shows_each_decision_at_once(alone: Cluster, tmp_path: Path) -> N
         pages = ("/api/v1/changes", "/api/v1/overview?since=2026-01-01T00:00:00Z")
         before = [[client.get(page).json() for page in pages] for _ in range(2)]
         assert before[0] == before[1]
-        (change,) = before[0][0]["groups"]
+        (change,) = before[0][0]["changes"]
         client.post("/api/v1/triage", json={"changes": [change["id"]], "status": "hidden"})
         listed, overview = (client.get(page).json() for page in pages)
-    assert listed["groups"] == []
+    assert listed["changes"] == []
     assert (before[0][1]["waiting"], overview["waiting"]) == (1, 0)
     assert (len(before[0][1]["largest"]), overview["largest"]) == (1, [])

@@ -23,7 +23,7 @@ URL = "/api/v1/changes"
 def groups(client: Client, **parameters: Any) -> list[dict[str, Any]]:
     answer = client.get(URL, params=parameters)
     assert answer.status_code == 200, answer.text
-    found: list[dict[str, Any]] = answer.json()["groups"]
+    found: list[dict[str, Any]] = answer.json()["changes"]
     return found
 
 
@@ -110,7 +110,7 @@ def test_a_finding_that_a_ticket_covers_is_processed_by_it_everywhere(client: Cl
     assert [(member["status"], member["matched_ticket"]) for member in group["members"]] == [("ticket", "PERF-1")]
     assert group["statuses"] == {"ticket": 1, "new": 1}
     assert [each["id"] for each in groups(client, processed=True, status="ticket")] == [group["id"]]
-    changes = client.get(f"/api/v1/traces/{group['members'][0]['trace']['id']}/change-points").json()["changes"]
+    changes = client.get(f"/api/v1/traces/{group['members'][0]['trace']['id']}/change-points").json()["change_points"]
     assert [change["status"] for change in changes] == ["ticket"]
 
 
@@ -121,12 +121,12 @@ def test_a_group_tells_its_commit_and_its_traces(reader: Client) -> None:
     assert group["traces"] == 2
     assert group["directions"] == {"regression": 2}
     assert group["statuses"] == {"new": 2}
-    assert group["place"]["suspects"] == 1
+    assert group["suspect_range"]["commits"] == 1
 
 
 def test_commits_that_were_not_measured_are_suspects(reader: Client) -> None:
-    place = groups(reader)[1]["place"]
-    assert (place["previous"], place["position"], place["suspects"]) == (39, FASTER, 6)
+    place = groups(reader)[1]["suspect_range"]
+    assert (place["previous"], place["position"], place["commits"]) == (39, FASTER, 6)
     assert place["previous_hash"] == commit_hash(39)
 
 
@@ -197,8 +197,8 @@ def test_the_list_is_filtered_as_asked(reader: Client, filtered: dict[str, str],
 
 def test_a_page_beyond_the_last_is_the_last(reader: Client) -> None:
     answer = reader.get(URL, params={"size": 1, "page": 99}).json()
-    assert (answer["page"], answer["pages"], answer["groups_total"]) == (2, 2, 2)
-    assert answer["groups"][0]["commit"]["hash"] == commit_hash(FASTER)
+    assert (answer["page"], answer["pages"], answer["total"]) == (2, 2, 2)
+    assert answer["changes"][0]["commit"]["hash"] == commit_hash(FASTER)
 
 
 def test_an_acknowledged_group_is_on_the_processed_list(client: Client) -> None:
@@ -271,7 +271,7 @@ def test_an_unknown_finding_is_named(client: Client) -> None:
 
 def test_an_instance_without_results_has_an_empty_list(empty_client: Client) -> None:
     answer = empty_client.get(URL).json()
-    assert (answer["groups"], answer["pages"], answer["unprocessed"]) == ([], 1, 0)
+    assert (answer["changes"], answer["pages"], answer["unprocessed"]) == ([], 1, 0)
 
 
 def regroup(client: Client, how: str, **what: list[int]) -> dict[str, Any]:
@@ -286,7 +286,7 @@ def test_a_trace_that_is_set_apart_makes_a_group_of_its_own(client: Client) -> N
     answer = regroup(client, "split", ids=[ids(first)[1]])
     now = groups(client)
     assert [len(ids(group)) for group in now] == [1, 1, 1]
-    assert {group["id"] for group in answer["groups"]} == {group["id"] for group in now[:2]}
+    assert {group["id"] for group in answer["changes"]} == {group["id"] for group in now[:2]}
 
 
 def test_a_decision_whose_answer_was_lost_is_answered_alike_and_undone_at_once(client: Client) -> None:
@@ -302,11 +302,11 @@ def test_two_commits_make_one_group_until_that_is_undone(client: Client) -> None
     answer = regroup(client, "merge", changes=[group["id"] for group in before])
     (merged,) = groups(client)
     assert sorted(ids(merged)) == sorted(ids(before[0]) + ids(before[1]))
-    assert answer["groups"] == [merged]
+    assert answer["changes"] == [merged]
     assert answer["left"] == [group["id"] for group in before if group["id"] != merged["id"]]
     undone = client.post("/api/v1/triage/undo", json={"entries": answer["entries"]}).json()
     assert [ids(group) for group in groups(client)] == [ids(group) for group in before]
-    assert {group["id"] for group in undone["groups"]} == {group["id"] for group in groups(client)}
+    assert {group["id"] for group in undone["changes"]} == {group["id"] for group in groups(client)}
 
 
 @pytest.mark.parametrize(("body", "code"), [({}, 400), ({"ids": [4711]}, 404), ({"changes": [4711]}, 404)])
@@ -318,9 +318,10 @@ def test_what_later_data_no_longer_show_is_history(client: Client, instance: Ins
     repository = instance.store.commits.repositories()[0]
     group = groups(client)[0]
     member = group["members"][0]
-    gone = PointUpdate(Transition.GONE, member["id"], member["trace"]["id"], ())
+    point = int(member["id"].removeprefix("P"))
+    gone = PointUpdate(Transition.GONE, point, member["trace"]["id"], ())
     instance.store.findings.apply(repository, [gone], {})
-    instance.store.findings.groups.refresh([member["id"]])
+    instance.store.findings.groups.refresh([point])
     (history,) = groups(client, gone=True)
     assert (ids(history), history["members"][0]["condition"]) == ([member["id"]], "gone")
     assert history["statuses"]
@@ -331,17 +332,17 @@ def test_what_later_data_no_longer_show_is_history(client: Client, instance: Ins
 def test_what_is_gone_from_a_trace_is_told_apart_and_parts_no_levels(client: Client, instance: Instance) -> None:
     member = groups(client)[0]["members"][0]
     key = member["trace"]["id"]
-    gone = PointUpdate(Transition.GONE, member["id"], key, ())
+    gone = PointUpdate(Transition.GONE, int(member["id"].removeprefix("P")), key, ())
     instance.store.findings.apply(instance.store.commits.repositories()[0], [gone], {})
     answer = client.get(f"/api/v1/traces/{key}/change-points").json()
     assert [each["id"] for each in answer["gone"]] == [member["id"]]
-    assert (answer["changes"], len(answer["regions"])) == ([], 1)
+    assert (answer["change_points"], len(answer["regions"])) == ([], 1)
 
 
 def test_a_whole_group_is_decided_about_by_its_id(client: Client) -> None:
     group = groups(client)[0]
     answer = client.post("/api/v1/triage", json={"changes": [group["id"]], "status": "hidden"}).json()
-    assert (answer["changed"], answer["left"], answer["groups"]) == (2, [group["id"]], [])
+    assert (answer["changed"], answer["left"], answer["changes"]) == (2, [group["id"]], [])
     assert (answer["unprocessed"], answer["processed"]) == (1, 1)
     assert {statuses(client)[key] for key in ids(group)} == {"hidden"}
 
@@ -350,7 +351,7 @@ def test_a_member_left_out_of_a_group_stays_on_the_list(client: Client) -> None:
     group = groups(client)[0]
     kept, gone = ids(group)
     body = {"changes": [group["id"]], "without": [kept], "status": "acknowledged"}
-    (now,) = client.post("/api/v1/triage", json=body).json()["groups"]
+    (now,) = client.post("/api/v1/triage", json=body).json()["changes"]
     assert (ids(now), now["traces"], now["statuses"]) == ([kept], 1, {"new": 1, "acknowledged": 1})
     assert statuses(client)[gone] == "acknowledged"
 
@@ -422,7 +423,7 @@ def years(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
 
 def test_history_has_a_list_of_its_own_and_is_not_counted_as_unprocessed(years: Client) -> None:
     answer = years.get(URL).json()
-    assert (answer["unprocessed"], answer["history"], answer["groups"]) == (0, 2, [])
+    assert (answer["unprocessed"], answer["history"], answer["changes"]) == (0, 2, [])
     listed = groups(years, history=True)
     assert [group["history"] for group in listed] == [True, True]
     assert {member["history"] for group in listed for member in group["members"]} == {True}
@@ -430,7 +431,7 @@ def test_history_has_a_list_of_its_own_and_is_not_counted_as_unprocessed(years: 
 
 def test_changes_of_a_trace_say_that_they_are_history(years: Client) -> None:
     member = groups(years, history=True)[0]["members"][0]
-    changes = years.get(f"/api/v1/traces/{member['trace']['id']}/change-points").json()["changes"]
+    changes = years.get(f"/api/v1/traces/{member['trace']['id']}/change-points").json()["change_points"]
     assert [change["history"] for change in changes] == [True]
 
 
@@ -467,7 +468,7 @@ def test_the_newest_entry_of_the_log_grows_with_each_decision_and_undo(client: C
     def newest() -> int:
         return int(client.get("/api/v1/triage/last").json()["entry"])
 
-    point = client.get("/api/v1/changes").json()["groups"][0]["members"][0]["id"]
+    point = client.get("/api/v1/changes").json()["changes"][0]["members"][0]["id"]
     entries = [newest()]
     for address, body in (("", {"status": "hidden"}), ("/undo", {})):
         assert client.post(f"/api/v1/triage{address}", json={"ids": [point], **body}).status_code == 200
@@ -505,7 +506,7 @@ def test_a_decision_on_the_list_of_all_keeps_the_change_there(client: Client) ->
     body = {"changes": [group["id"]], "status": "acknowledged", "filter": {"all": True}}
     answer = client.post("/api/v1/triage", json=body).json()
     assert (answer["changed"], answer["left"], answer["all"]) == (2, [], 2)
-    assert answer["groups"][0]["statuses"] == {"acknowledged": 2}
+    assert answer["changes"][0]["statuses"] == {"acknowledged": 2}
 
 
 def test_a_change_says_what_it_is_by_its_statement(reader: Client) -> None:

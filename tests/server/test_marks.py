@@ -25,8 +25,8 @@ def ask(client: Client, ids: list[int], **parameters: str) -> Any:
 def test_the_findings_of_several_traces_come_at_once_with_their_traces(reader: Client) -> None:
     ids = trace_ids(reader, "benchmark=parse|print|load")
     marks = ask(reader, ids)
-    single = {key: reader.get(f"/api/v1/traces/{key}/change-points").json()["changes"] for key in ids}
-    expected = [(key, each["place"]["position"], each["id"]) for key in sorted(ids) for each in single[key]]
+    single = {key: reader.get(f"/api/v1/traces/{key}/change-points").json()["change_points"] for key in ids}
+    expected = [(key, each["suspect_range"]["position"], each["id"]) for key in sorted(ids) for each in single[key]]
     assert [(mark["trace"], mark["position"], mark["finding"]["id"]) for mark in marks] == expected
     assert {mark["position"] for mark in marks} == {SLOWER, FASTER}
     assert {mark["finding"]["direction"] for mark in marks if mark["position"] == SLOWER} == {"regression"}

@@ -64,7 +64,7 @@ def test_the_overview_of_many_alerts_takes_as_many_statements_as_that_of_one(ins
 
 
 def test_what_is_assigned_to_the_caller_is_counted(client: Client) -> None:
-    (first, *_) = client.get("/api/v1/changes").json()["groups"]
+    (first, *_) = client.get("/api/v1/changes").json()["changes"]
     name = client.get("/api/v1/me").json()["name"]
     client.post("/api/v1/triage", json={"ids": [member["id"] for member in first["members"]], "assignee": name})
     assert client.get("/api/v1/overview", params={"since": LONG_AGO}).json()["mine"] == 1

@@ -11,7 +11,7 @@ from tests.server.client import Client
 
 
 def _trace(reader: Client) -> int:
-    found = reader.get("/api/v1/changes").json()["groups"][0]["members"][0]["trace"]["id"]
+    found = reader.get("/api/v1/changes").json()["changes"][0]["members"][0]["trace"]["id"]
     assert isinstance(found, int)
     return found
 
@@ -61,6 +61,6 @@ def test_a_commit_that_is_not_there_is_named(reader: Client) -> None:
 
 def test_a_plot_near_a_commit_is_about_the_change_there(reader: Client) -> None:
     trace = _trace(reader)
-    changes = reader.get(f"/api/v1/traces/{trace}/change-points").json()["changes"]
+    changes = reader.get(f"/api/v1/traces/{trace}/change-points").json()["change_points"]
     commit = changes[0]["commit"]
     assert commit["short"][:7] in reader.get(f"/api/v1/traces/{trace}/plot.svg?at={commit['hash']}").text

@@ -63,9 +63,9 @@ def test_values_of_a_summary_are_those_that_an_alert_judges(tails: Client) -> No
 
 def test_changes_say_what_they_were_found_in_with_the_regions_of_that(tails: Client) -> None:
     found = tails.get("/api/v1/traces/0/change-points").json()
-    [change] = found["changes"]
+    [change] = found["change_points"]
     [summary] = found["summaries"]
-    assert (summary["summary"], summary["changes"]) == ("p95", [change["id"]])
+    assert (summary["summary"], summary["change_points"]) == ("p95", [change["id"]])
     assert [round(region["median"], -1) for region in summary["regions"]] == [20, 30]
     assert summary["regions"][1]["first"] == SLOWER
     assert len(found["regions"]) == 1

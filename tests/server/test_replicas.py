@@ -41,7 +41,7 @@ class Replicated:
         """Return the changes that are still to be decided."""
         answer = self.client.get("/api/v1/changes", headers=headers)
         assert answer.status_code == 200, answer.text
-        return [each["id"] for each in answer.json()["groups"]]
+        return [each["id"] for each in answer.json()["changes"]]
 
     def hide(self) -> httpx.Response:
         """Decide about everything."""

@@ -130,8 +130,8 @@ def test_grafana_gets_only_what_lies_in_its_range(reader: Client) -> None:
 
 def test_grafana_gets_changes_as_annotations(reader: Client) -> None:
     annotations = ask(reader, "annotations", {"range": ALWAYS, "annotation": {"name": "changes", "query": ""}})
-    listed = reader.get("/api/v1/changes").json()["groups"]
-    assert {each["title"].partition(":")[0] for each in annotations} >= {f"R{each['id']}" for each in listed} != set()
+    listed = reader.get("/api/v1/changes").json()["changes"]
+    assert {each["title"].partition(":")[0] for each in annotations} >= {each["id"] for each in listed} != set()
     assert [each["time"] for each in annotations] == sorted(each["time"] for each in annotations)
     assert ask(reader, "annotations", {"range": ALWAYS, "annotation": {"query": "benchmark=none"}}) == []
 

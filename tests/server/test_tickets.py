@@ -84,8 +84,8 @@ def test_the_trackers_are_listed_without_their_secrets(tracked: Client) -> None:
     assert answer.json() == [{"name": "code", "kind": "github", "project": "ada/textmill"}]
 
 
-def first_finding(client: Client) -> int:
-    return int(client.get("/api/v1/changes").json()["groups"][0]["members"][0]["id"])
+def first_finding(client: Client) -> str:
+    return str(client.get("/api/v1/changes").json()["changes"][0]["members"][0]["id"])
 
 
 def decide(client: Client, **more: object) -> tuple[int, dict[str, Any]]:
@@ -97,7 +97,7 @@ def decide(client: Client, **more: object) -> tuple[int, dict[str, Any]]:
 def test_a_decision_makes_its_ticket_and_links_it(instance: Instance, tracked: Client, tracker: GitHubServer) -> None:
     finding = first_finding(tracked)
     assert decide(tracked)[0] == 200
-    (point,) = instance.store.findings.points([finding])
+    (point,) = instance.store.findings.points([int(finding.removeprefix("P"))])
     assert (point.status.value, point.ticket) == ("ticket", "ada/textmill#1")
     assert len(tracker.tickets) == 1
 
@@ -110,7 +110,7 @@ def test_nothing_is_decided_where_the_tracker_refuses(
     status, answer = decide(tracked)
     assert status == 503
     assert "Validation Failed" in str(answer)
-    (point,) = instance.store.findings.points([finding])
+    (point,) = instance.store.findings.points([int(finding.removeprefix("P"))])
     assert point.status.value == "new"
 
 

@@ -228,7 +228,7 @@ def test_ids_that_are_none_are_refused(reader: Client, traces: str) -> None:
 def test_levels_lie_between_the_changes(reader: Client) -> None:
     answer = ask(reader, f"traces/{trace_id(reader, 'parse')}/change-points")
     assert [(level["first"], level["last"]) for level in answer["regions"]] == [(0, SLOWER - 1), (SLOWER, COMMITS - 1)]
-    assert [change["place"]["position"] for change in answer["changes"]] == [SLOWER]
+    assert [change["suspect_range"]["position"] for change in answer["change_points"]] == [SLOWER]
     assert (answer["measured"], answer["commits"]) == (COMMITS, COMMITS)
 
 
@@ -239,7 +239,7 @@ def test_a_level_ends_before_commits_that_were_not_measured(reader: Client) -> N
 
 def test_a_trace_without_changes_is_one_level(reader: Client) -> None:
     answer = ask(reader, f"traces/{trace_id(reader, 'idle')}/change-points")
-    assert (len(answer["regions"]), answer["changes"]) == (1, [])
+    assert (len(answer["regions"]), answer["change_points"]) == (1, [])
     assert answer["newest"] is None
 
 
@@ -254,12 +254,12 @@ def test_a_newest_value_that_does_not_belong_to_its_level_is_a_first_sign(instan
 
 
 def test_a_change_has_a_kind_and_a_certainty(reader: Client) -> None:
-    (change,) = ask(reader, f"traces/{trace_id(reader, 'parse')}/change-points")["changes"]
+    (change,) = ask(reader, f"traces/{trace_id(reader, 'parse')}/change-points")["change_points"]
     assert (change["kind"], change["certainty"], change["certainty_reason"]) == ("step", "settled", "")
-    (change,) = ask(reader, f"traces/{trace_id(reader, 'load')}/change-points")["changes"]
-    listed = ask(reader, "changes", certainty=change["certainty"], kind="step", size=500)["groups"]
+    (change,) = ask(reader, f"traces/{trace_id(reader, 'load')}/change-points")["change_points"]
+    listed = ask(reader, "changes", certainty=change["certainty"], kind="step", size=500)["changes"]
     assert change["change"] in {group["id"] for group in listed}
-    assert ask(reader, "changes", kind="drift")["groups"] == []
+    assert ask(reader, "changes", kind="drift")["changes"] == []
 
 
 def test_an_explanation_tells_the_place_that_was_accepted_and_why(reader: Client) -> None:
@@ -272,7 +272,7 @@ def test_an_explanation_tells_the_place_that_was_accepted_and_why(reader: Client
 
 def test_a_place_that_was_accepted_leads_to_its_finding(reader: Client) -> None:
     key = trace_id(reader, "parse")
-    finding = ask(reader, f"traces/{key}/change-points")["changes"][0]["id"]
+    finding = ask(reader, f"traces/{key}/change-points")["change_points"][0]["id"]
     answer = ask(reader, f"traces/{key}/explanation", commit=commit_hash(SLOWER))
     assert [each["finding"] for each in answer["candidates"] if each["accepted"]] == [finding]
 

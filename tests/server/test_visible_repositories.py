@@ -123,7 +123,7 @@ def test_an_undo_leaves_alone_what_is_not_visible(served: Served) -> None:
 
 
 def test_a_page_of_members_does_not_go_on_behind_a_finding_that_is_not_visible(served: Served) -> None:
-    (group, *_) = served.get("partner", "changes").json()["groups"]
+    (group, *_) = served.get("partner", "changes").json()["changes"]
     behind = [
         outcome(served.get("partner", "members", change=group["id"], after=each), each)
         for each in (served.closed.finding, UNUSED)
@@ -147,12 +147,12 @@ def test_an_upload_does_not_touch_a_file_of_its_name_in_another_repository(serve
 
 
 def test_lists_and_counts_are_those_of_the_repositories_that_are_visible(served: Served) -> None:
-    counts = ("unprocessed", "processed", "history", "gone", "groups_total")
+    counts = ("unprocessed", "processed", "history", "gone", "total")
     of_both = served.get("viewer", "changes").json()
     of_one = served.get("viewer", "changes", repository=REPOSITORY).json()
     seen = served.get("neighbour", "changes").json()
     assert [seen[name] for name in counts] == [of_one[name] for name in counts] != [of_both[name] for name in counts]
-    assert {group["repository"] for group in seen["groups"]} == {REPOSITORY}
+    assert {group["repository"] for group in seen["changes"]} == {REPOSITORY}
     assert [each["name"] for each in served.get("neighbour", "repositories").json()] == [REPOSITORY]
     assert served.get("neighbour", "health").json()["repositories"] == 1
 

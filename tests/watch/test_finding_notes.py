@@ -47,7 +47,7 @@ def test_a_message_says_where_the_values_lay_and_lie(world: World) -> None:
 def test_the_page_of_a_trace_says_where_the_values_lay_and_lie(world: World) -> None:
     name = _two_modes(world)
     answer = read_change_points(VisibleRepositories(world.store, local_caller()), world.trace(name), "")
-    (noisy,) = [change.id for change in answer.changes if change.kind is FindingKind.NOISE]
+    (noisy,) = [change.id for change in answer.change_points if change.kind is FindingKind.NOISE]
     assert "a second mode at 107.9 ms with" in answer.notes[noisy]
 
 

@@ -52,7 +52,7 @@ export type MissedRequest = Schemas["MissedRequest"];
 export type ProposalDecision = Schemas["ProposalDecisionAnswer"];
 export type ProposalRequest = Schemas["ProposalRequest"];
 export type ListFilter = Schemas["ListFilter"];
-export type Finding = Schemas["MemberAnswer"];
+export type Finding = Schemas["ChangePointAnswer"];
 export type FindingPage = Schemas["MembersAnswer"];
 export type Entries = Schemas["Entries"];
 export type ChangeList = Schemas["ChangesAnswer"];
@@ -329,7 +329,7 @@ export const api = {
   missed: (trace: number, line: string, signal?: AbortSignal) =>
     get<MissedChange[]>(apiUrl("missed", { trace, line }), signal),
   markMissed: (request: MissedRequest) => post<MissedChange>(apiUrl("missed"), request),
-  unmarkMissed: (id: number) => remove<MissedChange>(apiUrl(`missed/${id}`)),
+  unmarkMissed: (id: string) => remove<MissedChange>(apiUrl(`missed/${id}`)),
   audit: (request: AuditRequest, signal?: AbortSignal) => get<AuditEntry[]>(apiUrl("audit", { ...request }), signal),
   version: (signal?: AbortSignal) => get<Version>(apiUrl("version"), signal),
   alerts: (signal?: AbortSignal) => get<Alert[]>(apiUrl("alerts"), signal),
@@ -344,28 +344,28 @@ export const api = {
   missing: (repository: string, signal?: AbortSignal) => get<Missing[]>(apiUrl("missing", { repository }), signal),
   acceptRename: (old: number, to: number) => post<AcceptedRename>(apiUrl("missing/renames"), { old, new: to }),
   undoRename: (old: number, to: number) => post<AcceptedRename>(apiUrl("missing/renames/undo"), { old, new: to }),
-  bisections: (change: number, signal?: AbortSignal) =>
+  bisections: (change: string, signal?: AbortSignal) =>
     get<Bisection[]>(apiUrl("bisections", { change, limit: 1 }), signal),
-  bisection: (id: number, signal?: AbortSignal) => get<BisectionDetail>(apiUrl(`bisections/${id}`), signal),
-  bisectionRecipes: (change: number, signal?: AbortSignal) =>
+  bisection: (id: string, signal?: AbortSignal) => get<BisectionDetail>(apiUrl(`bisections/${id}`), signal),
+  bisectionRecipes: (change: string, signal?: AbortSignal) =>
     get<string[]>(apiUrl(`changes/${change}/recipes`), signal),
-  suspects: (change: number, signal?: AbortSignal) => get<Suspects>(apiUrl(`changes/${change}/suspects`), signal),
-  breakdown: (change: number, signal?: AbortSignal) => get<Breakdown>(apiUrl(`changes/${change}/breakdown`), signal),
-  startBisection: (change: number, recipe: string) =>
+  suspects: (change: string, signal?: AbortSignal) => get<Suspects>(apiUrl(`changes/${change}/suspects`), signal),
+  breakdown: (change: string, signal?: AbortSignal) => get<Breakdown>(apiUrl(`changes/${change}/breakdown`), signal),
+  startBisection: (change: string, recipe: string) =>
     post<BisectionDetail>(apiUrl(`changes/${change}/bisection`), { recipe }),
-  stopBisection: (id: number) => post<BisectionDetail>(apiUrl(`bisections/${id}/stop`), {}),
+  stopBisection: (id: string) => post<BisectionDetail>(apiUrl(`bisections/${id}/stop`), {}),
   repositories: (signal?: AbortSignal) => get<Repository[]>(apiUrl("repositories"), signal),
   changes: (request: ChangesRequest, signal?: AbortSignal) =>
     get<ChangeList>(apiUrl("changes", { ...request }), signal),
-  findings: (change: number, after: number | undefined, size: number, filter: ListFilter, signal?: AbortSignal) =>
+  findings: (change: string, after: string | undefined, size: number, filter: ListFilter, signal?: AbortSignal) =>
     get<FindingPage>(apiUrl("members", { ...filter, change, after, size }), signal),
   triage: (decision: DecisionRequest) => post<Triage>(apiUrl("triage"), decision),
   lastEntry: async (signal?: AbortSignal) =>
     (await get<Schemas["LastEntryAnswer"]>(apiUrl("triage/last"), signal)).entry,
   regroup: (action: "split" | "merge", targets: Targets) => post<Triage>(apiUrl(`triage/${action}`), targets),
-  undo: (targets: { ids: number[] } | { entries: Entries }, filter: ListFilter) =>
+  undo: (targets: { ids: string[] } | { entries: Entries }, filter: ListFilter) =>
     post<Triage>(apiUrl("triage/undo"), { ...targets, filter }),
-  decisions: (finding: number, signal?: AbortSignal) => get<Decision[]>(apiUrl("triage", { finding }), signal),
+  decisions: (finding: string, signal?: AbortSignal) => get<Decision[]>(apiUrl("triage", { finding }), signal),
   traces: (repository: string, query: string, limit: number, signal?: AbortSignal) =>
     get<Traces>(apiUrl("traces", { repository, query, limit }), signal),
   /** Traces in the order of their ids. */

@@ -6,7 +6,7 @@ const PARTS = ["unprocessed", "history", "processed"] as const;
 
 type Tab = (typeof PARTS)[number] | "all" | "gone";
 /** All changes by the list that they are on, each with all members, the worst first; of `all`, their ids. */
-export type Lists = Record<Exclude<Tab, "all">, Change[]> & { all: number[] };
+export type Lists = Record<Exclude<Tab, "all">, Change[]> & { all: string[] };
 
 const KEYS: Record<string, (change: Change) => string | number> = {
   hazard: ({ hazard }) => Math.abs(hazard ?? 0),
@@ -47,36 +47,36 @@ function accepts(search: URLSearchParams): (finding: Finding) => boolean {
   };
 }
 
-function filtered(groups: readonly Change[], search: URLSearchParams): Change[] {
+function filtered(changes: readonly Change[], search: URLSearchParams): Change[] {
   const accept = accepts(search);
   const direction = search.get("direction");
-  return groups.flatMap((group) => {
-    if (direction && group.statement?.direction !== direction) return [];
-    const members = group.members.filter(accept);
+  return changes.flatMap((change) => {
+    if (direction && change.statement?.direction !== direction) return [];
+    const members = change.members.filter(accept);
     const lead = members[0];
     if (!lead) return [];
     const directions: Change["directions"] = {};
     for (const { direction } of members) directions[direction] = (directions[direction] ?? 0) + 1;
-    return [{ ...group, members, directions, traces: members.length, lead: lead.id }];
+    return [{ ...change, members, directions, traces: members.length, lead: lead.id }];
   });
 }
 
 /** The changes of a list. Members of one may be on several lists, and are together on that of all. */
-function groupsOf(lists: Lists, tab: Tab): readonly Change[] {
+function changesOf(lists: Lists, tab: Tab): readonly Change[] {
   if (tab !== "all") return lists[tab];
-  const parts = PARTS.map((part) => new Map(lists[part].map((group) => [group.id, group])));
+  const parts = PARTS.map((part) => new Map(lists[part].map((change) => [change.id, change])));
   return lists.all.flatMap((id) => {
-    const groups = parts.flatMap((part) => part.get(id) ?? []);
-    return groups.slice(0, 1).map((group) => ({ ...group, members: groups.flatMap(({ members }) => members) }));
+    const changes = parts.flatMap((part) => part.get(id) ?? []);
+    return changes.slice(0, 1).map((change) => ({ ...change, members: changes.flatMap(({ members }) => members) }));
   });
 }
 
-function sorted(groups: Change[], sort: string): Change[] {
+function sorted(changes: Change[], sort: string): Change[] {
   const isReversed = sort.startsWith("-");
   const key = KEYS[sort.replace(/^-/, "")];
-  if (!key) return isReversed ? groups : groups.reverse();
+  if (!key) return isReversed ? changes : changes.reverse();
   const sign = isReversed ? -1 : 1;
-  return groups.sort((a, b) => {
+  return changes.sort((a, b) => {
     const [left, right] = [key(a), key(b)];
     return left === right ? 0 : left < right ? -sign : sign;
   });
@@ -85,34 +85,34 @@ function sorted(groups: Change[], sort: string): Change[] {
 /** One page of a list. */
 export function listChanges(lists: Lists, search: URLSearchParams): ChangeList {
   const tab = tabOf(search);
-  const groups = sorted(filtered(groupsOf(lists, tab), search), search.get("sort") ?? "-change");
+  const changes = sorted(filtered(changesOf(lists, tab), search), search.get("sort") ?? "-change");
   const size = Number(search.get("size") ?? 50);
-  const pages = Math.max(1, Math.ceil(groups.length / size));
+  const pages = Math.max(1, Math.ceil(changes.length / size));
   const page = Math.min(Number(search.get("page") ?? 1), pages);
   const members = Number(search.get("members") ?? 5);
-  const count = (name: Tab): number => filtered(groupsOf(lists, name), search).length;
+  const count = (name: Tab): number => filtered(changesOf(lists, name), search).length;
   return {
     page,
     pages,
-    groups_total: groups.length,
+    total: changes.length,
     unprocessed: count("unprocessed"),
     processed: count("processed"),
     history: count("history"),
     all: count("all"),
     gone: count("gone"),
-    groups: groups
+    changes: changes
       .slice((page - 1) * size, page * size)
-      .map((group) => ({ ...group, members: group.members.slice(0, members) })),
+      .map((change) => ({ ...change, members: change.members.slice(0, members) })),
   };
 }
 
 /** One page of the members of a change. */
 export function membersOf(lists: Lists, search: URLSearchParams): FindingPage {
-  const change = Number(search.get("change"));
-  const group = filtered(groupsOf(lists, tabOf(search)), search).find(({ id }) => id === change);
-  const all = group?.members ?? [];
+  const change = search.get("change") ?? "";
+  const found = filtered(changesOf(lists, tabOf(search)), search).find(({ id }) => id === change);
+  const all = found?.members ?? [];
   const after = search.get("after");
-  const begin = after === null ? 0 : all.findIndex(({ id }) => id === Number(after)) + 1;
+  const begin = after === null ? 0 : all.findIndex(({ id }) => id === after) + 1;
   const members = all.slice(begin, begin + Number(search.get("size") ?? 200));
   const last = members.at(-1);
   return { change, members, after: last && begin + members.length < all.length ? last.id : null };

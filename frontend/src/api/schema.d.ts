@@ -2531,9 +2531,9 @@ export interface components {
             by_rule: boolean;
             /**
              * Change
-             * @description 0 where it is about none.
+             * @description null where it is about none.
              */
-            change: number;
+            change: string | null;
             /**
              * Commits
              * @description Number of commits of which one is searched.
@@ -2548,9 +2548,9 @@ export interface components {
             ended: string | null;
             /**
              * Id
-             * @description People write it as `B12`.
+             * @example B12
              */
-            id: number;
+            id: string;
             /**
              * Probability
              * @description Of what is stated; 0 while it is not known.
@@ -2608,9 +2608,9 @@ export interface components {
             candidates: components["schemas"]["knickpoint__server__schemas__bisections__CandidateAnswer"][];
             /**
              * Change
-             * @description 0 where it is about none.
+             * @description null where it is about none.
              */
-            change: number;
+            change: string | null;
             /**
              * Commits
              * @description Number of commits of which one is searched.
@@ -2635,9 +2635,9 @@ export interface components {
             ended: string | null;
             /**
              * Id
-             * @description People write it as `B12`.
+             * @example B12
              */
-            id: number;
+            id: string;
             /**
              * Log
              * @description The newest 200 lines.
@@ -2729,9 +2729,9 @@ export interface components {
             culprits: components["schemas"]["CommitAnswer"][];
             /**
              * Id
-             * @description People write it as `B12`.
+             * @example B12
              */
-            id: number;
+            id: string;
             /**
              * Probability
              * @description Of what is stated; 0 while it is not known.
@@ -2759,8 +2759,11 @@ export interface components {
          * @description What the traces of a change have in common, and in what they differ from the other traces.
          */
         BreakdownAnswer: {
-            /** Change */
-            change: number;
+            /**
+             * Change
+             * @example R12
+             */
+            change: string;
             /**
              * Members
              * @description Traces of the change that are not gone.
@@ -2866,20 +2869,22 @@ export interface components {
              * @description Whether it lies at or before the history boundary of its repository.
              */
             history: boolean;
-            /** Id */
-            id: number;
+            /**
+             * Id
+             * @example R12
+             */
+            id: string;
             /**
              * Lead
              * @description Id of the member that leads the change, listed first: the unprocessed one that got worse most; where none got worse, the largest change of unknown direction, else the largest improvement.
+             * @example P12
              */
-            lead: number;
+            lead: string;
             /**
              * Members
              * @description The lead first; at most as many as `members` in the request. `/api/v1/members` has the others.
              */
-            members: components["schemas"]["MemberAnswer"][];
-            /** @description The suspect range that the members share. */
-            place: components["schemas"]["PlaceAnswer"];
+            members: components["schemas"]["ChangePointAnswer"][];
             /** Repository */
             repository: string;
             /** @description null only before the store has stated it. */
@@ -2891,6 +2896,8 @@ export interface components {
             statuses: {
                 [key: string]: number;
             };
+            /** @description What the members share. */
+            suspect_range: components["schemas"]["SuspectRangeAnswer"];
             /**
              * Traces
              * @description Number of its traces that match the filter.
@@ -2910,12 +2917,138 @@ export interface components {
          */
         ChangeDirection: "regression" | "improvement" | "mixed" | "unknown";
         /**
+         * ChangePointAnswer
+         * @description A change point: a step of one trace, and its status.
+         */
+        ChangePointAnswer: {
+            after: components["schemas"]["LevelAnswer"];
+            /**
+             * After Level
+             * @description Median of the at most 20 values from the change on.
+             */
+            after_level: number;
+            /** @description `work`; `informational` or `canary` where all of its alerts are; these are no work and not announced. */
+            alert_kind: components["schemas"]["AlertKind"];
+            /** @description The highest severity of its alerts. */
+            alert_severity: components["schemas"]["AlertSeverity"];
+            /** Alerts */
+            alerts: string[];
+            /** Assignee */
+            assignee: string;
+            before: components["schemas"]["LevelAnswer"];
+            /**
+             * Before Level
+             * @description Median of the at most 20 values before the change.
+             */
+            before_level: number;
+            /** @description Whether later values may still move the change or take it away. */
+            certainty: components["schemas"]["Certainty"];
+            /**
+             * Certainty Reason
+             * @description Why it is provisional; empty where it is settled.
+             */
+            certainty_reason: string;
+            /** Change */
+            change: string | null;
+            commit: components["schemas"]["CommitAnswer"];
+            condition: components["schemas"]["Condition"];
+            /**
+             * Deviation
+             * @description Robust standard deviation of single values around these levels.
+             */
+            deviation: number | null;
+            direction: components["schemas"]["Direction"];
+            /**
+             * Found
+             * @description When a run first found it; later than that of its change for a member that joined.
+             */
+            found: string | null;
+            /**
+             * Hazard
+             * @description log(mean before / mean after); null where a mean is not positive.
+             */
+            hazard: number | null;
+            /**
+             * Held
+             * @description Why it is held back: results at its place are quarantined; empty where none are.
+             */
+            held: string;
+            /**
+             * High
+             * @description The size is at most this (95 %); null where there are too few values.
+             */
+            high: number | null;
+            /**
+             * History
+             * @description Whether its change lies at or before the history boundary.
+             */
+            history: boolean;
+            /**
+             * Id
+             * @example P12
+             */
+            id: string;
+            /** @description `step`: a change of level; `drift`: a slow one; `mode`: another share of several levels; `noise`: more noise around the same level. */
+            kind: components["schemas"]["FindingKind"];
+            /**
+             * Low
+             * @description The size is at least this (95 %); null where there are too few values.
+             */
+            low: number | null;
+            /**
+             * Matched Ticket
+             * @description The known ticket that covers this trace and suspect range.
+             */
+            matched_ticket: string;
+            /** Method */
+            method: string;
+            movement: components["schemas"]["Movement"];
+            /** Note */
+            note: string;
+            /**
+             * Over Reference
+             * @description How far the end of the drift lies from the level there, as a share of it; null without a reference.
+             */
+            over_reference: number | null;
+            /** P Value */
+            p_value: number | null;
+            /**
+             * Reference
+             * @description What a drift is compared with: `best`, a date or a tag; empty for its start.
+             */
+            reference: string;
+            /**
+             * Relative Size
+             * @description size / |level before|; null where the level before is 0.
+             */
+            relative_size: number | null;
+            /** Score */
+            score: number | null;
+            /**
+             * Sign
+             * @description Chance that the size has the right sign; null where it is unknown.
+             */
+            sign: number | null;
+            /**
+             * Size
+             * @description Level after minus level before, in the unit of the trace.
+             */
+            size: number;
+            sparkline?: components["schemas"]["SparklineAnswer"] | null;
+            /** @description The status; `ticket` for a `new` change point that a known ticket covers. */
+            status: components["schemas"]["Status"];
+            suspect_range: components["schemas"]["SuspectRangeAnswer"];
+            /** Ticket */
+            ticket: string;
+            trace: components["schemas"]["TraceAnswer"];
+        };
+        /**
          * ChangePointsAnswer
          * @description The stable regions of a trace and the changes between them, by positions on a line.
          */
         ChangePointsAnswer: {
-            /** Changes */
-            changes: components["schemas"]["MemberAnswer"][];
+            /** Change Points */
+            change_points: components["schemas"]["ChangePointAnswer"][];
             /**
              * Commits
              * @description Number of commits on the line.
@@ -2930,7 +3063,7 @@ export interface components {
              * Gone
              * @description Changes that later data no longer show; no region ends there.
              */
-            gone: components["schemas"]["MemberAnswer"][];
+            gone: components["schemas"]["ChangePointAnswer"][];
             /**
              * Last
              * @description Position of the last value.
@@ -2947,7 +3080,7 @@ export interface components {
             newest: components["schemas"]["NewestAnswer"] | null;
             /**
              * Notes
-             * @description By the id of a change: which number of the samples its levels are, or how the distribution changed; only where the levels do not say it.
+             * @description By the id of a change point: which number of the samples its levels are, or how the distribution changed; only where the levels do not say it.
              */
             notes: {
                 [key: string]: string;
@@ -2981,18 +3114,13 @@ export interface components {
              * @description Number of changes that match the filter, but those that are gone.
              */
             all: number;
+            /** Changes */
+            changes: components["schemas"]["ChangeAnswer"][];
             /**
              * Gone
              * @description Number of changes with findings that later data no longer show.
              */
             gone: number;
-            /** Groups */
-            groups: components["schemas"]["ChangeAnswer"][];
-            /**
-             * Groups Total
-             * @description Number of changes that match the filter.
-             */
-            groups_total: number;
             /**
              * History
              * @description Number of changes in history with unprocessed findings that match the filter.
@@ -3007,6 +3135,11 @@ export interface components {
              * @description Number of changes with processed findings that match the filter.
              */
             processed: number;
+            /**
+             * Total
+             * @description Number of changes that match the filter.
+             */
+            total: number;
             /**
              * Unprocessed
              * @description Number of changes with unprocessed findings that match the filter, without history.
@@ -3113,7 +3246,7 @@ export interface components {
              * Finding
              * @description Id of its change point.
              */
-            finding: number | null;
+            finding: string | null;
             /**
              * Joined
              * @description Whether it became a member after the cluster was found.
@@ -3200,8 +3333,11 @@ export interface components {
          * @description The clusters that have members in a change.
          */
         ClustersAnswer: {
-            /** Change */
-            change: number;
+            /**
+             * Change
+             * @example R12
+             */
+            change: string;
             /** Clusters */
             clusters: components["schemas"]["ClusterAnswer"][];
         };
@@ -3522,8 +3658,11 @@ export interface components {
             action: components["schemas"]["Action"];
             /** Assignee */
             assignee: string;
-            /** Finding */
-            finding: number;
+            /**
+             * Finding
+             * @example P12
+             */
+            finding: string;
             /** Id */
             id: number;
             /** Note */
@@ -3584,9 +3723,9 @@ export interface components {
             attempts: number;
             /**
              * Changes
-             * @description Ids of the changes that it is about.
+             * @description The changes that it is about.
              */
-            changes: number[];
+            changes: string[];
             /**
              * Channel
              * @description Name of the channel.
@@ -3683,9 +3822,12 @@ export interface components {
          */
         DoubtfulAnswer: {
             /** Change */
-            change: number;
-            /** Finding */
-            finding: number;
+            change: string | null;
+            /**
+             * Finding
+             * @example P12
+             */
+            finding: string;
             /** Relative Size */
             relative_size: number | null;
             /** Status */
@@ -3712,8 +3854,11 @@ export interface components {
              * @description The level where it begins, in the unit of the trace.
              */
             before: number;
-            /** Finding */
-            finding: number;
+            /**
+             * Finding
+             * @example P12
+             */
+            finding: string;
             /**
              * First
              * @description Position of the last commit before it.
@@ -3935,8 +4080,11 @@ export interface components {
          */
         FindingMarkAnswer: {
             direction: components["schemas"]["Direction"];
-            /** Id */
-            id: number;
+            /**
+             * Id
+             * @example P12
+             */
+            id: string;
             /**
              * Relative Size
              * @description size / |level before|; null where the level before is 0.
@@ -4648,129 +4796,6 @@ export interface components {
             title: string;
         };
         /**
-         * MemberAnswer
-         * @description A change point: a step of one trace, and its status.
-         */
-        MemberAnswer: {
-            after: components["schemas"]["LevelAnswer"];
-            /**
-             * After Level
-             * @description Median of the at most 20 values from the change on.
-             */
-            after_level: number;
-            /** @description `work`; `informational` or `canary` where all of its alerts are; these are no work and not announced. */
-            alert_kind: components["schemas"]["AlertKind"];
-            /** @description The highest severity of its alerts. */
-            alert_severity: components["schemas"]["AlertSeverity"];
-            /** Alerts */
-            alerts: string[];
-            /** Assignee */
-            assignee: string;
-            before: components["schemas"]["LevelAnswer"];
-            /**
-             * Before Level
-             * @description Median of the at most 20 values before the change.
-             */
-            before_level: number;
-            /** @description Whether later values may still move the change or take it away. */
-            certainty: components["schemas"]["Certainty"];
-            /**
-             * Certainty Reason
-             * @description Why it is provisional; empty where it is settled.
-             */
-            certainty_reason: string;
-            /** Change */
-            change: number;
-            commit: components["schemas"]["CommitAnswer"];
-            condition: components["schemas"]["Condition"];
-            /**
-             * Deviation
-             * @description Robust standard deviation of single values around these levels.
-             */
-            deviation: number | null;
-            direction: components["schemas"]["Direction"];
-            /**
-             * Found
-             * @description When a run first found it; later than that of its change for a member that joined.
-             */
-            found: string | null;
-            /**
-             * Hazard
-             * @description log(mean before / mean after); null where a mean is not positive.
-             */
-            hazard: number | null;
-            /**
-             * Held
-             * @description Why it is held back: results at its place are quarantined; empty where none are.
-             */
-            held: string;
-            /**
-             * High
-             * @description The size is at most this (95 %); null where there are too few values.
-             */
-            high: number | null;
-            /**
-             * History
-             * @description Whether its change lies at or before the history boundary.
-             */
-            history: boolean;
-            /** Id */
-            id: number;
-            /** @description `step`: a change of level; `drift`: a slow one; `mode`: another share of several levels; `noise`: more noise around the same level. */
-            kind: components["schemas"]["FindingKind"];
-            /**
-             * Low
-             * @description The size is at least this (95 %); null where there are too few values.
-             */
-            low: number | null;
-            /**
-             * Matched Ticket
-             * @description The known ticket that covers this trace and suspect range.
-             */
-            matched_ticket: string;
-            /** Method */
-            method: string;
-            movement: components["schemas"]["Movement"];
-            /** Note */
-            note: string;
-            /**
-             * Over Reference
-             * @description How far the end of the drift lies from the level there, as a share of it; null without a reference.
-             */
-            over_reference: number | null;
-            /** P Value */
-            p_value: number | null;
-            place: components["schemas"]["PlaceAnswer"];
-            /**
-             * Reference
-             * @description What a drift is compared with: `best`, a date or a tag; empty for its start.
-             */
-            reference: string;
-            /**
-             * Relative Size
-             * @description size / |level before|; null where the level before is 0.
-             */
-            relative_size: number | null;
-            /** Score */
-            score: number | null;
-            /**
-             * Sign
-             * @description Chance that the size has the right sign; null where it is unknown.
-             */
-            sign: number | null;
-            /**
-             * Size
-             * @description Level after minus level before, in the unit of the trace.
-             */
-            size: number;
-            sparkline?: components["schemas"]["SparklineAnswer"] | null;
-            /** @description The status; `ticket` for a `new` change point that a known ticket covers. */
-            status: components["schemas"]["Status"];
-            /** Ticket */
-            ticket: string;
-            trace: components["schemas"]["TraceAnswer"];
-        };
-        /**
          * MemberState
          * @description What a trace is to a cluster now; a former member was one in an earlier run.
          * @enum {string}
@@ -4785,11 +4810,14 @@ export interface components {
              * After
              * @description The value of `after` for the next page; null on the last one.
              */
-            after: number | null;
-            /** Change */
-            change: number;
+            after: string | null;
+            /**
+             * Change
+             * @example R12
+             */
+            change: string;
             /** Members */
-            members: components["schemas"]["MemberAnswer"][];
+            members: components["schemas"]["ChangePointAnswer"][];
         };
         /**
          * MissedAnswer
@@ -4806,9 +4834,12 @@ export interface components {
              * Finding
              * @description The finding that is the same change by now; null while there is none.
              */
-            finding: number | null;
-            /** Id */
-            id: number;
+            finding: string | null;
+            /**
+             * Id
+             * @example M12
+             */
+            id: string;
             /**
              * Movement
              * @description 1 where the values went up, -1 where they went down.
@@ -5152,8 +5183,11 @@ export interface components {
          * @description One thing that was announced.
          */
         NewsAnswer: {
-            /** Change */
-            change: number;
+            /**
+             * Change
+             * @example R12
+             */
+            change: string;
             commit: components["schemas"]["CommitAnswer"] | null;
             kind: components["schemas"]["AnnouncementKind"];
             /** Relative Size */
@@ -5405,31 +5439,6 @@ export interface components {
             repositories: {
                 [key: string]: components["schemas"]["Permission"][];
             };
-        };
-        /**
-         * PlaceAnswer
-         * @description A suspect range: the change lies in (previous, position].
-         */
-        PlaceAnswer: {
-            /** Line */
-            line: string;
-            /**
-             * Position
-             * @description Position of the first measured commit at the new level.
-             */
-            position: number | null;
-            /**
-             * Previous
-             * @description Position of the last measured commit before the change.
-             */
-            previous: number | null;
-            /** Previous Hash */
-            previous_hash: string;
-            /**
-             * Suspects
-             * @description Number of commits in the range; 1 when the commit before was measured too.
-             */
-            suspects: number;
         };
         /**
          * PreviewAnswer
@@ -5848,14 +5857,14 @@ export interface components {
              * Changes
              * @description Ids of changes: all their members that are on the list.
              */
-            changes?: number[];
+            changes?: string[];
             /** @description The list that the decision is made on, and that the answer is about. */
             filter?: components["schemas"]["ListFilter"];
             /**
              * Ids
              * @description Ids of change points.
              */
-            ids?: number[];
+            ids?: string[];
             /**
              * Note
              * @description null keeps the note there is.
@@ -5865,7 +5874,7 @@ export interface components {
              * Without
              * @description Ids of members of these changes to leave out.
              */
-            without?: number[];
+            without?: string[];
         };
         /**
          * ReleaseAnswer
@@ -5894,7 +5903,7 @@ export interface components {
              * Bisections
              * @description The bisections that the probe served.
              */
-            bisections: number[];
+            bisections: string[];
             /**
              * Counts
              * @description Whether it is one of the values of its commit, whose point is the median of them all. Values of a device that measures unlike the machine of the trace do not count.
@@ -6095,9 +6104,9 @@ export interface components {
         ScheduledProbeAnswer: {
             /**
              * Change
-             * @description The change whose suspect range it narrows; 0 without one.
+             * @description The change whose suspect range it narrows; null without one.
              */
-            change: number;
+            change: string | null;
             /**
              * Chosen
              * Format: date-time
@@ -6291,8 +6300,9 @@ export interface components {
             /**
              * Lead
              * @description Id of the change point that stands for the side that weighs most.
+             * @example P12
              */
-            lead: number;
+            lead: string;
             /** @description null where only the suspect range is known. */
             likely: components["schemas"]["LikelyCommitAnswer"] | null;
             /**
@@ -6384,10 +6394,10 @@ export interface components {
          */
         SummaryAnswer: {
             /**
-             * Changes
+             * Change Points
              * @description Ids of these changes, those that are gone included.
              */
-            changes: number[];
+            change_points: string[];
             /** Regions */
             regions: components["schemas"]["RegionAnswer"][];
             /**
@@ -6423,12 +6433,40 @@ export interface components {
          */
         SuspectFacts: "git" | "results";
         /**
+         * SuspectRangeAnswer
+         * @description A suspect range: the change lies in (previous, position].
+         */
+        SuspectRangeAnswer: {
+            /**
+             * Commits
+             * @description Number of commits in the range; 1 when the commit before was measured too.
+             */
+            commits: number;
+            /** Line */
+            line: string;
+            /**
+             * Position
+             * @description Position of the first measured commit at the new level.
+             */
+            position: number | null;
+            /**
+             * Previous
+             * @description Position of the last measured commit before the change.
+             */
+            previous: number | null;
+            /** Previous Hash */
+            previous_hash: string;
+        };
+        /**
          * SuspectsAnswer
          * @description The commits that may have caused a change, the most likely first.
          */
         SuspectsAnswer: {
-            /** Change */
-            change: number;
+            /**
+             * Change
+             * @example R12
+             */
+            change: string;
             /** @description `git`: the ranking knows the touched files; `results`: it does not, and places alone decide. */
             facts: components["schemas"]["SuspectFacts"] | null;
             /**
@@ -6696,8 +6734,9 @@ export interface components {
             /**
              * Change
              * @description A change that they belong to.
+             * @example R12
              */
-            change: number;
+            change: string;
             /** @description Of most of the findings there. */
             direction: components["schemas"]["Direction"];
             /** Findings */
@@ -6773,6 +6812,11 @@ export interface components {
              * @description Number of findings that the decision changed.
              */
             changed: number;
+            /**
+             * Changes
+             * @description Changes that the decision concerns and that are on the list.
+             */
+            changes: components["schemas"]["ChangeAnswer"][];
             /** @description The entries to undo; null where nothing changed. */
             entries: components["schemas"]["Entries"] | null;
             /**
@@ -6780,11 +6824,6 @@ export interface components {
              * @description Number of changes with findings that later data no longer show.
              */
             gone: number;
-            /**
-             * Groups
-             * @description Changes that the decision concerns and that are on the list.
-             */
-            groups: components["schemas"]["ChangeAnswer"][];
             /**
              * History
              * @description Number of changes in history with unprocessed findings that match the filter.
@@ -6794,7 +6833,7 @@ export interface components {
              * Left
              * @description Ids of changes that the decision concerns and that are not on the list.
              */
-            left: number[];
+            left: string[];
             /**
              * Processed
              * @description Number of changes with processed findings that match the filter.
@@ -6817,7 +6856,7 @@ export interface components {
              * Changes
              * @description Ids of changes: all their members that are on the list.
              */
-            changes?: number[];
+            changes?: string[];
             /**
              * Create
              * @description Name of a tracker in which to make the ticket; see `/api/v1/trackers`.
@@ -6830,7 +6869,7 @@ export interface components {
              * Ids
              * @description Ids of change points.
              */
-            ids?: number[];
+            ids?: string[];
             /**
              * Note
              * @description null keeps the note there is.
@@ -6847,7 +6886,7 @@ export interface components {
              * Without
              * @description Ids of members of these changes to leave out.
              */
-            without?: number[];
+            without?: string[];
         };
         /**
          * UndoRequest
@@ -6862,7 +6901,7 @@ export interface components {
              * Ids
              * @description Ids of change points.
              */
-            ids?: number[];
+            ids?: string[];
         };
         /**
          * UploadAnswer
@@ -7065,7 +7104,7 @@ export interface components {
              * Finding
              * @description Id of its change point.
              */
-            finding: number | null;
+            finding: string | null;
             /**
              * Note
              * @description What the trace is to the cluster that steps there, and since which run; empty where the method judges each trace alone.
@@ -8357,7 +8396,7 @@ export interface operations {
                 /** @description Only these states; repeatable. */
                 state?: components["schemas"]["BisectionState"][] | null;
                 /** @description Only those of this change. */
-                change?: number;
+                change?: string | null;
                 /** @description How many to return. */
                 limit?: number;
             };
@@ -8464,8 +8503,8 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the bisection, without the B. */
-                bisection: number;
+                /** @description Id of the bisection. */
+                bisection: string;
             };
             cookie?: never;
         };
@@ -8568,8 +8607,8 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the bisection, without the B. */
-                bisection: number;
+                /** @description Id of the bisection. */
+                bisection: string;
             };
             cookie?: never;
         };
@@ -8823,7 +8862,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the change. */
-                change: number;
+                change: string;
             };
             cookie?: never;
         };
@@ -8931,7 +8970,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the change. */
-                change: number;
+                change: string;
             };
             cookie?: never;
         };
@@ -9035,7 +9074,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the change. */
-                change: number;
+                change: string;
             };
             cookie?: never;
         };
@@ -9139,7 +9178,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the change. */
-                change: number;
+                change: string;
             };
             cookie?: never;
         };
@@ -9243,7 +9282,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the change. */
-                change: number;
+                change: string;
             };
             cookie?: never;
         };
@@ -10161,7 +10200,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only those about this change. */
-                change?: number | null;
+                change?: string | null;
                 /** @description Only those in this state. */
                 state?: components["schemas"]["DeliveryState"] | null;
                 /** @description Only those of this channel. */
@@ -11971,9 +12010,9 @@ export interface operations {
         parameters: {
             query: {
                 /** @description Id of the change. */
-                change: number;
+                change: string;
                 /** @description Id of the last member of the page before. Default: the first page. */
-                after?: number | null;
+                after?: string | null;
                 /** @description Members on a page. */
                 size?: number;
                 /** @description Name of the repository; all of them without it. */
@@ -12435,7 +12474,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the mark. */
-                key: number;
+                key: string;
             };
             cookie?: never;
         };
@@ -16616,7 +16655,7 @@ export interface operations {
         parameters: {
             query: {
                 /** @description Id of a change point. */
-                finding: number;
+                finding: string;
             };
             header?: never;
             path?: never;

@@ -56,7 +56,7 @@ export interface ChartInterval {
 
 /** A change, with the suspect range before it. */
 export interface ChartMark {
-  id: number;
+  id: string;
   previous: number;
   position: number;
   suspects: number;

@@ -32,7 +32,7 @@ const MOST_PLACES = 8;
 
 @customElement("kp-bisection-panel")
 export class BisectionPanel extends PageElement {
-  @property({ type: Number }) change = 0;
+  @property() change = "";
   @property({ attribute: false }) mayDecide = false;
   @state() private recipe = "";
   @state() private failure: ApiError | undefined;
@@ -132,7 +132,7 @@ export class BisectionPanel extends PageElement {
           html`<p>${commitHash(culprit)} ${culprit.subject} <span class="faint">${culprit.author}</span></p>`,
       )}
       <p class="faint">
-        B${found.id}: ${countText(found.commits, "commit")}, recipe ${found.recipe}, asked for by
+        ${found.id}: ${countText(found.commits, "commit")}, recipe ${found.recipe}, asked for by
         ${found.by_rule ? "rule" : found.who} on
         ${timestampText(found.asked)}${
           found.devices.length > 0
@@ -157,7 +157,7 @@ export class BisectionPanel extends PageElement {
   }
 }
 
-async function loadNewest(change: number, signal: AbortSignal): Promise<BisectionDetail | undefined> {
+async function loadNewest(change: string, signal: AbortSignal): Promise<BisectionDetail | undefined> {
   const [newest] = await api.bisections(change, signal);
   return newest ? api.bisection(newest.id, signal) : undefined;
 }

@@ -19,7 +19,7 @@ const ACTION_TEXTS: Record<Decision["action"], string> = {
 
 @customElement("kp-decision-log")
 export class DecisionLog extends PageElement {
-  @property({ type: Number }) finding = 0;
+  @property() finding = "";
   @property({ attribute: false }) mayUndo = false;
   @state() private opened = false;
 

@@ -58,10 +58,10 @@ export function changeTable(changes: readonly Change[], { commit: named = true, 
         </thead>
         <tbody>
           ${changes.map((change) => {
-            const { id, statement, place, commit, traces, repository: name } = change;
+            const { id, statement, suspect_range: range, commit, traces, repository: name } = change;
             const [lead] = change.members;
             const cause = causeOf(change);
-            const note = causeNote(statement, place.suspects);
+            const note = causeNote(statement, range.commits);
             return (
               lead &&
               html`<tr>
@@ -86,7 +86,7 @@ export function changeTable(changes: readonly Change[], { commit: named = true, 
                 }
                 ${status ? html`<td data-label="Status">${standing(lead)}</td>` : nothing}
                 <td class="number figure" data-label="Traces">
-                  <a href=${routeUrl({ ...triageRoute, tab: tabOf(lead), filter: commit.hash, open: [`c${id}`] })}
+                  <a href=${routeUrl({ ...triageRoute, tab: tabOf(lead), filter: commit.hash, open: [id] })}
                     >${grouped(traces)}<span class="sr-only"> in triage</span></a
                   >
                 </td>

@@ -38,7 +38,7 @@ export function standingWord({ state, stopping, culprits }: BisectionStanding): 
 export function standingTitle(standing: BisectionStanding): string {
   const { id, culprits, probability } = standing;
   const found = culprits.map(({ short, subject }) => `${short} ${subject}`).join(", ");
-  return `Bisection B${id}: ${standingWord(standing)}${found ? `: ${found}, with a probability of ${certaintyText(probability)}` : ""}`;
+  return `Bisection ${id}: ${standingWord(standing)}${found ? `: ${found}, with a probability of ${certaintyText(probability)}` : ""}`;
 }
 
 export function hasEnded({ state }: Pick<Bisection, "state">): boolean {

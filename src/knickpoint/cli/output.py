@@ -1,4 +1,4 @@
-"""Print rows as a text table, as JSON or as CSV: the same columns in each."""
+"""Print rows as a text table, as JSON or as CSV, and the answers of the API as JSON or as CSV."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import json
 import math
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, get_args, get_origin
 
 import click
 
@@ -22,6 +22,9 @@ from knickpoint.cli.verbosity import Verbosity, note, verbosity
 from knickpoint.model.quantity_text import figure_text
 from knickpoint.model.spreadsheet import guarded
 
+if TYPE_CHECKING:
+    from knickpoint.server.schemas.base import Answer
+
 __all__ = [
     "Column",
     "OutputFormat",
@@ -31,6 +34,7 @@ __all__ = [
     "percent",
     "render",
     "show",
+    "show_answers",
 ]
 
 Cell = str | float | int | bool | None | Sequence[str] | Sequence[Mapping[str, str]] | Mapping[str, str]
@@ -52,15 +56,14 @@ class OutputFormat(Enum):
 class Column:
     """One column of a table.
 
-    ``name`` is its name in JSON and CSV, ``title`` its title in text, ``text`` renders a cell for people. ``listed`` is the
-    key that CSV shows of a list of objects. Text has ``detail`` columns with --verbose only.
+    ``name`` is its name in JSON and CSV, ``title`` its title in text, ``text`` renders a cell for people. Text has
+    ``detail`` columns with --verbose only.
     """
 
     name: str
     title: str = ""
     text: Callable[[Any], str] = str
     right: bool = False
-    listed: str = ""
     detail: bool = False
 
 
@@ -95,7 +98,7 @@ def _json_cell(value: Cell) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _csv_field(value: Cell, listed: str = "") -> str:
+def _csv_field(value: Cell) -> str:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if isinstance(value, bool):
@@ -106,9 +109,7 @@ def _csv_field(value: Cell, listed: str = "") -> str:
         return str(value)
     if isinstance(value, Mapping):
         return guarded(" ".join(f"{name}={text}" for name, text in value.items()))
-    return guarded(
-        value if isinstance(value, str) else " ".join(item if isinstance(item, str) else item[listed] for item in value)
-    )
+    return guarded(value if isinstance(value, str) else " ".join(map(str, value)))
 
 
 def _table(columns: Sequence[Column], rows: Sequence[Row], *, coloured: bool) -> str:
@@ -147,7 +148,7 @@ def render(
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow([column.name for column in columns])
-        writer.writerows([_csv_field(row[column.name], column.listed) for column in columns] for row in found)
+        writer.writerows([_csv_field(row[column.name]) for column in columns] for row in found)
         return text.getvalue()
     if not found:
         return f"{empty}\n" if empty else ""
@@ -171,3 +172,45 @@ def echo_rendered(text: str) -> None:
     """Print a text table of :func:`render`: its cells are clean, and its colours may pass to the terminal."""
     TerminalText.below(sys.stdout).write(text)
     sys.stdout.flush()
+
+
+def show_answers(kind: type[Answer], answers: Sequence[Answer], output: OutputFormat, *, rows_of: str = "") -> None:
+    """Print answers of the API of one ``kind``: JSON as the API has them, CSV with the same names.
+
+    The name of a field within a field is written with dots, such as ``trace.key``. CSV has a row an answer, or one for each
+    item of the list ``rows_of`` of an answer.
+    """
+    data = [answer.model_dump(mode="json") for answer in answers]
+    if output is OutputFormat.JSON:
+        click.echo(plain_json(json.dumps(data, indent=2, ensure_ascii=False)))
+        return
+    names = list(_leaf_names(kind))
+    rows = [each | {rows_of: item} for each in data for item in each[rows_of]] if rows_of else data
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows([_csv_field(_leaf(row, name.split("."))) for name in names] for row in rows)
+    click.echo(text.getvalue(), nl=False)
+
+
+def _leaf_names(kind: type[Answer]) -> Iterator[str]:
+    for name, field in kind.model_fields.items():
+        inner = _answer_within(field.annotation)
+        yield from (f"{name}.{leaf}" for leaf in _leaf_names(inner)) if inner else (name,)
+
+
+def _answer_within(annotation: Any) -> type[Answer] | None:
+    """Return the kind of the answers of a field: of an optional one, and of a list of them; None for plain values."""
+    if hasattr(annotation, "model_fields"):
+        return annotation  # type: ignore[no-any-return]
+    parts = () if get_origin(annotation) is dict else get_args(annotation)
+    return next((found for found in map(_answer_within, parts) if found), None)
+
+
+def _leaf(value: Any, names: Sequence[str]) -> Cell:
+    """Return the value at a path of names: of a list, all values; of a mapping, ``name=value`` for each."""
+    if isinstance(value, list):
+        return [_csv_field(_leaf(item, names)) for item in value]
+    if names and value is not None:
+        return _leaf(value[names[0]], names[1:])
+    return [f"{name}={item}" for name, item in value.items()] if isinstance(value, dict) else value

@@ -15,7 +15,7 @@ export interface DecisionResult {
   /** The list that the answer is about. */
   filter: ListFilter;
   /** Ids of the changes as they were listed before. */
-  order: readonly number[];
+  order: readonly string[];
   /** What the decision wrote, and on which findings, if it wrote the same on all of them. */
   written?: { findings: Selection; patch: FindingPatch };
 }
@@ -145,12 +145,12 @@ async function sendUndo(): Promise<void> {
 }
 
 /** Take back the newest decision about one finding, whoever made it. */
-export function undoFinding(finding: number): Promise<void> {
+export function undoFinding(finding: string): Promise<void> {
   const list = visibleList();
   return inTurn(() => sendUndoOf(finding, list));
 }
 
-async function sendUndoOf(finding: number, { filter, order }: VisibleList): Promise<void> {
+async function sendUndoOf(finding: string, { filter, order }: VisibleList): Promise<void> {
   try {
     const answer = await api.undo({ ids: [finding] }, filter);
     const undone = "Undone: the last decision about this finding.";
@@ -166,7 +166,7 @@ function announce(result: DecisionResult): void {
   window.dispatchEvent(new CustomEvent("kp-decided", { detail: result }));
 }
 
-function offerUndo(answer: Triage, text: string, order: readonly number[]): void {
+function offerUndo(answer: Triage, text: string, order: readonly string[]): void {
   if (answer.entries) pushUndoEntry({ entries: answer.entries, text, order });
   showToast({ text: `${text}.`, action: { label: "Undo", key: "u", run: () => void undoLast() } });
 }

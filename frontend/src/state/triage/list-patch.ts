@@ -41,7 +41,7 @@ export function patchFindings(changes: readonly Change[], selection: Selection, 
 export function insertInOrder(
   changes: readonly Change[],
   returning: readonly Change[],
-  order: readonly number[],
+  order: readonly string[],
 ): Change[] {
   const rank = new Map(order.map((id, index) => [id, index]));
   const next = [...changes];
@@ -65,7 +65,7 @@ function keepLoadedFindings(before: Change, now: Change): Change {
 }
 
 /** The ids of changes that have more findings now, and how many, where more were loaded than the server sent. */
-export function grownChanges(before: readonly Change[], now: readonly Change[]): [number, number][] {
+export function grownChanges(before: readonly Change[], now: readonly Change[]): [string, number][] {
   const known = new Map(before.map((change) => [change.id, change]));
   return now.flatMap(({ id, members, traces }) => {
     const old = known.get(id);
@@ -74,11 +74,11 @@ export function grownChanges(before: readonly Change[], now: readonly Change[]):
 }
 
 /** The list after a decision. `order` has the ids as they were listed before it, for changes that return. */
-export function patchList(list: ChangeList, answer: Triage, tab: Tab, order: readonly number[]): ChangeList {
-  const changed = new Map(answer.groups.map((change) => [change.id, change]));
+export function patchList(list: ChangeList, answer: Triage, tab: Tab, order: readonly string[]): ChangeList {
+  const changed = new Map(answer.changes.map((change) => [change.id, change]));
   const left = new Set(answer.left);
   // Changes that stay, as the decision left them
-  const staying = list.groups
+  const staying = list.changes
     .filter((change) => !left.has(change.id))
     .map((change) => {
       const now = changed.get(change.id);
@@ -86,11 +86,11 @@ export function patchList(list: ChangeList, answer: Triage, tab: Tab, order: rea
     });
   // Changes that the decision brought back
   const listed = new Set(staying.map((change) => change.id));
-  const returning = answer.groups.filter((change) => !listed.has(change.id));
+  const returning = answer.changes.filter((change) => !listed.has(change.id));
   return {
     ...list,
-    groups: insertInOrder(staying, returning, order),
-    groups_total: answer[tab],
+    changes: insertInOrder(staying, returning, order),
+    total: answer[tab],
     unprocessed: answer.unprocessed,
     history: answer.history,
     processed: answer.processed,

@@ -28,20 +28,14 @@ export interface FindingRow {
 
 export type Row = ChangeRow | FindingRow;
 
-/** The id of the row of a change; the letter keeps it apart from the ids of findings. */
-export function changeRowId(change: Change): string {
-  return `c${change.id}`;
-}
-
 /** A row for each change, followed by the rows of its findings where it is expanded. */
 export function layOutRows(changes: readonly Change[], open: readonly string[]): Row[] {
   const rows: Row[] = [];
   for (const change of changes) {
-    const id = changeRowId(change);
-    const expanded = open.includes(id);
-    rows.push({ kind: "change", id, change, expanded });
+    const expanded = open.includes(change.id);
+    rows.push({ kind: "change", id: change.id, change, expanded });
     if (!expanded) continue;
-    for (const finding of change.members) rows.push({ kind: "finding", id: String(finding.id), change, finding });
+    for (const finding of change.members) rows.push({ kind: "finding", id: finding.id, change, finding });
   }
   return rows;
 }

@@ -10,25 +10,25 @@ import type { ListFilter, Change, Targets } from "../../api/client";
 export interface SelectedFindings {
   /** True: all findings of the change but `ids`. False: only `ids`. */
   readonly whole: boolean;
-  readonly ids: ReadonlySet<number>;
+  readonly ids: ReadonlySet<string>;
 }
 
 /** By id of the change. */
-export type Selection = ReadonlyMap<number, SelectedFindings>;
+export type Selection = ReadonlyMap<string, SelectedFindings>;
 
 export const NOTHING: Selection = new Map();
 
 export function selectChange(change: Change): Selection {
-  return new Map([[change.id, { whole: true, ids: new Set<number>() }]]);
+  return new Map([[change.id, { whole: true, ids: new Set<string>() }]]);
 }
 
-export function selectFinding(change: Change, finding: number): Selection {
+export function selectFinding(change: Change, finding: string): Selection {
   return new Map([[change.id, { whole: false, ids: new Set([finding]) }]]);
 }
 
 /** One finding whose change is not known, as on the page of a trace. */
-export function selectById(finding: number): Selection {
-  return new Map([[0, { whole: false, ids: new Set([finding]) }]]);
+export function selectById(finding: string): Selection {
+  return new Map([["", { whole: false, ids: new Set([finding]) }]]);
 }
 
 /** How many findings of a change are selected. */
@@ -54,7 +54,7 @@ export function heldReasons(changes: readonly Change[], selection: Selection): s
   return [...new Set(reasons.filter(Boolean))];
 }
 
-export function isSelected(change: Change, finding: number, selection: Selection): boolean {
+export function isSelected(change: Change, finding: string, selection: Selection): boolean {
   const selected = selection.get(change.id);
   return selected !== undefined && selected.whole !== selected.ids.has(finding);
 }
@@ -68,8 +68,8 @@ export function withChange(selection: Selection, change: Change, add: boolean): 
 }
 
 /** The selection with one finding added or removed. */
-export function withFinding(selection: Selection, change: Change, finding: number, add: boolean): Selection {
-  const before = selection.get(change.id) ?? { whole: false, ids: new Set<number>() };
+export function withFinding(selection: Selection, change: Change, finding: string, add: boolean): Selection {
+  const before = selection.get(change.id) ?? { whole: false, ids: new Set<string>() };
   const ids = new Set(before.ids);
   // In a whole change the ids are the exceptions: adding a finding removes its id.
   if (add === before.whole) ids.delete(finding);
@@ -111,7 +111,7 @@ export function selectionWithin(selection: Selection, changes: readonly Change[]
 /** A selection as the API takes it; `filter` names the list that it was made on. */
 export function toTargets(selection: Selection, filter: ListFilter): Targets {
   const entries = [...selection];
-  const ids = (whole: boolean): number[] =>
+  const ids = (whole: boolean): string[] =>
     entries.filter(([, selected]) => selected.whole === whole).flatMap(([, selected]) => [...selected.ids]);
   return {
     ids: ids(false),

@@ -20,7 +20,6 @@ import { memoizeLast } from "../memoize";
 import { Resource } from "../resource";
 import { recordDecision, type DecisionInput, type DecisionResult } from "./decisions";
 import { grownChanges, patchFindings, patchList, reuseFinding, reuseUnchanged, withoutFindings } from "./list-patch";
-import { changeRowId } from "./rows";
 import type { Selection } from "./selection";
 
 /** Findings of each change that come with the list. */
@@ -75,17 +74,17 @@ export class TriageList {
   /** The last answer of the server, with what decisions did to it since. */
   private readonly answer: Resource<readonly [TriageRoute], ChangeList>;
   /** The requests for more findings, by id of the change. */
-  readonly findingsRequests = new Map<number, FindingsRequest>();
+  readonly findingsRequests = new Map<string, FindingsRequest>();
   private findingsAbort = new AbortController();
   /** Changes of which findings came back that are not loaded, and how many. */
-  private readonly stale = new Map<number, number>();
+  private readonly stale = new Map<string, number>();
   /** Findings whose decision is on its way to the server: no longer on the page, but still in the answer. */
   private leaving: readonly Selection[] = [];
   private readonly withoutLeaving = memoizeLast(
     (known: ChangeList | undefined, leaving: readonly Selection[]): ChangeList | undefined =>
       known && {
         ...known,
-        groups: leaving.reduce((left, selection) => withoutFindings(left, selection), known.groups),
+        changes: leaving.reduce((left, selection) => withoutFindings(left, selection), known.changes),
       },
   );
 
@@ -127,13 +126,13 @@ export class TriageList {
   }
 
   /** Ids of the changes in their order, with those whose decision is on its way. */
-  get order(): number[] {
-    return this.known?.groups.map((change) => change.id) ?? [];
+  get order(): string[] {
+    return this.known?.changes.map((change) => change.id) ?? [];
   }
 
   /** Whether the list is only empty until decisions are recorded or the list is loaded. */
   get pending(): boolean {
-    return this.leaving.length > 0 || (this.loading && (this.data?.groups_total ?? 0) > 0);
+    return this.leaving.length > 0 || (this.loading && (this.data?.total ?? 0) > 0);
   }
 
   reload(): void {
@@ -145,17 +144,17 @@ export class TriageList {
     const { sort, page, size } = route;
     const filter = listFilter(route);
     const answer = await api.changes({ ...filter, sort, page, size, members: FIRST_FINDINGS }, signal);
-    const known = listsTheSame([route], this.answer.answeredArgs ?? [route]) ? (this.known?.groups ?? []) : [];
+    const known = listsTheSame([route], this.answer.answeredArgs ?? [route]) ? (this.known?.changes ?? []) : [];
     const stale = new Map(this.stale);
     const whole = known.filter(({ id }) => !stale.has(id));
-    const groups = reuseUnchanged(answer.groups, whole);
+    const changes = reuseUnchanged(answer.changes, whole);
     const before = new Map(known.map((change) => [change.id, change]));
-    const filled = groups.map((each) => {
+    const filled = changes.map((each) => {
       const old = before.get(each.id);
       const wanted = (old?.members.length ?? 0) + (stale.get(each.id) ?? 0);
       return this.withAsMany(each, old, { filter, wanted }, signal);
     });
-    const loaded = { ...answer, groups: await Promise.all(filled) };
+    const loaded = { ...answer, changes: await Promise.all(filled) };
     for (const id of stale.keys()) this.stale.delete(id);
     return loaded;
   }
@@ -171,7 +170,7 @@ export class TriageList {
     { filter, wanted }: { filter: ListFilter; wanted: number },
     signal: AbortSignal,
   ): Promise<Change> {
-    if (!before || before === now || !this.route().open.includes(changeRowId(now))) return now;
+    if (!before || before === now || !this.route().open.includes(now.id)) return now;
     const most = Math.min(wanted, now.traces);
     const known = new Map(before.members.map((finding) => [finding.id, finding]));
     const members: Finding[] = [];
@@ -204,26 +203,26 @@ export class TriageList {
       return;
     }
     // What was written, on the findings that stay
-    let changes: readonly Change[] = known.groups;
+    let changes: readonly Change[] = known.changes;
     if (written) {
       const { findings, patch } = written;
       changes = patchFindings(changes, findings, patch);
       if (leavesTab(tab, patch.status)) changes = withoutFindings(changes, findings);
     }
     // What the server says of the changes concerned
-    const patched = patchList({ ...known, groups: [...changes] }, answer, tab, order);
-    this.answer.update({ ...patched, pages: Math.max(1, Math.ceil(patched.groups_total / size)) });
+    const patched = patchList({ ...known, changes: [...changes] }, answer, tab, order);
+    this.answer.update({ ...patched, pages: Math.max(1, Math.ceil(patched.total / size)) });
     // Fill up a page that is half empty; a list that is loading may be from before the decision.
-    const halfEmpty = 2 * patched.groups.length < Math.min(size, patched.groups_total);
-    for (const [id, by] of grownChanges(known.groups, answer.groups)) this.stale.set(id, by);
+    const halfEmpty = 2 * patched.changes.length < Math.min(size, patched.total);
+    for (const [id, by] of grownChanges(known.changes, answer.changes)) this.stale.set(id, by);
     if (this.loading || halfEmpty || this.stale.size > 0) this.reload();
   }
 
   /** Load the findings that follow the loaded ones of a change. */
-  async loadFindings(id: number): Promise<void> {
+  async loadFindings(id: string): Promise<void> {
     const { filter } = this;
     const { signal } = this.findingsAbort;
-    const lastLoaded = (): number | undefined => this.change(id)?.members.at(-1)?.id;
+    const lastLoaded = (): string | undefined => this.change(id)?.members.at(-1)?.id;
     const after = lastLoaded();
     const { members = [], traces = 0 } = this.change(id) ?? {};
     if (!filter || members.length >= traces || this.findingsRequests.get(id) === "loading") return;
@@ -243,17 +242,17 @@ export class TriageList {
     }
   }
 
-  private change(id: number): Change | undefined {
-    return this.known?.groups.find((change) => change.id === id);
+  private change(id: string): Change | undefined {
+    return this.known?.changes.find((change) => change.id === id);
   }
 
-  private appendFindings(id: number, findings: Change["members"]): void {
+  private appendFindings(id: string, findings: Change["members"]): void {
     const { known } = this;
     if (!known) return;
-    const groups = known.groups.map((change) =>
+    const changes = known.changes.map((change) =>
       change.id === id ? { ...change, members: [...change.members, ...findings] } : change,
     );
-    this.answer.update({ ...known, groups });
+    this.answer.update({ ...known, changes });
   }
 
   private abortFindings(): void {
@@ -264,7 +263,7 @@ export class TriageList {
 
   /** Load the first findings of the expanded changes. */
   loadExpanded(isExpanded: (change: Change) => boolean): void {
-    for (const change of this.known?.groups ?? []) {
+    for (const change of this.known?.changes ?? []) {
       const incomplete = change.members.length < Math.min(change.traces, FINDINGS_PER_REQUEST);
       if (incomplete && isExpanded(change) && !this.findingsRequests.has(change.id)) {
         void this.loadFindings(change.id);

@@ -8,7 +8,7 @@ export interface UndoEntry {
   /** What the decision did, for the message after the undo. */
   text: string;
   /** Ids of the changes as they were listed before the decision. */
-  order: readonly number[];
+  order: readonly string[];
 }
 
 const stack: UndoEntry[] = [];

@@ -5,7 +5,7 @@ import type { ListFilter } from "../../api/client";
 export interface VisibleList {
   filter: ListFilter;
   /** Ids of the changes, in their order. */
-  order: readonly number[];
+  order: readonly string[];
 }
 
 /** All unprocessed findings, as without any parameter: what a decision is answered for on a page without a list. */

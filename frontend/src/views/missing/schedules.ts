@@ -82,7 +82,7 @@ function renderProbes(schedule: Schedule) {
             html`<tr>
               <td data-label="Commit"><code class="hash">${probe.commit.slice(0, 9)}</code></td>
               <td data-label="For">
-                ${probe.purpose === "fill" && probe.change > 0 ? `R${probe.change}` : probe.purpose}
+                ${probe.purpose === "fill" && probe.change !== null ? probe.change : probe.purpose}
               </td>
               <td data-label="State">${probe.state}${probe.reason ? html`: ${probe.reason}` : nothing}</td>
               <td data-label="Device">${probe.device || "–"}</td>

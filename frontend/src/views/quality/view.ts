@@ -136,7 +136,7 @@ function renderDoubts({ doubts }: AlertQuality) {
               ${newest.map(
                 (each) =>
                   html`<li>
-                    <a href="/trace/${each.trace}">P${each.finding}</a> of R${each.change}, ${each.status}
+                    <a href="/trace/${each.trace}">${each.finding}</a> of ${each.change}, ${each.status}
                     ${each.ticket ? html`(<bdi>${each.ticket}</bdi>)` : nothing} <bdi>${each.trace_key}</bdi>
                   </li>`,
               )}

@@ -30,9 +30,9 @@ import { renderMissedList } from "./missed";
 
 export function renderChangeList(context: TraceContext, changes: ChangePoints) {
   const gone = context.route.gone ? changes.gone : [];
-  const empty = changes.changes.length === 0;
+  const empty = changes.change_points.length === 0;
   return html`<section aria-labelledby="changes-title" class="panel">
-    <h2 id="changes-title">${countText(changes.changes.length, "change")}</h2>
+    <h2 id="changes-title">${countText(changes.change_points.length, "change")}</h2>
     ${
       empty
         ? html`<p class="faint">No change was found in this trace. “Why” below shows what the method examined.</p>`
@@ -43,7 +43,7 @@ export function renderChangeList(context: TraceContext, changes: ChangePoints) {
   </section>`;
 }
 
-function renderTable(context: TraceContext, { changes, notes }: ChangePoints, gone: readonly Finding[]) {
+function renderTable(context: TraceContext, { change_points: changes, notes }: ChangePoints, gone: readonly Finding[]) {
   return html`<table class="changes">
     <caption class="sr-only">
       Changes of this trace, newest first
@@ -71,24 +71,24 @@ function renderTable(context: TraceContext, { changes, notes }: ChangePoints, go
 }
 
 function newestFirst(findings: readonly Finding[]): Finding[] {
-  return [...findings].sort((a, b) => (b.place.position ?? 0) - (a.place.position ?? 0));
+  return [...findings].sort((a, b) => (b.suspect_range.position ?? 0) - (a.suspect_range.position ?? 0));
 }
 
 function renderChange(context: TraceContext, finding: Finding, note = "") {
-  const { place, p_value: pValue } = finding;
+  const { suspect_range: range, p_value: pValue } = finding;
   const { repository } = finding.trace;
   const statement = context.statementOf(finding);
   const commit = causeOf({ statement, commit: finding.commit });
-  const current = place.position !== null && place.position === context.route.commit;
+  const current = range.position !== null && range.position === context.route.commit;
   const over = overText(finding);
-  const pin = (): void => context.updateRoute({ commit: place.position ?? undefined });
+  const pin = (): void => context.updateRoute({ commit: range.position ?? undefined });
   return html`<tr data-finding=${finding.id} aria-current=${current ? "true" : "false"}>
     <td>
       <div class="change-line">${pointSize(finding)} ${comparison(finding)}</div>
       <button class="link subject" title=${commit.subject} @click=${pin}>${commit.subject || commit.short}</button>
       <div class="second">
         ${commitHash(commit, repository)}<span>${commit.author}</span>${date(commit.time)}
-        ${causeNote(statement, place.suspects)} ${sizeRange(finding)} ${over ? html`<span>${over}</span>` : nothing}
+        ${causeNote(statement, range.commits)} ${sizeRange(finding)} ${over ? html`<span>${over}</span>` : nothing}
         ${note ? html`<span>${note}</span>` : nothing}
         ${hazard(finding.hazard)}${
           pValue === null ? nothing : html`<span class="figure">p ${numberText(pValue, 2)}</span>`
@@ -132,7 +132,7 @@ function renderActions(context: TraceContext, finding: Finding) {
     >
       ${label}
     </button>`;
-  const explain = (): void => context.openExplanation(true, finding.place.position ?? undefined);
+  const explain = (): void => context.openExplanation(true, finding.suspect_range.position ?? undefined);
   const decisions =
     decidedStatus(finding) === "new"
       ? html`${button("Acknowledge", "a", "acknowledged")}${button("Hide", "h", "hidden")}`

@@ -94,13 +94,13 @@ export function changeAt(
   position: number | undefined,
 ): Finding | undefined {
   if (position === undefined) return undefined;
-  const here = findings.filter((finding) => finding.place.position === position);
+  const here = findings.filter((finding) => finding.suspect_range.position === position);
   return here.find((finding) => finding.condition !== "gone") ?? here[0];
 }
 
 /** How the plot shows a change; nothing if the line does not have its commit. */
 export function markOf(finding: Finding, statement: Statement | undefined): ChartMark | undefined {
-  const { position, previous, suspects } = finding.place;
+  const { position, previous, commits: suspects } = finding.suspect_range;
   if (position === null) return undefined;
   return {
     id: finding.id,

@@ -22,7 +22,7 @@ export function missedMarks(missed: readonly MissedChange[]): ChartMark[] {
     if (position === null || each.finding !== null) return [];
     const previous = each.previous_position ?? position - 1;
     return {
-      id: -each.id,
+      id: each.id,
       position,
       previous,
       suspects: position - previous,
@@ -67,7 +67,7 @@ function renderMissed(context: TraceContext, each: MissedChange) {
     <span>${arrow(each)} ${DIRECTION_TEXTS[each.direction]}</span>
     <span class="faint">marked by <bdi>${each.who}</bdi> ${date(each.time)}</span>
     ${position === null ? nothing : html`<button class="link" @click=${pick}>commit ${grouped(position + 1)}</button>`}
-    ${each.finding === null ? nothing : html`<span class="tag">found by now as P${each.finding}</span>`}
+    ${each.finding === null ? nothing : html`<span class="tag">found by now as ${each.finding}</span>`}
     ${each.note ? html`<span class="note"><bdi>${each.note}</bdi></span>` : nothing}
     ${
       context.mayDecide
@@ -80,7 +80,9 @@ function renderMissed(context: TraceContext, each: MissedChange) {
 /** The button that marks the pinned commit, where no change is known there. */
 export function renderMissedButton(context: TraceContext, position: number, hash: string) {
   const isKnown = [...context.findings, ...context.missed].some((each) =>
-    "place" in each ? each.place.position === position && each.condition !== "gone" : each.position === position,
+    "suspect_range" in each
+      ? each.suspect_range.position === position && each.condition !== "gone"
+      : each.position === position,
   );
   if (!context.mayDecide || isKnown) return nothing;
   return html`<kp-missed-button .trace=${context.route.id} .commit=${hash} .position=${position}></kp-missed-button>`;

@@ -29,9 +29,11 @@ export function plottedSummary(
   { summary, commit }: Pick<TraceRoute, "summary" | "commit">,
 ): PlottedSummary | undefined {
   if (!changes || summary) return changes?.summaries.find((each) => each.summary === summary);
-  const pinned = changes.changes.filter(({ place }) => place.position === commit);
-  const about = pinned.length > 0 ? pinned : changes.changes;
-  return changes.summaries.find(({ changes: ids }) => about.length > 0 && about.every(({ id }) => ids.includes(id)));
+  const pinned = changes.change_points.filter(({ suspect_range: range }) => range.position === commit);
+  const about = pinned.length > 0 ? pinned : changes.change_points;
+  return changes.summaries.find(
+    ({ change_points: ids }) => about.length > 0 && about.every(({ id }) => ids.includes(id)),
+  );
 }
 
 export function withRegions(
@@ -43,7 +45,7 @@ export function withRegions(
 
 /** The findings to mark: those that stand, and where asked for those that are gone. */
 export function findingsOf(changes: ChangePoints | undefined, gone: boolean): readonly Finding[] {
-  return [...(changes?.changes ?? []), ...(gone ? (changes?.gone ?? []) : [])];
+  return [...(changes?.change_points ?? []), ...(gone ? (changes?.gone ?? []) : [])];
 }
 
 /** The marks of the plot; the interval of a change is only drawn among the values that it was found in. */
@@ -54,8 +56,8 @@ export function marksOf(
   summaries: readonly PlottedSummary[],
   plotted: PlottedSummary | undefined,
 ): readonly ChartMark[] {
-  const isAmong = (id: number) => summaries.find(({ changes }) => changes.includes(id)) === plotted;
-  const marks = findings.flatMap((finding) => markOf(finding, statements?.[finding.change]) ?? []);
+  const isAmong = (id: string) => summaries.find(({ change_points: found }) => found.includes(id)) === plotted;
+  const marks = findings.flatMap((finding) => markOf(finding, statements?.[finding.change ?? ""]) ?? []);
   return [...marks.map((mark) => (isAmong(mark.id) ? mark : { ...mark, interval: undefined })), ...missedMarks(missed)];
 }
 

@@ -113,7 +113,7 @@ function renderTools(context: TraceContext, { commits: total, summaries }: Chang
 function renderLegend(context: TraceContext, changes: ChangePoints) {
   const { marks, patterns, environments, failures, quarantined, remeasured, tickets, candidates, route } = context;
   const present = marks.filter((mark) => !mark.gone && !mark.missed);
-  const processed = changes.changes.filter((finding) => !finding.history || finding.status !== "new");
+  const processed = changes.change_points.filter((finding) => !finding.history || finding.status !== "new");
   const statuses = [...new Set(processed.map((finding) => finding.status))];
   const entry = (shown: boolean, key: string, text: string, symbol = "") =>
     shown ? html`<span><i class="key-${key}">${symbol}</i>${text}</span>` : nothing;
@@ -182,7 +182,7 @@ function plotText(context: TraceContext, changes: ChangePoints): string {
   const texts = findings.map((finding) => {
     const statement = context.statementOf(finding);
     const { short } = causeOf({ statement, commit: finding.commit });
-    const facts = [causeText(statement, finding.place.suspects), standingText(finding)].filter(Boolean);
+    const facts = [causeText(statement, finding.suspect_range.commits), standingText(finding)].filter(Boolean);
     return `${changeText(finding)} at ${short}, ${facts.join(", ")}`;
   });
   return [

@@ -12,7 +12,7 @@ const MOST_VALUES = 6;
 export function remeasuredTips(values: readonly RemeasuredValue[], position: number, unit: string) {
   const here = values.filter((each) => each.position === position);
   if (here.length === 0) return nothing;
-  const bisections = [...new Set(here.flatMap((each) => each.bisections))].map((id) => `B${id}`);
+  const bisections = [...new Set(here.flatMap((each) => each.bisections))];
   const shown = here.slice(0, MOST_VALUES).map((each) => {
     const beside = each.counts ? "" : ", which has levels of its own";
     return `${valueText(each.value, unit)} on ${each.device}${beside}`;

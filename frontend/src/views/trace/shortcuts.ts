@@ -87,7 +87,7 @@ function stepRun(context: TraceContext, by: number): void {
 }
 
 function stepChange(context: TraceContext, by: number): void {
-  const positions = context.findings.flatMap((finding) => finding.place.position ?? []);
+  const positions = context.findings.flatMap((finding) => finding.suspect_range.position ?? []);
   step(context, positions, by);
 }
 

@@ -36,11 +36,13 @@ export interface SuspectList {
 export async function loadSuspects(
   trace: number,
   commits: CommitCache,
-  { place, change }: Finding,
+  { suspect_range: range, change }: Finding,
   signal: AbortSignal,
 ): Promise<SuspectList> {
   const [ranking, [newest]] =
-    change === 0 ? [undefined, []] : await Promise.all([api.suspects(change, signal), api.bisections(change, signal)]);
+    change === null
+      ? [undefined, []]
+      : await Promise.all([api.suspects(change, signal), api.bisections(change, signal)]);
   const bisection = newest && newest.culprits.length > 0 ? newest : undefined;
   const failedAt = async ({ hash }: Commit) => (await api.runs(trace, hash, signal)).find((run) => run.value === null);
   if (ranking?.ranked) {
@@ -54,11 +56,11 @@ export async function loadSuspects(
       bisection,
     };
   }
-  const { position, previous, suspects: count } = place;
-  const range = previous === null ? [] : await commits.between(previous, position ?? 0, MAX_SUSPECTS);
-  const failed = await Promise.all(range.map(failedAt));
+  const { position, previous, commits: count } = range;
+  const between = previous === null ? [] : await commits.between(previous, position ?? 0, MAX_SUSPECTS);
+  const failed = await Promise.all(between.map(failedAt));
   return {
-    suspects: range.map((commit, index) => ({ commit, failed: failed[index], probability: undefined, reasons: [] })),
+    suspects: between.map((commit, index) => ({ commit, failed: failed[index], probability: undefined, reasons: [] })),
     count,
     none: undefined,
     note: "",
@@ -78,7 +80,7 @@ export function renderSuspects(
   if (bisection && bisection.culprits.length > 1) {
     return renderFound(bisection.culprits, bisection.probability, bisection);
   }
-  const range = finding.place.suspects;
+  const range = finding.suspect_range.commits;
   const count = list?.count ?? range;
   if (count < 2) return nothing;
   return html`<h3>
@@ -96,9 +98,7 @@ function renderFound(culprits: readonly Commit[], probability: number, bisection
   return html`<h3>
       ${culprits.length === 1 ? "A bisection found the commit" : `A bisection found ${culprits.length} commits`}
     </h3>
-    <p class="faint">
-      ${bisection ? `B${bisection.id}, with` : "With"} a probability of ${certaintyText(probability)}.
-    </p>
+    <p class="faint">${bisection ? `${bisection.id}, with` : "With"} a probability of ${certaintyText(probability)}.</p>
     <ol class="suspects">
       ${culprits.map((commit) => renderSuspect({ commit, failed: undefined, probability: undefined, reasons: [] }))}
     </ol>`;

@@ -66,7 +66,7 @@ function renderChange(context: TraceContext, position: number) {
     ${pointSize(finding)} ${standing(finding)} ${conditionTag(statement, finding.trace.repository)}
     <span class="tip-line figure">${comparisonText(finding)}</span>
     ${likely && likely.hash !== finding.commit.hash ? html`<code class="hash">${likely.short}</code>` : nothing}
-    ${causeNote(statement, finding.place.suspects)}
+    ${causeNote(statement, finding.suspect_range.commits)}
   </div>`;
 }
 

@@ -215,7 +215,7 @@ export class TraceView extends PageElement implements TraceContext {
   }
 
   statementOf({ change }: Finding): Statement | undefined {
-    return this.changes?.statements[change];
+    return this.changes?.statements[change ?? ""];
   }
 
   get marks(): readonly ChartMark[] {
@@ -336,7 +336,7 @@ export class TraceView extends PageElement implements TraceContext {
   /** The search for the cause of the change that begins at the pinned commit. */
   private renderBisection() {
     const finding = changeAt(this, this.route.commit);
-    if (!finding || finding.condition === "gone" || finding.change === 0) return nothing;
+    if (!finding || finding.condition === "gone" || finding.change === null) return nothing;
     return keyed(
       finding.change,
       html`<kp-bisection-panel .change=${finding.change} .mayDecide=${this.mayDecide}></kp-bisection-panel>`,

@@ -73,7 +73,7 @@ export class BreakdownElement extends PageElement {
     if (!finding) return nothing;
     const alt = `The leading trace, ${traceName(finding.trace.params).name}, around the change`;
     return html`<img
-      src=${plotUrl(finding.trace.id, finding.place.line, commit.hash, shownTheme())}
+      src=${plotUrl(finding.trace.id, finding.suspect_range.line, commit.hash, shownTheme())}
       width="420"
       height="160"
       alt=${alt}

@@ -22,7 +22,7 @@ export interface TriageContext {
   readonly loading: boolean;
   readonly freshness: Freshness | undefined;
   /** The requests for more findings, by id of the change. */
-  readonly findingsRequests: ReadonlyMap<number, FindingsRequest>;
+  readonly findingsRequests: ReadonlyMap<string, FindingsRequest>;
   /** Whether the caller may decide about findings of a repository. */
   mayDecide: (repository: string) => boolean;
   updateRoute: (part: Partial<TriageRoute>, mode?: HistoryMode) => void;
@@ -37,7 +37,7 @@ export interface TriageContext {
   selectRow: (row: Row, extend: boolean) => void;
   clearSelection: () => void;
   expandRow: (row: ChangeRow, expanded: boolean) => void;
-  loadFindings: (change: number) => void;
+  loadFindings: (change: string) => void;
   /** Sort by a column; `first` is the order of the first click, "-" for descending. */
   sortBy: (column: string, first: "-" | "") => void;
   filterAfterTyping: (text: string) => void;
@@ -45,7 +45,7 @@ export interface TriageContext {
 
 /** The trace of a finding, with its commit pinned. */
 export function findingRoute(finding: Finding, state: Partial<TraceRoute> = {}): TraceRoute {
-  const { trace, place, condition } = finding;
-  const commit = place.position ?? undefined;
-  return traceRoute(trace.id, { line: place.line, commit, gone: condition === "gone", ...state });
+  const { trace, suspect_range: range, condition } = finding;
+  const commit = range.position ?? undefined;
+  return traceRoute(trace.id, { line: range.line, commit, gone: condition === "gone", ...state });
 }

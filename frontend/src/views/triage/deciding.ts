@@ -39,7 +39,7 @@ export class Deciding {
   constructor(private readonly page: DecidingPage) {}
 
   private countOf(findings: Selection): number {
-    return countSelected(this.page.data?.groups ?? [], findings);
+    return countSelected(this.page.data?.changes ?? [], findings);
   }
 
   async decide(findings: Selection, status: Status): Promise<void> {
@@ -87,7 +87,7 @@ export class Deciding {
     trackers: readonly string[] = [],
   ): Promise<void> {
     if (findings.size === 0) return;
-    const held = heldReasons(this.page.data?.groups ?? [], findings);
+    const held = heldReasons(this.page.data?.changes ?? [], findings);
     await this.page.dialog?.ask(
       { kind, findings: this.countOf(findings), held, trackers, assignee: this.page.caller.name },
       send,
@@ -96,7 +96,7 @@ export class Deciding {
 
   async split(findings: Selection): Promise<void> {
     if (findings.size === 0) return;
-    const { partial } = selectedChanges(this.page.data?.groups ?? [], findings);
+    const { partial } = selectedChanges(this.page.data?.changes ?? [], findings);
     if (partial.length === 0) {
       showToast({ text: "Open a commit and select some of its traces: they are split off the others." });
       return;
@@ -108,7 +108,7 @@ export class Deciding {
 
   async merge(findings: Selection): Promise<void> {
     if (findings.size === 0) return;
-    const { whole, partial } = selectedChanges(this.page.data?.groups ?? [], findings);
+    const { whole, partial } = selectedChanges(this.page.data?.changes ?? [], findings);
     const changes = [...whole, ...partial];
     if (changes.length < 2) {
       showToast({ text: "Select two or more commits: they become one change." });

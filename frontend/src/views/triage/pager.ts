@@ -10,13 +10,13 @@ import type { TriageContext } from "./context";
 const PAGE_SIZES = [50, 100, 200, 500];
 
 export function renderPager(context: TriageContext, data: ChangeList) {
-  if (data.pages <= 1 && data.groups_total <= Math.min(...PAGE_SIZES)) return nothing;
+  if (data.pages <= 1 && data.total <= Math.min(...PAGE_SIZES)) return nothing;
   const { size } = context.route;
   const sizes = [...new Set([...PAGE_SIZES, size])].sort((a, b) => a - b);
   const options = sizes.map((number) => [String(number), `${number} on a page`] as const);
   return html`<nav class="pages" aria-label="Pages">
     ${renderLink(context, "Back", "[", data.page - 1, data.page > 1)}
-    <span>page ${data.page} of ${data.pages}, ${countText(data.groups_total, "commit")}</span>
+    <span>page ${data.page} of ${data.pages}, ${countText(data.total, "commit")}</span>
     ${renderLink(context, "Next", "]", data.page + 1, data.page < data.pages)}
     ${selectField("Commits on a page", String(size), options, (value) =>
       context.updateRoute({ size: Number(value), page: 1, at: "" }),

@@ -7,7 +7,7 @@ import type { TriageContext } from "./context";
 
 export function renderSelectionBar(context: TriageContext) {
   const { selection } = context;
-  const changes = context.data?.groups ?? [];
+  const changes = context.data?.changes ?? [];
   const { whole, partial } = selectedChanges(changes, selection);
   return html`<div class="selection" role="region" aria-label="Selection">
     <strong aria-live="polite">${countText(countSelected(changes, selection), "finding")} selected</strong>

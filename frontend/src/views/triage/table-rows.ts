@@ -182,12 +182,12 @@ function renderSubject(context: TriageContext, row: ChangeRow, lead: Finding) {
 }
 
 /** Why the commit is named, and how the search for it stands: one tag once that found it. */
-function renderCause({ statement, place, bisection }: Change, lead: Finding) {
-  if (!bisection) return causeNote(statement, place.suspects);
+function renderCause({ statement, suspect_range: range, bisection }: Change, lead: Finding) {
+  if (!bisection) return causeNote(statement, range.commits);
   const url = routeUrl(findingRoute(lead));
   return statement?.likely?.basis === "bisected"
-    ? bisectionTag(bisection, url, causeText(statement, place.suspects))
-    : html`${causeNote(statement, place.suspects)} ${bisectionTag(bisection, url)}`;
+    ? bisectionTag(bisection, url, causeText(statement, range.commits))
+    : html`${causeNote(statement, range.commits)} ${bisectionTag(bisection, url)}`;
 }
 
 function largestHazard(change: Change, lead: Finding) {
@@ -269,7 +269,7 @@ function renderFindingFacts(context: TriageContext, { finding, change }: Finding
     ${showsDecisions(context.route.tab) ? renderDecisionLog(context, finding.id, change.repository) : nothing}`;
 }
 
-function renderDecisionLog(context: TriageContext, finding: number, repository: string) {
+function renderDecisionLog(context: TriageContext, finding: string, repository: string) {
   return html`<kp-decision-log .finding=${finding} .mayUndo=${context.mayDecide(repository)}></kp-decision-log>`;
 }
 

@@ -170,7 +170,7 @@ function renderFoot({ route, freshness, decides }: TriageContext, data: ChangeLi
     ${rows > MOST_ROWS ? html`<span>The find of the browser sees the rows near the view; ${key("/")} filters all.</span>` : nothing}
     <span class="spring"></span>
     ${freshness ? html`<span>${freshnessText(freshness.alerts)}</span>` : nothing}
-    <span>${countText(data.groups_total, "commit")}</span>
+    <span>${countText(data.total, "commit")}</span>
   </p>`;
 }
 

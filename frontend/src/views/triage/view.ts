@@ -25,7 +25,6 @@ import {
   decisionTargets,
   layOutRows,
   nearestRemainingRow,
-  changeRowId,
   rowsBetween,
   stepRow,
   toggleRows,
@@ -47,7 +46,7 @@ import { renderTable } from "./table";
 import { renderToolbar, renderTroubles } from "./toolbar";
 
 const FILTER_DELAY_MS = 250;
-const NONE: ChangeList["groups"] = [];
+const NONE: ChangeList["changes"] = [];
 
 /**
  * The ids of the rows as they were last shown.
@@ -121,7 +120,7 @@ export class TriageView extends PageElement implements KeyboardActions, Deciding
       this.selection = NOTHING;
     }
     if (this.list.data !== this.followedList) this.followList(this.list.data);
-    this.list.loadExpanded((change) => this.route.open.includes(changeRowId(change)));
+    this.list.loadExpanded((change) => this.route.open.includes(change.id));
   }
 
   override updated(): void {
@@ -143,7 +142,7 @@ export class TriageView extends PageElement implements KeyboardActions, Deciding
   private followList(data: ChangeList | undefined): void {
     this.followedList = data;
     if (!data) return;
-    this.selection = selectionWithin(this.selection, data.groups);
+    this.selection = selectionWithin(this.selection, data.changes);
     const at = nearestRemainingRow(this.rows, this.route.at, lastShownRows);
     if (at !== this.route.at) this.updateRoute({ at }, "replace");
   }
@@ -175,7 +174,7 @@ export class TriageView extends PageElement implements KeyboardActions, Deciding
     return this.freshnessResource.value;
   }
 
-  get findingsRequests(): ReadonlyMap<number, FindingsRequest> {
+  get findingsRequests(): ReadonlyMap<string, FindingsRequest> {
     return this.list.findingsRequests;
   }
 
@@ -183,7 +182,7 @@ export class TriageView extends PageElement implements KeyboardActions, Deciding
 
   /** The rows that are shown. */
   get rows(): readonly Row[] {
-    return this.layOut(this.data?.groups ?? NONE, this.route.open);
+    return this.layOut(this.data?.changes ?? NONE, this.route.open);
   }
 
   get currentRow(): Row | undefined {
@@ -251,11 +250,11 @@ export class TriageView extends PageElement implements KeyboardActions, Deciding
     if (row?.kind === "change") this.expandRow(row, expanded);
     else if (row && expanded) this.loadFindings(row.change.id);
     if (row?.kind !== "finding" || expanded) return;
-    const parent = changeRowId(row.change);
+    const parent = row.change.id;
     this.moveTo(parent, { open: this.route.open.filter((id) => id !== parent) });
   }
 
-  loadFindings(change: number): void {
+  loadFindings(change: string): void {
     void this.list.loadFindings(change);
   }
 
@@ -334,7 +333,7 @@ export class TriageView extends PageElement implements KeyboardActions, Deciding
   }
 
   private renderList(data: ChangeList) {
-    if (data.groups.length > 0) return html`${renderTable(this, data, this.rows)} ${renderPager(this, data)}`;
+    if (data.changes.length > 0) return html`${renderTable(this, data, this.rows)} ${renderPager(this, data)}`;
     if (this.list.pending) return loadingNotice("Loading the findings");
     return this.list.error ? nothing : renderEmptyState(this, data);
   }

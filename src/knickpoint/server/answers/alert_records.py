@@ -53,5 +53,5 @@ def read_alert_record(instance: Instance, visible: VisibleRepositories, name: st
             FindingCountAnswer(condition=state.condition, status=state.status, findings=number)
             for state, number in sorted(counted.items(), key=lambda item: -item[1])
         ],
-        largest=list_changes(visible, wanted).groups,
+        largest=list_changes(visible, wanted).changes,
     )

@@ -172,7 +172,7 @@ def _answer(visible: VisibleRepositories, repository: Repository, found: StoredB
     return BisectionAnswer(
         id=found.id,
         repository=repository.name,
-        change=asked.change_id,
+        change=asked.change_id or None,
         trace=asked.trace_key,
         recipe=asked.recipe,
         state=found.state,

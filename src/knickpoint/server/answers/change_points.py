@@ -68,7 +68,9 @@ def _summary_answer(store: Store, line: Line, key: int, name: str, points: Seque
     """Return the changes that were found in one number of the samples, and the stable regions of that number."""
     values = read_summaries(store, store.frames.read(line, [key]), read_summary(name))[0]
     return SummaryAnswer(
-        summary=name, changes=[point.id for point in points], regions=split_regions(values, _all_starts(points, line))
+        summary=name,
+        change_points=[point.id for point in points],
+        regions=split_regions(values, _all_starts(points, line)),
     )
 
 
@@ -112,7 +114,7 @@ def read_change_points(visible: VisibleRepositories, key: int, line_name: str) -
         last=int(measured[-1]) if len(measured) else None,
         regions=split_regions(values, _all_starts(medians[1], line)),
         summaries=[_summary_answer(store, line, key, name, found) for name, found in summaries],
-        changes=member_answers(store, repository, points),
+        change_points=member_answers(store, repository, points),
         notes=_notes(points, alerts, line, values),
         newest=_newest(store, line, key),
         gone=member_answers(store, repository, gone),

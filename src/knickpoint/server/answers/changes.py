@@ -17,7 +17,7 @@ from knickpoint.server.schemas.bisections import BisectionStandingAnswer
 from knickpoint.server.schemas.changes import ChangeAnswer, ChangesAnswer, LikelyCommitAnswer, StatementAnswer
 from knickpoint.server.schemas.decisions import DecisionAnswer
 from knickpoint.server.schemas.filters import ListFilter
-from knickpoint.server.schemas.members import MemberAnswer, MembersAnswer
+from knickpoint.server.schemas.members import ChangePointAnswer, MembersAnswer
 from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.store import Store
 from knickpoint.store.findings.change_list import Sort, Tally
@@ -27,11 +27,11 @@ __all__ = [
     "FEW_MEMBERS",
     "Listing",
     "Ordering",
-    "count_groups",
+    "change_answers",
+    "count_changes",
     "decision_answer",
-    "group_answers",
     "list_changes",
-    "list_groups",
+    "list_changes_of",
     "list_members",
     "statement_answers",
 ]
@@ -83,7 +83,7 @@ def list_changes(visible: VisibleRepositories, listing: Listing) -> ChangesAnswe
     """
     store, wanted = visible.store, listing.wanted
     repositories = visible.some(wanted.repository)
-    tally = count_groups(visible, wanted)
+    tally = count_changes(visible, wanted)
     total = getattr(tally, tab_of(wanted).value)
     pages = max(1, -(-total // listing.size))
     page = min(listing.page, pages)
@@ -99,17 +99,17 @@ def list_changes(visible: VisibleRepositories, listing: Listing) -> ChangesAnswe
         ]
         merged = merge_changes(store, candidates, _SORTS[listing.ordering], descending=listing.descending)
         rows = merged[begin : begin + listing.size]
-    return ChangesAnswer.of(tally, page=page, pages=pages, groups_total=total, groups=group_answers(store, rows))
+    return ChangesAnswer.of(tally, page=page, pages=pages, total=total, changes=change_answers(store, rows))
 
 
-def count_groups(visible: VisibleRepositories, wanted: ListFilter) -> Tally:
+def count_changes(visible: VisibleRepositories, wanted: ListFilter) -> Tally:
     """Count the changes on each of the lists that ``wanted`` filters."""
     selection = matching_members(wanted)
     tallies = (visible.store.findings.tally(each, selection) for each in visible.some(wanted.repository))
     return sum(tallies, Tally())
 
 
-def list_groups(visible: VisibleRepositories, wanted: ListFilter, ids: Collection[int]) -> list[ChangeAnswer]:
+def list_changes_of(visible: VisibleRepositories, wanted: ListFilter, ids: Collection[int]) -> list[ChangeAnswer]:
     """Return the changes ``ids`` that are on a list, each with its first members."""
     selection = members_on_list(wanted)
     rows = [
@@ -117,7 +117,7 @@ def list_groups(visible: VisibleRepositories, wanted: ListFilter, ids: Collectio
         for repository in visible.some(wanted.repository)
         for each in visible.store.findings.changes(repository, selection=selection, members=FEW_MEMBERS, only=ids)
     ]
-    return group_answers(visible.store, rows)
+    return change_answers(visible.store, rows)
 
 
 def list_members(
@@ -151,10 +151,10 @@ def _read(store: Store, repository: Repository, listing: Listing, offset: int, l
     )
 
 
-def group_answers(store: Store, rows: Sequence[tuple[Repository, Change]]) -> list[ChangeAnswer]:
+def change_answers(store: Store, rows: Sequence[tuple[Repository, Change]]) -> list[ChangeAnswer]:
     """Build the answers in the order of ``rows``; what they need is read once a repository."""
     readers: dict[int, RepositoryReader] = {}
-    members: dict[int, MemberAnswer] = {}
+    members: dict[int, ChangePointAnswer] = {}
     standings: dict[int, BisectionStandingAnswer] = {}
     decided = store.findings.triage.newest_of([change.id for _, change in rows])
     for repository in {each.id: each for each, _ in rows}.values():
@@ -167,15 +167,15 @@ def group_answers(store: Store, rows: Sequence[tuple[Repository, Change]]) -> li
         ids = [change.id for change in changes]
         standings |= read_standings(store, repository, reader.lines.default, ids)
     return [
-        _group_answer(readers[repository.id], change, members, standings.get(change.id), decided.get(change.id))
+        _change_answer(readers[repository.id], change, members, standings.get(change.id), decided.get(change.id))
         for repository, change in rows
     ]
 
 
-def _group_answer(
+def _change_answer(
     reader: RepositoryReader,
     change: Change,
-    members: Mapping[int, MemberAnswer],
+    members: Mapping[int, ChangePointAnswer],
     bisection: BisectionStandingAnswer | None,
     decided: Decision | None,
 ) -> ChangeAnswer:
@@ -183,7 +183,7 @@ def _group_answer(
     return ChangeAnswer.of(
         change,
         statement=_statement_answer(reader, change.suspect_range.line, change.statement),
-        place=reader.suspect_range(change.suspect_range),
+        suspect_range=reader.suspect_range(change.suspect_range),
         commit=reader.commit(change.suspect_range),
         certainty=change.certainty,
         hazard=change.extreme,

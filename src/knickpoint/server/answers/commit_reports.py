@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from knickpoint.model.commit import Commit, Line
-from knickpoint.server.answers.changes import group_answers
+from knickpoint.server.answers.changes import change_answers
 from knickpoint.server.answers.commits import commit_answer
 from knickpoint.server.answers.quarantines import quarantine_answers
 from knickpoint.server.answers.traces import trace_answer
@@ -83,7 +83,7 @@ def _changes(
     repository = line.repository
     total = store.findings.count(repository, selection=selection) if only is None else len(only)
     chosen = store.findings.changes(repository, selection=selection, sort=Sort.CHANGE, limit=most, members=1, only=only)
-    return total, group_answers(store, [(repository, each) for each in chosen])
+    return total, change_answers(store, [(repository, each) for each in chosen])
 
 
 def _neighbours(store: Store, line: Line, position: int | None) -> tuple[CommitAnswer | None, CommitAnswer | None]:

@@ -16,7 +16,7 @@ from knickpoint.server.answers.commits import commit_answer
 from knickpoint.server.answers.sparklines import sparklines
 from knickpoint.server.answers.traces import trace_answer
 from knickpoint.server.schemas.commits import CommitAnswer
-from knickpoint.server.schemas.members import MemberAnswer, PlaceAnswer, SparklineAnswer
+from knickpoint.server.schemas.members import ChangePointAnswer, SparklineAnswer, SuspectRangeAnswer
 from knickpoint.store import Store
 from knickpoint.watch.lines import Lines
 
@@ -56,21 +56,21 @@ class RepositoryReader:
             )
         return commit_answer(commit, position)
 
-    def suspect_range(self, suspect_range: SuspectRange) -> PlaceAnswer:
+    def suspect_range(self, suspect_range: SuspectRange) -> SuspectRangeAnswer:
         """Return a suspect range by positions on its line."""
         positions = self.lines.line(suspect_range.line).positions
         previous, position = positions.get(suspect_range.previous), positions.get(suspect_range.slot)
         before = self._commits.get(suspect_range.previous)
-        return PlaceAnswer(
+        return SuspectRangeAnswer(
             line=suspect_range.line,
             previous=previous,
             position=position,
-            suspects=1 if previous is None or position is None else max(1, position - previous),
+            commits=1 if previous is None or position is None else max(1, position - previous),
             previous_hash=before.hash if before else "",
         )
 
 
-def member_answers(store: Store, repository: Repository, points: Sequence[ChangePoint]) -> list[MemberAnswer]:
+def member_answers(store: Store, repository: Repository, points: Sequence[ChangePoint]) -> list[ChangePointAnswer]:
     """Return the answers for change points of one repository, in their order."""
     if not points:
         return []
@@ -79,7 +79,7 @@ def member_answers(store: Store, repository: Repository, points: Sequence[Change
     return read_members(store, reader, points)
 
 
-def read_members(store: Store, reader: RepositoryReader, points: Sequence[ChangePoint]) -> list[MemberAnswer]:
+def read_members(store: Store, reader: RepositoryReader, points: Sequence[ChangePoint]) -> list[ChangePointAnswer]:
     """Return the answers for change points whose commits ``reader`` has loaded, in their order."""
     traces = {trace.id: trace for trace in store.traces.get([point.trace_id for point in points])}
     drawn: dict[int, SparklineAnswer] = {}
@@ -87,12 +87,12 @@ def read_members(store: Store, reader: RepositoryReader, points: Sequence[Change
         on_line = [point for point in points if point.suspect_range.line == name]
         drawn |= sparklines(store, reader.lines.line(name), on_line)
     return [
-        MemberAnswer.of(
+        ChangePointAnswer.of(
             point,
             point.numbers,
-            change=point.change_id,
+            change=point.change_id or None,
             trace=trace_answer(traces[point.trace_id], reader.repository.name),
-            place=reader.suspect_range(point.suspect_range),
+            suspect_range=reader.suspect_range(point.suspect_range),
             commit=reader.commit(point.suspect_range),
             movement=Movement.UP if (point.numbers.size or point.movement) > 0 else Movement.DOWN,
             status=point.effective_status,

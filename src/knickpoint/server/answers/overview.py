@@ -13,7 +13,7 @@ from knickpoint.model.announcement import Announcement, AnnouncementKind
 from knickpoint.model.commit import Repository
 from knickpoint.model.quarantine import QuarantineState
 from knickpoint.model.statement import ChangeCondition, ChangeDirection
-from knickpoint.server.answers.changes import count_groups, group_answers
+from knickpoint.server.answers.changes import change_answers, count_changes
 from knickpoint.server.answers.commits import commit_answer
 from knickpoint.server.answers.filters import members_on_list
 from knickpoint.server.answers.health import list_alerts
@@ -64,7 +64,7 @@ def read_overview(
 
 def read_assigned(visible: VisibleRepositories, repository: str) -> AssignedAnswer:
     """Count the changes with findings that are assigned to the caller, decided about or not."""
-    counted = count_groups(visible, ListFilter(repository=repository, assignee=visible.caller.name))
+    counted = count_changes(visible, ListFilter(repository=repository, assignee=visible.caller.name))
     return AssignedAnswer(mine=counted.unprocessed + counted.processed)
 
 
@@ -86,7 +86,7 @@ def read_shared_overview(instance: Instance, visible: VisibleRepositories, repos
     return SharedOverviewAnswer(
         waiting=waiting.total(),
         waiting_directions=waiting,
-        canaries=count_groups(visible, canaries).unprocessed,
+        canaries=count_changes(visible, canaries).unprocessed,
         quarantined=sum(len(quarantines.all(each, states=_HELD)) for each in repositories),
         largest=_largest(visible.store, repositories, unprocessed),
         failing=[
@@ -111,7 +111,7 @@ def _largest(store: Store, repositories: Sequence[Repository], unprocessed: Sele
         for repository in repositories
         for change in store.findings.changes(repository, selection=selection, limit=_LARGEST, members=1)
     ]
-    return group_answers(store, merge_changes(store, largest, Sort.CHANGE, descending=True)[:_LARGEST])
+    return change_answers(store, merge_changes(store, largest, Sort.CHANGE, descending=True)[:_LARGEST])
 
 
 def _newest(store: Store, repositories: Sequence[Repository]) -> list[NewsAnswer]:

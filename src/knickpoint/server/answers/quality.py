@@ -91,7 +91,7 @@ def _doubtful(record: FindingRecord) -> DoubtfulAnswer:
     return DoubtfulAnswer.of(
         record,
         finding=record.id,
-        change=record.change_id,
+        change=record.change_id or None,
         trace=record.trace_id,
         status=record.status.value,
     )

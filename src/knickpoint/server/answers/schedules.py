@@ -56,7 +56,7 @@ def _probe(probe: ScheduledProbe) -> ScheduledProbeAnswer:
     return ScheduledProbeAnswer(
         commit=probe.choice.commit,
         purpose=probe.choice.purpose.value,
-        change=probe.choice.change,
+        change=probe.choice.change or None,
         state=probe.state.value,
         device=probe.device,
         seconds=probe.seconds,

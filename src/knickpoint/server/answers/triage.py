@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from knickpoint.model.access import Permission
 from knickpoint.model.errors import InputError
-from knickpoint.server.answers.changes import count_groups, decision_answer, list_groups
+from knickpoint.server.answers.changes import count_changes, decision_answer, list_changes_of
 from knickpoint.server.answers.filters import members_on_list
 from knickpoint.server.schemas.decisions import DecisionAnswer
 from knickpoint.server.schemas.filters import ListFilter
@@ -162,14 +162,14 @@ def _answer(
     visible: VisibleRepositories, wanted: ListFilter, done: TriageResult, concerned: Iterable[int]
 ) -> TriageAnswer:
     ids = [decision.id for decision in done.decisions]
-    groups = list_groups(visible, wanted, set(concerned))
-    tally = count_groups(visible, wanted)
+    changes = list_changes_of(visible, wanted, set(concerned))
+    tally = count_changes(visible, wanted)
     return TriageAnswer.of(
         tally,
         changed=len(ids),
         entries=Entries(first=min(ids), last=max(ids)) if ids else None,
-        groups=groups,
-        left=sorted(set(concerned) - {group.id for group in groups}),
+        changes=changes,
+        left=sorted(set(concerned) - {change.id for change in changes}),
     )
 
 

@@ -6,7 +6,7 @@ from datetime import date
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 
 from knickpoint.model.change import Condition, Status
 from knickpoint.model.errors import InputError
@@ -29,11 +29,13 @@ from knickpoint.server.callers import Editor
 from knickpoint.server.routes.dependencies import (
     MOST,
     Cache,
+    ChangeKey,
     RepositoryName,
     RequestInstance,
     Visible,
     in_one_snapshot,
 )
+from knickpoint.server.schemas.base import ChangeId, ChangePointId
 from knickpoint.server.schemas.breakdowns import BreakdownAnswer
 from knickpoint.server.schemas.changes import ChangesAnswer
 from knickpoint.server.schemas.clusters import ClustersAnswer
@@ -168,7 +170,7 @@ def get_changes(
 @router.get("/changes/{change}/suspects")
 def get_suspects(
     visible: Visible,
-    change: Annotated[int, Path(ge=0, le=MOST, description="Id of the change.")],
+    change: ChangeKey,
 ) -> SuspectsAnswer:
     """List the commits that may have caused a change, the most likely first, with reasons.
 
@@ -180,7 +182,7 @@ def get_suspects(
 @router.get("/changes/{change}/clusters")
 def get_clusters(
     visible: Visible,
-    change: Annotated[int, Path(ge=0, le=MOST, description="Id of the change.")],
+    change: ChangeKey,
 ) -> ClustersAnswer:
     """List the clusters of a change: members, what they have in common, and traces that were left out, with reasons.
 
@@ -194,7 +196,7 @@ def get_breakdown(
     request: Request,
     visible: Visible,
     cache: Cache,
-    change: Annotated[int, Path(ge=0, le=MOST, description="Id of the change.")],
+    change: ChangeKey,
 ) -> Response:
     """Break the traces of a change down by their params: what they have in common, and what the other traces lack."""
     question = ("breakdown", change, visible.extent)
@@ -208,10 +210,10 @@ def get_members(
     visible: Visible,
     wanted: RequestFilter,
     *,
-    change: Annotated[int, Query(ge=0, le=MOST, description="Id of the change.")],
+    change: Annotated[ChangeId, Query(description="Id of the change.")],
     after: Annotated[
-        int | None,
-        Query(ge=0, le=MOST, description="Id of the last member of the page before. Default: the first page."),
+        ChangePointId | None,
+        Query(description="Id of the last member of the page before. Default: the first page."),
     ] = None,
     size: Annotated[int, Query(ge=1, le=500, description="Members on a page.")] = 200,
 ) -> MembersAnswer:
@@ -267,7 +269,7 @@ def get_last_entry(visible: Visible) -> LastEntryAnswer:
 @router.get("/triage")
 def get_decisions(
     visible: Visible,
-    finding: Annotated[int, Query(ge=0, le=MOST, description="Id of a change point.")],
+    finding: Annotated[ChangePointId, Query(description="Id of a change point.")],
 ) -> list[DecisionAnswer]:
     """List the decisions about a finding, oldest first."""
     return list_decisions(visible, finding)

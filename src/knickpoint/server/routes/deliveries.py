@@ -10,6 +10,7 @@ from knickpoint.model.notification import DeliveryState
 from knickpoint.server.answers import deliveries
 from knickpoint.server.callers import Editor
 from knickpoint.server.routes.dependencies import MOST, Visible
+from knickpoint.server.schemas.base import ChangeId
 from knickpoint.server.schemas.deliveries import DeliveriesRequest, DeliveryAnswer, DeliveryChange
 
 __all__ = ["router"]
@@ -22,7 +23,7 @@ def get_deliveries(
     _caller: Editor,
     visible: Visible,
     *,
-    change: Annotated[int | None, Query(ge=0, le=MOST, description="Only those about this change.")] = None,
+    change: Annotated[ChangeId | None, Query(description="Only those about this change.")] = None,
     state: Annotated[DeliveryState | None, Query(description="Only those in this state.")] = None,
     channel: Annotated[str, Query(max_length=200, description="Only those of this channel.")] = "",
     before: Annotated[

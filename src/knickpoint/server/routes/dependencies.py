@@ -12,6 +12,7 @@ from knickpoint.instance import Instance
 from knickpoint.server.answer_cache import AnswerCache
 from knickpoint.server.callers import Reader
 from knickpoint.server.replica_reads import reading_instance
+from knickpoint.server.schemas.base import ChangeId
 from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.store import Store
 
@@ -19,6 +20,7 @@ __all__ = [
     "MOST",
     "RESULTS_BODY",
     "Cache",
+    "ChangeKey",
     "FirstPosition",
     "LastPosition",
     "LineName",
@@ -106,4 +108,5 @@ RepositoryName = Annotated[str, Query(description="Name of the repository; optio
 LineName = Annotated[str, Query(description="Name of the line. Default: the default line.")]
 FirstPosition = Annotated[int | None, Query(ge=0, le=MOST, description="First position on the line, counted from 0.")]
 TraceKey = Annotated[int, Path(ge=0, le=MOST, description="Id of the trace.")]
+ChangeKey = Annotated[ChangeId, Path(description="Id of the change.")]
 LastPosition = Annotated[int | None, Query(ge=0, le=MOST, description="Last position on the line, inclusive.")]

@@ -10,6 +10,7 @@ from pydantic import AwareDatetime
 from knickpoint.server.answers import proposals, quality
 from knickpoint.server.callers import Admin, Editor
 from knickpoint.server.routes.dependencies import MOST, Cache, LineName, RepositoryName, RequestInstance, Visible
+from knickpoint.server.schemas.base import MissedId
 from knickpoint.server.schemas.quality import (
     AlertQualityAnswer,
     MissedAnswer,
@@ -81,7 +82,7 @@ def post_missed(_caller: Editor, visible: Visible, request: MissedRequest) -> Mi
 
 @router.delete("/missed/{key}")
 def delete_missed(
-    _caller: Editor, visible: Visible, key: Annotated[int, Path(ge=0, le=MOST, description="Id of the mark.")]
+    _caller: Editor, visible: Visible, key: Annotated[MissedId, Path(description="Id of the mark.")]
 ) -> MissedAnswer:
     """Take a mark back. The audit log keeps that it was there."""
     return quality.unmark(visible, key)

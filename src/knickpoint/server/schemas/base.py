@@ -3,11 +3,30 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Annotated, Final, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core.core_schema import (
+    CoreSchema,
+    no_info_before_validator_function,
+    plain_serializer_function_ser_schema,
+    str_schema,
+)
 
-__all__ = ["TEXT_PATTERN", "Answer", "ErrorAnswer", "FiniteOrNull", "Id", "Text"]
+__all__ = [
+    "TEXT_PATTERN",
+    "Answer",
+    "BisectionId",
+    "ChangeId",
+    "ChangePointId",
+    "ErrorAnswer",
+    "FiniteOrNull",
+    "Id",
+    "MissedId",
+    "Text",
+]
 
 
 def _finite_or_none(value: float | None) -> float | None:
@@ -23,6 +42,34 @@ TEXT_PATTERN: Final = r"^[^\u0000]*$"
 Text = Annotated[str, Field(pattern=TEXT_PATTERN)]
 
 Id = Annotated[int, Field(ge=0, le=2**53)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Lettered:
+    """How the id of one kind of object is written: a letter and a number; a request may leave the letter out."""
+
+    letter: str
+
+    def read(self, value: object) -> object:
+        """Return the number of a written id; what is none is left to the check of the number."""
+        return value.upper().removeprefix(self.letter) if isinstance(value, str) else value
+
+    def write(self, value: int) -> str:
+        return f"{self.letter}{value}"
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        schema = no_info_before_validator_function(self.read, handler(source))
+        schema["serialization"] = plain_serializer_function_ser_schema(self.write, return_schema=str_schema())
+        return schema
+
+    def __get_pydantic_json_schema__(self, _schema: CoreSchema, _handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"type": "string", "pattern": f"^{self.letter}?[0-9]{{1,15}}$", "examples": [self.write(12)]}
+
+
+ChangeId = Annotated[Id, _Lettered("R")]
+ChangePointId = Annotated[Id, _Lettered("P")]
+BisectionId = Annotated[Id, _Lettered("B")]
+MissedId = Annotated[Id, _Lettered("M")]
 
 
 _MISSING: Final = object()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from knickpoint.server.schemas.base import Answer
+from knickpoint.server.schemas.base import Answer, ChangeId
 
 __all__ = ["BreakdownAnswer", "ParamBreakdownAnswer", "ValueShareAnswer"]
 
@@ -32,7 +32,7 @@ class ParamBreakdownAnswer(Answer):
 class BreakdownAnswer(Answer):
     """What the traces of a change have in common, and in what they differ from the other traces."""
 
-    change: int
+    change: ChangeId
     members: int = Field(description="Traces of the change that are not gone.")
     traces: int = Field(description="Traces of the repository.")
     params: list[ParamBreakdownAnswer] = Field(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pydantic import Field
 
 from knickpoint.model.step import Verdict
-from knickpoint.server.schemas.base import Answer, FiniteOrNull
+from knickpoint.server.schemas.base import Answer, ChangeId, ChangePointId, FiniteOrNull
 from knickpoint.server.schemas.changes import StatementAnswer
-from knickpoint.server.schemas.members import LevelAnswer, MemberAnswer
+from knickpoint.server.schemas.members import ChangePointAnswer, LevelAnswer
 from knickpoint.server.schemas.traces import TraceAnswer
 
 __all__ = ["ChangePointsAnswer", "NewestAnswer", "RegionAnswer", "SummaryAnswer"]
@@ -26,7 +26,7 @@ class SummaryAnswer(Answer):
     """What of the samples of each run some changes of a trace were found in, and the stable regions of that."""
 
     summary: str = Field(description="As `p99`; `GET /values` with it has the values.")
-    changes: list[int] = Field(description="Ids of these changes, those that are gone included.")
+    change_points: list[ChangePointId] = Field(description="Ids of these changes, those that are gone included.")
     regions: list[RegionAnswer]
 
 
@@ -54,13 +54,13 @@ class ChangePointsAnswer(Answer):
     last: int | None = Field(description="Position of the last value.")
     regions: list[RegionAnswer] = Field(description="The stable regions of the values, which are medians.")
     summaries: list[SummaryAnswer] = Field(description="Where changes were found in something else than medians.")
-    changes: list[MemberAnswer]
-    notes: dict[int, str] = Field(
-        description="By the id of a change: which number of the samples its levels are, or how the distribution changed; only where "
+    change_points: list[ChangePointAnswer]
+    notes: dict[ChangePointId, str] = Field(
+        description="By the id of a change point: which number of the samples its levels are, or how the distribution changed; only where "
         "the levels do not say it."
     )
     newest: NewestAnswer | None = Field(description="null where the newest value belongs to the level before it.")
-    gone: list[MemberAnswer] = Field(description="Changes that later data no longer show; no region ends there.")
-    statements: dict[int, StatementAnswer] = Field(
+    gone: list[ChangePointAnswer] = Field(description="Changes that later data no longer show; no region ends there.")
+    statements: dict[ChangeId, StatementAnswer] = Field(
         description="By `change` of the findings: what the change that they belong to is."
     )

@@ -10,11 +10,11 @@ from knickpoint.model.alert import AlertSeverity
 from knickpoint.model.change import Direction, Status
 from knickpoint.model.settlement import Certainty, FindingKind
 from knickpoint.model.statement import Basis, ChangeCondition, ChangeDirection
-from knickpoint.server.schemas.base import Answer
+from knickpoint.server.schemas.base import Answer, ChangeId, ChangePointId
 from knickpoint.server.schemas.bisections import BisectionStandingAnswer
 from knickpoint.server.schemas.commits import CommitAnswer
 from knickpoint.server.schemas.decisions import DecisionAnswer
-from knickpoint.server.schemas.members import MemberAnswer, PlaceAnswer
+from knickpoint.server.schemas.members import ChangePointAnswer, SuspectRangeAnswer
 
 __all__ = ["ChangeAnswer", "ChangesAnswer", "LikelyCommitAnswer", "StatementAnswer"]
 
@@ -37,7 +37,7 @@ class StatementAnswer(Answer):
     side: Direction = Field(description="The side of the change that weighs most, of which the headline speaks first.")
     kind: FindingKind = Field(description="The kind of the lead.")
     headline: str = Field(description="The sizes in words, as `24 faster by up to 46 %; 1 larger by 0.5 %`.")
-    lead: int = Field(description="Id of the change point that stands for the side that weighs most.")
+    lead: ChangePointId = Field(description="Id of the change point that stands for the side that weighs most.")
     size: str = Field(description="The size of the lead in words, as `46 % faster`.")
     worse: int
     better: int
@@ -54,10 +54,10 @@ class StatementAnswer(Answer):
 class ChangeAnswer(Answer):
     """A change: the findings at one commit."""
 
-    id: int
+    id: ChangeId
     repository: str
     statement: StatementAnswer | None = Field(description="null only before the store has stated it.")
-    place: PlaceAnswer = Field(description="The suspect range that the members share.")
+    suspect_range: SuspectRangeAnswer = Field(description="What the members share.")
     commit: CommitAnswer
     found: datetime | None = Field(description="When a run found the first of its members.")
     history: bool = Field(description="Whether it lies at or before the history boundary of its repository.")
@@ -71,7 +71,7 @@ class ChangeAnswer(Answer):
         description="The hazard level of largest magnitude among the members, by which `hazard` sorts. It may be that of "
         "another one than the lead, which has its own in `members`."
     )
-    lead: int = Field(
+    lead: ChangePointId = Field(
         description="Id of the member that leads the change, listed first: the unprocessed one that got worse "
         "most; where none got worse, the largest change of unknown direction, else the largest improvement."
     )
@@ -86,7 +86,7 @@ class ChangeAnswer(Answer):
         "null where none has."
     )
     bisection: BisectionStandingAnswer | None = Field(description="Its newest bisection; null without one.")
-    members: list[MemberAnswer] = Field(
+    members: list[ChangePointAnswer] = Field(
         description="The lead first; at most as many as `members` in the request. `/api/v1/members` has the others."
     )
 
@@ -98,10 +98,10 @@ class ChangesAnswer(Answer):
     pages: int
     all: int = Field(description="Number of changes that match the filter, but those that are gone.")
     gone: int = Field(description="Number of changes with findings that later data no longer show.")
-    groups_total: int = Field(description="Number of changes that match the filter.")
+    total: int = Field(description="Number of changes that match the filter.")
     unprocessed: int = Field(
         description="Number of changes with unprocessed findings that match the filter, without history."
     )
     history: int = Field(description="Number of changes in history with unprocessed findings that match the filter.")
     processed: int = Field(description="Number of changes with processed findings that match the filter.")
-    groups: list[ChangeAnswer]
+    changes: list[ChangeAnswer]

@@ -7,7 +7,7 @@ from datetime import datetime
 from pydantic import Field
 
 from knickpoint.model.cluster import MemberState
-from knickpoint.server.schemas.base import Answer, FiniteOrNull
+from knickpoint.server.schemas.base import Answer, ChangeId, ChangePointId, FiniteOrNull
 from knickpoint.server.schemas.commits import CommitAnswer
 from knickpoint.server.schemas.explanations import CheckAnswer
 
@@ -34,7 +34,7 @@ class ClusterMemberAnswer(Answer):
     joined: bool = Field(description="Whether it became a member after the cluster was found.")
     run: int = Field(description="Run of the alerts since which it is in this state.")
     since: datetime | None
-    finding: int | None = Field(description="Id of its change point.")
+    finding: ChangePointId | None = Field(description="Id of its change point.")
     size: FiniteOrNull = Field(description="Median of its values after the step less the median before.")
     relative_size: FiniteOrNull
     p_value: FiniteOrNull
@@ -66,5 +66,5 @@ class ClusterAnswer(Answer):
 class ClustersAnswer(Answer):
     """The clusters that have members in a change."""
 
-    change: int
+    change: ChangeId
     clusters: list[ClusterAnswer]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from knickpoint.model.change import Action, Status
-from knickpoint.server.schemas.base import Answer
+from knickpoint.server.schemas.base import Answer, ChangePointId
 
 __all__ = ["DecisionAnswer"]
 
@@ -14,7 +14,7 @@ class DecisionAnswer(Answer):
     """One entry of the triage log: the whole state after it."""
 
     id: int
-    finding: int
+    finding: ChangePointId
     action: Action
     status: Status
     who: str

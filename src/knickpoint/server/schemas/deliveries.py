@@ -7,7 +7,7 @@ from datetime import datetime
 from pydantic import Field
 
 from knickpoint.model.notification import DeliveryState, NotificationKind
-from knickpoint.server.schemas.base import Answer, Id
+from knickpoint.server.schemas.base import Answer, ChangeId, Id
 
 __all__ = ["DeliveriesRequest", "DeliveryAnswer", "DeliveryChange"]
 
@@ -21,7 +21,7 @@ class DeliveryAnswer(Answer):
     channel: str = Field(description="Name of the channel.")
     address: str = Field(description="Address within the channel; empty where it has one receiver.")
     person: str = Field(description="Name of the person in `[people]`; empty for others, lists and rooms.")
-    changes: list[int] = Field(description="Ids of the changes that it is about.")
+    changes: list[ChangeId] = Field(description="The changes that it is about.")
     created: datetime
     due: datetime = Field(description="When the next attempt may start.")
     attempts: int = Field(description="How many attempts were started.")

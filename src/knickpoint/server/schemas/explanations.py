@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from knickpoint.server.schemas.base import Answer, FiniteOrNull
+from knickpoint.server.schemas.base import Answer, ChangePointId, FiniteOrNull
 from knickpoint.server.schemas.commits import CommitAnswer
 from knickpoint.server.schemas.traces import TraceAnswer
 
@@ -38,7 +38,7 @@ class CandidateAnswer(Answer):
         description="What the trace is to the cluster that steps there, and since which run; empty where the method judges each "
         "trace alone."
     )
-    finding: int | None = Field(description="Id of its change point.")
+    finding: ChangePointId | None = Field(description="Id of its change point.")
     checks: list[CheckAnswer]
 
 

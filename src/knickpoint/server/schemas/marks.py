@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from knickpoint.model.change import Direction, Status
-from knickpoint.server.schemas.base import Answer, FiniteOrNull
+from knickpoint.server.schemas.base import Answer, ChangePointId, FiniteOrNull
 from knickpoint.server.schemas.runs import FactAnswer
 
 __all__ = ["FindingMarkAnswer", "MarkAnswer"]
@@ -14,7 +14,7 @@ __all__ = ["FindingMarkAnswer", "MarkAnswer"]
 class FindingMarkAnswer(Answer):
     """A finding, in the few words that a plot of many lines has room for."""
 
-    id: int
+    id: ChangePointId
     status: Status
     direction: Direction
     size: float = Field(description="Level after minus level before, in the unit of the trace.")

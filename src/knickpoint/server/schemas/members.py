@@ -10,16 +10,16 @@ from knickpoint.model.alert import AlertKind, AlertSeverity
 from knickpoint.model.change import Condition, Direction, Status
 from knickpoint.model.settlement import Certainty, FindingKind
 from knickpoint.model.step import Movement
-from knickpoint.server.schemas.base import Answer, FiniteOrNull
+from knickpoint.server.schemas.base import Answer, ChangeId, ChangePointId, FiniteOrNull
 from knickpoint.server.schemas.commits import CommitAnswer
 from knickpoint.server.schemas.traces import TraceAnswer
 
 __all__ = [
+    "ChangePointAnswer",
     "LevelAnswer",
-    "MemberAnswer",
     "MembersAnswer",
-    "PlaceAnswer",
     "SparklineAnswer",
+    "SuspectRangeAnswer",
 ]
 
 
@@ -34,13 +34,13 @@ class LevelAnswer(Answer):
     variance: float
 
 
-class PlaceAnswer(Answer):
+class SuspectRangeAnswer(Answer):
     """A suspect range: the change lies in (previous, position]."""
 
     line: str
     previous: int | None = Field(description="Position of the last measured commit before the change.")
     position: int | None = Field(description="Position of the first measured commit at the new level.")
-    suspects: int = Field(description="Number of commits in the range; 1 when the commit before was measured too.")
+    commits: int = Field(description="Number of commits in the range; 1 when the commit before was measured too.")
     previous_hash: str
 
 
@@ -53,13 +53,13 @@ class SparklineAnswer(Answer):
     end: int = Field(description="Index of the first value after the new level, where a later change ends it.")
 
 
-class MemberAnswer(Answer):
+class ChangePointAnswer(Answer):
     """A change point: a step of one trace, and its status."""
 
-    id: int
-    change: int
+    id: ChangePointId
+    change: ChangeId | None
     trace: TraceAnswer
-    place: PlaceAnswer
+    suspect_range: SuspectRangeAnswer
     commit: CommitAnswer
     movement: Movement
     direction: Direction
@@ -109,6 +109,6 @@ class MemberAnswer(Answer):
 class MembersAnswer(Answer):
     """One page of the members of a change: the worst first, equal ones by trace key."""
 
-    change: int
-    members: list[MemberAnswer]
-    after: int | None = Field(description="The value of `after` for the next page; null on the last one.")
+    change: ChangeId
+    members: list[ChangePointAnswer]
+    after: ChangePointId | None = Field(description="The value of `after` for the next page; null on the last one.")

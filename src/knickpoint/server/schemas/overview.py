@@ -8,7 +8,7 @@ from pydantic import Field
 
 from knickpoint.model.announcement import AnnouncementKind
 from knickpoint.model.statement import ChangeDirection
-from knickpoint.server.schemas.base import Answer, FiniteOrNull
+from knickpoint.server.schemas.base import Answer, ChangeId, FiniteOrNull
 from knickpoint.server.schemas.changes import ChangeAnswer
 from knickpoint.server.schemas.commits import CommitAnswer
 
@@ -28,7 +28,7 @@ class NewsAnswer(Answer):
     kind: AnnouncementKind
     time: datetime
     repository: str
-    change: int
+    change: ChangeId
     trace: str = Field(description="Key of the trace that led the change then.")
     trace_id: int | None = Field(description="Its id; null where there is no such trace any more.")
     traces: int = Field(description="How many traces were concerned.")

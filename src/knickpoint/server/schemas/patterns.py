@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from knickpoint.server.schemas.base import Answer, FiniteOrNull
+from knickpoint.server.schemas.base import Answer, ChangePointId, FiniteOrNull
 from knickpoint.server.schemas.explanations import FlippingAnswer
 
 __all__ = ["DriftAnswer", "PatternsAnswer"]
@@ -13,7 +13,7 @@ __all__ = ["DriftAnswer", "PatternsAnswer"]
 class DriftAnswer(Answer):
     """A drift: the level moves in a straight line, from the last commit before it to its last one."""
 
-    finding: int
+    finding: ChangePointId
     first: int = Field(description="Position of the last commit before it.")
     last: int = Field(description="Position of its last commit.")
     before: float = Field(description="The level where it begins, in the unit of the trace.")

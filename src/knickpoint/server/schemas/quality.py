@@ -10,7 +10,7 @@ from pydantic import AwareDatetime, Field
 from knickpoint.model.alert import AlertDirection
 from knickpoint.model.change import Direction
 from knickpoint.model.proposal import ProposalKind
-from knickpoint.server.schemas.base import Answer, FiniteOrNull, Id, Text
+from knickpoint.server.schemas.base import Answer, ChangeId, ChangePointId, FiniteOrNull, Id, MissedId, Text
 from knickpoint.watch.quality.label_audit import LabelDoubt
 
 __all__ = [
@@ -70,8 +70,8 @@ class AlertRowAnswer(Answer):
 class DoubtfulAnswer(Answer):
     """A finding whose label is in doubt."""
 
-    finding: int
-    change: int
+    finding: ChangePointId
+    change: ChangeId | None
     trace: int
     trace_key: str
     status: str
@@ -161,7 +161,7 @@ class MissedRequest(Answer):
 class MissedAnswer(Answer):
     """A change that a person marked as missed."""
 
-    id: int
+    id: MissedId
     repository: str
     trace: int
     trace_key: str
@@ -172,6 +172,8 @@ class MissedAnswer(Answer):
     note: str
     who: str
     time: datetime
-    finding: int | None = Field(description="The finding that is the same change by now; null while there is none.")
+    finding: ChangePointId | None = Field(
+        description="The finding that is the same change by now; null while there is none."
+    )
     previous_position: int | None = Field(description="Position of `previous` on the line; null where it is not there.")
     position: int | None = Field(description="Position of `commit` on the line; null where it is not there.")

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from pydantic import Field
 
-from knickpoint.server.schemas.base import Answer
+from knickpoint.server.schemas.base import Answer, ChangeId
 
 __all__ = ["ScheduleAnswer", "ScheduledProbeAnswer"]
 
@@ -16,7 +16,7 @@ class ScheduledProbeAnswer(Answer):
 
     commit: str = Field(description="Hash of the commit.")
     purpose: str = Field(description="Why it was chosen: `new`, `fill` or `requested`.")
-    change: int = Field(description="The change whose suspect range it narrows; 0 without one.")
+    change: ChangeId | None = Field(description="The change whose suspect range it narrows; null without one.")
     state: str = Field(description="`waiting`, `running`, `measured`, `skipped` or `failed`.")
     device: str
     seconds: float = Field(description="Time that it took of a device.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from knickpoint.model.suspects import SuspectFacts
-from knickpoint.server.schemas.base import Answer
+from knickpoint.server.schemas.base import Answer, ChangeId
 from knickpoint.server.schemas.commits import CommitAnswer
 
 __all__ = ["SuspectAnswer", "SuspectsAnswer"]
@@ -22,7 +22,7 @@ class SuspectAnswer(Answer):
 class SuspectsAnswer(Answer):
     """The commits that may have caused a change, the most likely first."""
 
-    change: int
+    change: ChangeId
     ranked: bool = Field(
         description="False before the worker ranks them: the change is new, or its suspect range moved."
     )

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from knickpoint.model.change import Direction
 from knickpoint.model.unit import Better
-from knickpoint.server.schemas.base import Answer
+from knickpoint.server.schemas.base import Answer, ChangeId
 
 __all__ = ["TrendAnswer", "TrendMarkAnswer", "TrendsAnswer"]
 
@@ -17,7 +17,7 @@ class TrendMarkAnswer(Answer):
     index: int = Field(description="Index of its commit in `points`.")
     direction: Direction = Field(description="Of most of the findings there.")
     findings: int
-    change: int = Field(description="A change that they belong to.")
+    change: ChangeId = Field(description="A change that they belong to.")
 
 
 class TrendAnswer(Answer):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from knickpoint.model.change import Status
-from knickpoint.server.schemas.base import Answer, Id, Text
+from knickpoint.server.schemas.base import Answer, ChangeId, ChangePointId, Id, Text
 from knickpoint.server.schemas.changes import ChangeAnswer
 from knickpoint.server.schemas.filters import ListFilter
 
@@ -23,13 +23,13 @@ __all__ = [
 class TargetsRequest(Answer):
     """What a decision is about: single findings, and those of whole changes that are on a list."""
 
-    ids: list[Id] = Field(default_factory=list, max_length=100_000, description="Ids of change points.")
-    changes: list[Id] = Field(
+    ids: list[ChangePointId] = Field(default_factory=list, max_length=100_000, description="Ids of change points.")
+    changes: list[ChangeId] = Field(
         default_factory=list,
         max_length=10_000,
         description="Ids of changes: all their members that are on the list.",
     )
-    without: list[Id] = Field(
+    without: list[ChangePointId] = Field(
         default_factory=list, max_length=100_000, description="Ids of members of these changes to leave out."
     )
     filter: ListFilter = Field(
@@ -69,7 +69,7 @@ class Entries(Answer):
 class UndoRequest(Answer):
     """Undo the last decision about each of some findings, or one decision as a whole."""
 
-    ids: list[Id] = Field(default_factory=list, max_length=100_000, description="Ids of change points.")
+    ids: list[ChangePointId] = Field(default_factory=list, max_length=100_000, description="Ids of change points.")
     entries: Entries | None = Field(
         default=None,
         description="The decision to undo, as its answer names it. Findings with a later decision keep that.",
@@ -82,8 +82,8 @@ class TriageAnswer(Answer):
 
     changed: int = Field(description="Number of findings that the decision changed.")
     entries: Entries | None = Field(description="The entries to undo; null where nothing changed.")
-    groups: list[ChangeAnswer] = Field(description="Changes that the decision concerns and that are on the list.")
-    left: list[int] = Field(description="Ids of changes that the decision concerns and that are not on the list.")
+    changes: list[ChangeAnswer] = Field(description="Changes that the decision concerns and that are on the list.")
+    left: list[ChangeId] = Field(description="Ids of changes that the decision concerns and that are not on the list.")
     unprocessed: int = Field(
         description="Number of changes with unprocessed findings that match the filter, without history."
     )

@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from knickpoint.cli.commands.changes.listing import Listing, empty_message, list_rows
-from knickpoint.cli.commands.changes.rows import COLUMNS, DETAILS, text_columns
+from knickpoint.cli.commands.changes.listing import Listing, empty_message, list_changes
+from knickpoint.cli.commands.changes.rows import change_rows, text_columns
 from knickpoint.cli.options import instance_option, open_chosen_instance
-from knickpoint.cli.output import OutputFormat, format_option, show
+from knickpoint.cli.output import OutputFormat, format_option, show, show_answers
 from knickpoint.cli.verbosity import note
 
 __all__ = ["command"]
@@ -98,7 +98,7 @@ class _Day(click.DateTime):
     show_default=True,
     help="The order. change: the worst first; author, subject: alphabetical; others: the largest or newest first.",
 )
-@click.option("--limit", type=click.IntRange(1), default=None, metavar="N", help="At most N rows.")
+@click.option("--limit", type=click.IntRange(1), default=None, metavar="N", help="At most N changes.")
 @instance_option
 @format_option
 def command(
@@ -126,14 +126,17 @@ def command(
     instance: str | None,
     output: OutputFormat,
 ) -> None:
-    """List the findings of all repositories, the worst first, history last; one row a change point.
+    """List the findings of all repositories, the worst first, history last.
 
-    `knick triage` takes both ids: R for a whole change, P for the finding in one of its traces.
+    Text and CSV have one row a change point, JSON one object a change, as the API has them. `knick triage` takes both ids:
+    R for a whole change, P for the finding in one of its traces.
     """
     from knickpoint.model.alert import AlertKind
     from knickpoint.model.change import Condition
     from knickpoint.model.settlement import Certainty, FindingKind
     from knickpoint.model.statement import ChangeDirection
+    from knickpoint.server.answers.changes import change_answers
+    from knickpoint.server.schemas.changes import ChangeAnswer
     from knickpoint.store.findings.selection import Selection
 
     chosen_kind = alert_kind or ("any" if alert else "work")
@@ -157,10 +160,13 @@ def command(
     sides = tuple(side for side, listed in ((False, work or not history), (True, history or not work)) if listed)
     with open_chosen_instance(instance) as opened:
         listing = Listing(selection, processed, sides, repository, query, order, limit)
-        rows, total = list_rows(opened, listing)
-        empty = "" if rows else empty_message(opened, listing)
-    several = len({row["repository"] for row in rows}) > 1
-    columns = text_columns(several=several) if output is OutputFormat.TEXT else COLUMNS + DETAILS
-    show(columns, rows, output, empty=empty)
-    if total > len(rows):
-        note(f"{total - len(rows):,} more of {total:,} findings: raise --limit, or filter.", err=True)
+        found, total = list_changes(opened, listing)
+        if output is OutputFormat.TEXT:
+            empty = "" if found else empty_message(opened, listing)
+            several = len({repository.id for repository, _ in found}) > 1
+            show(text_columns(several=several), list(change_rows(opened.store, found)), output, empty=empty)
+        else:
+            show_answers(ChangeAnswer, change_answers(opened.store, found), output, rows_of="members")
+    shown = sum(len(change.members) for _, change in found)
+    if total > shown:
+        note(f"{total - shown:,} more of {total:,} findings: raise --limit, or filter.", err=True)

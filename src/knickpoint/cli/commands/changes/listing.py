@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from knickpoint.cli.commands.changes.rows import change_rows
-from knickpoint.cli.output import Row
 from knickpoint.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -16,7 +13,7 @@ if TYPE_CHECKING:
     from knickpoint.model.commit import Repository
     from knickpoint.store.findings.selection import Selection
 
-__all__ = ["Listing", "empty_message", "list_rows"]
+__all__ = ["Listing", "empty_message", "list_changes"]
 
 _DESCENDING: Final = ("change", "hazard", "date", "found", "traces")
 """Orders that begin with the largest or newest; authors and subjects are sorted alphabetically."""
@@ -27,7 +24,7 @@ class Listing:
     """What to list: traces by ``query``, findings by the rest.
 
     ``history`` has False for findings after the history boundary, True for those before it. ``order`` is the value of
-    ``--sort``, ``limit`` the largest number of rows.
+    ``--sort``, ``limit`` the largest number of changes.
     """
 
     selection: Selection
@@ -68,8 +65,8 @@ def _selections(opened: Instance, listing: Listing) -> list[tuple[Repository, Se
     ]
 
 
-def list_rows(opened: Instance, listing: Listing) -> tuple[list[Row], int]:
-    """Return at most ``limit`` rows in one order over all repositories, and the number of all findings.
+def list_changes(opened: Instance, listing: Listing) -> tuple[list[tuple[Repository, Change]], int]:
+    """Return at most ``limit`` changes in one order over all repositories, and the number of all findings.
 
     Findings to triage come first, those of all repositories, then history.
     """
@@ -92,7 +89,7 @@ def list_rows(opened: Instance, listing: Listing) -> tuple[list[Row], int]:
             found += [(repository, change) for change in changes]
             total += findings.count_findings(repository, selection=chosen)
         ordered += merge_changes(opened.store, found, sort, descending=descending)
-    return list(islice(change_rows(opened.store, ordered[: listing.limit]), listing.limit)), total
+    return ordered[: listing.limit], total
 
 
 def empty_message(opened: Instance, listing: Listing) -> str:
@@ -102,7 +99,7 @@ def empty_message(opened: Instance, listing: Listing) -> str:
     plain = Selection(conditions=listing.selection.conditions, alert_kinds=listing.selection.alert_kinds)
     if listing.query or listing.repository or listing.selection != plain:
         everything = replace(listing, selection=plain, query="", repository="")
-        _, others = list_rows(opened, replace(everything, limit=1))
+        _, others = list_changes(opened, replace(everything, limit=1))
         if others:
             return f"No finding matches. Without these filters, there {_are(others)}."
     left_out = 0

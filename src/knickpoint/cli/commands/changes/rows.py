@@ -1,9 +1,9 @@
-"""The columns and rows of ``knick changes``: one row a change point."""
+"""The columns and rows of ``knick changes`` for people: one row a change point."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from knickpoint.cli.output import Column, Row, percent
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from knickpoint.model.commit import Repository
     from knickpoint.store import Store
 
-__all__ = ["COLUMNS", "DETAILS", "change_rows", "text_columns"]
+__all__ = ["change_rows", "text_columns"]
 
 _MOST_AUTHORS: Final = 3
 """Authors of a suspect range that text names."""
@@ -40,12 +40,12 @@ def _subject(suspects: Sequence[Mapping[str, str]]) -> str:
     return subject if len(subject) <= 44 else f"{subject[:43]}…"
 
 
-COLUMNS = (
+_COLUMNS: Final = (
     Column("change"),
     Column("id"),
-    Column("commit"),
-    Column("suspects", text=_authors, listed="commit"),
-    Column("subject"),
+    Column("suspects", "commit", _commits),
+    Column("suspects", text=_authors),
+    Column("suspects", "subject", _subject),
     Column("trace"),
     Column("direction"),
     Column("relative_size", "size", percent, right=True),
@@ -64,54 +64,28 @@ COLUMNS = (
     Column("bisection", text=lambda text: text),
 )
 
-_TEXT_COLUMNS: Final = {
-    "commit": Column("suspects", "commit", _commits),
-    "subject": Column("suspects", "subject", _subject),
-}
-"""Columns that show all suspects to people; in data, they are the first commit measured at the new level."""
-
-DETAILS = (
-    *(Column(name) for name in ("author", "repository", "line", "previous_commit", "date", "unit")),
-    *(Column(name) for name in ("before_level", "after_level", "deviation", "low", "high", "sign")),
-    *(Column(name) for name in ("reference", "over_reference")),
-    *(Column(f"{side}_{name}") for side in ("before", "after") for name in ("mean", "median", "count")),
-    *(
-        Column(name)
-        for name in (
-            "score",
-            "p_value",
-            "method",
-            "alerts",
-            "alert_kind",
-            "alert_severity",
-            "ticket",
-            "note",
-            "assignee",
-        )
-    ),
-)
-
 
 def text_columns(*, several: bool) -> tuple[Column, ...]:
     """Return the columns for people; the repository is one where the rows are of ``several``."""
-    change, *others = (_TEXT_COLUMNS.get(column.name, column) for column in COLUMNS)
+    change, *others = _COLUMNS
     return (change, *([Column("repository")] if several else []), *others)
 
 
 class _Suspects:
     """The commits in the suspect ranges of one repository, read at once."""
 
-    def __init__(self, store: Store, repository: Repository, ranges: Collection[SuspectRange]) -> None:
+    def __init__(self, store: Store, repository: Repository, changes: Sequence[Change]) -> None:
         from knickpoint.watch.lines import Lines
 
         self._lines = Lines(store, repository)
-        self._slots = {each: self._slots_of(each) for each in set(ranges)}
-        slots = {slot for each, within in self._slots.items() for slot in (each.previous, *within)}
+        ranges = {point.suspect_range for change in changes for point in change.members}
+        self._slots = {each: self._slots_of(each) for each in ranges}
+        likely = {change.statement.likely.slot for change in changes if change.statement and change.statement.likely}
+        slots = {slot for within in self._slots.values() for slot in (*within, *likely)}
         self._known = {
             each.slot: {
                 "commit": each.commit.hash,
                 "author": each.commit.author,
-                "date": each.commit.time.date().isoformat() if each.commit.has_time else "",
                 "subject": each.commit.subject,
             }
             for each in store.commits.get(repository, sorted(slots))
@@ -125,13 +99,11 @@ class _Suspects:
         first = line.positions.get(suspect_range.previous, position - 1) + 1
         return line.slots[min(first, position) : position + 1]
 
-    def within(self, suspect_range: SuspectRange) -> list[Mapping[str, str]]:
-        """Return the commits of a suspect range, oldest first."""
-        return [self._known[slot] for slot in self._slots[suspect_range] if slot in self._known]
-
-    def hash(self, slot: int) -> str:
-        """Return the hash of the commit at ``slot``, "" if it is unknown."""
-        return self._known[slot]["commit"] if slot in self._known else ""
+    def of(self, change: Change, point: ChangePoint) -> list[Mapping[str, str]]:
+        """Return the likely commit of the change if one is known, else the suspect range of the point, oldest first."""
+        likely = change.statement and change.statement.likely
+        slots = [likely.slot] if likely else self._slots[point.suspect_range]
+        return [self._known[slot] for slot in slots if slot in self._known]
 
 
 def change_rows(store: Store, found: Sequence[tuple[Repository, Change]]) -> Iterator[Row]:
@@ -142,7 +114,7 @@ def change_rows(store: Store, found: Sequence[tuple[Repository, Change]]) -> Ite
         repository.id: _Suspects(
             store,
             repository,
-            [point.suspect_range for owner, change in found if owner == repository for point in change.members],
+            [change for owner, change in found if owner == repository],
         )
         for repository in {each.id: each for each, _ in found}.values()
     }
@@ -154,51 +126,19 @@ def change_rows(store: Store, found: Sequence[tuple[Repository, Change]]) -> Ite
 
 
 def _row(repository: Repository, change: Change, point: ChangePoint, known: _Suspects) -> Row:
-    suspects = known.within(point.suspect_range)
-    first = suspects[-1]  # measured at the new level
-    numbers = point.numbers
     return {
         "id": f"P{point.id}",
         "change": f"R{change.id}",
         "repository": repository.name,
-        "line": point.suspect_range.line,
-        "commit": first["commit"],
-        "previous_commit": known.hash(point.suspect_range.previous),
-        "suspects": suspects,
-        "author": first["author"],
-        "date": first["date"],
-        "subject": first["subject"],
+        "suspects": known.of(change, point),
         "trace": point.key,
-        "unit": point.unit,
         "direction": point.direction.value,
-        "before_level": numbers.before_level,
-        "after_level": numbers.after_level,
-        "deviation": numbers.deviation,
-        "relative_size": numbers.relative_size,
-        "low": numbers.low,
-        "high": numbers.high,
-        "sign": numbers.sign,
-        "reference": numbers.reference,
-        "over_reference": numbers.over_reference,
-        "hazard": numbers.hazard,
-        "score": numbers.score,
-        "p_value": numbers.p_value,
-        "method": numbers.method,
-        "alerts": point.alerts,
-        "alert_kind": point.alert_kind.value,
-        "alert_severity": point.alert_severity.value,
+        "relative_size": point.numbers.relative_size,
+        "hazard": point.numbers.hazard,
         "status": point.effective_status.value,
         "condition": point.condition.value,
-        "history": point.history,
-        "joined": bool(point.found and change.found and point.found > change.found),
         "kind": point.kind.value,
         "certainty": point.settlement.certainty.value,
-        "ticket": point.linked_ticket,
-        "note": point.note,
-        "assignee": point.assignee,
-        **{
-            f"{side}_{name}": getattr(region, name)
-            for side, region in (("before", numbers.before), ("after", numbers.after))
-            for name in ("mean", "median", "count")
-        },
+        "history": point.history,
+        "joined": bool(point.found and change.found and point.found > change.found),
     }
