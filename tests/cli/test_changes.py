@@ -205,8 +205,13 @@ def test_regressions_are_those_of_changes_that_are_worse_or_mixed(
 ) -> None:
     make_stated_changes(tmp_path / "stated")
     monkeypatch.chdir(tmp_path / "stated")
+
+    def changes(*options: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = json.loads(knick("changes", *options, "--format", "json").output)
+        return found
+
     found = json.loads(knick("regressions", "--format", "json").output)
-    assert found == listed(knick, "--direction", "regression", "--direction", "mixed")
-    mixed = listed(knick, "--direction", "mixed")
-    assert sorted(row["direction"] for row in mixed) == ["improvement"] * 6 + ["regression"]
-    assert len(listed(knick)) == len(found) + len(listed(knick, "--direction", "improvement"))
+    assert found == changes("--direction", "regression", "--direction", "mixed")
+    (mixed,) = changes("--direction", "mixed")
+    assert sorted(point["direction"] for point in mixed["members"]) == ["improvement"] * 6 + ["regression"]
+    assert len(changes()) == len(found) + len(changes("--direction", "improvement"))

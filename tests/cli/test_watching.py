@@ -128,8 +128,8 @@ def test_a_canary_of_the_configuration_that_was_work_is_none_after_the_next_run(
     configure('[canaries.machine]\nquery = "benchmark=canary"\n')
     knick("run")
     assert "benchmark=canary" not in knick("changes").output
-    (point,) = json.loads(knick("changes", "--alert-kind", "canary", "--format", "json").output)
-    assert point["alerts"] == ["canaries.machine"]
+    (change,) = json.loads(knick("changes", "--alert-kind", "canary", "--format", "json").output)
+    assert [point["alerts"] for point in change["members"]] == [["canaries.machine"]]
 
 
 def git(place: Path, *arguments: str) -> str:

@@ -12,7 +12,7 @@ SINCE = "1970-01-01T00:00:00Z"
 
 
 def listed(client: Client, **params: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = client.get("/api/v1/changes", params=params).json()["groups"]
+    found: list[dict[str, Any]] = client.get("/api/v1/changes", params=params).json()["changes"]
     return found
 
 
@@ -48,4 +48,4 @@ def test_the_change_points_of_a_trace_have_the_statement_of_their_change(stated:
     change = at(stated, position)
     trace = change["members"][0]["trace"]["id"]
     statements = stated.get(f"/api/v1/traces/{trace}/change-points").json()["statements"]
-    assert statements[str(change["id"])] == change["statement"]
+    assert statements[change["id"]] == change["statement"]
