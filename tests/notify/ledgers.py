@@ -21,7 +21,7 @@ from knickpoint.notify.sender import Sender
 from knickpoint.notify.settings import ChannelKind, ChannelSettings, NotifySettings
 from knickpoint.people import Directory
 from knickpoint.store import Store
-from knickpoint.store.tables.findings import change, change_point
+from knickpoint.store.tables.findings import STATEMENTS_OF_CHANGES, change, change_point
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 MAIL = ChannelSettings("mail", ChannelKind.MAIL, to=("perf@example.org", "team@example.org"))
@@ -92,6 +92,7 @@ class Announcer:
                 )
             )
             connection.execute(change.insert().values(_blank(change, **place, id=key, traces=1)))
+            self.store.database.later(STATEMENTS_OF_CHANGES, [key])
             return self._append(key, key, 0, kind)
 
     def follow(self, chain: int, kind: AnnouncementKind) -> Announcement:
@@ -111,6 +112,7 @@ class Announcer:
     def _change(self, chain: int, **values: str) -> None:
         with self.store.transaction() as connection:
             connection.execute(update(change_point).where(change_point.c.announced == chain).values(values))
+            self.store.database.later(STATEMENTS_OF_CHANGES, [chain])
 
     def _append(self, key: int, chain: int, number: int, kind: AnnouncementKind) -> Announcement:
         written = Announcement(

@@ -27,7 +27,7 @@ MESSAGE = Message(
     subject="clean_text is 12 % slower",
     text="clean_text is 12 % slower.\n",
     html="<p>clean_text is 12 % slower.</p>",
-    data={"changes": [{"change": 7}]},
+    data={"changes": [{"id": "R7"}]},
     address="https://perf.example.org/changes/7",
 )
 

@@ -69,7 +69,7 @@ class World:
 def message(key: str = "k1", *kinds: str, fixed: str = "", change: int = 1) -> Message:
     entry = {
         "repository": "textmill",
-        "change": change,
+        "id": f"R{change}",
         "announcements": list(kinds or ("regressed",)),
         "severity": "high",
         "lead": {"trace": ",benchmark=sort,os=linux,"},

@@ -141,6 +141,11 @@ class Statement:
     machine: str = ""
     held: str = ""
 
+    @property
+    def traces(self) -> int:
+        """How many members count."""
+        return self.worse + self.better + self.undirected
+
 
 def state_change(
     members: Sequence[StatedMember], *, likely: LikelyCommit | None = None, machine: str = ""

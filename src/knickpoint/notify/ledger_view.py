@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from knickpoint.model.announcement import Announcement
 from knickpoint.model.change import ChangePoint
+from knickpoint.model.statement import Statement
 from knickpoint.store import Store
 
 __all__ = ["LedgerView"]
@@ -20,6 +22,7 @@ class LedgerView:
     _announced: dict[int, Announcement] = field(default_factory=dict, init=False, repr=False)
     _chains: dict[int, list[Announcement]] = field(default_factory=dict, init=False, repr=False)
     _members: dict[int, list[ChangePoint]] = field(default_factory=dict, init=False, repr=False)
+    _statements: dict[int, Statement | None] = field(default_factory=dict, init=False, repr=False)
 
     def get(self, ids: Collection[int]) -> list[Announcement]:
         """Return announcements by id, ascending; ids that do not exist are left out."""
@@ -43,3 +46,28 @@ class LedgerView:
             for point in self.store.findings.announcements.members(missing):
                 self._members[point.announced].append(point)
         return {key: self._members[key] for key in set(ids)}
+
+    def change_of(self, announced: Announcement) -> int:
+        """Return the change that an announcement is about; after a merge, the one that has most of its members."""
+        members = Counter(each.change_id for each in self.members([announced.chain])[announced.chain] if each.change_id)
+        if not members or announced.change_id in members:
+            return announced.change_id
+        return min(members, key=lambda key: (-members[key], key))
+
+    def statement(self, announced: Announcement) -> Statement | None:
+        """Return what the change of an announcement is, None without members.
+
+        A merged change has several chains. Each is stated by its own members, as its messages and its ticket are about them.
+        """
+        if announced.chain not in self._statements:
+            self._statements[announced.chain] = self._read_statement(announced)
+        return self._statements[announced.chain]
+
+    def _read_statement(self, announced: Announcement) -> Statement | None:
+        change, chain, table = self.change_of(announced), announced.chain, self.store.findings.statements
+        whole = table.of_changes([change]).get(change)
+        if whole is None or all(each.announced in {chain, 0} for each in self.store.findings.live_members(change)):
+            return whole
+        own = [each.id for each in self.members([chain])[chain] if each.change_id == change]
+        part = table.of_part(own)
+        return replace(part, likely=whole.likely, machine=whole.machine) if part is not None else whole

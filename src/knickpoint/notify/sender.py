@@ -23,7 +23,6 @@ from knickpoint.model.errors import KnickpointError, StoreError
 from knickpoint.model.notification import Delivery, DeliveryState, Message, NotificationKind, SentMark
 from knickpoint.notify.backoff import pause_after
 from knickpoint.notify.channel import Channel, DeliveryError
-from knickpoint.notify.held_changes import is_held
 from knickpoint.notify.ledger_view import LedgerView
 from knickpoint.notify.recipients import AUTOMATIC, TRACKERS
 from knickpoint.notify.schedule import Schedule
@@ -207,11 +206,8 @@ class Sender:
         """Return which announcements of a delivery are held back, because the machine moved and perhaps not the code."""
         announced = self._view.get(delivery.announcements)
         members = self._view.members({each.chain for each in announced})
-        return {
-            each.id
-            for each in announced
-            if any(point.held for point in members[each.chain]) and is_held(each, members[each.chain])
-        }
+        found = [each for each in announced if any(point.held for point in members[each.chain])]
+        return {each.id for each in found if (stated := self._view.statement(each)) is not None and stated.held}
 
     def _still_true(self, delivery: Delivery, earlier: Sequence[Delivery]) -> tuple[Delivery | None, str]:
         """Return the delivery with the announcements that are still worth sending; None and the reason without any.

@@ -20,7 +20,7 @@ from knickpoint.model.notification import Delivery, NotificationKind, Recipient
 from knickpoint.model.suspects import Suspect, SuspectFacts, Suspects
 from knickpoint.notify.messages import NotificationFacts, load_templates, message_for
 from knickpoint.notify.messages.fact_reader import FactReader, FactSettings, held_text
-from knickpoint.notify.messages.headlines import headline
+from knickpoint.notify.messages.headlines import first_sentence
 from knickpoint.notify.settings import ChannelKind, ChannelSettings
 from knickpoint.notify.trackers.tracker_channel import changes_of
 from knickpoint.watch.alert_run.run import run_alerts
@@ -99,12 +99,12 @@ def _mail(facts: NotificationFacts) -> str:
 def test_the_facts_say_what_changed_by_how_much_and_where(regressed: World) -> None:
     facts = _read(regressed, _announced(regressed))
     (change,) = facts.changes
-    assert (change.kind, change.verdict, change.traces, change.worse) == ("regressed", "worse", 2, 2)
+    assert (change.kind, change.lead.verdict, change.traces, change.worse) == ("regressed", "worse", 2, 2)
     assert (change.lead.name, change.lead.change) == ("render", "50 % slower")
     assert [each.name for each in change.others] == ["parse"]
     assert change.suspect_range.commits == 1
-    assert change.headline == (
-        f"render (kind=r) is 50 % slower since {change.suspect_range.last.short}, and 1 further trace changed with it"
+    assert change.sentence == (
+        f"2 slower by up to 50 % since {change.suspect_range.last.short}: render (kind=r) and 1 further trace"
     )
     assert change.suspect_range.last.subject == "Change 20"
     assert change.size_to_noise is not None
@@ -152,9 +152,9 @@ def test_a_change_that_was_reverted_before_it_was_announced_is_said_to_be_over(w
     (change,) = facts.changes
     assert (change.kind, change.recovered, change.traces) == ("regressed", True, 2)
     assert change.cause_commit is not None
-    assert change.headline == (
+    assert change.sentence == (
         f"Recovered already: parse (kind=p) and 1 further trace are back at the earlier level "
-        f"with {change.cause_commit.short}, after 20 % slower since {change.suspect_range.last.short}"
+        f"with {change.cause_commit.short}, after 2 slower by up to 20 % since {change.suspect_range.last.short}"
     )
     text = _mail(facts)
     assert f"The level came back with {change.cause_commit.short} (Change 30" in text
@@ -174,7 +174,7 @@ def test_an_improvement_that_no_change_says_is_over_is_called_lost(world: World,
     facts = _read(world, _announced(world)[-1:])
     (change,) = facts.changes
     place = f" since {change.suspect_range.last.short}" if at_once else ""
-    assert change.headline == (
+    assert change.sentence == (
         f"Improvement lost{' already' if at_once else ''}: parse (kind=p) is back at the earlier level "
         f"with {world.store.commits.get(world.repository, [30])[0].commit.hash[:10]}, after 17 % faster{place}"
     )
@@ -194,8 +194,8 @@ def test_what_brings_a_level_back_is_not_counted_among_what_changed_together(wor
 def test_the_first_line_has_the_change_of_the_trace_that_it_names(world: World) -> None:
     announced = _feed(world, parse=((20, 10.0), (6, 12.0)))
     (change,) = _read(world, announced).changes
-    wilder = replace(change, traces=3, worse=3, lead=replace(change.lead, change="16 % slower"))
-    assert headline(wilder) == (
+    wilder = replace(change, traces=3, worse=3, headline="16 % slower", lead=replace(change.lead, change="16 % slower"))
+    assert first_sentence(wilder) == (
         f"parse (kind=p) is 16 % slower since {change.suspect_range.last.short}, and 2 further traces changed with it"
     )
 
@@ -286,7 +286,7 @@ def test_hostile_names_make_harmless_messages(world: World) -> None:
     facts = _read(world, announced)
     (change,) = facts.changes
     for trace in (change.lead, *change.others):
-        hostile = replace(facts, changes=(replace(change, lead=trace, headline=f"{trace.name} is slower"),))
+        hostile = replace(facts, changes=(replace(change, lead=trace, sentence=f"{trace.name} is slower"),))
         for kind in (ChannelKind.MAIL, ChannelKind.GITHUB):
             templates = load_templates(ChannelSettings("m", kind), Path())
             message = message_for(_delivery(announced), hostile, templates)

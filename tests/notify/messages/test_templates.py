@@ -61,8 +61,8 @@ def test_every_kind_of_notification_has_a_subject_of_one_line_and_a_text(
 def test_the_first_line_says_what_changed_by_how_much_and_where() -> None:
     first = _templates().render(_facts()).text.splitlines()[0]
     assert first == (
-        "parse/names (os=linux type=release) is 23 % slower since one of the 3 commits 1a2b3c4d5e..9c8d7e6f50, "
-        "and 13 further traces changed with it."
+        "13 slower by up to 23 %; 1 faster by 2 %, probably since 3f2a9c1b77 (62 %), one of the 3 commits "
+        "1a2b3c4d5e..9c8d7e6f50: parse/names (os=linux type=release) and 13 further traces."
     )
 
 
@@ -94,7 +94,7 @@ def test_a_mail_has_plain_text_and_html_and_a_chat_has_markdown() -> None:
     mail, chat = _templates().render(_facts()), _templates(ChannelKind.CHAT).render(_facts())
     assert mail.html.startswith("<!DOCTYPE html>")
     assert chat.html == ""
-    assert chat.text.startswith("**parse/names")
+    assert chat.text.startswith("**13 slower")
     assert "**" not in mail.text
 
 
@@ -110,7 +110,7 @@ def test_a_number_with_a_point_has_no_backslash_in_chats_and_tickets(kind: Chann
 def _hostile(name: str) -> NotificationFacts:
     change = example_change()
     lead = replace(change.lead, name=name)
-    return replace(_facts(), changes=(replace(change, lead=lead, headline=f"{name} is slower"),))
+    return replace(_facts(), changes=(replace(change, lead=lead, sentence=f"{name} is slower"),))
 
 
 def test_a_hostile_name_is_text_in_html() -> None:
@@ -136,7 +136,8 @@ def test_a_message_has_the_key_of_its_delivery_and_the_facts_for_machines() -> N
     assert message.key == "key-1"
     assert message.thread == "thread-1"
     change = _change_of(message)
-    assert change["change"] == 12
+    assert change["id"] == "R12"
+    assert "change" not in change
     assert change["lead"]["trace"] == ",benchmark=parse/names,os=linux,type=release,"
     assert change["previous"].startswith("1a2b3c4d5e")
     assert change["commit"].startswith("9c8d7e6f50")
@@ -170,20 +171,20 @@ def test_a_file_of_the_instance_replaces_a_template(tmp_path: Path) -> None:
     [
         ("one\n{{ change.sise }}\n", "sise", "change.txt, line 2"),
         ("{% if change %}\n", "is no template", "change.txt, line 1"),
-        ("{{ change.headline.upper() }}", "a call is not allowed", "change.txt, line 1"),
+        ("{{ change.sentence.upper() }}", "a call is not allowed", "change.txt, line 1"),
         ("\n{{ change.__class__ }}", "__class__ is no fact", "change.txt, line 2"),
-        ("{{ change.headline.format_map }}", "format_map", "change.txt, line 1"),
+        ("{{ change.sentence.format_map }}", "format_map", "change.txt, line 1"),
         ("{{ 'x' * 1000000000 }}", "* is not allowed", "change.txt, line 1"),
         ("{% set x = 1 %}", "set is not allowed", "change.txt, line 1"),
         ("{% macro m() %}{% endmacro %}", "macro is not allowed", "change.txt, line 1"),
         ("{{ changes[0] }}", "[ ] is not allowed", "change.txt, line 1"),
         ("{{ range }}", "'range' is undefined", "change.txt, line 1"),
-        ("{{ change.headline|replace('a', 'b') }}", "No filter named 'replace'", "change.txt, line 1"),
+        ("{{ change.sentence|replace('a', 'b') }}", "No filter named 'replace'", "change.txt, line 1"),
         ("{% include 'change.txt' %}", "includes itself", "change.txt"),
         ("{% include '/etc/passwd' %}", "which is no template", "change.txt, line 1"),
-        ("{% include change.headline %}", "includes what is no template", "change.txt, line 1"),
+        ("{% include change.sentence %}", "includes what is no template", "change.txt, line 1"),
         ("{{ change.hours + 1 }}", "hours", "change.txt, line 1"),
-        ("{{ change.headline + 1 }}", "cannot be rendered", "change.txt, line 1"),
+        ("{{ change.sentence + 1 }}", "cannot be rendered", "change.txt, line 1"),
         ("  \n", "the text is empty", "change"),
     ],
 )

@@ -11,13 +11,14 @@ from knickpoint.notify.messages.facts import (
     BisectionFacts,
     ChangeFacts,
     CommitFacts,
+    LikelyFacts,
     LinkFacts,
     NotificationFacts,
     RangeFacts,
     SuspectCommit,
     TraceFacts,
 )
-from knickpoint.notify.messages.headlines import headline
+from knickpoint.notify.messages.headlines import first_sentence
 
 __all__ = ["example_change", "example_notifications"]
 
@@ -77,8 +78,9 @@ def example_change(kind: AnnouncementKind = AnnouncementKind.REGRESSED, *, bare:
     place = RangeFacts("main", 3, _LAST, _BEFORE, f"{_HOST}/compare/{_BEFORE.hash}...{_LAST.hash}")
     change = ChangeFacts(
         kind=kind.value,
-        headline="",
-        verdict=lead.verdict,
+        sentence="",
+        headline="14 faster by up to 23 %" if improved else "13 slower by up to 23 %; 1 faster by 2 %",
+        direction="improvement" if improved else "mixed",
         finding_kind="step",
         repository="parser",
         change=12,
@@ -95,6 +97,7 @@ def example_change(kind: AnnouncementKind = AnnouncementKind.REGRESSED, *, bare:
             SuspectCommit(_SUSPECT, 0.62, "62 %", ("touches src/parse/names.c, as parse/names", "changes 310 lines")),
             SuspectCommit(_LAST, 0.05, "5 %", ("touches documentation only",)),
         ),
+        likely=LikelyFacts(_SUSPECT, "suspect", 0.62, "62 %"),
         suspects_omitted=1,
         no_suspect_percent="8 %",
         suspects_note="One commit of the range has no touched files.",
@@ -112,13 +115,16 @@ def example_change(kind: AnnouncementKind = AnnouncementKind.REGRESSED, *, bare:
     )
     if kind.value in {"recovered", "fixed"}:
         change = replace(
-            change, cause=13, cause_commit=_commit("77aa55cc33", "Jonas Weber", "Undo the map", "2026-03-09")
+            change,
+            condition=kind.value,
+            cause=13,
+            cause_commit=_commit("77aa55cc33", "Jonas Weber", "Undo the map", "2026-03-09"),
         )
     if kind is AnnouncementKind.BISECTED:
         change = replace(change, outcome=_OUTCOME)
     if bare:
         change = _bare(change)
-    return replace(change, headline=headline(change))
+    return replace(change, sentence=first_sentence(change))
 
 
 def _bare(change: ChangeFacts) -> ChangeFacts:
@@ -126,7 +132,9 @@ def _bare(change: ChangeFacts) -> ChangeFacts:
     lead = replace(change.lead, params="", address="", relative_size=None, change="higher, from 0", verdict="changed")
     return replace(
         change,
-        verdict="changed",
+        headline=lead.change,
+        direction="unknown",
+        likely=None,
         traces=1,
         worse=0,
         better=0,

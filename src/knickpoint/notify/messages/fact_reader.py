@@ -8,24 +8,25 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, Protocol
 
-from knickpoint.model.alert import Alert, AlertSeverity
+from knickpoint.model.alert import Alert, AlertKind, AlertSeverity
 from knickpoint.model.announcement import Announcement, AnnouncementKind
-from knickpoint.model.change import ChangePoint, Condition, Direction, Status, severity_of
+from knickpoint.model.change import ChangePoint, Condition, Status
 from knickpoint.model.errors import AbsentError
 from knickpoint.model.notification import Delivery, NotificationKind, Recipient
 from knickpoint.model.quantity_text import percent_text
 from knickpoint.model.settlement import Certainty
+from knickpoint.model.statement import LikelyCommit, Statement
 from knickpoint.model.suspects import Suspects
-from knickpoint.notify.held_changes import concerned
 from knickpoint.notify.ledger_view import LedgerView
 from knickpoint.notify.messages.facts import (
     BisectionFacts,
     ChangeFacts,
+    LikelyFacts,
     LinkFacts,
     NotificationFacts,
     SuspectCommit,
 )
-from knickpoint.notify.messages.headlines import headline
+from knickpoint.notify.messages.headlines import first_sentence
 from knickpoint.notify.messages.repository_facts import RepositoryFacts, message_line
 from knickpoint.store import Store
 from knickpoint.store.bisections import StoredBisection
@@ -134,8 +135,9 @@ class FactReader:
             announced = self._ledger.get(delivery.announcements)
             newest = _newest_of_chains(announced)
             self._read_together([each for each in newest if each.id not in self._changes])
-            facts = [self._change(each) for each in newest]
-            changes = sorted((each for each in facts if each is not None), key=_rank)
+            stated = [(each, found) for each in newest if (found := self._ledger.statement(each)) is not None]
+            ranked = sorted(stated, key=lambda each: (-each[1].severity, each[0].change_id))
+            changes = [facts for each, _ in ranked if (facts := self._change(each)) is not None]
             kept = changes[:_MOST_CHANGES]
             if delivery.kind is NotificationKind.DIGEST:
                 kept[_MOST_PICTURES:] = [replace(each, picture="") for each in kept[_MOST_PICTURES:]]
@@ -164,8 +166,9 @@ class FactReader:
         """Read at once what the facts of several announcements need, as far as one query can have all of it."""
         if not announced:
             return
-        chains, changes = {each.chain for each in announced}, {each.change_id for each in announced}
+        chains = {each.chain for each in announced}
         self._ledger.members(chains)
+        changes = {self._ledger.change_of(each) for each in announced}
         self._ledger.chains(chains)
         self._alerts |= dict.fromkeys(changes, ()) | self.store.findings.alerts_of_changes(changes)
         self._bisections |= self.store.bisections.in_force(changes)
@@ -182,53 +185,53 @@ class FactReader:
         return self._changes[announced.id]
 
     def _read_change(self, announced: Announcement) -> ChangeFacts | None:
-        """Return the facts of one announcement, None where its change is gone."""
+        """Return the facts of one announcement as its change is stated now, None where there is none."""
         try:
             repository = self._repository(announced)
         except AbsentError:
             return None
-        members = self._ledger.members([announced.chain])[announced.chain]
-        live = [each for each in members if each.condition is not Condition.GONE] or members
-        side = concerned(announced, members)
-        together = _changed_together(side, live)
-        found = min(side, key=lambda each: each.rank, default=None)
-        if found is None:
+        key = self._ledger.change_of(announced)
+        stated = self._ledger.statement(announced)
+        if stated is None:
             return None
-        lead, key = found, announced.change_id
+        lead, others = self._members(announced, key, stated)
+        counted = [lead, *others]
         chain = self._ledger.chains([announced.chain])[announced.chain]
         alerts = self._alerts[key]
         ranked = self.store.findings.suspects.get(key)
-        others = sorted(side, key=lambda each: each.rank)[1 : _MOST_OTHERS + 1]
-        lead_facts, *other_facts = repository.traces([lead, *others], self.settings.address, alerts)
+        traces = stated.traces
+        lead_facts, *other_facts = repository.traces([lead, *others[:_MOST_OTHERS]], self.settings.address, alerts)
         picture = f"change-{announced.id}.png"
         self._pictures[picture] = repository.picture(lead)
-        names = sorted({name for each in side for name in each.alerts})
+        names = sorted({name for each in counted for name in each.alerts})
         change = ChangeFacts(
             kind=announced.kind.value,
-            headline="",
-            verdict=lead_facts.verdict,
-            finding_kind=lead.kind.value,
+            sentence="",
+            headline=message_line(stated.headline),
+            direction=stated.direction.value,
+            finding_kind=stated.kind.value,
             repository=message_line(repository.repository.name),
             change=key,
-            traces=max(1, len({each.trace_id for each in together})),
+            traces=traces,
             lead=lead_facts,
             suspect_range=repository.range_facts(announced.suspect_range),
             provisional=_is_provisional(announced, lead),
             certainty_reason=lead.certainty_reason,
             recovered=announced.condition is Condition.RECOVERED,
-            worse=sum(each.direction is Direction.REGRESSION for each in together),
-            better=sum(each.direction is Direction.IMPROVEMENT for each in together),
+            condition=stated.condition.value,
+            worse=stated.worse,
+            better=stated.better,
             others=tuple(other_facts),
-            others_omitted=max(0, len(side) - 1 - len(other_facts)),
+            others_omitted=max(0, traces - 1 - len(other_facts)),
             size_to_noise=abs(lead.numbers.size) / lead.numbers.deviation if lead.numbers.deviation > 0 else None,
             interval=lead.interval,
             cause=announced.cause_id,
-            cause_commit=repository.cause(announced, lead),
+            cause_commit=repository.cause(announced, stated),
             first_announced=chain[0].time.date().isoformat(),
             alerts=tuple(message_line(name) for name in names),
             severity=max((each.severity for each in alerts), key=_SEVERITIES.index, default=AlertSeverity.NORMAL).value,
             owners=tuple(dict.fromkeys(message_line(owner) for each in alerts for owner in each.owners)),
-            held=held_text(together),
+            held=held_text(counted),
             status=lead.effective_status.value,
             assignee=message_line(lead.assignee),
             ticket=message_line(lead.linked_ticket),
@@ -237,17 +240,27 @@ class FactReader:
             announcements=tuple(each.kind.value for each in chain),
             links=LinkFacts(change=repository.address_of(lead, self.settings.address)),
         )
+        change = replace(change, likely=_likely(stated.likely, repository))
         change = _with_suspects(change, repository, ranked)
         change = _with_culprit(change, repository, self._bisections.get(key))
         change = self._with_outcome(change, repository, chain)
-        return replace(change, headline=headline(change))
+        return replace(change, sentence=first_sentence(change))
+
+    def _members(self, announced: Announcement, key: int, stated: Statement) -> tuple[ChangePoint, list[ChangePoint]]:
+        """Return the lead of a change, and those other members of the chain that its statement counts."""
+        members = [each for each in self._ledger.members([announced.chain])[announced.chain] if each.change_id == key]
+        lead = next((each for each in members if each.id == stated.lead), None)
+        lead = lead or self.store.findings.points([stated.lead])[0]
+        live = [each for each in members if each.condition is not Condition.GONE] or members
+        kept = [each for each in live if each.alert_kind is AlertKind.WORK] or live
+        return lead, sorted((each for each in kept if each.id != lead.id), key=lambda each: each.rank)
 
     def _with_outcome(
         self, change: ChangeFacts, repository: RepositoryFacts, chain: Sequence[Announcement]
     ) -> ChangeFacts:
         """Say how the newest bisection ended, unless it found the commit, or the change was announced elsewhere since."""
         ended = self._ended.get(change.change)
-        if ended is None or ended.ended is None or (change.culprit and change.bisection == ended.name):
+        if ended is None or ended.ended is None or (len(change.culprits) == 1 and change.bisection == ended.name):
             return change
         if any(row.time > ended.ended and (row.kind.opens or row.kind in _PLACED_AGAIN) for row in chain):
             return change
@@ -263,13 +276,6 @@ class FactReader:
                 raise AbsentError(f"there is no repository with the id {key}")
             self._repositories[key] = RepositoryFacts(self.store, found)
         return self._repositories[key]
-
-
-def _changed_together(side: Sequence[ChangePoint], live: Sequence[ChangePoint]) -> list[ChangePoint]:
-    """Return the findings of a change: its ``side``, and what else stepped there. What brings a level back is another change."""
-    here = {each.change_id for each in side}
-    ids = {each.id for each in side}
-    return [each for each in live if each.id in ids or each.change_id in here]
 
 
 def held_text(findings: Sequence[ChangePoint]) -> str:
@@ -294,16 +300,17 @@ def _newest_of_chains(announced: Sequence[Announcement]) -> list[Announcement]:
     return newest
 
 
-def _rank(change: ChangeFacts) -> tuple[float, int]:
-    direction = {"worse": Direction.REGRESSION, "better": Direction.IMPROVEMENT}.get(change.verdict, Direction.UNKNOWN)
-    size = change.lead.relative_size
-    return -severity_of(direction, float("inf") if size is None else size), change.change
-
-
 def _is_provisional(announced: Announcement, lead: ChangePoint) -> bool:
     if announced.kind in _WORSE_KINDS:
         return False
     return announced.kind.value == "provisional" or lead.certainty is Certainty.PROVISIONAL
+
+
+def _likely(likely: LikelyCommit | None, repository: RepositoryFacts) -> LikelyFacts | None:
+    commit = repository.commits([likely.slot]).get(likely.slot) if likely else None
+    if likely is None or commit is None:
+        return None
+    return LikelyFacts(commit, likely.basis.value, likely.probability, percent_text(likely.probability))
 
 
 def _with_suspects(change: ChangeFacts, repository: RepositoryFacts, ranked: Suspects | None) -> ChangeFacts:
@@ -342,5 +349,4 @@ def _with_culprit(change: ChangeFacts, repository: RepositoryFacts, bisection: S
     )
     if len(found) < len(culprits):
         return change
-    culprit = found[0] if len(found) == 1 else None
-    return replace(change, culprit=culprit, culprits=found, bisection=bisection.name)
+    return replace(change, culprits=found, bisection=bisection.name)

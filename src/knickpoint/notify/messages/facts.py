@@ -13,6 +13,7 @@ __all__ = [
     "BisectionFacts",
     "ChangeFacts",
     "CommitFacts",
+    "LikelyFacts",
     "LinkFacts",
     "NotificationFacts",
     "RangeFacts",
@@ -57,6 +58,23 @@ class SuspectCommit:
     probability: float
     percent: str
     reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LikelyFacts:
+    """The commit that most likely made the change.
+
+    Attributes:
+        commit: the commit.
+        basis: why it is named: `bisected`, `only` (no other commit is in the range), or `suspect` (it stands out).
+        probability: between 0 and 1.
+        percent: the probability for people, as in `62 %`.
+    """
+
+    commit: CommitFacts
+    basis: str
+    probability: float
+    percent: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,18 +176,20 @@ class ChangeFacts:
 
     Attributes:
         kind: `regressed`, `improved`, `moved`, `grew`, `located`, `bisected`, `recovered`, `fixed`, `withdrawn` or `returned`.
-        headline: what changed, by how much and where, in one line.
-        verdict: `worse`, `better`, or `changed` where it is unknown which direction is better.
+        sentence: what changed, by how much and where, in one line.
+        headline: how many traces changed and by how much, the leading side first, as in `24 faster by up to 46 %; 1 larger by 0.5 %`.
+        direction: `regression`, `improvement`, `mixed`, or `unknown` where it is unknown which direction is better.
         finding_kind: `step`, `drift`, `mode` or `noise`.
         provisional: whether later values may still move the change or take it away.
         certainty_reason: why it is provisional, "" where it is settled.
         repository: name of the repository.
         change: number of the change; people write it as `R12`.
         recovered: whether later values had the earlier level back when the change was announced.
+        condition: what the data of today say of the change: `present`, `recovered`, `fixed` or `gone`.
         traces: how many traces changed together.
         worse: how many of them got worse.
         better: how many of them got better.
-        lead: the trace that changed most, by what is certain of its change.
+        lead: the trace that changed most on the leading side, by what is certain of its change.
         others: further traces, in the same order; at most 9.
         others_omitted: traces that are in neither.
         size_to_noise: size of the change in the lead, in standard deviations of its values; none where they do not vary.
@@ -181,7 +201,7 @@ class ChangeFacts:
         suspects_note: what limits the ranking, "" if nothing does.
         held: why findings of this change are held back, as in `2 of 5 findings are held back: […]`; "" if none is.
         machine: what changed about the machine at the step, as in `The machine changed: cpu A → B. […]`; "" if nothing did.
-        culprit: the commit that made the change, as a bisection measured it; none without one, and of several.
+        likely: the commit that most likely made the change, and why it is named; none where only the range is known.
         culprits: the commits that made the change, as a bisection measured them: of several, each made one of its own.
         bisection: the bisection that found it, as in `B12`, "" without one.
         outcome: how the newest bisection ended that did not find the one commit which made the change; none without one.
@@ -201,8 +221,9 @@ class ChangeFacts:
     """
 
     kind: str
+    sentence: str
     headline: str
-    verdict: str
+    direction: str
     finding_kind: str
     repository: str
     change: int
@@ -212,6 +233,7 @@ class ChangeFacts:
     provisional: bool = False
     certainty_reason: str = ""
     recovered: bool = False
+    condition: str = "present"
     worse: int = 0
     better: int = 0
     others: tuple[TraceFacts, ...] = ()
@@ -224,7 +246,7 @@ class ChangeFacts:
     suspects_note: str = ""
     held: str = ""
     machine: str = ""
-    culprit: SuspectCommit | None = None
+    likely: LikelyFacts | None = None
     culprits: tuple[SuspectCommit, ...] = ()
     bisection: str = ""
     outcome: BisectionFacts | None = None

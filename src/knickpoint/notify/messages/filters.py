@@ -1,4 +1,4 @@
-"""The filters of templates: numbers and suspects as words."""
+"""The filters of templates: numbers and commits as words."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Final
 
 from knickpoint.model.plain_text import counted
 from knickpoint.model.quantity_text import number_text, percent_text
-from knickpoint.notify.messages.facts import SuspectCommit
+from knickpoint.notify.messages.facts import LikelyFacts
 
-__all__ = ["first_suspect", "hours_text", "signed_percent", "times_text"]
+__all__ = ["hours_text", "likely_text", "signed_percent", "times_text"]
 
 _HOURS_OF_DAY: Final = 24
 _MOST_TIMES: Final = 100
@@ -36,8 +36,9 @@ def hours_text(hours: float) -> str:
     return counted(max(1, int(hours)), "hour")
 
 
-def first_suspect(suspects: tuple[SuspectCommit, ...]) -> str:
-    """Return the most likely suspect in a few words."""
-    first = suspects[0]
-    words = [first.commit.short, first.commit.subject, f"by {first.commit.author}" if first.commit.author else ""]
-    return f"{' '.join(word for word in words if word)} ({first.percent})"
+def likely_text(likely: LikelyFacts) -> str:
+    """Return the likely commit in a few words: "1a2b3c4 Keep names, by Ada (62 %)", "1a2b3c4 Keep names, by Ada (bisected)"."""
+    commit = likely.commit
+    named = " ".join(filter(None, (commit.short, commit.subject))) + (f", by {commit.author}" if commit.author else "")
+    why = {"bisected": "found by bisection", "only": "the only commit"}.get(likely.basis, likely.percent)
+    return f"{named} ({why})"

@@ -7,7 +7,7 @@ from typing import Final
 from knickpoint.model.plain_text import counted
 from knickpoint.notify.messages.facts import ChangeFacts, RangeFacts, TraceFacts
 
-__all__ = ["headline", "place_text", "shorten", "shorten_all"]
+__all__ = ["cause_text", "first_sentence", "place_text", "shorten", "shorten_all"]
 
 _LONGEST_NAME: Final = 80
 _CUT: Final = "…"
@@ -33,29 +33,44 @@ _OUTCOME_OPENINGS: Final = {
 """How a message begins that says how a bisection ended."""
 
 
-def headline(change: ChangeFacts) -> str:
+def first_sentence(change: ChangeFacts) -> str:
     """Return the sentence that says what changed, by how much and where, without a full stop."""
     if change.kind == "withdrawn":
-        return f"No change after all: {_name(change)}, reported as {change.lead.change}"
+        return f"No change after all: {_name(change)}, reported as {change.headline}"
     if change.kind in {"recovered", "fixed"}:
         return f"{_LOST if _is_lost(change) else change.kind.capitalize()}: {_back(change)}"
     if change.recovered:
-        return f"{_LOST if _is_lost(change) else 'Recovered'} already: {_back(change)} since {place_text(change.suspect_range)}"
+        return f"{_LOST if _is_lost(change) else 'Recovered'} already: {_back(change)}{cause_text(change)}"
     opening = _outcome_opening(change) or _OPENINGS.get(
         change.kind, _OPENINGS["provisional"] if change.provisional else ""
     )
+    if change.kind == "improved" and change.direction != "improvement":
+        opening = ""
+    if change.headline != change.lead.change:
+        return f"{opening}{change.headline}{cause_text(change)}: {_name(change)}"
     others = f", and {counted(change.traces - 1, 'further trace')} changed with it" if change.traces > 1 else ""
-    return f"{opening}{_named(change.lead)} {_verb(change)} since {place_text(change.suspect_range)}{others}"
+    return f"{opening}{_named(change.lead)} {_verb(change)}{cause_text(change)}{others}"
 
 
 def _is_lost(change: ChangeFacts) -> bool:
-    return change.verdict == "better"
+    return change.lead.verdict == "better"
 
 
 def _outcome_opening(change: ChangeFacts) -> str:
     if change.kind != "bisected" or change.outcome is None:
         return ""
     return "Several commits found: " if change.culprits else _OUTCOME_OPENINGS.get(change.outcome.state, "")
+
+
+def cause_text(change: ChangeFacts) -> str:
+    """Return since when, and what names that commit: " since 1a2b3c4", ", probably since 1a2b3c4 (37 %), one of the 5 commits …"."""
+    likely, place = change.likely, change.suspect_range
+    if likely is None:
+        return f" since {place_text(place)}"
+    short = likely.commit.short
+    if likely.basis == "suspect":
+        return f", probably since {short} ({likely.percent}), {place_text(place)}"
+    return f" since {short}, found by bisection" if likely.basis == "bisected" else f" since {short}"
 
 
 def place_text(place: RangeFacts) -> str:
@@ -70,7 +85,7 @@ def _back(change: ChangeFacts) -> str:
     """Return what is back at its earlier level, with which commit, and what it was."""
     are = "are" if change.traces > 1 else "is"
     by = f" with {change.cause_commit.short}" if change.cause_commit else ""
-    return f"{_name(change)} {are} back at the earlier level{by}, after {change.lead.change}"
+    return f"{_name(change)} {are} back at the earlier level{by}, after {change.headline}"
 
 
 def _name(change: ChangeFacts) -> str:

@@ -11,10 +11,11 @@ from typing import Final
 from knickpoint.model.notification import Attachment, Delivery, Message
 from knickpoint.notify.messages.facts import ChangeFacts, NotificationFacts
 from knickpoint.notify.messages.templates import Templates
+from knickpoint.store.findings.tracker_tickets import thread_of
 
 __all__ = ["message_for"]
 
-_NOT_IN_DATA: Final = frozenset({"pictures"})
+_NOT_IN_DATA: Final = frozenset({"pictures", "change"})
 
 
 def message_for(delivery: Delivery, facts: NotificationFacts, templates: Templates) -> Message:
@@ -51,8 +52,9 @@ def message_for(delivery: Delivery, facts: NotificationFacts, templates: Templat
 def _change_data(change: ChangeFacts) -> Mapping[str, object]:
     """Return a change as JSON values, with what maps a ticket back to the place of the change."""
     place = change.suspect_range
-    fixed = change.kind in {"recovered", "fixed"} and change.verdict != "better"
+    fixed = change.kind in {"recovered", "fixed"} and change.lead.verdict != "better"
     return {
+        "id": thread_of(change.change),
         **_json_object(change),
         "line": place.line,
         "previous": place.before.hash if place.before else "",

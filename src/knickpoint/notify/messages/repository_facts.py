@@ -17,6 +17,7 @@ from knickpoint.model.params import decode_key
 from knickpoint.model.plain_text import plain_line
 from knickpoint.model.quantity_text import change_text, interval_text, levels_text, over_text, trace_name
 from knickpoint.model.settlement import FindingKind
+from knickpoint.model.statement import Statement
 from knickpoint.notify.messages.facts import CommitFacts, RangeFacts, TraceFacts
 from knickpoint.notify.messages.headlines import shorten_all
 from knickpoint.plots import draw_trend, png
@@ -80,15 +81,12 @@ class RepositoryFacts:
         count = max(1, position - line.positions.get(suspect_range.previous, position - 1))
         return RangeFacts(message_line(line.name), count, last, before, _compare_address(before, last))
 
-    def cause(self, announced: Announcement, lead: ChangePoint) -> CommitFacts | None:
-        """Return the first commit at the level before a change that is over, None where it is unknown.
-
-        Where no alert reports the way back, that is the commit which ``lead`` has.
-        """
+    def cause(self, announced: Announcement, stated: Statement) -> CommitFacts | None:
+        """Return the commit that brought back the level before a change that is over, None where it is unknown."""
         if announced.condition is not Condition.RECOVERED:
             return None
-        slot = lead.recovered_at
-        if announced.cause_id:
+        slot = stated.undone_at
+        if slot < 0 and announced.cause_id:
             with suppress(AbsentError):
                 slot = self.store.findings.change(announced.cause_id).suspect_range.slot
         return self.commits([slot]).get(slot)

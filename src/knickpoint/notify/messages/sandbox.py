@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from knickpoint.model.errors import ConfigError
 from knickpoint.model.plain_text import counted
 from knickpoint.notify.markup import code_span, escape_markdown, link_target
-from knickpoint.notify.messages.filters import first_suspect, hours_text, signed_percent, times_text
+from knickpoint.notify.messages.filters import hours_text, likely_text, signed_percent, times_text
 
 if TYPE_CHECKING:
     import jinja2
@@ -42,7 +42,7 @@ _NAMES: Final = {
 _FILTERS: Final = ("join", "length", "upper", "lower", "capitalize", "first", "last", "default", "trim")
 _OWN_FILTERS: Final[Mapping[str, Callable[..., object]]] = {
     "counted": counted,
-    "first_suspect": first_suspect,
+    "likely": likely_text,
     "hours": hours_text,
     "signed_percent": signed_percent,
     "times": times_text,

@@ -194,7 +194,7 @@ def changes_of_ticket(store: Store, repository: Repository, name: str) -> list[C
 
 
 def _fields(entry: Mapping[str, Any]) -> TicketFields:
-    change, traces = entry.get("change"), entry.get("traces")
+    change, traces = text_of(entry, "id").removeprefix("R"), entry.get("traces")
     return TicketFields(
         repository=text_of(entry, "repository"),
         query=text_of(entry, "query"),
@@ -203,7 +203,7 @@ def _fields(entry: Mapping[str, Any]) -> TicketFields:
         line=text_of(entry, "line"),
         failing=text_of(entry, "commit"),
         fixed=text_of(entry, "fixed"),
-        change=change if isinstance(change, int) else 0,
+        change=int(change) if change.isascii() and change.isdecimal() else 0,
         severity=text_of(entry, "severity") or "normal",
         link=text_of(entry, "link"),
     )

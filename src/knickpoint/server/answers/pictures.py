@@ -58,6 +58,10 @@ def draw_badge_of(visible: VisibleRepositories, key: int, *, line_name: str) -> 
     if focus is None:
         return draw_badge(name, value)
     change = change_text(
-        focus.numbers.size, focus.numbers.relative_size, trace.unit, noise=focus.kind is FindingKind.NOISE
+        focus.numbers.size,
+        focus.numbers.relative_size,
+        trace.unit,
+        noise=focus.kind is FindingKind.NOISE,
+        before=focus.numbers.before_level,
     )
     return draw_badge(name, value, change, focus.direction)

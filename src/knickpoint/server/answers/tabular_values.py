@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
@@ -14,9 +15,9 @@ from knickpoint.calc import Traces
 from knickpoint.model.commit import Line
 from knickpoint.model.errors import QueryError
 from knickpoint.model.params import decode_key
-from knickpoint.model.quantity_text import change_text, trace_name
+from knickpoint.model.quantity_text import percent_text, trace_name
 from knickpoint.model.query import parse_query
-from knickpoint.model.settlement import FindingKind
+from knickpoint.model.statement import Basis, Statement
 from knickpoint.plots.reduction import thin
 from knickpoint.server.answers.values import WantedValues
 from knickpoint.server.schemas.values import (
@@ -34,6 +35,7 @@ from knickpoint.store import Store, export
 from knickpoint.store.findings.change_list import Sort
 from knickpoint.store.findings.selection import Selection
 from knickpoint.watch.formula_traces import calculate_traces
+from knickpoint.watch.trend import short_name
 
 __all__ = ["FORMULA_MARK", "annotate", "list_times", "list_values", "plot_series", "search_terms", "write_points"]
 
@@ -179,20 +181,34 @@ def annotate(visible: VisibleRepositories, line: Line, request: GrafanaAnnotatio
     slots = sorted({change.suspect_range.slot for change in found})
     times = dict(zip(slots, store.commits.times(repository, slots).tolist(), strict=True))
     shown = {slot for slot in slots if _within(np.array([times[slot]]), request.range)[0]}
+    likely = {change.statement.likely.slot for change in found if change.statement and change.statement.likely}
+    names = {each.slot: short_name(each.commit.hash) for each in store.commits.get(repository, sorted(likely))}
+    wanted = {change.statement.lead for change in found if change.statement}
+    leads = {each.id: each for each in store.findings.points(wanted)}
     annotations = []
     for change in found:
-        slot, lead = change.suspect_range.slot, change.members[0]
-        if slot not in shown or change.suspect_range.line != line.name:
+        slot, stated = change.suspect_range.slot, change.statement
+        if slot not in shown or change.suspect_range.line != line.name or stated is None:
             continue
-        moved = change_text(
-            lead.numbers.size, lead.numbers.relative_size, lead.unit, noise=lead.kind is FindingKind.NOISE
-        )
+        lead = leads[stated.lead]
         annotations.append(
             GrafanaAnnotation(
                 time=round(times[slot] * 1000),
-                title=f"R{change.id}: {trace_name(decode_key(lead.key))[0] or lead.key} {moved}",
-                text=f"{len(change.members)} traces" if len(change.members) > 1 else lead.key,
-                tags=[lead.direction.value, lead.effective_status.value],
+                title=f"R{change.id}: {trace_name(decode_key(lead.key))[0] or lead.key}: {stated.headline}",
+                text=_annotation_text(stated, lead.key, names),
+                tags=[stated.direction.value, lead.effective_status.value],
             )
         )
     return sorted(annotations, key=lambda each: each.time)
+
+
+def _annotation_text(stated: Statement, key: str, names: Mapping[int, str]) -> str:
+    """Return how many traces changed, or which one, and the likely commit; ``names`` has slot → short hash."""
+    counts = f"{stated.traces} traces: {stated.worse} worse, {stated.better} better" if stated.traces > 1 else key
+    likely = stated.likely
+    if likely is None or likely.slot not in names:
+        return counts
+    why = {Basis.BISECTED: "found by bisection", Basis.ONLY: "the only commit"}.get(
+        likely.basis, percent_text(likely.probability)
+    )
+    return f"{counts}; likely {names[likely.slot]} ({why})"

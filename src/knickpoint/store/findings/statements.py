@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import Any, Final
 
-from sqlalchemy import Connection, RowMapping, delete, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, delete, select
 
 from knickpoint.model.alert import AlertKind
 from knickpoint.model.bisection import BisectionState
@@ -61,6 +61,13 @@ class StatementTable:
             self._database.run_deferred()
             return read_statements(self._database, connection, changes)
 
+    def of_part(self, points: Collection[int]) -> Statement | None:
+        """State some change points of a change by the rule of the whole, without a likely commit; None without any."""
+        with self._database.reading() as connection:
+            wanted = {"wanted": self._database.listed(sorted(points))}
+            found = self._members(connection, change_point.c.id, wanted)
+        return state_change([each for members in found.values() for each in members])
+
     def rewrite(self) -> None:
         """Write the statements of all changes again, after the rule changed."""
         with self._database.transaction() as connection:
@@ -79,7 +86,7 @@ class StatementTable:
 
     def _write_batch(self, connection: Connection, changes: Sequence[int]) -> None:
         wanted = {"wanted": self._database.listed(changes)}
-        members = self._members(connection, wanted)
+        members = self._members(connection, change_point.c.change_id, wanted)
         likely = self._likely(connection, wanted)
         rows = []
         for key in changes:
@@ -90,12 +97,14 @@ class StatementTable:
         if rows:
             connection.execute(table.insert(), rows)
 
-    def _members(self, connection: Connection, wanted: Mapping[str, Any]) -> dict[int, list[StatedMember]]:
+    def _members(
+        self, connection: Connection, among: ColumnElement[int], wanted: Mapping[str, Any]
+    ) -> dict[int, list[StatedMember]]:
         point = change_point.c
         names = ("id", "trace_id", "trace_key", "unit", "direction", "condition", "kind", "certainty", "status")
         numbers = ("size", "relative_size", "low", "high", "before_level", "recovered_at", "held")
         columns = [point[name] for name in (*names, *numbers, "change_id", "matched_ticket", "alert_kind")]
-        query = select(*columns).where(self._database.among(point.change_id, "wanted"))
+        query = select(*columns).where(self._database.among(among, "wanted"))
         members: dict[int, list[StatedMember]] = defaultdict(list)
         for row in connection.execute(query, wanted).mappings():
             members[row["change_id"]].append(_member(row))
