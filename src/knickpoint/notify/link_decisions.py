@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 from typing import Final
 
-from knickpoint.model.change import ChangePoint, Status
+from knickpoint.model.change import Status
 from knickpoint.notify.links import LinkAction, LinkClaim, link_digest
 from knickpoint.people import Directory
 from knickpoint.store import Store
@@ -36,12 +36,16 @@ class LinkState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LinkView:
-    """A link as its page shows it: its state, who decides, and the ``lead`` and number of the findings that it is about."""
+    """A link as its page shows it: its state, who decides, and what it is about.
+
+    ``lead`` is the trace key of the stated lead, ``headline`` what the change is said to be, ``findings`` how many wait.
+    """
 
     state: LinkState
     claim: LinkClaim
     who: str
-    lead: ChangePoint | None = None
+    lead: str = ""
+    headline: str = ""
     findings: int = 0
     repository: str = ""
 
@@ -53,14 +57,16 @@ def view_link(store: Store, claim: LinkClaim, directory: Directory, now: datetim
         return LinkView(LinkState.EXPIRED, claim, who)
     if store.links.is_used(link_digest(claim)):
         return LinkView(LinkState.USED, claim, who)
-    members = sorted(store.findings.live_members(claim.change), key=lambda member: member.rank)
-    if not members:
+    members = store.findings.live_members(claim.change)
+    stated = store.findings.statements.of_changes([claim.change]).get(claim.change)
+    if not members or stated is None:
         return LinkView(LinkState.GONE, claim, who)
     waiting = [member for member in members if not member.processed]
     taken = claim.action is LinkAction.TAKE and any(member.assignee for member in members)
     state = LinkState.OPEN if waiting and not taken else LinkState.CHANGED
     repository = store.findings.repository_of(claim.change).name
-    return LinkView(state, claim, who, members[0], len(waiting), repository)
+    lead = next((member.key for member in members if member.id == stated.lead), "")
+    return LinkView(state, claim, who, lead, stated.headline, len(waiting), repository)
 
 
 def follow_link(store: Store, claim: LinkClaim, directory: Directory, now: datetime) -> LinkView:
@@ -78,7 +84,7 @@ def follow_link(store: Store, claim: LinkClaim, directory: Directory, now: datet
             note=_NOTE,
             assignee=view.who if claim.action is LinkAction.TAKE else None,
         )
-    return LinkView(LinkState.DONE, claim, view.who, view.lead, view.findings, view.repository)
+    return replace(view, state=LinkState.DONE)
 
 
 def _person(claim: LinkClaim, directory: Directory) -> str:

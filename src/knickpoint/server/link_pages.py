@@ -118,10 +118,8 @@ def _dashboard(address: str) -> Link:
 
 def _described(view: LinkView) -> str:
     """Return what the mail said already, as far as it takes to know which change it is."""
-    lead = view.lead
-    if lead is None:
+    if not view.lead:
         return ""
-    size = f" by {lead.numbers.relative_size * 100:+.1f} %" if abs(lead.numbers.relative_size) < 1e6 else ""
     others = counted(view.findings - 1, "further trace")
-    further = f", and {others} changed with it" if view.findings > 1 else ""
-    return f"R{view.claim.change} in {view.repository}: {lead.key.strip(',')} changed{size}{further}."
+    further = f" and {others}" if view.findings > 1 else ""
+    return f"R{view.claim.change} in {view.repository}: {view.headline}: {view.lead.strip(',')}{further}."

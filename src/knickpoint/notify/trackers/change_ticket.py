@@ -82,8 +82,7 @@ def _amount(point: ChangePoint) -> str:
 
 
 def _lead(change: Change) -> ChangePoint:
-    stated = change.statement.lead if change.statement else 0
-    return next((each for each in change.members if each.id == stated), change.members[0])
+    return change.lead or change.members[0]
 
 
 def _headline(change: Change) -> str:
