@@ -21,7 +21,7 @@ from knickpoint.notify.settings import ChannelSettings
 
 __all__ = ["PAYLOAD_VERSION", "WebhookChannel", "payload", "signature", "webhook_channel"]
 
-PAYLOAD_VERSION: Final = 1
+PAYLOAD_VERSION: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
