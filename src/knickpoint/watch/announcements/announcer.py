@@ -20,22 +20,17 @@ from knickpoint.model.announcement import (
     AnnouncementKind,
     AnnouncementRule,
 )
-from knickpoint.model.change import ChangePoint, Condition, Status, SuspectRange
+from knickpoint.model.change import ChangePoint, Condition, SuspectRange
 from knickpoint.model.commit import Repository
-from knickpoint.model.settlement import Certainty, FindingKind
+from knickpoint.model.settlement import FindingKind
 from knickpoint.store import Store
 from knickpoint.store.events.payloads import MOST_LISTED, Announced
 from knickpoint.store.findings.announcements import BASELINE, MemberCount
 from knickpoint.watch.announcements.decisions import (
-    ChainState,
     Joining,
     Side,
     decide_opening,
-    follow_up,
-    is_held,
     named,
-    opening_of,
-    released,
     side_in,
     side_of,
     side_of_chain,
@@ -43,6 +38,14 @@ from knickpoint.watch.announcements.decisions import (
 from knickpoint.watch.announcements.due_findings import is_due, leaves_open, may_be_drifts
 from knickpoint.watch.announcements.places import Places
 from knickpoint.watch.announcements.provisional import PATIENCE, first_sights, may_be_sighted
+from knickpoint.watch.announcements.transitions import (
+    ChainState,
+    Members,
+    condition_after,
+    may_be_announced,
+    released,
+    transition,
+)
 from knickpoint.watch.identity.point_matching import REACH
 from knickpoint.watch.lines import Lines
 
@@ -120,11 +123,6 @@ def rejoin_chains(store: Store, changes: Collection[int], since: datetime) -> No
 
 def _stands(rows: Sequence[Announcement]) -> bool:
     return rows[-1].condition is Condition.PRESENT
-
-
-def _may_be_announced(point: ChangePoint) -> bool:
-    """Return whether a finding is settled, and neither held nor hidden."""
-    return point.certainty is Certainty.SETTLED and point.effective_status is not Status.HIDDEN
 
 
 def _last_by_data(rows: Sequence[Announcement]) -> Announcement:
@@ -371,7 +369,7 @@ class _Announcer:
         for chain, key in sorted({(point.announced, point.change_id) for point in strays}):
             members = ledger.of_changes([key])
             parts = [point for point in members if point.announced == chain and not self._brought_back(point)]
-            settled = [point for point in parts if _may_be_announced(point)]
+            settled = [point for point in parts if may_be_announced(point)]
             if settled and _stands(chains[chain]) and (decided or self._lie_apart(parts, chains[chain])):
                 sides = {side_of(point) for point in settled}
                 side = self._leading([key])[key] if len(sides) > 1 else sides.pop()
@@ -407,26 +405,25 @@ class _Announcer:
         for chain in sorted(self.chains.keys() - opened - self.steady):
             if self.chains[chain][-1].provisional or not self.members[chain]:
                 continue
-            side = self.sides[chain]
-            members = [point for point in self.members[chain] if side_of(point) is side]
-            last = self.chains[chain][-1]
-            live = [point for point in members if point.condition is not Condition.GONE]
-            if members and all(map(is_held, live or members)):
-                continue
-            state = ChainState(
-                opening=opening_of(self.chains[chain]),
-                last=last,
-                members=tuple(members),
-                absent=absent,
-                unsure=frozenset(point.id for point in live if self._is_unsure(point, absent)),
-                moved=self._moved(live, chain),
-                absorbed=self.places.absorbed(members, self.traces),
-                reported=frozenset(point.id for point in live if side is Side.BETTER and self._is_reported(point)),
-            )
-            kind = follow_up(state)
+            state = ChainState.of(self.chains[chain])
+            members = self._members_now(chain, state.side, absent)
+            kind = transition(state, members)
             if kind is not None:
-                self._follow(chain, kind, members)
-            self._release(released(self.members[chain], side, self.chains[chain][-1]))
+                self._follow(chain, kind, members.points)
+            self._release(released(self.members[chain], ChainState.of(self.chains[chain])))
+
+    def _members_now(self, chain: int, side: Side, absent: Mapping[int, int]) -> Members:
+        """Return the members of a chain on its side, with what the values beside them leave open."""
+        points = tuple(point for point in self.members[chain] if side_of(point) is side)
+        live = [point for point in points if point.condition is not Condition.GONE]
+        return Members(
+            points,
+            absent,
+            unsure=frozenset(point.id for point in live if self._is_unsure(point, absent)),
+            absorbed=self.places.absorbed(points, self.traces),
+            reported=frozenset(point.id for point in live if side is Side.BETTER and self._is_reported(point)),
+            moved=self._moved(live, chain),
+        )
 
     def _release(self, points: Sequence[ChangePoint]) -> None:
         """Announce ``points`` on their own, change by change: the chain that spoke for them is withdrawn."""
@@ -443,10 +440,6 @@ class _Announcer:
         live = [point for point in members if point.condition is not Condition.GONE]
         if kind is AnnouncementKind.RETURNED:
             live = [point for point in live if not point.is_over] or live
-        over = kind in {AnnouncementKind.RECOVERED, AnnouncementKind.FIXED}
-        condition = (
-            Condition.GONE if kind is AnnouncementKind.WITHDRAWN else Condition.RECOVERED if over else Condition.PRESENT
-        )
         # Where all members changed sides, what was announced is gone, and they are what is left of it.
         points = live or list(members) or self.members[chain]
         votes = Counter(point.change_id for point in points)
@@ -456,7 +449,7 @@ class _Announcer:
         moved = kind is AnnouncementKind.MOVED
         if moved and last and self._range_of(chain, change, lead, moved=True) == last.suspect_range:
             return  # the place was named already
-        self._write(chain, kind, change, points, condition)
+        self._write(chain, kind, change, points, condition_after(kind))
 
     def _recovery_of(self, point: ChangePoint) -> int:
         """Return the finding that brought back the level before ``point``, 0 where none did, or no alert reports it."""
