@@ -22,10 +22,9 @@ from knickpoint.model.announcement import (
 )
 from knickpoint.model.change import ChangePoint, Condition, SuspectRange
 from knickpoint.model.commit import Repository
-from knickpoint.model.settlement import FindingKind
 from knickpoint.store import Store
 from knickpoint.store.events.payloads import MOST_LISTED, Announced
-from knickpoint.store.findings.announcements import BASELINE, MemberCount
+from knickpoint.store.findings.announcements import BASELINE
 from knickpoint.watch.announcements.decisions import (
     Joining,
     Side,
@@ -36,6 +35,7 @@ from knickpoint.watch.announcements.decisions import (
     side_of_chain,
 )
 from knickpoint.watch.announcements.due_findings import is_due, leaves_open, may_be_drifts
+from knickpoint.watch.announcements.known_chains import KnownChains, read_chains
 from knickpoint.watch.announcements.places import Places
 from knickpoint.watch.announcements.provisional import PATIENCE, first_sights, may_be_sighted
 from knickpoint.watch.announcements.transitions import (
@@ -77,7 +77,7 @@ def announce(
         announcer.open_chains(waiting, rule)
         announcer.set_apart(touched)
         announcer.follow_chains()
-        announcer.announce_provisional(ledger.unsettled(repository) if complete else announcer.touched)
+        announcer.announce_provisional(ledger.unsettled(repository) if complete else announcer.known.touched)
         announcer.withdraw_provisional(ledger.provisional_gone(repository))
         announcer.write(rule)
     return announcer.written
@@ -133,33 +133,21 @@ def _last_by_data(rows: Sequence[Announcement]) -> Announcement:
 
 @dataclass
 class _Announcer:
-    """The chains and change points that one run is about, and what it announces.
+    """What one run announces about the chains that are ``known``.
 
-    ``chains`` has the announcements of each chain, ``sides`` its side, ``members`` its change points; ``traces`` has all
-    change points of each trace, and ``changes`` the change of each of them. ``touched`` has those that the run
-    wrote, by id. ``joined`` is what is to be marked: change point to chain. ``sighted`` has the chains that are provisional
-    so far, by the change point that they are about.
-
-    ``counts`` has how many members of the changes that a waiting point may join are like each other, and ``leads`` those
-    that were announced provisionally. Of chains that are ``steady`` the members are not read: nothing follows in them.
+    ``sides`` has the side of each chain. ``joined`` is what is to be marked: change point to chain. ``sighted`` has the chains
+    that are provisional so far, by the change point that they are about.
     """
 
     store: Store
     repository: Repository
     time: datetime
     places: Places = field(init=False)
-    chains: dict[int, list[Announcement]] = field(default_factory=dict)
-    members: dict[int, list[ChangePoint]] = field(default_factory=lambda: defaultdict(list))
-    traces: dict[int, list[ChangePoint]] = field(default_factory=lambda: defaultdict(list))
-    touched: list[ChangePoint] = field(default_factory=list)
+    known: KnownChains = field(default_factory=KnownChains)
     sides: dict[int, Side] = field(default_factory=dict)
+    sighted: dict[int, int] = field(default_factory=dict)
     written: list[Announcement] = field(default_factory=list)
     joined: dict[int, int] = field(default_factory=dict)
-    changes: dict[int, int] = field(default_factory=dict)
-    sighted: dict[int, int] = field(default_factory=dict)
-    counts: dict[int, list[MemberCount]] = field(default_factory=lambda: defaultdict(list))
-    leads: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
-    steady: frozenset[int] = frozenset()
     _following: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -167,69 +155,40 @@ class _Announcer:
         self._following = self.store.findings.announcements.next_id()
 
     def read(self, touched: Collection[int], waiting: Sequence[ChangePoint], further_chains: Collection[int]) -> None:
-        """Read the chains that the run may continue, and the change points of all traces that take part, each of these once.
-
-        Most runs refresh the numbers of steps that were announced long ago. Their chains are not read, as nothing follows in
-        a steady one, nor in one that has ended. Of a steady one that a waiting point may join, only the announcements are:
-        it may have a hundred thousand members, and be joined whenever results arrive.
-        """
-        ledger = self.store.findings.announcements
-        waiting_traces = {point.trace_id for point in waiting}
-        near = ledger.beside({*touched, *(point.id for point in waiting)})
-        traces = {point.trace_id for point in near}
-        written = frozenset(touched)
-        self.touched = [point for point in near if point.id in written]
-        changes = {point.change_id for point in waiting}
-        for count in ledger.member_counts(changes):
-            self.counts[count.change_id].append(count)
-        sights = ledger.sights(self.repository, changes)
-        for sight in sights:
-            self.leads[sight.change_id].add(sight.lead)
-
-        # Which chains the waiting points may join, and which others may go on.
-        joinable = {count.announced for counts in self.counts.values() for count in counts if count.announced > 0}
-        joinable.update(each.announced for each in near if each.trace_id in waiting_traces and each.announced > 0)
-        joinable.update(ledger.near(self.repository, self.places.slots_near(waiting)))
-        begun = {each.chain for each in sights}
-        continued = {point.announced for point in near if point.announced > 0} | set(further_chains)
-        steady = ledger.steady(continued | joinable | begun)
-        continued -= steady
-        self.sighted = {each.lead: each.chain for each in sights if each.chain not in continued | joinable}
-        keys = (continued - ledger.ended(continued)) | joinable | begun
-        self.chains = ledger.chains(keys)
-        self.sides = {chain: side_of_chain(rows) for chain, rows in self.chains.items()}
-
-        # A drift that joins a steady chain may show that the change has grown.
-        drifts = any(point.kind is FindingKind.DRIFT for point in waiting)
-        self.steady = frozenset() if drifts else frozenset(steady & keys)
-        followed = keys - self.steady
-        together = ledger.beside_members(self.repository, followed)
-        for point in together:
-            if point.announced in followed:
-                self.members[point.announced].append(point)
-        for point in (*near, *(each for each in together if each.trace_id not in traces)):
-            self.traces[point.trace_id].append(point)
-            self.changes[point.id] = point.change_id
+        """Read the chains that the run may continue, see :func:`read_chains`."""
+        self.known = read_chains(
+            self.store,
+            self.repository,
+            self.places,
+            touched=touched,
+            waiting=waiting,
+            further_chains=further_chains,
+        )
+        self.sides = {chain: side_of_chain(rows) for chain, rows in self.known.chains.items()}
+        self.sighted = {each.lead: each.chain for each in self.known.sights}
 
     # New chains
 
     def open_chains(self, waiting: Sequence[ChangePoint], rule: AnnouncementRule) -> None:
         """Let the points that wait join chains or open new ones, change by change in the order of the line."""
-        drifts = may_be_drifts(waiting, self.traces, self.places)
+        drifts = may_be_drifts(waiting, self.known.traces, self.places)
         ready: dict[int, list[ChangePoint]] = defaultdict(list)
         for point in waiting:
             if point.id not in drifts:
                 ready[point.change_id].append(point)
-        firsts = self.store.findings.announcements.by_id([self.counts[key][0].first for key in ready])
+        firsts = self.store.findings.announcements.by_id([self.known.counts[key][0].first for key in ready])
         places = {each.change_id: self.places.position(each) for each in firsts}
-        mixed = [key for key in ready if len({side_of(count) for count in self.counts[key]}) > 1]
+        mixed = [key for key in ready if len({side_of(count) for count in self.known.counts[key]}) > 1]
         leading = self._leading(mixed) if rule.improvements else {}  # else nobody hears of the better side
+        leads: dict[int, set[int]] = defaultdict(set)
+        for sight in self.known.sights:
+            leads[sight.change_id].add(sight.lead)
         for key in sorted(ready, key=lambda key: (places[key], key)):
             opened = 0
             due = [point for point in ready[key] if not self._may_bring_back(point)]
-            over = {chain for chain, rows in self.chains.items() if rows[-1].condition is Condition.RECOVERED}
+            over = {chain for chain, rows in self.known.chains.items() if rows[-1].condition is Condition.RECOVERED}
             for decision in decide_opening(
-                self.counts[key],
+                self.known.counts[key],
                 due,
                 sides=self.sides,
                 over=over,
@@ -241,7 +200,7 @@ class _Announcer:
                     continue
                 chain = decision.chain or opened or self._announced_here(decision)
                 if not decision.chain:
-                    opened = chain = chain or self._open(decision.side, key, decision.points, self.leads[key])
+                    opened = chain = chain or self._open(decision.side, key, decision.points, leads[key])
                 self._join(chain, decision.points)
 
     def _leading(self, mixed: Collection[int]) -> Mapping[int, Side]:
@@ -252,7 +211,7 @@ class _Announcer:
     def _join(self, chain: int, points: Iterable[ChangePoint]) -> None:
         for point in points:
             self.joined[point.id] = chain
-            self.members[chain].append(point)
+            self.known.members[chain].append(point)
 
     def _announced_here(self, joining: Joining) -> int:
         """Return the chain of the same side that speaks for the place of ``joining`` already, 0 for none.
@@ -264,14 +223,18 @@ class _Announcer:
         taken = {
             chain
             for trace in {point.trace_id for point in joining.points}
-            for other in self.traces[trace]
+            for other in self.known.traces[trace]
             if other.condition is not Condition.GONE
             for chain in (other.announced, self.joined.get(other.id, 0))
         }
         open_chains: dict[int, Announcement] = {}
-        for chain in self.chains.keys() - taken:
-            last = self.chains[chain][-1]
-            if self.sides[chain] is joining.side and last.condition is not Condition.RECOVERED and self._is_live(chain):
+        for chain in self.known.chains.keys() - taken:
+            last = self.known.chains[chain][-1]
+            if (
+                self.sides[chain] is joining.side
+                and last.condition is not Condition.RECOVERED
+                and self.known.is_live(chain)
+            ):
                 place = self._ranges.get(last.change_id, last.suspect_range)
                 open_chains[chain] = replace(last, suspect_range=place)
         return self.places.first_at_place(joining.points, self._unsplit(joining, open_chains))
@@ -279,12 +242,9 @@ class _Announcer:
     def _unsplit(self, joining: Joining, chains: Mapping[int, Announcement]) -> Mapping[int, Announcement]:
         """Leave out the ``chains`` from whose finding a person's split sets ``joining`` apart."""
         point = joining.points[0]  # a split sets all of a change apart, or none
-        leads = {chain: named(self.chains[chain]) for chain in chains}
+        leads = {chain: named(self.known.chains[chain]) for chain in chains}
         held = self.store.findings.groups.splits_and_merges({point.id, *leads.values()}) if chains else {}
         return {chain: last for chain, last in chains.items() if held[leads[chain]].apart == held[point.id].apart}
-
-    def _is_live(self, chain: int) -> bool:
-        return chain in self.steady or any(point.condition is not Condition.GONE for point in self.members[chain])
 
     def _open(
         self,
@@ -318,18 +278,18 @@ class _Announcer:
         leads = {row.lead: chain for chain, (row, *_) in rows.items()}
         gone = self.store.findings.announcements.by_id(leads)
         absent = self.places.absent(gone)
-        self.chains |= {chain: found for chain, found in rows.items() if chain not in self.chains}
+        self.known.chains.update({chain: found for chain, found in rows.items() if chain not in self.known.chains})
         for point in gone:
             if absent.get(point.id, 0) >= PATIENCE:
                 chain = leads[point.id]
-                row = self.chains[chain][-1]
+                row = self.known.chains[chain][-1]
                 if row.kind is AnnouncementKind.PROVISIONAL:
                     kind = AnnouncementKind.WITHDRAWN
                     self._write(chain, kind, row.change_id, [point], Condition.GONE, provisional=True)
 
     def _brought_back(self, point: ChangePoint) -> int:
         """Return the worse chain whose change in the same trace ``point`` brings back, 0 for none."""
-        for other in self.traces[point.trace_id]:
+        for other in self.known.traces[point.trace_id]:
             chain = self.joined.get(other.id, other.announced)
             worse = side_of(other) is Side.WORSE and self.sides.get(chain) is not Side.BETTER
             if chain > 0 and worse and self._recovery_of(other) == point.id:
@@ -344,7 +304,7 @@ class _Announcer:
         if side_of(point) is Side.WORSE:
             return False
         place = self.places.position(point)
-        for other in self.traces[point.trace_id]:
+        for other in self.known.traces[point.trace_id]:
             chain = self.joined.get(other.id, other.announced)
             worse = side_of(other) is Side.WORSE and other.condition is not Condition.GONE and chain != BASELINE
             if worse and self.places.position(other) < place:
@@ -363,9 +323,7 @@ class _Announcer:
         ledger = self.store.findings.announcements
         strays = ledger.by_id(ledger.strays(ids, either_side=decided))
         chains = ledger.chains({point.announced for point in strays})
-        for point in ledger.beside({point.id for point in strays if point.trace_id not in self.traces}):
-            self.traces[point.trace_id].append(point)
-            self.changes[point.id] = point.change_id
+        self.known.add_traces(ledger.beside({point.id for point in strays if point.trace_id not in self.known.traces}))
         for chain, key in sorted({(point.announced, point.change_id) for point in strays}):
             members = ledger.of_changes([key])
             parts = [point for point in members if point.announced == chain and not self._brought_back(point)]
@@ -377,7 +335,7 @@ class _Announcer:
                 found = self._chain_among(members, side, but=chain)
                 self._join(found or self._open(side, key, speaking, {point.id for point in settled}), parts)
                 left = {point.id for point in parts}
-                self.members[chain] = [point for point in self.members[chain] if point.id not in left]
+                self.known.members[chain] = [point for point in self.known.members[chain] if point.id not in left]
 
     def _lie_apart(self, points: Sequence[ChangePoint], rows: Sequence[Announcement]) -> bool:
         """Return whether ``points`` lie outside of where the finding lies now that a chain named.
@@ -400,27 +358,27 @@ class _Announcer:
 
     def follow_chains(self) -> None:
         """Announce what follows in each chain, once."""
-        absent = self.places.absent([point for members in self.members.values() for point in members])
+        absent = self.places.absent([point for members in self.known.members.values() for point in members])
         opened = {each.chain for each in self.written}
-        for chain in sorted(self.chains.keys() - opened - self.steady):
-            if self.chains[chain][-1].provisional or not self.members[chain]:
+        for chain in sorted(self.known.chains.keys() - opened - self.known.steady):
+            if self.known.chains[chain][-1].provisional or not self.known.members[chain]:
                 continue
-            state = ChainState.of(self.chains[chain])
+            state = ChainState.of(self.known.chains[chain])
             members = self._members_now(chain, state.side, absent)
             kind = transition(state, members)
             if kind is not None:
                 self._follow(chain, kind, members.points)
-            self._release(released(self.members[chain], ChainState.of(self.chains[chain])))
+            self._release(released(self.known.members[chain], ChainState.of(self.known.chains[chain])))
 
     def _members_now(self, chain: int, side: Side, absent: Mapping[int, int]) -> Members:
         """Return the members of a chain on its side, with what the values beside them leave open."""
-        points = tuple(point for point in self.members[chain] if side_of(point) is side)
+        points = tuple(point for point in self.known.members[chain] if side_of(point) is side)
         live = [point for point in points if point.condition is not Condition.GONE]
         return Members(
             points,
             absent,
             unsure=frozenset(point.id for point in live if self._is_unsure(point, absent)),
-            absorbed=self.places.absorbed(points, self.traces),
+            absorbed=self.places.absorbed(points, self.known.traces),
             reported=frozenset(point.id for point in live if side is Side.BETTER and self._is_reported(point)),
             moved=self._moved(live, chain),
         )
@@ -441,7 +399,7 @@ class _Announcer:
         if kind is AnnouncementKind.RETURNED:
             live = [point for point in live if not point.is_over] or live
         # Where all members changed sides, what was announced is gone, and they are what is left of it.
-        points = live or list(members) or self.members[chain]
+        points = live or list(members) or self.known.members[chain]
         votes = Counter(point.change_id for point in points)
         change = min(votes, key=lambda key: (-votes[key], key))
         lead = min(points, key=lambda point: point.rank)
@@ -460,7 +418,7 @@ class _Announcer:
     def _is_reported(self, point: ChangePoint) -> bool:
         """Return whether a finding that is work brought back the level before ``point``: it is announced by itself."""
         back = self._recovery_of(point)
-        others = self.traces[point.trace_id] if back else ()
+        others = self.known.traces[point.trace_id] if back else ()
         return any(other.id == back and other.alert_kind is AlertKind.WORK for other in others)
 
     def _is_unsure(self, point: ChangePoint, absent: Mapping[int, int]) -> bool:
@@ -482,7 +440,7 @@ class _Announcer:
         place = self.places.position(point)
         later = [
             other
-            for other in self.traces[point.trace_id]
+            for other in self.known.traces[point.trace_id]
             if other.numbers.size * point.numbers.size < 0 and self.places.position(other) > place
         ]
         return sorted(later, key=self.places.position)
@@ -530,7 +488,7 @@ class _Announcer:
 
     def _announced_last(self, chain: int) -> Announcement | None:
         """Return what was announced last in a chain as settled, None where nothing was."""
-        rows = [row for row in self.chains.get(chain, []) if not row.provisional]
+        rows = [row for row in self.known.chains.get(chain, []) if not row.provisional]
         return _last_by_data(rows) if rows else None
 
     def _write(
@@ -549,11 +507,11 @@ class _Announcer:
         key = self._following
         self._following += 1
         causes = [self._recovery_of(point) for point in points] if condition is Condition.RECOVERED else []
-        cause = next((self.changes[each] for each in causes if each), 0)
+        cause = next((self.known.changes[each] for each in causes if each), 0)
         written = Announcement(
             id=key,
             chain=chain or key,
-            number=len(self.chains.get(chain, ())),
+            number=len(self.known.chains.get(chain, ())),
             repository_id=self.repository.id,
             change_id=change,
             kind=kind,
@@ -575,6 +533,6 @@ class _Announcer:
             provisional=provisional,
         )
         self.written.append(written)
-        self.chains.setdefault(written.chain, []).append(written)
+        self.known.chains.setdefault(written.chain, []).append(written)
         self.sides.setdefault(written.chain, side_of_chain([written]))
         return written
