@@ -126,7 +126,7 @@ def test_values_of_probes_are_listed_beside_the_points_of_the_trace(
     found = client.get(f"/api/v1/traces/{slowed.world.trace('parse')}/remeasured").json()
     assert len(found) == len(pool.jobs)
     assert {each["counts"] for each in found} == set(same_machine)
-    assert {(each["device"], *each["bisections"]) for each in found} == {("lab-1", 1)}
+    assert {(each["device"], *each["bisections"]) for each in found} == {("lab-1", "B1")}
     measured = {pool.commits.index(job.target.commit) for job in pool.jobs}
     assert {each["position"] for each in found if each["value"] > 120} == {each for each in measured if each >= CULPRIT}
     environments = client.get(f"/api/v1/traces/{slowed.world.trace('parse')}/environments").json()
@@ -138,7 +138,7 @@ def test_the_list_of_changes_says_how_the_search_stands(slowed: Bisectable, pool
     client = Client(create_app(instance))
 
     def standing() -> object:
-        (group,) = client.get("/api/v1/changes").json()["groups"]
+        (group,) = client.get("/api/v1/changes").json()["changes"]
         return group["bisection"] and (group["bisection"]["state"], len(group["bisection"]["culprits"]))
 
     before = standing()

@@ -23,6 +23,7 @@ __all__ = [
     "Said",
     "Shown",
     "condition_after",
+    "may_be_announced",
     "released",
     "shown",
     "transition",
