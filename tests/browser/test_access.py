@@ -265,7 +265,7 @@ def test_a_sign_in_that_ends_in_the_middle_of_a_decision_loses_no_word(
     error = page.get_by_role("dialog").get_by_role("alert")
     expect(error).to_contain_text("your sign-in has ended")
     link = error.get_by_role("link", name="Sign in")
-    expect(link).to_have_attribute("href", "/sign-in?next=%2Ftriage%3Fq%3Dbracket%26open%3Dc1")
+    expect(link).to_have_attribute("href", "/sign-in?next=%2Ftriage%3Fq%3Dbracket%26open%3DR1")
     expect(link).to_have_attribute("target", "_blank")
     expect(note).to_have_value("half a thought")
     expect(page.get_by_text("The sign-in of Edith Clarke has ended.")).to_be_visible()

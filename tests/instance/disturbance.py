@@ -147,7 +147,8 @@ class Visitors:
             for path in ("/changes", "/changes?processed=true"):
                 if (answer := browser.ask("GET", path)) is None:
                     continue
-                found = [member["id"] for group in answer.json()["groups"] for member in group["members"]]
+                listed = [point for change in answer.json()["changes"] for point in change["members"]]
+                found = [int(point["id"].removeprefix("P")) for point in listed]
                 ids += [each for each in found if each not in ids]
             if not ids:
                 continue
