@@ -109,6 +109,14 @@ class Databases:
         with psycopg.connect(f"postgresql://postgres@{address}/postgres?connect_timeout=2") as connection:
             connection.execute(f"SELECT pg_wal_replay_{what}()".encode())
 
+    def write_something(self) -> None:
+        """Let the log of the primary go on: a standby is behind only where there is something that it lacks."""
+        with suppress(psycopg.Error):
+            address = self.machines[self.primary].address
+            with psycopg.connect(f"postgresql://postgres@{address}/postgres?connect_timeout=2") as connection:
+                connection.execute("SET synchronous_commit = local")
+                connection.execute("SELECT pg_logical_emit_message(true, 'test', 'something')")
+
     def promote(self) -> None:
         """Make the standby the primary. The old primary is off before, and follows afterwards."""
         self.machines[self.primary].kill()
@@ -213,6 +221,7 @@ class Company:
                     machine.cut()
                 case _:
                     self.databases.hold(on=True)
+                    self.databases.write_something()
         in_time(f"{part} is shown as lost ({how})", lambda: self.shows(part))
         if part == "primary":
             self.databases.promote()
