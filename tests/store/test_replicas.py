@@ -116,6 +116,17 @@ def test_a_replica_that_is_long_behind_is_left_out_until_it_has_caught_up(pair: 
 
 
 @pytest.mark.postgres
+def test_a_replica_is_shown_to_be_behind_however_often_it_is_asked_for(pair: Pair) -> None:
+    pair.hold()
+    pair.write("main")
+    found = []
+    for _ in range(250):
+        pair.clock.seconds += 0.1
+        found = pair.replicas.problems()
+    assert found == [f"replica 127.0.0.1:{pair.standby.port} is more than 20 s behind the primary"]
+
+
+@pytest.mark.postgres
 def test_a_replica_that_is_gone_is_left_out_and_comes_back(pair: Pair) -> None:
     pair.standby.stop()
     assert pair.names() is None

@@ -32,8 +32,6 @@ MOST_BEHIND_SECONDS: Final = 20.0
 _CHECK_SECONDS: Final = 1.0
 """How often the primary is asked how far it has come, and each replica whether it is there, while anybody reads."""
 
-_MOST_TARGETS: Final = 64
-
 _WRITTEN: Final = text(
     "SELECT pg_wal_lsn_diff(CASE current_setting('synchronous_commit') WHEN 'off' THEN pg_current_wal_insert_lsn()"
     " ELSE pg_current_wal_flush_lsn() END, '0/0')::bigint"
@@ -125,7 +123,7 @@ class Replicas:
         self._primary = primary
         self._replicas = [_Replica(each, replica_location(location, each), prepare) for each in servers]
         self._clock = clock
-        self._targets: deque[tuple[float, int]] = deque(maxlen=_MOST_TARGETS)
+        self._targets: deque[tuple[float, int]] = deque()
         self._turn = count()
         self._checking = threading.Lock()
 
@@ -167,6 +165,10 @@ class Replicas:
         with self._checking:
             with suppress(StoreError):
                 self._targets.append((self._clock(), self.written()))
+            # By age, not by number: however often health is asked for, one look is older than a replica may be behind.
+            oldest = self._clock() - MOST_BEHIND_SECONDS
+            while len(self._targets) > 1 and self._targets[1][0] < oldest:
+                self._targets.popleft()
             for replica in self._replicas:
                 try:
                     replica.problem = self._problem(replica.standing())
