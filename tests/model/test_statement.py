@@ -28,7 +28,6 @@ def member(key: int, relative: float, unit: str = "ms", **changes: Any) -> State
     direction = Direction.REGRESSION if relative > 0 else Direction.IMPROVEMENT
     found = StatedMember(
         id=key,
-        trace_id=key,
         key=f",benchmark=b{key},",
         unit=unit,
         direction=Direction.UNKNOWN if unit == "points" else direction,

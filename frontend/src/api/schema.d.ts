@@ -2432,7 +2432,7 @@ export interface components {
         };
         /**
          * AlertSeverity
-         * @description How much a change of an alert matters: for the order of lists, for messages and for tickets.
+         * @description How much a finding of an alert matters: for the order of lists, for messages and for tickets.
          * @enum {string}
          */
         AlertSeverity: "low" | "normal" | "high";
@@ -2446,7 +2446,7 @@ export interface components {
          * AnnouncementKind
          * @description What an announcement says.
          *
-         *     PROVISIONAL says that a change was found which is not settled yet. REGRESSED (worse, or of unknown direction) and
+         *     PROVISIONAL is about a change that is not settled yet. REGRESSED (worse, or of unknown direction) and
          *     IMPROVED announce a settled change; a chain begins with one of them, or has it after its PROVISIONAL row. MOVED
          *     widens the suspect range. GREW says that a drift has become twice as large as was announced last. LOCATED says that
          *     a bisection found the commit, BISECTED that one ended in another way. RECOVERED says that the level before a
@@ -2876,7 +2876,7 @@ export interface components {
             id: string;
             /**
              * Lead
-             * @description Id of the member that leads the change, listed first: the unprocessed one that got worse most; where none got worse, the largest change of unknown direction, else the largest improvement.
+             * @description Id of the member listed first: the lead of the statement, unless the filter leaves that one out.
              * @example P12
              */
             lead: string;
@@ -3383,7 +3383,7 @@ export interface components {
             around_total: number;
             /**
              * Changes
-             * @description Changes and improvements that begin here, decided about or not.
+             * @description Changes that begin here, decided about or not.
              */
             changes: components["schemas"]["ChangeAnswer"][];
             /** Changes Total */
@@ -5257,7 +5257,7 @@ export interface components {
         };
         /**
          * NoticeAnswer
-         * @description Something to look at that is no finding: a canary that moved, a benchmark that stopped, or a changed direction.
+         * @description Something to look at besides the changes: a canary that moved, a benchmark that stopped, or a changed direction.
          */
         NoticeAnswer: {
             /**

@@ -81,7 +81,7 @@ def decide(
     """Return the verdict about a merge.
 
     ``config`` names the canaries and the address of the dashboard. ``base`` is the sentence about the base. ``accepted`` are commits
-    with a trailer that accepts changes, and what each accepts. ``doubts`` are what canaries say that moved, or have no value.
+    with a trailer that accepts regressions, and what each accepts. ``doubts`` are what canaries say that moved, or have no value.
     """
     keys = [each.trace for each in results.benchmarks]
     canaries = _canary_keys(config.canaries.values(), repository, keys)

@@ -237,7 +237,7 @@ def _judge_by(
 def _accepted(
     instance: Instance, repository: Repository, base: Commit, heads: Collection[str]
 ) -> tuple[tuple[tuple[Commit, str], ...], list[str]]:
-    """Return the trailers that accept changes between ``base`` and ``heads``, where git has both, and what hinders it."""
+    """Return the trailers that accept regressions between ``base`` and ``heads``, where git has both, and what hinders it."""
     settings = instance.repositories.get(repository.name)
     try:
         git = open_present_git(repository.name, settings, instance.directory) if settings else None

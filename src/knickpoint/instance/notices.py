@@ -38,7 +38,7 @@ class NoticeKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something to look at that is no finding.
+    """Something to look at besides the changes.
 
     ``trace`` is the trace key, "" where several stopped at one commit, and the first of those whose findings would turn.
     ``slot`` and ``commit`` are those at which the canary moved, or the last ones with results; -1 and "" for directions. ``canary`` is the name of its section in the configuration.

@@ -52,7 +52,7 @@ class AlertKind(Enum):
 
 
 class AlertSeverity(Enum):
-    """How much a change of an alert matters: for the order of lists, for messages and for tickets."""
+    """How much a finding of an alert matters: for the order of lists, for messages and for tickets."""
 
     LOW = "low"
     NORMAL = "normal"

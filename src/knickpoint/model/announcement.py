@@ -21,7 +21,7 @@ __all__ = ["DEFAULT_ANNOUNCEMENT_RULE", "Announcement", "AnnouncementKind", "Ann
 class AnnouncementKind(Enum):
     """What an announcement says.
 
-    PROVISIONAL says that a change was found which is not settled yet. REGRESSED (worse, or of unknown direction) and
+    PROVISIONAL is about a change that is not settled yet. REGRESSED (worse, or of unknown direction) and
     IMPROVED announce a settled change; a chain begins with one of them, or has it after its PROVISIONAL row. MOVED
     widens the suspect range. GREW says that a drift has become twice as large as was announced last. LOCATED says that
     a bisection found the commit, BISECTED that one ended in another way. RECOVERED says that the level before a

@@ -90,7 +90,7 @@ def severity_of(direction: Direction, relative_size: float, certain_share: float
     """Return the number that ranks changes, larger is worse: first the direction, then how much has changed for certain.
 
     ``certain_share`` is that part of |relative_size| which is certain: the end of the interval of the size that is nearer to
-    no change, None where there is no interval. Changes lie in (4, 5], changes of unknown direction in (2, 3],
+    no change, None where there is no interval. Regressions lie in (4, 5], changes of unknown direction in (2, 3],
     improvements in (0, 1], each by rising |certain_share|, which may be infinite. No change is 0. What may be no change at
     all, because its interval holds 0, ranks below that: in the same order by |relative_size|, and 6 lower.
     """
@@ -383,9 +383,8 @@ class Change:
     that match the query by direction, ``extreme`` is the hazard level of largest magnitude among them, and
     ``alert_severity`` the highest severity of their alerts. ``counts``
     (by effective status), ``conditions`` and ``unprocessed`` are about all members. ``gone`` counts the members that later
-    data no longer show, by status. ``certainty`` is PROVISIONAL while all live members are. ``held`` says why it is held back,
-    "" where it has a member that is not: of the live members, or of all where none is live. ``found`` is when the first member was found. ``history`` is true if the suspect range
-    lies at or before the history boundary of the repository.
+    data no longer show, by status. ``found`` is when the first member was found. ``history`` is true if the suspect range lies at
+    or before the history boundary of the repository.
     """
 
     id: int
@@ -401,9 +400,17 @@ class Change:
     gone: Mapping[Status, int] = field(default_factory=dict)
     extreme: float | None = None
     alert_severity: AlertSeverity = AlertSeverity.NORMAL
-    certainty: Certainty = Certainty.SETTLED
-    held: str = ""
     statement: Statement | None = None
+
+    @property
+    def certainty(self) -> Certainty:
+        """Whether later values may still take all of it away, as its statement says."""
+        return self.statement.certainty if self.statement else Certainty.SETTLED
+
+    @property
+    def held(self) -> str:
+        """Why it is held back, as its statement says; "" where it is not."""
+        return self.statement.held if self.statement else ""
 
     @property
     def hazard(self) -> float:

@@ -80,7 +80,6 @@ class StatedMember:
     """What a statement needs of a change point."""
 
     id: int
-    trace_id: int
     key: str
     unit: str
     direction: Direction

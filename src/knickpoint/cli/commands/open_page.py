@@ -31,7 +31,7 @@ _PATIENCE_SECONDS: Final = 5.0
 def command(what: str, *, only_print: bool, instance: str | None) -> None:
     """Show the page of WHAT: a change such as R12, or a trace (its key, or a query that matches one).
 
-    Without WHAT it shows the list of changes. Where there is no browser, it prints the address. It fails where no server
+    Without WHAT, show the list of changes. Without a browser, print the address. It fails where no server
     answers: start one with `knick serve`.
     """
     with open_chosen_instance(instance) as opened:

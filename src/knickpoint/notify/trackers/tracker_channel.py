@@ -179,7 +179,7 @@ def known_ticket(
 def changes_of_ticket(store: Store, repository: Repository, name: str) -> list[Change]:
     """Return the changes with findings of a ticket, by decision or else by match, and these live members alone.
 
-    Findings that a person hid are left out, and improvements where the ticket has changes.
+    Findings that a person hid are left out, and improvements where the ticket has regressions.
     """
 
     def is_own(point: ChangePoint) -> bool:

@@ -72,8 +72,7 @@ class ChangeAnswer(Answer):
         "another one than the lead, which has its own in `members`."
     )
     lead: ChangePointId = Field(
-        description="Id of the member that leads the change, listed first: the unprocessed one that got worse "
-        "most; where none got worse, the largest change of unknown direction, else the largest improvement."
+        description="Id of the member listed first: the lead of the statement, unless the filter leaves that one out."
     )
     traces: int = Field(description="Number of its traces that match the filter.")
     directions: dict[Direction, int] = Field(description="Number of traces that match the filter, by direction.")

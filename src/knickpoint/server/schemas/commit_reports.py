@@ -60,7 +60,7 @@ class CommitReportAnswer(Answer):
     runs_total: int
     runs: list[CommitRunAnswer]
     changes_total: int
-    changes: list[ChangeAnswer] = Field(description="Changes and improvements that begin here, decided about or not.")
+    changes: list[ChangeAnswer] = Field(description="Changes that begin here, decided about or not.")
     around_total: int
     around: list[ChangeAnswer] = Field(description="Those that may have begun here, as not every commit was measured.")
     verdicts_total: int

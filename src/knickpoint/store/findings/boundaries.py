@@ -6,7 +6,7 @@ change is history when its commit lies at or before the boundary on its line.
 
 Lists must filter by that in SQL, and SQL does not know the order of lines. So each change has a mark,
 ``change.history``. Every method here that changes the boundary brings the marks up to date, and
-:meth:`Boundaries.mark` does the same after commits or changes changed their places.
+:meth:`Boundaries.mark` does the same after commits or changes moved.
 """
 
 from __future__ import annotations

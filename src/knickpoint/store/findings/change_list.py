@@ -19,13 +19,11 @@ from sqlalchemy import ColumnElement, Connection, FromClause, Row, Select, and_,
 from knickpoint.model.alert import AlertSeverity
 from knickpoint.model.change import Change, ChangePoint, Condition, Direction, Status, SuspectRange
 from knickpoint.model.errors import InputError
-from knickpoint.model.settlement import Certainty
 from knickpoint.model.statement import ChangeDirection
 from knickpoint.store.database import Database
 from knickpoint.store.findings.rows import change_point_of
 from knickpoint.store.findings.selection import (
     Selection,
-    effective_certainty,
     effective_status,
     is_live,
     is_unprocessed,
@@ -91,15 +89,6 @@ class PointState(NamedTuple):
 
     condition: Condition
     status: Status
-
-
-class _MemberState(NamedTuple):
-    """The state of a change point, its certainty, and why it is held."""
-
-    condition: Condition
-    status: Status
-    certainty: Certainty
-    held: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,24 +331,23 @@ def _extreme(row: Row[Any]) -> float | None:
     return None if row.highest is None else max(row.highest, row.lowest, key=abs)
 
 
-def _counts(database: Database, connection: Connection, ids: Sequence[int]) -> dict[int, Counter[_MemberState]]:
+def _counts(database: Database, connection: Connection, ids: Sequence[int]) -> dict[int, Counter[PointState]]:
     """Return change → how many of its members are in which state, for the changes ``ids``."""
     point = change_point.c
     status = effective_status().label("effective")
-    certainty = effective_certainty().label("sure")
     query = (
-        select(point.change_id, status, point.condition, certainty, point.held, func.count().label("number"))
+        select(point.change_id, status, point.condition, func.count().label("number"))
         .where(database.among(point.change_id, "ids"))
-        .group_by(point.change_id, "effective", point.condition, "sure", point.held)
+        .group_by(point.change_id, "effective", point.condition)
     )
-    found: dict[int, Counter[_MemberState]] = defaultdict(Counter)
+    found: dict[int, Counter[PointState]] = defaultdict(Counter)
     for row in connection.execute(query, {"ids": database.listed(ids)}):
-        state = _MemberState(Condition(row.condition), Status(row.effective), Certainty(row.sure), row.held)
+        state = PointState(Condition(row.condition), Status(row.effective))
         found[row.change_id][state] += row.number
     return found
 
 
-def _by_status(counted: Mapping[_MemberState, int], *, gone: bool) -> Counter[Status]:
+def _by_status(counted: Mapping[PointState, int], *, gone: bool) -> Counter[Status]:
     found: Counter[Status] = Counter()
     for state, number in counted.items():
         if (state.condition is Condition.GONE) is gone:
@@ -367,24 +355,11 @@ def _by_status(counted: Mapping[_MemberState, int], *, gone: bool) -> Counter[St
     return found
 
 
-def _by_condition(counted: Mapping[_MemberState, int]) -> Counter[Condition]:
+def _by_condition(counted: Mapping[PointState, int]) -> Counter[Condition]:
     found: Counter[Condition] = Counter()
     for state, number in counted.items():
         found[state.condition] += number
     return found
-
-
-def _certainty(counted: Mapping[_MemberState, int]) -> Certainty:
-    """Return PROVISIONAL where all live members are."""
-    live = {state.certainty for state in counted if state.condition is not Condition.GONE}
-    return Certainty.PROVISIONAL if live == {Certainty.PROVISIONAL} else Certainty.SETTLED
-
-
-def _held(counted: Mapping[_MemberState, int]) -> str:
-    """Return why all live members are held, or all where none is live; "" where one is not."""
-    live = [state.held for state in counted if state.condition is not Condition.GONE]
-    reasons = live or [state.held for state in counted]
-    return min(reasons) if reasons and all(reasons) else ""
 
 
 def list_changes(
@@ -433,8 +408,6 @@ def list_changes(
             gone=_by_status(counted[key], gone=True),
             extreme=_extreme(row),
             alert_severity=tuple(AlertSeverity)[row.alert_severity],
-            certainty=_certainty(counted[key]),
-            held=_held(counted[key]),
             statement=statements.get(key),
         )
         for key, row in listed.items()

@@ -101,7 +101,7 @@ class StatementTable:
         self, connection: Connection, among: ColumnElement[int], wanted: Mapping[str, Any]
     ) -> dict[int, list[StatedMember]]:
         point = change_point.c
-        names = ("id", "trace_id", "trace_key", "unit", "direction", "condition", "kind", "certainty", "status")
+        names = ("id", "trace_key", "unit", "direction", "condition", "kind", "certainty", "status")
         numbers = ("size", "relative_size", "low", "high", "before_level", "recovered_at", "held")
         columns = [point[name] for name in (*names, *numbers, "change_id", "matched_ticket", "alert_kind")]
         query = select(*columns).where(self._database.among(among, "wanted"))
@@ -148,7 +148,6 @@ def _member(row: RowMapping) -> StatedMember:
     status = Status(row["status"])
     return StatedMember(
         id=row["id"],
-        trace_id=row["trace_id"],
         key=row["trace_key"],
         unit=row["unit"],
         direction=Direction(row["direction"]),

@@ -1,7 +1,7 @@
 """Write the announcement ledger at the end of a run: read what the run touched, decide, and append what is new.
 
 This is the last stage of a run, in its transaction: a run that is killed announces nothing, and the next one announces it
-then. New chains begin before the others go on, so what brings a change back is known when its recovery is announced.
+then. New chains begin before the others go on, so what undoes a change is known when its recovery is announced.
 What is not settled is announced last, for those who ask.
 """
 

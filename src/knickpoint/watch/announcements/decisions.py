@@ -100,7 +100,7 @@ def decide_opening(
 
     ``members`` counts its live members, the groups with the oldest ones first; ``ready`` are those that may be announced
     now. ``sides`` has the side of each chain, and ``over`` the chains whose change is over. ``brought_back`` returns the
-    chain whose worse change a better one brings back, 0 for none. ``leading`` is the side that the statement of the change says.
+    chain whose regression an improvement undoes, 0 for none. ``leading`` is the side that the statement of the change says.
 
     - Members of a side that was announced here join that chain, and are not announced again. Once it is over, it speaks
       only for those that are over, too.

@@ -1,6 +1,6 @@
 """Decide which settled findings are announced now, and which wait.
 
-They wait for late results. An improvement that may be the end of a change waits until the values show whether it is. A
+They wait for late results. An improvement that may undo a regression waits until the values show whether it is. A
 step soon after another one the same way waits, too, where it is small or the values beside it still move, until enough
 values tell whether both are one drift: so a drift is announced once.
 """
