@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.instance import create_instance
-from knickpoint.model.change import (
+from knickpoint.model.change_point import (
     Action,
     Direction,
     PointUpdate,

@@ -24,7 +24,8 @@ from knickpoint.ingest import import_data
 from knickpoint.instance import Instance, create_instance, open_instance
 from knickpoint.instance.worker.alert_runs import AlertRuns
 from knickpoint.model.announcement import Announcement
-from knickpoint.model.change import Change, ChangePoint, Condition, SuspectRange
+from knickpoint.model.change import Change
+from knickpoint.model.change_point import ChangePoint, Condition, SuspectRange
 from knickpoint.model.commit import Repository
 from knickpoint.store import EventKind
 

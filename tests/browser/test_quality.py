@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import violations, wait_until_loaded
 
 from knickpoint.instance import Instance
-from knickpoint.model.change import Status
+from knickpoint.model.change_point import Status
 from knickpoint.watch.quality import proposals
 from knickpoint.watch.triage.decisions import Targets, decide
 

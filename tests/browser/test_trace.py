@@ -15,7 +15,7 @@ from tests.server.story import COMMITS, FAILED, FASTER, SLOWER, UNMEASURED, make
 from tests.server.test_plotted_summaries import make_tails
 
 from knickpoint.instance import open_instance
-from knickpoint.model.change import PointUpdate, Transition
+from knickpoint.model.change_point import PointUpdate, Transition
 from knickpoint.server import serving
 
 pytestmark = pytest.mark.browser

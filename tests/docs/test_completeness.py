@@ -10,7 +10,7 @@ import pytest
 import knickpoint
 from knickpoint.detect import METHODS
 from knickpoint.model.alert import Alert
-from knickpoint.model.change import Condition, Status
+from knickpoint.model.change_point import Condition, Status
 
 _TOP = Path(__file__).parent.parent.parent
 _DOCS = _TOP / "docs"

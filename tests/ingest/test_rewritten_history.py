@@ -11,7 +11,7 @@ from tests.repositories import GitRepository
 
 from knickpoint.ingest import retry_waiting
 from knickpoint.model.alert import Alert
-from knickpoint.model.change import ChangePoint, Condition, Status
+from knickpoint.model.change_point import ChangePoint, Condition, Status
 from knickpoint.store import EventKind, unpack_ids
 from knickpoint.store.findings.tickets import Ticket
 from knickpoint.watch.alert_run.run import run_alerts

@@ -19,7 +19,7 @@ from tests.waiting import PAUSE
 from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.ingest.file_import import import_data
 from knickpoint.instance import Instance, Worker, create_instance
-from knickpoint.model.change import Status
+from knickpoint.model.change_point import Status
 from knickpoint.model.query import Query
 
 __all__ = ["Reader", "Visitors", "assert_decided", "assert_logged", "live", "results", "undisturbed_instance", "values"]

@@ -16,7 +16,7 @@ from tests.waiting import wait_until
 from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.ingest.file_import import import_data
 from knickpoint.instance import CONFIG_FILE, Instance, Worker, create_instance, open_instance
-from knickpoint.model.change import Status
+from knickpoint.model.change_point import Status
 
 pytestmark = pytest.mark.postgres
 

@@ -15,7 +15,7 @@ from tests.watch.conftest import QUICK, World, levels
 from knickpoint.history import Git
 from knickpoint.instance import Instance, create_instance, rank_new_suspects
 from knickpoint.instance.worker import Worker
-from knickpoint.model.change import Status
+from knickpoint.model.change_point import Status
 from knickpoint.model.commit import Commit
 from knickpoint.model.suspects import SuspectFacts, Suspects
 from knickpoint.server import create_app

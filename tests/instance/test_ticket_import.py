@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from knickpoint.instance.ticket_import import import_tickets, read_ticket_file, read_tickets
 from knickpoint.model.alert import Alert
-from knickpoint.model.change import ChangePoint, SuspectRange
+from knickpoint.model.change_point import ChangePoint, SuspectRange
 from knickpoint.model.commit import Commit
 from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.model.report import Result, ResultTable, RunReport

@@ -11,7 +11,7 @@ import pytest
 
 from knickpoint.ingest import import_files
 from knickpoint.instance import CONFIG_FILE, Instance, Worker, create_instance, forget_values, open_instance
-from knickpoint.model.change import Status
+from knickpoint.model.change_point import Status
 from knickpoint.model.errors import BusyError
 from knickpoint.model.query import Query
 from knickpoint.store import EventKind

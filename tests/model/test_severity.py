@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from knickpoint.model.change import Direction, StepNumbers, severity_of
+from knickpoint.model.change_point import Direction, StepNumbers, severity_of
 from knickpoint.model.step import StableRegion
 
 REGION = StableRegion(0, 9, 10, 1.0, 3.0, 2.0, 2.0, 0.25)

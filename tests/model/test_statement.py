@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from knickpoint.model.change import Condition, Direction, Status
+from knickpoint.model.change_point import Condition, Direction, Status
 from knickpoint.model.settlement import Certainty, FindingKind
 from knickpoint.model.statement import (
     Basis,

@@ -11,7 +11,7 @@ from sqlalchemy import update
 
 from knickpoint.model.alert import Alert
 from knickpoint.model.announcement import Announcement, AnnouncementKind
-from knickpoint.model.change import Condition, Direction, SuspectRange
+from knickpoint.model.change_point import Condition, Direction, SuspectRange
 from knickpoint.model.notification import Delivery, Message, Sent
 from knickpoint.model.settlement import FindingKind
 from knickpoint.notify.planner import Planner

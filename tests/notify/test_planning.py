@@ -11,7 +11,7 @@ from tests.notify.ledgers import MAIL, Announcer, Clock, Mailbox, Office
 
 from knickpoint.model.alert import Alert
 from knickpoint.model.announcement import AnnouncementKind
-from knickpoint.model.change import SuspectRange
+from knickpoint.model.change_point import SuspectRange
 from knickpoint.model.commit import Commit
 from knickpoint.model.notification import NotificationKind
 from knickpoint.model.settlement import Certainty

@@ -20,7 +20,7 @@ from tests.notify.jira_server import FAILING, JiraServer
 from tests.notify.tracker_server import TOKEN
 from tests.notify.tracker_world import COMMIT, KINDS, World, message, open_channel, server_of
 
-from knickpoint.model.change import Status
+from knickpoint.model.change_point import Status
 from knickpoint.model.commit import Commit
 from knickpoint.model.errors import ConfigError
 from knickpoint.model.notification import Message, Sent

@@ -18,7 +18,7 @@ from knickpoint.instance import Instance, create_instance, open_instance
 from knickpoint.instance.alert_round import run_alert_round
 from knickpoint.instance.notifications import Notifications
 from knickpoint.instance.trackers import sync_tracker
-from knickpoint.model.change import ChangePoint
+from knickpoint.model.change_point import ChangePoint
 from knickpoint.model.commit import Commit
 from knickpoint.model.ticket import FixVerdict, TicketFields, TrackerTicket
 from knickpoint.notify.trackers.ticket_text import read_block

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 from tests.hostile_names import HOSTILE
 
-from knickpoint.model.change import Direction
+from knickpoint.model.change_point import Direction
 from knickpoint.plots import (
     ChangeMark,
     FocusedChange,

@@ -14,7 +14,7 @@ from knickpoint.ingest.file_import import import_data
 from knickpoint.instance import Instance, create_instance, open_instance
 from knickpoint.instance.suspects import rank_new_suspects
 from knickpoint.model.bisection import BisectionState
-from knickpoint.model.change import SuspectRange
+from knickpoint.model.change_point import SuspectRange
 from knickpoint.store.bisections import BisectionAnswer, BisectionRequest
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.bisections.outcome import put_on_finding

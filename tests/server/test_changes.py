@@ -12,7 +12,7 @@ from tests.server.story import COMMITS, FASTER, SLOWER, commit_hash, make_instan
 
 from knickpoint.access.local_user import local_caller
 from knickpoint.instance import Instance, open_instance
-from knickpoint.model.change import PointUpdate, Transition
+from knickpoint.model.change_point import PointUpdate, Transition
 from knickpoint.server import create_app
 from knickpoint.store.findings.tickets import Ticket
 from knickpoint.watch.triage.tickets import put_tickets

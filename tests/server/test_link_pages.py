@@ -16,7 +16,7 @@ from knickpoint.access.session_key import session_key
 from knickpoint.access.settings import AccessSettings
 from knickpoint.instance import CONFIG_FILE, Instance, open_instance
 from knickpoint.model.audit import AuditKind
-from knickpoint.model.change import Status
+from knickpoint.model.change_point import Status
 from knickpoint.notify.links import LinkAction, LinkClaim, sign_link
 from knickpoint.server import create_app
 from knickpoint.watch.triage.decisions import Targets, decide, undo

@@ -12,7 +12,7 @@ from alembic import op
 from sqlalchemy import inspect, text
 
 from knickpoint.model.audit import AuditKind
-from knickpoint.model.change import ChangePoint, Direction, Status
+from knickpoint.model.change_point import ChangePoint, Direction, Status
 from knickpoint.model.errors import StoreError
 from knickpoint.store import open_store
 from knickpoint.store.database import Database

@@ -15,7 +15,7 @@ import pytest
 from sqlalchemy import Pool, event
 
 from knickpoint.model.alert import Alert
-from knickpoint.model.change import ChangePoint
+from knickpoint.model.change_point import ChangePoint
 from knickpoint.model.commit import Commit, Repository
 from knickpoint.model.report import Result, ResultTable, RunReport
 from knickpoint.store import RunWrite, Store, create_store, open_store

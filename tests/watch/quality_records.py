@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from knickpoint.model.change import Condition, Direction, Status, SuspectRange
+from knickpoint.model.change_point import Condition, Direction, Status, SuspectRange
 from knickpoint.model.quality import FindingRecord
 from knickpoint.model.settlement import FindingKind
 

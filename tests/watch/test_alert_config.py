@@ -8,7 +8,7 @@ import pytest
 
 from knickpoint.detect import METHODS, MethodKind
 from knickpoint.model.alert import Alert
-from knickpoint.model.change import Condition, Status
+from knickpoint.model.change_point import Condition, Status
 from knickpoint.model.commit import Commit
 from knickpoint.model.errors import ConfigError, StoreError
 from knickpoint.watch.alert_config.alert_health import health_of_alerts

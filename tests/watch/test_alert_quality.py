@@ -17,7 +17,7 @@ from scipy.stats import binomtest
 from tests.examples import examples
 
 from knickpoint.model.alert import Alert
-from knickpoint.model.change import Condition, Status, SuspectRange
+from knickpoint.model.change_point import Condition, Status, SuspectRange
 from knickpoint.model.missed import MissedChange
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.missed_changes import MissedPlace, mark_missed

@@ -12,7 +12,7 @@ import pytest
 from knickpoint.detect import Method, MethodKind, load_method, registry
 from knickpoint.detect.registry import ENTRY_POINTS
 from knickpoint.model.alert import Alert, AlertDirection
-from knickpoint.model.change import Condition, Direction, Status
+from knickpoint.model.change_point import Condition, Direction, Status
 from knickpoint.model.errors import InputError
 from knickpoint.plugins import Plugin
 from knickpoint.store import EventKind, open_store

@@ -19,7 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from tests.examples import in_the_long_run
 
 from knickpoint.model.announcement import Announcement, AnnouncementKind
-from knickpoint.model.change import ChangePoint, Status
+from knickpoint.model.change_point import ChangePoint, Status
 from knickpoint.model.errors import StoreError
 from knickpoint.store.findings.announcements import AnnouncementLedger
 from knickpoint.watch.alert_run.run import run_alerts

@@ -6,7 +6,7 @@ from typing import Final
 import pytest
 
 from knickpoint.model.announcement import AnnouncementKind
-from knickpoint.model.change import ChangePoint, Condition, Direction, Status, StepNumbers, SuspectRange
+from knickpoint.model.change_point import ChangePoint, Condition, Direction, Status, StepNumbers, SuspectRange
 from knickpoint.model.settlement import DEFAULT_RULE, Certainty, FindingKind, Settlement
 from knickpoint.model.step import StableRegion
 from knickpoint.watch.announcements.decisions import Side

@@ -13,7 +13,7 @@ import pytest
 from knickpoint.model.alert import Alert, AlertDirection, AlertKind
 from knickpoint.model.announcement import Announcement, AnnouncementKind, AnnouncementRule
 from knickpoint.model.bisection import BisectionState
-from knickpoint.model.change import Condition, Direction, Status, SuspectRange
+from knickpoint.model.change_point import Condition, Direction, Status, SuspectRange
 from knickpoint.model.errors import StoreError
 from knickpoint.model.settlement import Certainty
 from knickpoint.store import EventKind

@@ -8,7 +8,7 @@ import pytest
 
 from knickpoint.model.alert import Alert
 from knickpoint.model.audit import AuditKind
-from knickpoint.model.change import Status
+from knickpoint.model.change_point import Status
 from knickpoint.model.errors import InputError
 from knickpoint.store import EventKind
 from knickpoint.watch.alert_config.applied_alerts import apply_alerts

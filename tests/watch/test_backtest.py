@@ -12,7 +12,7 @@ from sqlalchemy import func, select
 
 from knickpoint.model.alert import Alert
 from knickpoint.model.announcement import AnnouncementKind
-from knickpoint.model.change import Status
+from knickpoint.model.change_point import Status
 from knickpoint.model.errors import ConfigError, InputError
 from knickpoint.model.quality import Label
 from knickpoint.store import open_store

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knickpoint.model.change import Status
+from knickpoint.model.change_point import Status
 from knickpoint.model.cluster import FINGERPRINT
 from knickpoint.watch.identity.cluster_fingerprints import KnownCluster, coalesce
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from knickpoint.model.change import Status
+from knickpoint.model.change_point import Status
 from knickpoint.model.errors import InputError
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.backtest.backtest import Backtest, backtest, backtest_history

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from knickpoint.instance.ticket_import import TicketRow, import_tickets
-from knickpoint.model.change import Action, Change, Condition, Status
+from knickpoint.model.change import Change
+from knickpoint.model.change_point import Action, Condition, Status
 from knickpoint.model.errors import InputError, QueryError
 from knickpoint.model.statement import ChangeDirection
 from knickpoint.store import EventKind

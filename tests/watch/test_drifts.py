@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from knickpoint.model.alert import SINCE_BEST, Alert
-from knickpoint.model.change import Condition, Direction
+from knickpoint.model.change_point import Condition, Direction
 from knickpoint.model.errors import ConfigError
 from knickpoint.model.settlement import FindingKind
 from knickpoint.store.commits.releases import Release

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from knickpoint.model.alert import Alert, AlertDirection, AlertKind
-from knickpoint.model.change import Condition, Status
+from knickpoint.model.change_point import Condition, Status
 from knickpoint.model.query import Query
 from knickpoint.store import Store
 from knickpoint.watch.alert_config.applied_alerts import AlertChange, apply_alerts, compare_alerts

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from knickpoint.model.change import Status
+from knickpoint.model.change_point import Status
 from knickpoint.model.errors import InputError
 from knickpoint.store import EventKind, open_store, restore
 from knickpoint.store.findings.selection import Selection

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pytest
 
-from knickpoint.model.change import Status
+from knickpoint.model.change_point import Status
 from knickpoint.model.errors import StoreError
 from knickpoint.store.findings.announcements import AnnouncementLedger
 from knickpoint.watch.alert_run.run import run_alerts

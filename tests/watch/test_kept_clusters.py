@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from knickpoint.model.alert import Alert
-from knickpoint.model.change import Change, Status
+from knickpoint.model.change import Change
+from knickpoint.model.change_point import Status
 from knickpoint.model.cluster import KeptCluster, MemberState
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.identity.cluster_fingerprints import ClusterPlace, match_clusters

@@ -20,7 +20,7 @@ from hypothesis.stateful import (
 )
 from tests.examples import examples
 
-from knickpoint.model.change import ChangePoint, Condition, Status
+from knickpoint.model.change_point import ChangePoint, Condition, Status
 from knickpoint.watch.triage.decisions import Targets, decide, undo
 
 from .conftest import World, copied, levels

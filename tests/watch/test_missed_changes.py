@@ -8,7 +8,7 @@ import pytest
 
 from knickpoint.model.alert import AlertDirection
 from knickpoint.model.audit import AuditKind
-from knickpoint.model.change import Direction
+from knickpoint.model.change_point import Direction
 from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.model.frame import Trace
 from knickpoint.model.missed import MissedChange

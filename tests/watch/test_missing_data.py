@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from knickpoint.model.audit import AuditKind
-from knickpoint.model.change import Status
+from knickpoint.model.change_point import Status
 from knickpoint.model.errors import InputError
 from knickpoint.model.frame import Trace
 from knickpoint.model.report import Result, ResultTable, RunReport

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knickpoint.model.change import SuspectRange
+from knickpoint.model.change_point import SuspectRange
 from knickpoint.watch.identity.point_matching import REACH, Ruler, Spot, match_points, may_match
 
 

@@ -12,7 +12,7 @@ import pytest
 from knickpoint.detect import find_steps_many
 from knickpoint.detect.methods.default.model import default_bound
 from knickpoint.model.alert import Alert
-from knickpoint.model.change import Status
+from knickpoint.model.change_point import Status
 from knickpoint.model.proposal import ProposalKind
 from knickpoint.model.quality import FindingRecord
 from knickpoint.watch.alert_run.run import run_alerts

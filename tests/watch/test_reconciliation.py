@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
 
-from knickpoint.model.change import (
+from knickpoint.model.change_point import (
     Condition,
     Direction,
     KnownPoint,

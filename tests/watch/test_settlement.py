@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knickpoint.detect import find_steps_many
-from knickpoint.model.change import ChangePoint
+from knickpoint.model.change_point import ChangePoint
 from knickpoint.model.settlement import DEFAULT_RULE, SETTLED, Certainty, Settlement, SettleRule
 from knickpoint.model.step import Step
 from knickpoint.watch.detection.settlement import settle_by_count, settle_steps

@@ -10,7 +10,7 @@ import pytest
 from knickpoint.detect import find_steps
 from knickpoint.detect.steps import build_steps
 from knickpoint.model.alert import Alert, AlertDirection
-from knickpoint.model.change import Direction, Sighting, Status
+from knickpoint.model.change_point import Direction, Sighting, Status
 from knickpoint.model.settlement import SETTLED, FindingKind
 from knickpoint.model.unit import Better
 from knickpoint.watch.detection.alert_filter import Filter

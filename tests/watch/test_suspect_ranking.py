@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knickpoint.model.change import SuspectRange
+from knickpoint.model.change_point import SuspectRange
 from knickpoint.model.commit import Line, Repository
 from knickpoint.model.suspects import CommitFiles, Suspect, TouchedFile
 from knickpoint.watch.suspects.benchmark_words import BenchmarkWords, contrast, count_words

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from knickpoint.model.alert import AlertDirection
-from knickpoint.model.change import Direction, Status
+from knickpoint.model.change_point import Direction, Status
 from knickpoint.model.direction import DirectionRule
 from knickpoint.model.query import parse_query
 from knickpoint.model.report import Result, ResultTable, RunReport

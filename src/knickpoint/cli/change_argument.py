@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from knickpoint.model.errors import InputError
 
 if TYPE_CHECKING:
-    from knickpoint.model.change import ChangePoint
+    from knickpoint.model.change_point import ChangePoint
     from knickpoint.store import Store
 
 __all__ = ["find_change_points", "read_change"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from knickpoint.model.change import StepNumbers
+from knickpoint.model.change_point import StepNumbers
 from knickpoint.model.quantity_text import figure_text, flipping_text
 
 if TYPE_CHECKING:

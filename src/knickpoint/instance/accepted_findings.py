@@ -14,7 +14,7 @@ from knickpoint.instance.instance import Instance
 
 if TYPE_CHECKING:
     from knickpoint.history import Git
-    from knickpoint.model.change import ChangePoint, SuspectRange
+    from knickpoint.model.change_point import ChangePoint, SuspectRange
     from knickpoint.model.commit import Repository
     from knickpoint.model.judged_benchmark import Acceptance
 
@@ -46,7 +46,7 @@ def acknowledge_accepted(instance: Instance, changes: Collection[int]) -> int:
 
 def _acknowledge(instance: Instance, repository: Repository, git: Git, key: int) -> int:
     """Acknowledge what the commits of one change accept."""
-    from knickpoint.model.change import Direction, Status
+    from knickpoint.model.change_point import Direction, Status
     from knickpoint.watch.triage.decisions import Targets, decide
 
     store = instance.store

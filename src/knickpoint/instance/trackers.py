@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from knickpoint.instance.instance import Instance
 from knickpoint.model.audit import AuditKind
-from knickpoint.model.change import Condition
+from knickpoint.model.change_point import Condition
 from knickpoint.model.errors import ConfigError, InputError
 from knickpoint.notify.settings import ChannelKind, ChannelSettings
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
-from knickpoint.model.change import Condition, Direction, SuspectRange
+from knickpoint.model.change_point import Condition, Direction, SuspectRange
 from knickpoint.model.settlement import FindingKind
 
 __all__ = ["DEFAULT_ANNOUNCEMENT_RULE", "Announcement", "AnnouncementKind", "AnnouncementRule"]

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.model.change import SuspectRange
+from knickpoint.model.change_point import SuspectRange
 from knickpoint.model.errors import ParamsError
 from knickpoint.model.params import decode_key
 from knickpoint.model.step import Check, Step

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from knickpoint.model.change import ChangePoint, Direction, SuspectRange
+from knickpoint.model.change_point import ChangePoint, Direction, SuspectRange
 
 __all__ = ["ListedMissedChange", "MissedChange"]
 

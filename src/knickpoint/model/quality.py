@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 
-from knickpoint.model.change import Condition, Direction, Status, SuspectRange
+from knickpoint.model.change_point import Condition, Direction, Status, SuspectRange
 from knickpoint.model.settlement import FindingKind
 
 __all__ = ["FindingRecord", "Label", "label_of"]

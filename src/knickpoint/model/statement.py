@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from knickpoint.model.change import Condition, Direction, Status, severity_of
+from knickpoint.model.change_point import Condition, Direction, Status, severity_of
 from knickpoint.model.quantity_text import change_text, movement_words, percent_text
 from knickpoint.model.settlement import Certainty, FindingKind
 from knickpoint.model.suspects import Suspect
@@ -109,7 +109,7 @@ class StatedMember:
 
     @property
     def severity(self) -> float:
-        """The number that ranks it, see :func:`knickpoint.model.change.severity_of`."""
+        """The number that ranks it, see :func:`knickpoint.model.change_point.severity_of`."""
         return severity_of(self.direction, self.relative_size, self.certain_share)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from knickpoint.model.change import SuspectRange
+from knickpoint.model.change_point import SuspectRange
 
 __all__ = ["CommitFiles", "Suspect", "SuspectFacts", "Suspects", "TouchedFile"]
 

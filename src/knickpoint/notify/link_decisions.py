@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Final
 
-from knickpoint.model.change import Status
+from knickpoint.model.change_point import Status
 from knickpoint.notify.links import LinkAction, LinkClaim, link_digest
 from knickpoint.people import Directory
 from knickpoint.store import Store

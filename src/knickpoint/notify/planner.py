@@ -13,7 +13,7 @@ from typing import Final
 
 from knickpoint.model.alert import Alert
 from knickpoint.model.announcement import Announcement, AnnouncementKind
-from knickpoint.model.change import ChangePoint, Condition, Status
+from knickpoint.model.change_point import ChangePoint, Condition, Status
 from knickpoint.model.notification import Delivery, DeliveryState, PlannedDelivery, Purpose, Recipient
 from knickpoint.model.suspects import Suspects
 from knickpoint.notify.bundles import Heard, bundle, escalate

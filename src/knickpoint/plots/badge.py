@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from knickpoint.model.change import Direction
+from knickpoint.model.change_point import Direction
 from knickpoint.model.plain_text import plain_line
 from knickpoint.plots.shapes import Box, Drawing, Shape, Text, text_width, trimmed
 from knickpoint.plots.theme import Theme, palette_of

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from knickpoint.model.change import Direction
+from knickpoint.model.change_point import Direction
 
 __all__ = ["Palette", "Theme", "palette_of"]
 

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.model.change import Direction
+from knickpoint.model.change_point import Direction
 from knickpoint.model.plain_text import plain_line
 from knickpoint.model.quantity_text import change_text, levels_text
 from knickpoint.plots.axes import ValueAxis, value_axis

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from knickpoint.detect import judge
-from knickpoint.model.change import Change, ChangePoint
+from knickpoint.model.change import Change
+from knickpoint.model.change_point import ChangePoint
 from knickpoint.model.commit import Repository
 from knickpoint.model.frame import Trace
 from knickpoint.model.judgement import Judgement

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from knickpoint.detect.value_levels import describe_values
 from knickpoint.model.alert import Alert
-from knickpoint.model.change import ChangePoint
+from knickpoint.model.change_point import ChangePoint
 from knickpoint.model.commit import Line
 from knickpoint.model.distribution import distribution_text
 from knickpoint.model.settlement import FindingKind

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from knickpoint.model.change import SuspectRange
+from knickpoint.model.change_point import SuspectRange
 from knickpoint.model.commit import Line, Repository
 from knickpoint.store import Store
 from knickpoint.store.commits.releases import Release

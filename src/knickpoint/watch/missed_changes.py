@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from knickpoint.detect.local_levels import NEAR
 from knickpoint.model.alert import AlertDirection
 from knickpoint.model.audit import AuditKind
-from knickpoint.model.change import ChangePoint, SuspectRange, direction_of
+from knickpoint.model.change_point import ChangePoint, SuspectRange, direction_of
 from knickpoint.model.commit import Line, Repository
 from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.model.frame import Trace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlencode
 
-from knickpoint.model.change import ChangePoint
+from knickpoint.model.change_point import ChangePoint
 from knickpoint.watch.lines import Lines
 
 __all__ = ["change_page"]

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.model.change import ChangePoint, Condition
+from knickpoint.model.change_point import ChangePoint, Condition
 from knickpoint.model.commit import Commit, Line
 from knickpoint.model.errors import InputError, QueryError
 from knickpoint.model.frame import Trace

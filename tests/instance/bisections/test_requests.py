@@ -17,7 +17,7 @@ from knickpoint.instance.bisections.requests import bisectable_members
 from knickpoint.model.alert import AlertKind
 from knickpoint.model.audit import AuditKind
 from knickpoint.model.bisection import BisectionState
-from knickpoint.model.change import ChangePoint
+from knickpoint.model.change_point import ChangePoint
 from knickpoint.model.errors import InputError
 
 

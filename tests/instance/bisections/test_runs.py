@@ -20,7 +20,7 @@ from knickpoint.instance.bisections.rule import ask_by_rule
 from knickpoint.instance.worker import Worker
 from knickpoint.model.announcement import AnnouncementKind
 from knickpoint.model.bisection import BisectionState
-from knickpoint.model.change import SuspectRange
+from knickpoint.model.change_point import SuspectRange
 from knickpoint.model.query import parse_query
 from knickpoint.model.report import Result, ResultTable, RunReport
 from knickpoint.server import create_app

@@ -15,7 +15,7 @@ from tests.watch.conftest import QUICK, World, levels, make_world
 
 from knickpoint.model.alert import AlertDirection, AlertKind
 from knickpoint.model.announcement import Announcement, AnnouncementKind
-from knickpoint.model.change import Status
+from knickpoint.model.change_point import Status
 from knickpoint.model.notification import Delivery, NotificationKind, Recipient
 from knickpoint.model.suspects import Suspect, SuspectFacts, Suspects
 from knickpoint.notify.messages import NotificationFacts, load_templates, message_for

@@ -12,7 +12,7 @@ from sqlalchemy import select, update
 
 from knickpoint.model.bisection import BisectionState, Measured, ProbeOutcome, ProbePurpose, ProbeResult, Target
 from knickpoint.model.bisection import ResultsFile as ProbeFile
-from knickpoint.model.change import SuspectRange
+from knickpoint.model.change_point import SuspectRange
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import AbsentError, BusyError, InputError, StoreError
 from knickpoint.store import Store, restore

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.store.conftest import Bench
 
-from knickpoint.model.change import SuspectRange
+from knickpoint.model.change_point import SuspectRange
 from knickpoint.model.commit import Line, Repository
 from knickpoint.store import Store
 from knickpoint.store.findings.groups import Membership

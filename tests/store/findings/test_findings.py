@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import select, text, update
 
 from knickpoint.model.alert import Alert
-from knickpoint.model.change import (
+from knickpoint.model.change_point import (
     Action,
     Condition,
     PointUpdate,

@@ -3,7 +3,7 @@ from __future__ import annotations
 from tests.store.conftest import Bench
 from tests.store.findings.test_findings import new, put, sighting
 
-from knickpoint.model.change import Status
+from knickpoint.model.change_point import Status
 from knickpoint.model.commit import Line, Repository
 from knickpoint.store import EventKind, Store, unpack_ids
 from knickpoint.store.findings.tickets import Ticket

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tests.store.findings.test_findings import new, put, sighting
 
-from knickpoint.model.change import PointUpdate, Status, SuspectRange, Transition
+from knickpoint.model.change_point import PointUpdate, Status, SuspectRange, Transition
 from knickpoint.model.commit import Repository
 from knickpoint.model.settlement import Certainty, Settlement
 from knickpoint.model.suspects import Suspect, SuspectFacts, Suspects

@@ -9,7 +9,7 @@ import click
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, format_option, show
 from knickpoint.cli.verbosity import note as print_note
-from knickpoint.model.change import Action, Decision, Status
+from knickpoint.model.change_point import Action, Decision, Status
 from knickpoint.model.errors import InputError
 
 if TYPE_CHECKING:

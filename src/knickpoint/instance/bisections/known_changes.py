@@ -14,7 +14,7 @@ from knickpoint.model.query import Query, QueryTerm
 
 if TYPE_CHECKING:
     from knickpoint.bisect.coordinator import Bisection
-    from knickpoint.model.change import ChangePoint
+    from knickpoint.model.change_point import ChangePoint
     from knickpoint.model.commit import Repository
     from knickpoint.model.frame import Trace
 

@@ -19,7 +19,8 @@ from knickpoint.model.query import parse_query
 
 if TYPE_CHECKING:
     from knickpoint.bisect.settings import RecipeSettings
-    from knickpoint.model.change import Change, ChangePoint, StepNumbers
+    from knickpoint.model.change import Change
+    from knickpoint.model.change_point import ChangePoint, StepNumbers
     from knickpoint.model.commit import Repository
     from knickpoint.store.bisections import BisectionRequest, StoredBisection
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from knickpoint.instance.bisections.requests import added_params, bisectable_members, request_bisection
 from knickpoint.instance.instance import Instance
 from knickpoint.model.alert import AlertKind
-from knickpoint.model.change import Condition, Direction, Status
+from knickpoint.model.change_point import Condition, Direction, Status
 from knickpoint.model.errors import InputError
 from knickpoint.model.query import parse_query
 
 if TYPE_CHECKING:
     from knickpoint.bisect.settings import RecipeSettings
-    from knickpoint.model.change import ChangePoint
+    from knickpoint.model.change_point import ChangePoint
     from knickpoint.model.commit import Repository
     from knickpoint.store.bisections import StoredBisection
 

@@ -323,7 +323,7 @@ def _reason(answer: BisectionAnswer, places: Sequence[str]) -> str:
 
 def _stored_answer(stored: StoredBisection, answer: BisectionAnswer) -> StoredAnswer:
     """Return the answer of a coordinator in terms of the store: slots, and the range that is left."""
-    from knickpoint.model.change import SuspectRange
+    from knickpoint.model.change_point import SuspectRange
     from knickpoint.store.bisections import BisectionAnswer as StoredAnswer
 
     slots, state = stored.request.slots, answer.state

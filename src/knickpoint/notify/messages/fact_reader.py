@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from knickpoint.model.alert import Alert, AlertKind, AlertSeverity
 from knickpoint.model.announcement import Announcement, AnnouncementKind
-from knickpoint.model.change import ChangePoint, Condition, Status
+from knickpoint.model.change_point import ChangePoint, Condition, Status
 from knickpoint.model.errors import AbsentError
 from knickpoint.model.notification import Delivery, NotificationKind, Recipient
 from knickpoint.model.quantity_text import percent_text

@@ -10,7 +10,7 @@ from typing import Final
 
 from knickpoint.model.alert import Alert
 from knickpoint.model.announcement import Announcement
-from knickpoint.model.change import ChangePoint, Condition, Direction, SuspectRange
+from knickpoint.model.change_point import ChangePoint, Condition, Direction, SuspectRange
 from knickpoint.model.commit import Commit, Repository
 from knickpoint.model.errors import AbsentError
 from knickpoint.model.params import decode_key

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from knickpoint.model.change import Change, ChangePoint
+from knickpoint.model.change import Change
+from knickpoint.model.change_point import ChangePoint
 from knickpoint.model.commit import Repository
 from knickpoint.model.params import decode_key
 from knickpoint.model.query import parse_query

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from knickpoint.model.announcement import AnnouncementKind
-from knickpoint.model.change import Change, ChangePoint, Direction, Status
+from knickpoint.model.change import Change
+from knickpoint.model.change_point import ChangePoint, Direction, Status
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import ConfigError, InputError
 from knickpoint.model.notification import Message, Sent

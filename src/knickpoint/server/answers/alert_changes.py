@@ -15,7 +15,7 @@ from knickpoint.instance.alert_definition import (
 )
 from knickpoint.model.access import Caller, Permission
 from knickpoint.model.alert import Alert
-from knickpoint.model.change import Sighting
+from knickpoint.model.change_point import Sighting
 from knickpoint.model.errors import ConfigError, InputError
 from knickpoint.server.answers.commits import commit_answer
 from knickpoint.server.answers.traces import trace_answer

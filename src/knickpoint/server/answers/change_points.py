@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from knickpoint.detect.steps import stable_region
 from knickpoint.model.alert import Alert
-from knickpoint.model.change import ChangePoint, Condition
+from knickpoint.model.change_point import ChangePoint, Condition
 from knickpoint.model.commit import Line
 from knickpoint.model.summary import MEDIAN, read_summary
 from knickpoint.server.answers.changes import statement_answers

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from knickpoint.model.change import Change, ChangePoint, Decision
+from knickpoint.model.change import Change
+from knickpoint.model.change_point import ChangePoint, Decision
 from knickpoint.model.commit import Repository
 from knickpoint.model.statement import Statement
 from knickpoint.server.answers.bisection_standings import read_standings

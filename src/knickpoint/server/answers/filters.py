@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Final
 
 from knickpoint.model.alert import AlertKind
-from knickpoint.model.change import Condition
+from knickpoint.model.change_point import Condition
 from knickpoint.model.errors import InputError
 from knickpoint.server.schemas.filters import AlertKindFilter, ListFilter
 from knickpoint.store.findings.selection import Selection

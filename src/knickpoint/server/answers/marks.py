@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from knickpoint.model.change import ChangePoint
+from knickpoint.model.change_point import ChangePoint
 from knickpoint.model.errors import InputError
 from knickpoint.server.answers.environments import list_environments
 from knickpoint.server.schemas.marks import FindingMarkAnswer, MarkAnswer

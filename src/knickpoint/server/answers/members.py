@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from knickpoint.model.change import ChangePoint, SuspectRange
+from knickpoint.model.change_point import ChangePoint, SuspectRange
 from knickpoint.model.commit import Commit, Repository
 from knickpoint.model.step import Movement
 from knickpoint.server.answers.commits import commit_answer

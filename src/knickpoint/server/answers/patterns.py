@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from knickpoint.instance import Instance
-from knickpoint.model.change import ChangePoint, Condition
+from knickpoint.model.change_point import ChangePoint, Condition
 from knickpoint.model.commit import Line
 from knickpoint.model.params import decode_key
 from knickpoint.model.query import parse_query

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.model.change import ChangePoint
+from knickpoint.model.change_point import ChangePoint
 from knickpoint.model.commit import Line
 from knickpoint.server.schemas.members import SparklineAnswer
 from knickpoint.store import Store

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from knickpoint.instance import Instance
 from knickpoint.instance.trackers import create_ticket, trackers
 from knickpoint.model.access import Permission
-from knickpoint.model.change import Status
+from knickpoint.model.change_point import Status
 from knickpoint.model.commit import Line
 from knickpoint.model.errors import InputError
 from knickpoint.model.params import decode_key

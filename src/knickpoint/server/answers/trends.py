@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.calc import Trend, combine_trends, trend_of
-from knickpoint.model.change import Direction
+from knickpoint.model.change_point import Direction
 from knickpoint.model.commit import Line
 from knickpoint.model.query import parse_query
 from knickpoint.model.unit import Better

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
-from knickpoint.model.change import Condition, Status
+from knickpoint.model.change_point import Condition, Status
 from knickpoint.model.errors import InputError
 from knickpoint.model.settlement import Certainty, FindingKind
 from knickpoint.model.statement import ChangeDirection

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from pydantic import Field
 
-from knickpoint.model.change import Condition, Status
+from knickpoint.model.change_point import Condition, Status
 from knickpoint.server.schemas.base import Answer
 from knickpoint.server.schemas.changes import ChangeAnswer
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from pydantic import Field
 
 from knickpoint.model.alert import AlertSeverity
-from knickpoint.model.change import Direction, Status
+from knickpoint.model.change_point import Direction, Status
 from knickpoint.model.settlement import Certainty, FindingKind
 from knickpoint.model.statement import Basis, ChangeCondition, ChangeDirection
 from knickpoint.server.schemas.base import Answer, ChangeId, ChangePointId

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from knickpoint.model.change import Action, Status
+from knickpoint.model.change_point import Action, Status
 from knickpoint.server.schemas.base import Answer, ChangePointId
 
 __all__ = ["DecisionAnswer"]

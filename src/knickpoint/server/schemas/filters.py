@@ -7,7 +7,7 @@ from enum import Enum
 
 from pydantic import Field
 
-from knickpoint.model.change import Condition, Status
+from knickpoint.model.change_point import Condition, Status
 from knickpoint.model.settlement import Certainty, FindingKind
 from knickpoint.model.statement import ChangeDirection
 from knickpoint.server.schemas.base import Answer, Text

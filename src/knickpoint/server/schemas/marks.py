@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from knickpoint.model.change import Direction, Status
+from knickpoint.model.change_point import Direction, Status
 from knickpoint.server.schemas.base import Answer, ChangePointId, FiniteOrNull
 from knickpoint.server.schemas.runs import FactAnswer
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from pydantic import Field
 
 from knickpoint.model.alert import AlertKind, AlertSeverity
-from knickpoint.model.change import Condition, Direction, Status
+from knickpoint.model.change_point import Condition, Direction, Status
 from knickpoint.model.settlement import Certainty, FindingKind
 from knickpoint.model.step import Movement
 from knickpoint.server.schemas.base import Answer, ChangeId, ChangePointId, FiniteOrNull

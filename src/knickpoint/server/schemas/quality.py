@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import AwareDatetime, Field
 
 from knickpoint.model.alert import AlertDirection
-from knickpoint.model.change import Direction
+from knickpoint.model.change_point import Direction
 from knickpoint.model.proposal import ProposalKind
 from knickpoint.server.schemas.base import Answer, ChangeId, ChangePointId, FiniteOrNull, Id, MissedId, Text
 from knickpoint.watch.quality.label_audit import LabelDoubt

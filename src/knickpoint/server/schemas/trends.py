@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from knickpoint.model.change import Direction
+from knickpoint.model.change_point import Direction
 from knickpoint.model.unit import Better
 from knickpoint.server.schemas.base import Answer, ChangeId
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from knickpoint.model.change import Status
+from knickpoint.model.change_point import Status
 from knickpoint.server.schemas.base import Answer, ChangeId, ChangePointId, Id, Text
 from knickpoint.server.schemas.changes import ChangeAnswer
 from knickpoint.server.schemas.filters import ListFilter

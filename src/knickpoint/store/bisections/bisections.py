@@ -15,7 +15,7 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, update
 
 from knickpoint.model.bisection import BisectionState
-from knickpoint.model.change import SuspectRange
+from knickpoint.model.change_point import SuspectRange
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import AbsentError, InputError
 from knickpoint.store.bisections.device_use import DeviceUse, read_device_use

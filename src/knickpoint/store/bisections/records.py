@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.model.bisection import BisectionState, ProbePurpose, ProbeResult, ResultsFile, Target
-from knickpoint.model.change import SuspectRange
+from knickpoint.model.change_point import SuspectRange
 
 __all__ = [
     "BisectionAnswer",

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from knickpoint.model.bisection import BisectionState, Measured, ProbeOutcome, ProbePurpose, ProbeResult, Target
-from knickpoint.model.change import SuspectRange
+from knickpoint.model.change_point import SuspectRange
 from knickpoint.store.array_codec import checked, pack, stored_json, unpack
 from knickpoint.store.bisections.records import (
     BisectionAnswer,

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, select, update
 
 from knickpoint.model.alert import Alert, AlertKind
 from knickpoint.model.alert_settings import alert_from_json, alert_settings, kind_of_finding, severity_of_finding
-from knickpoint.model.change import Condition
+from knickpoint.model.change_point import Condition
 from knickpoint.model.settlement import Certainty
 from knickpoint.store.database import Database
 from knickpoint.store.findings.announcements import BASELINE

@@ -12,7 +12,7 @@ from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
 from knickpoint.model.alert import AlertKind
 from knickpoint.model.announcement import Announcement, AnnouncementKind
-from knickpoint.model.change import ChangePoint, Condition, Direction, Status, SuspectRange
+from knickpoint.model.change_point import ChangePoint, Condition, Direction, Status, SuspectRange
 from knickpoint.model.commit import Repository
 from knickpoint.model.settlement import Certainty, FindingKind
 from knickpoint.store.database import Database

@@ -19,7 +19,7 @@ from typing import Final
 from sqlalchemy import bindparam, delete, func, select, update
 
 from knickpoint.model.boundary import Boundary
-from knickpoint.model.change import Condition
+from knickpoint.model.change_point import Condition
 from knickpoint.model.commit import Line, Repository
 from knickpoint.store.commits.commits import Commits
 from knickpoint.store.database import Database

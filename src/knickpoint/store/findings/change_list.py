@@ -17,7 +17,8 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import ColumnElement, Connection, FromClause, Row, Select, and_, case, func, or_, select
 
 from knickpoint.model.alert import AlertSeverity
-from knickpoint.model.change import Change, ChangePoint, Condition, Direction, Status, SuspectRange
+from knickpoint.model.change import Change
+from knickpoint.model.change_point import ChangePoint, Condition, Direction, Status, SuspectRange
 from knickpoint.model.errors import InputError
 from knickpoint.model.statement import ChangeDirection
 from knickpoint.store.database import Database

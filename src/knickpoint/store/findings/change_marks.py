@@ -7,7 +7,7 @@ from typing import NamedTuple
 from sqlalchemy import select
 
 from knickpoint.model.alert import AlertKind
-from knickpoint.model.change import Direction, Status
+from knickpoint.model.change_point import Direction, Status
 from knickpoint.model.commit import Line
 from knickpoint.store.database import Database
 from knickpoint.store.findings.selection import is_live

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Select, delete, func, select
 
-from knickpoint.model.change import Condition, SuspectRange
+from knickpoint.model.change_point import Condition, SuspectRange
 from knickpoint.model.cluster import KeptCluster, KeptMember, MemberState, MemberVerdict, SharedParam
 from knickpoint.model.commit import Repository
 from knickpoint.model.step import Check

@@ -16,15 +16,8 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, RowMapping, Select, func, select, update
 
 from knickpoint.model.alert import Alert, AlertKind
-from knickpoint.model.change import (
-    Change,
-    ChangePoint,
-    Condition,
-    Direction,
-    KnownPoint,
-    PointUpdate,
-    Status,
-)
+from knickpoint.model.change import Change
+from knickpoint.model.change_point import ChangePoint, Condition, Direction, KnownPoint, PointUpdate, Status
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.model.frame import Trace

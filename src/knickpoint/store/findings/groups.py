@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select, update
 
-from knickpoint.model.change import Condition, Status, SuspectRange
+from knickpoint.model.change_point import Condition, Status, SuspectRange
 from knickpoint.model.commit import Repository
 from knickpoint.store.database import Database
 from knickpoint.store.findings.row_writes import next_id, update_rows

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from sqlalchemy import RowMapping, delete, select
 
-from knickpoint.model.change import SuspectRange
+from knickpoint.model.change_point import SuspectRange
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import InputError
 from knickpoint.model.missed import MissedChange

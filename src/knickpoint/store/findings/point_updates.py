@@ -1,7 +1,7 @@
 """Write what a run of alerts changed: change points that are new, moved, gone or back, and their sightings.
 
 The rule of identity (:mod:`knickpoint.watch.identity`) says what happened to each point, as a
-:class:`~knickpoint.model.change.PointUpdate`; here is decided nothing.
+:class:`~knickpoint.model.change_point.PointUpdate`; here is decided nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, delete
 
 from knickpoint.model.alert import Alert
-from knickpoint.model.change import Condition, PointUpdate, Status, Transition, severity_of
+from knickpoint.model.change_point import Condition, PointUpdate, Status, Transition, severity_of
 from knickpoint.model.frame import Trace
 from knickpoint.store.database import Database
 from knickpoint.store.findings.alerts_in_force import AlertsInForce, values_from_alerts

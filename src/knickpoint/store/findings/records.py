@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from sqlalchemy import func, select
 
-from knickpoint.model.change import Action, Condition, Direction, Status, SuspectRange
+from knickpoint.model.change_point import Action, Condition, Direction, Status, SuspectRange
 from knickpoint.model.commit import Repository
 from knickpoint.model.quality import FindingRecord
 from knickpoint.model.settlement import FindingKind

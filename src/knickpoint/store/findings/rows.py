@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from knickpoint.model.alert import AlertKind, AlertSeverity
-from knickpoint.model.change import (
+from knickpoint.model.change_point import (
     Action,
     ChangePoint,
     Condition,

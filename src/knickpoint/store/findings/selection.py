@@ -14,7 +14,7 @@ from typing import Final
 from sqlalchemy import ColumnElement, Join, and_, case, func, or_, select
 
 from knickpoint.model.alert import AlertKind
-from knickpoint.model.change import Condition, Status
+from knickpoint.model.change_point import Condition, Status
 from knickpoint.model.settlement import Certainty, FindingKind
 from knickpoint.model.statement import ChangeCondition, ChangeDirection
 from knickpoint.store.database import Database

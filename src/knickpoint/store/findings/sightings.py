@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from sqlalchemy import func, select
 
-from knickpoint.model.change import Sighting
+from knickpoint.model.change_point import Sighting
 from knickpoint.model.commit import Repository
 from knickpoint.store.database import Database
 from knickpoint.store.findings.rows import sighting_of

@@ -17,7 +17,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, delete, select
 
 from knickpoint.model.alert import AlertKind
 from knickpoint.model.bisection import BisectionState
-from knickpoint.model.change import Condition, Direction, Status, certain_share
+from knickpoint.model.change_point import Condition, Direction, Status, certain_share
 from knickpoint.model.errors import StoreError
 from knickpoint.model.settlement import Certainty, FindingKind
 from knickpoint.model.statement import (

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Row, and_, case, func, or_, select
 
 from knickpoint.model.bisection import BisectionState
-from knickpoint.model.change import Condition, Status, SuspectRange
+from knickpoint.model.change_point import Condition, Status, SuspectRange
 from knickpoint.model.commit import Repository
 from knickpoint.model.settlement import Certainty
 from knickpoint.model.suspects import Suspect, SuspectFacts, Suspects

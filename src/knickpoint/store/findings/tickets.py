@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import and_, func, or_, select, union
 
-from knickpoint.model.change import Condition, SuspectRange
+from knickpoint.model.change_point import Condition, SuspectRange
 from knickpoint.model.commit import Repository
 from knickpoint.store.database import Database
 from knickpoint.store.tables.announcements import announcement

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, RowMapping, func, or_, select, update
 
-from knickpoint.model.change import Action, Condition, Decision, Status
+from knickpoint.model.change_point import Action, Condition, Decision, Status
 from knickpoint.model.errors import InputError
 from knickpoint.store.database import Database
 from knickpoint.store.findings.groups import refresh_changes_of

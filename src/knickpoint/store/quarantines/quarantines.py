@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import ColumnElement, select
 
-from knickpoint.model.change import SuspectRange
+from knickpoint.model.change_point import SuspectRange
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import InputError
 from knickpoint.model.quarantine import CanaryMove, FactChange, Quarantine, QuarantineState

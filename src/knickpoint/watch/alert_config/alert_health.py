@@ -12,7 +12,7 @@ import numpy as np
 
 from knickpoint.detect.samples import short_text
 from knickpoint.model.alert import Alert
-from knickpoint.model.change import Condition, Status
+from knickpoint.model.change_point import Condition, Status
 from knickpoint.model.commit import Repository
 from knickpoint.model.quantity_text import figure_text, percent_text
 from knickpoint.model.query import parse_query

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.model.alert import Alert
-from knickpoint.model.change import Sighting, Transition
+from knickpoint.model.change_point import Sighting, Transition
 from knickpoint.model.query import Query
 from knickpoint.store import Store
 from knickpoint.watch.alert_run.alert_job import AlertJob, plan_jobs

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from knickpoint.model.alert import Alert, AlertKind
 from knickpoint.model.alert_settings import kind_of_finding
-from knickpoint.model.change import Condition
+from knickpoint.model.change_point import Condition
 from knickpoint.store import Store
 from knickpoint.watch.alert_config.finding_preview import Preview
 

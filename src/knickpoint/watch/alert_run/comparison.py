@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.model.change import Sighting
+from knickpoint.model.change_point import Sighting
 from knickpoint.model.commit import Line
 from knickpoint.model.errors import ServiceError
 from knickpoint.model.frame import Trace

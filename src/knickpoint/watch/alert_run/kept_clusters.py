@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from knickpoint.model.change import SuspectRange
+from knickpoint.model.change_point import SuspectRange
 from knickpoint.model.cluster import ClusterMember, FoundCluster, KeptCluster, KeptMember, MemberState
 from knickpoint.model.commit import Line
 from knickpoint.store import Store

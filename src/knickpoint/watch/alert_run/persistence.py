@@ -10,7 +10,7 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.model.change import KnownPoint, PointUpdate, Sighting, SuspectRange, Transition
+from knickpoint.model.change_point import KnownPoint, PointUpdate, Sighting, SuspectRange, Transition
 from knickpoint.store import Store
 from knickpoint.store.findings.rows import stored_step
 from knickpoint.watch.alert_run.comparison import TraceComparison

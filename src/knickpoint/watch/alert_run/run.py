@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from knickpoint.detect import makes_clusters
 from knickpoint.model.alert import Alert
 from knickpoint.model.announcement import DEFAULT_ANNOUNCEMENT_RULE, AnnouncementRule
-from knickpoint.model.change import SuspectRange
+from knickpoint.model.change_point import SuspectRange
 from knickpoint.model.commit import Repository
 from knickpoint.store import Store
 from knickpoint.store.events.payloads import MOST_LISTED, FindingsChanged

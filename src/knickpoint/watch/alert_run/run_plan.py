@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from knickpoint.model.alert import Alert
 from knickpoint.model.better import Better
-from knickpoint.model.change import direction_of
+from knickpoint.model.change_point import direction_of
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import InputError
 from knickpoint.store import Store

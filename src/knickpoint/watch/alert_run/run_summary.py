@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from knickpoint.model.change import Transition
+from knickpoint.model.change_point import Transition
 from knickpoint.model.commit import Repository
 from knickpoint.store.findings.alert_runs import AlertRun
 from knickpoint.watch.alert_run.alert_job import AlertJob

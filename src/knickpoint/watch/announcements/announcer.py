@@ -20,7 +20,7 @@ from knickpoint.model.announcement import (
     AnnouncementKind,
     AnnouncementRule,
 )
-from knickpoint.model.change import ChangePoint, Condition, SuspectRange
+from knickpoint.model.change_point import ChangePoint, Condition, SuspectRange
 from knickpoint.model.commit import Repository
 from knickpoint.store import Store
 from knickpoint.store.events.payloads import MOST_LISTED, Announced

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from knickpoint.model.announcement import Announcement, AnnouncementKind
-from knickpoint.model.change import ChangePoint, Direction
+from knickpoint.model.change_point import ChangePoint, Direction
 from knickpoint.store.findings.announcements import BASELINE, MemberCount
 
 __all__ = [

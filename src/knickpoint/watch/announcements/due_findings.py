@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from knickpoint.detect.local_levels import NEAR
 from knickpoint.model.announcement import AnnouncementRule
-from knickpoint.model.change import ChangePoint, Condition, Status, StepNumbers
+from knickpoint.model.change_point import ChangePoint, Condition, Status, StepNumbers
 from knickpoint.model.settlement import FindingKind
 from knickpoint.watch.announcements.places import Places
 from knickpoint.watch.detection.recovery import NEARER

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from knickpoint.model.announcement import Announcement
-from knickpoint.model.change import ChangePoint, Condition
+from knickpoint.model.change_point import ChangePoint, Condition
 from knickpoint.model.commit import Repository
 from knickpoint.model.settlement import FindingKind
 from knickpoint.store import Store

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from knickpoint.model.announcement import Announcement, AnnouncementKind
-from knickpoint.model.change import Condition, SuspectRange
+from knickpoint.model.change_point import Condition, SuspectRange
 from knickpoint.model.commit import Repository
 from knickpoint.store import Store
 from knickpoint.store.events.payloads import Announced

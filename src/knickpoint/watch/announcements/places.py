@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.model.announcement import Announcement
-from knickpoint.model.change import ChangePoint, Condition, SuspectRange
+from knickpoint.model.change_point import ChangePoint, Condition, SuspectRange
 from knickpoint.model.settlement import FindingKind
 from knickpoint.store import Store
 from knickpoint.watch.identity.point_matching import REACH

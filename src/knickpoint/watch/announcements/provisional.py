@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from knickpoint.model.alert import AlertKind
-from knickpoint.model.change import ChangePoint, Condition, Status
+from knickpoint.model.change_point import ChangePoint, Condition, Status
 from knickpoint.model.settlement import DEFAULT_RULE, Certainty
 from knickpoint.watch.announcements.decisions import Side, side_of
 

@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Final
 
 from knickpoint.model.announcement import Announcement, AnnouncementKind
-from knickpoint.model.change import ChangePoint, Condition, Status
+from knickpoint.model.change_point import ChangePoint, Condition, Status
 from knickpoint.model.settlement import DEFAULT_RULE, Certainty, FindingKind
 from knickpoint.watch.announcements.decisions import Side, side_of, side_of_chain
 

@@ -15,7 +15,7 @@ from typing import Any, Final, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.model.change import Direction
+from knickpoint.model.change_point import Direction
 from knickpoint.model.commit import NO_TIME, Commit
 from knickpoint.model.errors import InputError
 from knickpoint.model.frame import Trace

@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from knickpoint.model.change import Condition, Direction, SuspectRange
+from knickpoint.model.change_point import Condition, Direction, SuspectRange
 from knickpoint.model.commit import Line, Repository
 from knickpoint.model.quality import Label
 from knickpoint.store import Store

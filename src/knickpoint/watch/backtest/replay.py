@@ -18,7 +18,7 @@ import numpy as np
 
 from knickpoint.model.alert import Alert, AlertKind
 from knickpoint.model.announcement import AnnouncementKind
-from knickpoint.model.change import ChangePoint, Condition
+from knickpoint.model.change_point import ChangePoint, Condition
 from knickpoint.model.commit import Repository
 from knickpoint.model.params import decode_key
 from knickpoint.model.report import Result, ResultTable, RunReport

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from knickpoint.model.change import SuspectRange
+from knickpoint.model.change_point import SuspectRange
 from knickpoint.model.commit import Line
 from knickpoint.store.bisections import StoredBisection
 from knickpoint.watch.changes.groups import Member

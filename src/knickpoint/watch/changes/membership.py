@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from knickpoint.model.change import ChangePoint, KnownPoint, Sighting, SuspectRange
+from knickpoint.model.change_point import ChangePoint, KnownPoint, Sighting, SuspectRange
 from knickpoint.model.commit import Repository
 from knickpoint.store import Store
 from knickpoint.store.findings.groups import GroupMember, Membership, OccupiedRange

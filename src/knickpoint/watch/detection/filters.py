@@ -12,7 +12,7 @@ import numpy as np
 from knickpoint.detect import judges_groups
 from knickpoint.detect.local_levels import NEAR
 from knickpoint.model.alert import Alert, AlertDirection
-from knickpoint.model.change import Direction, Sighting
+from knickpoint.model.change_point import Direction, Sighting
 from knickpoint.model.quantity_text import figure_text, reference_text
 from knickpoint.model.settlement import FindingKind
 from knickpoint.watch.changes.groups import Member, group_members

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from knickpoint.detect.samples import CommitValues
 from knickpoint.model.alert import Alert
-from knickpoint.model.change import Sighting
+from knickpoint.model.change_point import Sighting
 from knickpoint.model.commit import Line
 from knickpoint.model.frame import Frame, Trace
 from knickpoint.store import Store

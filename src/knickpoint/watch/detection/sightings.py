@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from knickpoint.detect.local_levels import LocalChange, local_changes
 from knickpoint.detect.patterns.drift.findings import OVER_HIGHEST, OVER_LOWEST
-from knickpoint.model.change import Condition, Direction, Sighting, StepNumbers, SuspectRange, direction_of
+from knickpoint.model.change_point import Condition, Direction, Sighting, StepNumbers, SuspectRange, direction_of
 from knickpoint.model.frame import Frame, Trace
 from knickpoint.model.settlement import FindingKind, Settlement
 from knickpoint.model.step import LOCATION_INTERVAL, StableRegion, Step

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from knickpoint.model.alert import Alert
-from knickpoint.model.change import ChangePoint, Sighting
+from knickpoint.model.change_point import ChangePoint, Sighting
 from knickpoint.model.commit import SlottedCommit
 from knickpoint.model.frame import Trace
 from knickpoint.model.quarantine import Quarantine

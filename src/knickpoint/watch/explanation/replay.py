@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from knickpoint.detect import makes_clusters
 from knickpoint.detect.samples import sample_evidence
 from knickpoint.model.alert import Alert
-from knickpoint.model.change import ChangePoint, Sighting
+from knickpoint.model.change_point import ChangePoint, Sighting
 from knickpoint.model.cluster import KeptCluster, KeptMember, MemberState
 from knickpoint.model.commit import Line, Repository, SlottedCommit
 from knickpoint.model.errors import AbsentError, HistoryError, InputError

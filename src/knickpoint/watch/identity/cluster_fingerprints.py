@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from knickpoint.model.change import Status
+from knickpoint.model.change_point import Status
 from knickpoint.model.cluster import FINGERPRINT
 from knickpoint.watch.identity.point_matching import REACH
 

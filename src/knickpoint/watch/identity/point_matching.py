@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.model.change import SuspectRange
+from knickpoint.model.change_point import SuspectRange
 
 __all__ = ["REACH", "Ruler", "Spot", "match_points", "may_match"]
 

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from knickpoint.detect import makes_clusters
-from knickpoint.model.change import Condition, KnownPoint, PointUpdate, Sighting, SuspectRange, Transition
+from knickpoint.model.change_point import Condition, KnownPoint, PointUpdate, Sighting, SuspectRange, Transition
 from knickpoint.watch.identity.point_matching import Ruler, Spot, match_points
 
 __all__ = ["merge_sightings", "reconcile"]

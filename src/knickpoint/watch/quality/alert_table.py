@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from knickpoint.model.change import Condition, Status
+from knickpoint.model.change_point import Condition, Status
 from knickpoint.model.quality import FindingRecord, Label
 from knickpoint.watch.quality.delays import Delay, delay_to_decision, delay_to_finding
 from knickpoint.watch.quality.rates import Rate

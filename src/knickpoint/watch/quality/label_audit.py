@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from knickpoint.model.change import Condition, Status
+from knickpoint.model.change_point import Condition, Status
 from knickpoint.model.quality import FindingRecord, Label
 
 __all__ = ["AuditedList", "LabelDoubt", "audit_labels"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from knickpoint.model.change import Condition
+from knickpoint.model.change_point import Condition
 from knickpoint.model.quality import FindingRecord, Label
 
 __all__ = ["NoisyTrace", "noisiest_traces", "traces_for_share"]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from knickpoint.model.change import Condition
+from knickpoint.model.change_point import Condition
 from knickpoint.model.commit import Repository
 from knickpoint.store import Store
 from knickpoint.watch.quality.detectable_change import DetectableChange, detectable_change

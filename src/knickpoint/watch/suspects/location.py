@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from knickpoint.model.change import SuspectRange
+from knickpoint.model.change_point import SuspectRange
 from knickpoint.model.commit import Line
 
 __all__ = ["MOST_CANDIDATES", "Candidate", "candidates_of"]

@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from knickpoint.model.change import SuspectRange
+from knickpoint.model.change_point import SuspectRange
 from knickpoint.model.commit import Line
 from knickpoint.store import Store
 from knickpoint.store.points.environments import environment_changes, environments_at

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from knickpoint.model.audit import AuditKind
-from knickpoint.model.change import Action, Decision, Status
+from knickpoint.model.change_point import Action, Decision, Status
 from knickpoint.model.errors import InputError
 from knickpoint.model.plain_text import counted
 from knickpoint.store import Store

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from knickpoint.model.change import ChangePoint
+from knickpoint.model.change_point import ChangePoint
 from knickpoint.model.commit import Repository
 from knickpoint.model.ticket import FixVerdict
 from knickpoint.store import Store

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from knickpoint.model.change import SuspectRange
+from knickpoint.model.change_point import SuspectRange
 from knickpoint.model.commit import Repository
 from knickpoint.model.params import decode_key
 from knickpoint.model.query import Query, QueryTerm, parse_query

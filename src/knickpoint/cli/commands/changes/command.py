@@ -132,7 +132,7 @@ def command(
     R for a whole change, P for the finding in one of its traces.
     """
     from knickpoint.model.alert import AlertKind
-    from knickpoint.model.change import Condition
+    from knickpoint.model.change_point import Condition
     from knickpoint.model.settlement import Certainty, FindingKind
     from knickpoint.model.statement import ChangeDirection
     from knickpoint.server.answers.changes import change_answers

@@ -10,7 +10,8 @@ from knickpoint.cli.output import Column, Row, percent
 from knickpoint.model.quantity_text import figure_text
 
 if TYPE_CHECKING:
-    from knickpoint.model.change import Change, ChangePoint, SuspectRange
+    from knickpoint.model.change import Change
+    from knickpoint.model.change_point import ChangePoint, SuspectRange
     from knickpoint.model.commit import Repository
     from knickpoint.store import Store
 

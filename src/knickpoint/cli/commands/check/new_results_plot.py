@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from knickpoint.cli.commands.check.printing import ReportPlots
-from knickpoint.model.change import direction_of
+from knickpoint.model.change_point import direction_of
 from knickpoint.model.step import Verdict
 from knickpoint.model.unit import Better
 from knickpoint.plots import FocusedChange, Level, Trend, draw_trend, svg

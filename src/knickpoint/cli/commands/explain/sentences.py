@@ -10,7 +10,7 @@ from knickpoint.cli.commands.explain.noise import noise_sentences
 from knickpoint.cli.commands.explain.numbers import cluster_lines
 from knickpoint.cli.output import percent
 from knickpoint.model.alert import SINCE_START
-from knickpoint.model.change import Condition
+from knickpoint.model.change_point import Condition
 from knickpoint.model.params import decode_key
 from knickpoint.model.plain_text import counted
 from knickpoint.model.quantity_text import (
@@ -31,7 +31,7 @@ from knickpoint.model.settlement import FindingKind
 from knickpoint.model.unit import read_unit
 
 if TYPE_CHECKING:
-    from knickpoint.model.change import StepNumbers
+    from knickpoint.model.change_point import StepNumbers
     from knickpoint.model.commit import SlottedCommit
     from knickpoint.model.step import Check
     from knickpoint.watch.explanation import AlertExplanation, ExplainedCandidate, ExplainedStep, Explanation
