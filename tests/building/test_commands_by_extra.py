@@ -43,6 +43,8 @@ _WORKS: Final = (
     "missing",
     "run",
     "changes",
+    "changes --format json",
+    "regressions",
     "explain benchmark=parse",
     "suspects R1",
     "clusters R1",

@@ -135,8 +135,6 @@ def command(
     from knickpoint.model.change_point import Condition
     from knickpoint.model.settlement import Certainty, FindingKind
     from knickpoint.model.statement import ChangeDirection
-    from knickpoint.server.answers.changes import change_answers
-    from knickpoint.server.schemas.changes import ChangeAnswer
     from knickpoint.store.findings.selection import Selection
 
     chosen_kind = alert_kind or ("any" if alert else "work")
@@ -166,6 +164,9 @@ def command(
             several = len({repository.id for repository, _ in found}) > 1
             show(text_columns(several=several), list(change_rows(opened.store, found)), output, empty=empty)
         else:
+            from knickpoint.server.answers.changes import change_answers
+            from knickpoint.server.schemas.changes import ChangeAnswer
+
             show_answers(ChangeAnswer, change_answers(opened.store, found), output, rows_of="members")
     shown = sum(len(change.members) for _, change in found)
     if total > shown:
