@@ -3,6 +3,9 @@ import lit from "eslint-plugin-lit";
 import { defineConfig } from "eslint/config";
 import tseslint from "typescript-eslint";
 
+/** The layers of `src`, the lowest first: a module imports its own layer and those before it. */
+const LAYERS = ["api", "text", "routes", "state", "charts", "templates", "components", "views"];
+
 export default defineConfig(
   { ignores: ["node_modules/", "src/api/schema.d.ts"] },
   eslint.configs.recommended,
@@ -19,4 +22,17 @@ export default defineConfig(
       eqeqeq: "error",
     },
   },
+  LAYERS.map((layer, index) => ({
+    files: [`src/${layer}/**/*.ts`],
+    rules: {
+      "no-restricted-imports": [
+        "error",
+        {
+          patterns: [
+            { regex: `\\.\\./(${LAYERS.slice(index + 1).join("|") || "-"})/`, message: "It is a layer above." },
+          ],
+        },
+      ],
+    },
+  })),
 );

@@ -1,7 +1,7 @@
 /** The client of the HTTP API: a function for each resource, one class of errors, decoded binary values. */
 
 import type { components } from "./schema";
-import { PUBLISHED } from "../routes/address";
+import { PUBLISHED } from "./published-data";
 import { reportRefusal } from "./access";
 import { reportLostConnection } from "./connection";
 import { decodeCompactSeries, decodeFoundSeries, decodeSeries, type FoundSeries, type Series } from "./series";

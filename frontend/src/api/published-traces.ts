@@ -1,6 +1,6 @@
 /** Select published traces by a query, and count their params, as the server does. */
 
-import { split, unquote } from "../text/query";
+import { split, unquote } from "./query-words";
 import { ApiError, type Facets, type Trace } from "./client";
 
 export type { Facets };

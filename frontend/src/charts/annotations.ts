@@ -1,5 +1,6 @@
 /** Draw what uPlot does not: stable regions, changes, suspect ranges, candidates, failed runs, tickets, the pinned commit. */
 
+import { lowerBound } from "../text/numbers";
 import type uPlot from "uplot";
 import type { Status } from "../api/client";
 import { axisIndex, axisName, axisUnits, relativeBase, type ChartMark, type ChartView } from "./chart-data";
@@ -7,7 +8,7 @@ import { drawBeyond } from "./beyond";
 import { drawInterval } from "./change-interval";
 import type { Palette } from "./palette";
 import { drawDriftIntervals, drawDrifts, drawModes, levelsBeside, type PatternDrawing } from "./patterns";
-import { lowerBound, positionAxis } from "./position-axis";
+import { positionAxis } from "./position-axis";
 import { drawCross, drawStatusShape, fillHatched } from "./shapes";
 import { STRIP } from "./uplot-options";
 

@@ -2,16 +2,9 @@
 
 import type { Direction, Status } from "../api/client";
 import type { Along, Scale } from "../routes/url";
+import type { ChartLine, ChartRange } from "../state/plot/lines";
 
-export interface ChartLine {
-  id: number;
-  label: string;
-  unit: string;
-  positions: Float64Array;
-  values: Float64Array;
-  /** The value that a relative scale shows as 100 %; the first one where there is none. */
-  base?: number | undefined;
-}
+export type { ChartLine, ChartRange };
 
 /** A stable region: its positions, its median, and the range of the middle 80 % of its values. */
 export interface ChartLevel {
@@ -116,12 +109,6 @@ export interface ChartRemeasured {
 export interface ChartTicket {
   position: number;
   open: boolean;
-}
-
-/** A range of positions, with both ends. */
-export interface ChartRange {
-  first: number;
-  last: number;
 }
 
 /** What the pointer is on. */

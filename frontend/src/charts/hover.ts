@@ -1,5 +1,6 @@
 /** Find what the pointer is on: a ticket, a quarantined value, a run without a value, or the nearest value of a line. */
 
+import { lowerBound } from "../text/numbers";
 import type uPlot from "uplot";
 import { FAILURE_OFFSET, TICKET_OFFSET } from "./annotations";
 import {
@@ -12,7 +13,7 @@ import {
   type ChartView,
   type Hovered,
 } from "./chart-data";
-import { lowerBound, positionAxis } from "./position-axis";
+import { positionAxis } from "./position-axis";
 import { spacing } from "./uplot-options";
 
 /** The pointer may be this far from a value, in pixels; farther if the values are farther apart. */

@@ -1,5 +1,6 @@
 /** Where commits stand from left to right: evenly spaced, or at their dates. */
 
+import { lowerBound } from "../text/numbers";
 import { positionBounds, type ChartView } from "./chart-data";
 
 /** The room at both ends of an axis of dates, as a share of its length. */
@@ -64,15 +65,4 @@ export function axisBounds(view: ChartView): { min: number; max: number } {
   const [first, last] = [toX(Math.ceil(min)), toX(Math.floor(max))];
   const margin = (last - first) * DATE_MARGIN || 1;
   return { min: first - margin, max: last + margin };
-}
-
-/** The index of the first of ascending numbers that is not below a bound. */
-export function lowerBound(numbers: ArrayLike<number>, bound: number): number {
-  let [low, high] = [0, numbers.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((numbers[middle] ?? 0) < bound) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }

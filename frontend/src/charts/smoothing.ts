@@ -1,9 +1,6 @@
 /** Smooth lines for the eye: the median of neighbouring values, which keeps steps where they are. */
 
-import { lowerBound } from "./position-axis";
-
-/** How many neighbouring values a drawn value may be the median of; 1 draws the values themselves. */
-export const SMOOTHINGS: readonly number[] = [1, 5, 15, 51];
+import { lowerBound } from "../text/numbers";
 
 /**
  * For each value the median of it and as many values before as after it, `count` in all.

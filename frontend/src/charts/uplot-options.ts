@@ -1,5 +1,6 @@
 /** The options and data of uPlot: scales, axes, one series for each line. */
 
+import { lowerBound } from "../text/numbers";
 import uPlot from "uplot";
 import { clockText, dayText } from "../text/dates";
 import { axisTexts } from "../text/units";
@@ -16,7 +17,7 @@ import {
 } from "./chart-data";
 import { widenGaps, withGaps } from "./gaps";
 import { SERIES_COLOURS, type Palette } from "./palette";
-import { axisBounds, lowerBound, positionAxis } from "./position-axis";
+import { axisBounds, positionAxis } from "./position-axis";
 import { valueRange } from "./value-range";
 
 /** The height of the strip above the plot that holds the texts of changes, in pixels. */

@@ -1,8 +1,8 @@
 /** The range of a value axis: most values decide, and a few extreme ones do not flatten all others. */
 
+import { lowerBound } from "../text/numbers";
 import uPlot from "uplot";
 import { positionBounds, relativeBase, type ChartLine, type ChartView } from "./chart-data";
-import { lowerBound } from "./position-axis";
 
 /** The share of values at each end that may lie beyond the range. */
 const TRIMMED = 0.01;

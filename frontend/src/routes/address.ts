@@ -1,10 +1,6 @@
 /** Where the pages are: at the root of a server, or in published files, where the fragment has the route (`#/triage`). */
 
-/** The directory of the data of published pages; undefined where a server answers. */
-export const PUBLISHED: string | undefined =
-  typeof document === "undefined"
-    ? undefined
-    : document.querySelector<HTMLMetaElement>("meta[name=knickpoint-published]")?.content;
+import { PUBLISHED } from "../api/published-data";
 
 /** Whether another website shows the page in a frame: without a header, and without what changes anything. */
 export const EMBEDDED = typeof location !== "undefined" && new URLSearchParams(location.search).has("embed");

@@ -1,6 +1,5 @@
 /** The route of the explore page: a query, and the graphs with the traces and formulas that they plot. */
 
-import { SMOOTHINGS } from "../charts/smoothing";
 import {
   formatUrl,
   parseAlong,
@@ -12,6 +11,7 @@ import {
   type Along,
   type RouteFormat,
   type Scale,
+  SMOOTHINGS,
 } from "./url";
 
 /** What one graph plots. */

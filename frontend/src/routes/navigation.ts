@@ -1,6 +1,7 @@
 /** Change the route of the page without loading it again. */
 
-import { addressOf, currentUrl, EMBEDDED, linkedUrl, PUBLISHED, replaceUrl, writeUrl } from "./address";
+import { PUBLISHED } from "../api/published-data";
+import { addressOf, currentUrl, EMBEDDED, linkedUrl, replaceUrl, writeUrl } from "./address";
 import { parseRoute, routeUrl, type Route } from "./routes";
 
 /** Whether the back button stops at the route before (`push`) or skips it (`replace`). */

@@ -5,6 +5,9 @@ export type Scale = "auto" | "zero" | "log" | "ratio";
 
 export const SCALES: readonly Scale[] = ["auto", "zero", "log", "ratio"];
 
+/** How many neighbouring values a drawn value may be the median of; 1 draws the values themselves. */
+export const SMOOTHINGS: readonly number[] = [1, 5, 15, 51];
+
 /** What a plot has from left to right: commits, evenly spaced, or their dates. */
 export type Along = "commits" | "dates";
 

@@ -54,3 +54,14 @@ export function ratioText(ratio: number): string {
 export function countText(number: number, singular: string, plural = `${singular}s`): string {
   return `${grouped(number)} ${number === 1 ? singular : plural}`;
 }
+
+/** The index of the first of ascending numbers that is not below a bound. */
+export function lowerBound(numbers: ArrayLike<number>, bound: number): number {
+  let [low, high] = [0, numbers.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((numbers[middle] ?? 0) < bound) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

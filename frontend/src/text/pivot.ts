@@ -1,6 +1,6 @@
 /** A table of plotted lines by two of their params: what each cell is in the newest values, or how it changed. */
 
-import { lowerBound } from "../charts/position-axis";
+import { lowerBound } from "./numbers";
 
 interface Line {
   unit: string;

@@ -1,7 +1,7 @@
 /** The values of plotted lines as CSV, a row each: the columns of `GET /api/v1/points`. */
 
+import { lowerBound } from "./numbers";
 import type { Commit, Trace } from "../api/client";
-import { lowerBound } from "../charts/position-axis";
 
 interface Line {
   trace: Trace | undefined;

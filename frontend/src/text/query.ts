@@ -1,6 +1,7 @@
 /** Parse and edit a query: `os=Android|iOS config=gpu -name=x name~regex name=* !name word`. */
 
 import type { Facets } from "../api/client";
+import { split, unquote } from "../api/query-words";
 
 /** What a term asks of a param; "" for terms of other kinds: words, `name=*`, `!name`. */
 export type Operator = "=" | "!=" | "~" | "!~";
@@ -17,31 +18,6 @@ interface Term {
 /** Quote a name or a value that would otherwise not parse as one word. */
 export function quote(text: string): string {
   return /^[^\s"=|~!*&-][^\s"=|~!*&]*$/.test(text) ? text : `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
-}
-
-/** The text that a quoted name or value stands for. */
-export function unquote(text: string): string {
-  return text.startsWith('"') && text.endsWith('"') && text.length > 1
-    ? text.slice(1, -1).replace(/\\(.)/g, "$1")
-    : text;
-}
-
-/** Split a text at separators outside of quotes. */
-export function split(text: string, isSeparator: (character: string) => boolean): string[] {
-  const parts = [""];
-  let quoted = false;
-  for (let index = 0; index < text.length; index++) {
-    const character = text.charAt(index);
-    if (character === "\\" && quoted) {
-      parts.push((parts.pop() ?? "") + character + text.charAt(++index));
-    } else if (!quoted && isSeparator(character)) {
-      parts.push("");
-    } else {
-      if (character === '"') quoted = !quoted;
-      parts.push((parts.pop() ?? "") + character);
-    }
-  }
-  return parts.filter((part) => part !== "");
 }
 
 const TERM = /^(-?)("(?:[^"\\]|\\.)*"|[^\s"=~!-][^\s"=~!]*)(!?[=~])(.+)$/s;

@@ -1,7 +1,7 @@
 /** What values of traces were made of, requested once the pointer rests on one. */
 
 import { api } from "../../api/client";
-import { PUBLISHED } from "../../routes/address";
+import { PUBLISHED } from "../../api/published-data";
 import { originText } from "../../text/samples";
 
 /** A pointer that passes over values requests nothing, in milliseconds. */

@@ -1,9 +1,9 @@
 /** Load what the explore page plots: values of traces, results of formulas, and the commits that they share. */
 
+import { lowerBound } from "../../text/numbers";
 import { api, toApiError, type ApiError, type Formula, type Trace } from "../../api/client";
 import type { Series } from "../../api/series";
-import type { ChartLine, ChartRange } from "../../charts/chart-data";
-import { lowerBound } from "../../charts/position-axis";
+import type { ChartLine, ChartRange } from "./lines";
 import { commonParams, commonText, differenceText, formulaText, traceText } from "../../text/trace-names";
 import { CommitCache } from "./commit-cache";
 import { ValueCache } from "./value-cache";

@@ -7,7 +7,7 @@
 
 import { api } from "../../api/client";
 import type { Series } from "../../api/series";
-import type { ChartRange } from "../../charts/chart-data";
+import type { ChartRange } from "./lines";
 
 /** Points of one trace: some more than a wide screen has pixels. */
 const MAX_POINTS = 2400;

@@ -4,7 +4,7 @@
  * A range that covers the whole line is undefined: the URL then stays short, and the plot grows with the line.
  */
 
-import type { ChartRange } from "../../charts/chart-data";
+import type { ChartRange } from "./lines";
 
 /** The least width of a range: five commits. */
 const MIN_WIDTH = 4;

@@ -2,7 +2,7 @@
 
 import type { ReactiveController, ReactiveControllerHost } from "lit";
 import { api } from "../../api/client";
-import { PUBLISHED } from "../../routes/address";
+import { PUBLISHED } from "../../api/published-data";
 
 const POLL_MS = 5_000;
 

@@ -2,13 +2,12 @@
 
 import { html, nothing } from "lit";
 import type { Commit } from "../../api/client";
-import { lowerBound } from "../../charts/position-axis";
 import { valueAt } from "../../charts/smoothing";
 import { routeUrl } from "../../routes/routes";
 import { traceRoute } from "../../routes/trace";
 import { longName } from "../../templates/trace-name";
 import { compareUrl } from "../../text/compare-url";
-import { countText } from "../../text/numbers";
+import { countText, lowerBound } from "../../text/numbers";
 import { valueText } from "../../text/units";
 import type { ExploreContext } from "./context";
 import type { Graph } from "./graph";

@@ -1,6 +1,6 @@
 /** The field for smoothing, and what the legend says of it. */
 
-import { SMOOTHINGS } from "../../charts/smoothing";
+import { SMOOTHINGS } from "../../routes/url";
 import { selectField } from "../../templates/select-field";
 import type { ExploreContext } from "./context";
 

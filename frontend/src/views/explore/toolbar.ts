@@ -2,7 +2,7 @@
 
 import { html, nothing } from "lit";
 import { selectField } from "../../templates/select-field";
-import { PUBLISHED } from "../../routes/address";
+import { PUBLISHED } from "../../api/published-data";
 import { clustersRoute } from "../../routes/clusters";
 import { EMPTY_GRAPH } from "../../routes/explore";
 import { routeUrl } from "../../routes/routes";

@@ -4,7 +4,7 @@ import { html, nothing } from "lit";
 import type { Finding, Change, Status } from "../../api/client";
 import { findingSparkline } from "../../charts/sparkline";
 import "../../components/decision-log";
-import { PUBLISHED } from "../../routes/address";
+import { PUBLISHED } from "../../api/published-data";
 import { routeUrl } from "../../routes/routes";
 import type { Tab } from "../../routes/triage";
 import { checkState, selectionOfRow, type FindingRow, type ChangeRow, type Row } from "../../state/triage/rows";
