@@ -1,4 +1,4 @@
-"""Write the reference pages and the index of decisions, or check that they agree with the code (``--check``)."""
+"""Write the reference pages, or check that they agree with the code (``--check``)."""
 
 from __future__ import annotations
 
@@ -20,49 +20,6 @@ from knickpoint.server import describe_api
 from knickpoint.server.api_reference import render_openapi, render_reference
 
 _PAGES: Final = Path(__file__).parent / "reference"
-_DECISIONS: Final = Path(__file__).parent / "decisions"
-_AREAS: Final = {
-    "000": "What everything rests on",
-    "001": "The store",
-    "002": "Kernels and E-Divisive",
-    "003": "The default method and verdicts",
-    "004": "Bringing results in",
-    "005": "Watching and triage",
-    "006": "API and dashboard",
-    "007": "Formats",
-    "008": "Other methods and formulas",
-    "009": "The program and the workshop",
-    "010": "Units, directions, odd values and ends of files",
-    "011": "Which commit, and in what order",
-    "012": "Findings, windows of alerts, health, distributions",
-    "013": "History and work, lists on the page",
-    "014": "Rooms, words and plugins",
-    "015": "Kernels, program, server, dashboard and other packages",
-    "016": "Who is asking",
-    "017": "Limits, addresses and integrity",
-    "018": "Calm findings and clusters",
-    "019": "Notifications and tickets",
-    "020": "Alerts, canaries and what decisions teach",
-    "021": "What runs and tests cost",
-    "022": "Bisection and devices",
-    "023": "Devices, the schedule and packages",
-    "024": "The check of pull requests",
-    "025": "Search, pages of bisections, packages",
-    "026": "Forges, formats and the program",
-    "027": "Drift, modes and samples",
-    "028": "Pages, overview and plots",
-    "029": "Promised rates, samples and siblings",
-    "030": "Comparison, publishing and embedding",
-    "031": "Operation on many machines",
-    "032": "What detection promises",
-    "033": "Samples, shapes and references as evidence; rows and files of pages",
-    "034": "Faults, versions and growth",
-    "035": "Noisy new samples, lost standbys and one large group",
-    "036": "Time of runs and messages",
-    "037": "Explore, and what browsers load",
-    "038": "Compared files, clusters, graphs and groups of many traces",
-    "039": "Large changes",
-}
 
 
 def _options(command: click.Command, context: click.Context) -> list[str]:
@@ -170,27 +127,8 @@ def templates() -> str:
     return "\n".join(lines)
 
 
-def decisions() -> str:
-    """Return the index of the decision records, by area."""
-    lines = [
-        "# Decisions",
-        "",
-        "Why things are as they are: context, decision, consequences, one page each. The first digits of a number are",
-        "the area; free numbers are for decisions to come. Written by `make docs-write`.",
-    ]
-    area = ""
-    for place in sorted(_DECISIONS.glob("[0-9]*.md")):
-        if not place.name.startswith(area or " "):
-            area = place.name[:3]
-            lines += ["", f"## {_AREAS[area]}", ""]
-        title = place.read_text(encoding="utf-8").split("\n", maxsplit=1)[0].removeprefix("# ")
-        lines.append(f"- [{title}]({place.name})")
-    return "\n".join(lines) + "\n"
-
-
 PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "../architecture.svg": draw_structure,
-    "../decisions/README.md": decisions,
     "api.md": api,
     "commands.md": commands,
     "configuration.md": configuration_page,

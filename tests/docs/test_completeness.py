@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 import knickpoint
 from knickpoint.detect import METHODS
 from knickpoint.model.alert import Alert
@@ -14,9 +12,6 @@ from knickpoint.model.change_point import Condition, Status
 
 _TOP = Path(__file__).parent.parent.parent
 _DOCS = _TOP / "docs"
-_DECISIONS = sorted(_DOCS.glob("decisions/[0-9]*.md"))
-_PARTS = ["Context", "Decision", "Consequences"]
-_MOST_LINES = 60
 
 
 def _text(page: str) -> str:
@@ -46,20 +41,6 @@ def test_every_page_is_reached_from_the_index() -> None:
 def test_the_index_of_the_guide_lists_every_page() -> None:
     guide = _DOCS / "guide"
     assert set(guide.rglob("*.md")) - _linked(guide / "README.md") == {guide / "README.md"}
-
-
-@pytest.mark.parametrize("page", _DECISIONS, ids=lambda page: page.stem)
-def test_a_decision_record_has_the_form_of_all_and_fits_a_page(page: Path) -> None:
-    lines = page.read_text(encoding="utf-8").splitlines()
-    assert lines[0].startswith(f"# {page.name[:4]} ")
-    assert re.fullmatch(r"\*\*Status\*\*: (accepted|superseded by \[\d{4}\]\(.+\))", lines[2])
-    assert [line.removeprefix("## ") for line in lines if line.startswith("## ")] == _PARTS
-    assert len(lines) <= _MOST_LINES
-
-
-def test_no_two_decision_records_share_a_number() -> None:
-    numbers = [page.name[:4] for page in _DECISIONS]
-    assert sorted(set(numbers)) == numbers
 
 
 def test_every_method_has_a_guide_page() -> None:
