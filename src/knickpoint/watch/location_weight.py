@@ -7,7 +7,7 @@ from typing import Final
 __all__ = ["location_weight"]
 
 _LEAST_LIKELIHOOD: Final = 20.0
-"""The farthest place of an interval of location is that many times less likely than the best (decision record 0030)."""
+"""The farthest place of an interval of location is that many times less likely than the best (``docs/decisions/default-method.md``)."""
 
 
 def location_weight(distance: int, interval: int) -> float:
