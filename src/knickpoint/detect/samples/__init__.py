@@ -2,7 +2,7 @@
 
 ``sample_sets`` checks what a caller gives, ``noise_components`` estimates the noise of each level, and ``commit_values`` turns
 samples into one value a commit. ``summaries`` makes another one of them, such as their 99th percentile. The records are
-``docs/decisions/0294-one-value-from-the-samples-of-a-commit.md`` and ``0364-summaries-of-samples.md``.
+``docs/decisions/new-values-and-samples.md``.
 """
 
 from knickpoint.detect.samples.commit_values import (

@@ -2,8 +2,8 @@
 
 The stored point is the median of a commit's runs. Where runs have several samples, or a commit several runs, the value that an
 alert with ``samples`` judges is made of all of them (:mod:`knickpoint.detect.samples`); points of one sample stay as they are.
-One with a ``summary``, such as `p99`, judges that of each commit, and nothing where there are too few samples for it. The records
-are ``docs/decisions/0330-alerts-judge-samples.md`` and ``0364-summaries-of-samples.md``.
+One with a ``summary``, such as `p99`, judges that of each commit, and nothing where there are too few samples for it. The reasons
+are in ``docs/decisions/new-values-and-samples.md``.
 """
 
 from __future__ import annotations
