@@ -2,7 +2,7 @@
 
 k-means gives every trace to some cluster, so a cluster whose centroid steps holds traces as well that only resemble it by
 chance. Each trace is judged by its own values on both sides of the step. The record is
-``docs/decisions/0185-members-move-themselves.md``.
+``docs/decisions/traces-together.md``.
 """
 
 from __future__ import annotations
