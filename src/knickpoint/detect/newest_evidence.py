@@ -9,7 +9,7 @@ A series is looked at again with every value, so a test of the newest values has
   before are taken as the true ones.
 
 Neighbours that resemble each other say less: both are weakened by the autocorrelation. The evidence is the stronger of the
-two. ``docs/decisions/0188-certain-findings-settle-at-once.md`` has the bound and where it comes from.
+two. ``docs/decisions/identity-and-settling.md`` has the bound and where it comes from.
 """
 
 from __future__ import annotations
