@@ -3,8 +3,8 @@
 One cause moves many traces, but they are measured at different commits, so their suspect ranges differ, and methods place it
 a little off where values are noisy. The change lies in (previous, position] of each, or within its interval of location
 around that. :mod:`knickpoint.watch.changes.places` finds the places and says which point joins which. The result
-depends on the set of points alone, not on the order in which they came. The records are
-``docs/decisions/0050-one-place-one-change.md`` and ``docs/decisions/0379-blurred-changes-join-a-place.md``.
+depends on the set of points alone, not on the order in which they came. The reasons are in
+``docs/decisions/grouping-changes.md``.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A method says how far its step may be off: the interval of location, at whose end a place is 20 times less likely than in
 the suspect range. What is certain therefore holds its place, and what is not joins the place that explains it best. The
-record is ``docs/decisions/0379-blurred-changes-join-a-place.md``.
+record is ``docs/decisions/grouping-changes.md``.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 What the first run over a repository finds is history: it is listed, and never announced. A boundary is one slot on each
 line; on a branch it lies after the merge base, because up to there the branch is its base line. The record is
-``docs/decisions/0130-history-is-no-work.md``.
+``docs/decisions/grouping-changes.md``.
 """
 
 from __future__ import annotations
