@@ -3,7 +3,7 @@
 An alert reports changes after the first of its last ``window`` values. To judge these, it detects from further back: from
 as many values again, and from its last change point before the window where that lies further back. So the stable
 region before the first reported step is whole. Change points before the window stay as they are. The record is
-``docs/decisions/0126-what-an-alert-with-a-window-looks-at.md``.
+``docs/decisions/runs-of-detection.md``.
 """
 
 from __future__ import annotations
