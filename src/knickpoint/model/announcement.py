@@ -3,7 +3,7 @@
 An announcement is a row of the *announcement ledger*, written in the transaction of the run that made it true. Senders of
 mails and messages read the ledger; nothing here sends. Announcements about one change form a *chain*: the first one says
 that a level changed, each later one corrects or ends what was announced before. The record is
-``docs/decisions/0181-announcement-ledger.md``.
+``docs/decisions/announcements.md``.
 """
 
 from __future__ import annotations
