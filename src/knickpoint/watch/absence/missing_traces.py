@@ -1,7 +1,7 @@
 """Find benchmarks that stopped: some while others are still measured, or all of them while commits go on.
 
 Each trace sets its own pace: a silence counts when it is much longer than the gaps that the trace had before. The rules
-are in ``docs/decisions/0128-a-job-that-stopped.md``.
+are in ``docs/decisions/missing-data-quarantine-canaries.md``.
 """
 
 from __future__ import annotations
