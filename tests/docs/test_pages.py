@@ -95,6 +95,16 @@ def test_the_links_of_a_page_lead_to_files() -> None:
     assert [f"{page.name}: {link}" for page, link in links if not (page.parent / link).exists()] == []
 
 
+def test_the_code_names_decisions_that_exist() -> None:
+    named = {
+        name
+        for room in ("src", "tests", "benchmarks")
+        for module in (_TOP / room).rglob("*.py")
+        for name in re.findall(r"docs/decisions/[\w-]+\.md", module.read_text())
+    }
+    assert [name for name in sorted(named) if not (_TOP / name).exists()] == []
+
+
 def _anchors(page: Path) -> set[str]:
     """Return what can follow ``#`` in a link to a page: its headings, as forges write them."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(), flags=re.MULTILINE)

@@ -2,8 +2,8 @@
 
 The stable regions of a step reach from one step to the next, over thousands of commits where nothing else happened.
 Their means include every outlier and every drift; these local levels do not. The robust deviation is that of the median
-absolute deviation (Hampel, "The influence curve and its role in robust estimation", JASA 69 (1974)). The reasons are
-in ``docs/decisions/directions-levels-and-sizes.md``.
+absolute deviation (Hampel, "The influence curve and its role in robust estimation", JASA 69 (1974)). See
+``docs/decisions/directions-levels-and-sizes.md``.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The configuration of the instance comes first, with an alert of the kind ``canary`` for each section ``[canaries.NAME]``, then
 what people made by command or API, then the files of watched repositories.
-The record is ``docs/decisions/alerts.md``.
+See ``docs/decisions/alerts.md``.
 """
 
 from __future__ import annotations

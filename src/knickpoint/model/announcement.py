@@ -2,7 +2,7 @@
 
 An announcement is a row of the *announcement ledger*, written in the transaction of the run that made it true. Senders of
 mails and messages read the ledger; nothing here sends. Announcements about one change form a *chain*: the first one says
-that a level changed, each later one corrects or ends what was announced before. The record is
+that a level changed, each later one corrects or ends what was announced before. See
 ``docs/decisions/announcements.md``.
 """
 

@@ -2,7 +2,7 @@
 
 A *canary* is a benchmark that no commit should change. Where it moves, or where a fact of the machine changes (kernel, CPU,
 compiler), the other results of that run are suspect. They are *quarantined*: they take no part in levels, and findings at
-that place are *held*, until an outcome is known. The record is ``docs/decisions/missing-data-quarantine-canaries.md``.
+that place are *held*, until an outcome is known. See ``docs/decisions/missing-data-quarantine-canaries.md``.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A change that has just begun is *provisional*: the next values may move it or take it away. It is *settled* when detection
 finds it with the newest value, and would have found it already without the last value, without the last two, and so on:
 with as many of the newest values in a row as the rule asks for. This depends on the data alone, not on how many values
-arrived at a time, nor in which order. The record is ``docs/decisions/identity-and-settling.md``.
+arrived at a time, nor in which order. See ``docs/decisions/identity-and-settling.md``.
 """
 
 from __future__ import annotations

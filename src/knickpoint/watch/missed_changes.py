@@ -2,7 +2,7 @@
 
 A mark names a trace, a suspect range and a movement, as a change point does. Whether it is found by now is computed from
 the data each time that it is read, by the rule of identity of change points. So new results, imports that are repeated and
-rewritten histories cannot lose the answer. The record is ``docs/decisions/alerts.md``.
+rewritten histories cannot lose the answer. See ``docs/decisions/alerts.md``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Several samples of a commit: how much noise lies within runs, between runs and between commits, and one value for each commit.
 
 ``sample_sets`` checks what a caller gives, ``noise_components`` estimates the noise of each level, and ``commit_values`` turns
-samples into one value a commit. ``summaries`` makes another one of them, such as their 99th percentile. The records are
+samples into one value a commit. ``summaries`` makes another one of them, such as their 99th percentile. See
 ``docs/decisions/new-values-and-samples.md``.
 """
 

@@ -1,7 +1,7 @@
 """Accept a rename, and take it back: the new trace continues the old one, and no stored value changes.
 
 From then on every reader of values sees one history: plots, detection, verdicts. The findings of the old trace, with their
-decisions, become findings of the new one. The record is ``docs/decisions/missing-data-quarantine-canaries.md``.
+decisions, become findings of the new one. See ``docs/decisions/missing-data-quarantine-canaries.md``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Count the findings that come and go when alerts are added, changed or removed, before anything is written.
 
 The changed alerts judge the real traces, and the rule of identity compares the result with the findings that are there: the
-same code that a run executes, without its writes. The record is ``docs/decisions/alerts.md``.
+same code that a run executes, without its writes. See ``docs/decisions/alerts.md``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Decide whether a chain of announcements begins about a change.
 
 All functions are pure. They see the members of a change as the data are now, and what was announced.
-The record is ``docs/decisions/announcements.md``.
+See ``docs/decisions/announcements.md``.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 One cause moves many traces, but they are measured at different commits, so their suspect ranges differ, and methods place it
 a little off where values are noisy. The change lies in (previous, position] of each, or within its interval of location
 around that. :mod:`knickpoint.watch.changes.places` finds the places and says which point joins which. The result
-depends on the set of points alone, not on the order in which they came. The reasons are in
+depends on the set of points alone, not on the order in which they came. See
 ``docs/decisions/grouping-changes.md``.
 """
 

@@ -1,8 +1,8 @@
 """Find the places of the line at which change points have their causes, and the place that each one joins.
 
 A method says how far its step may be off: the interval of location, at whose end a place is 20 times less likely than in
-the suspect range. What is certain therefore holds its place, and what is not joins the place that explains it best. The
-record is ``docs/decisions/grouping-changes.md``.
+the suspect range. What is certain therefore holds its place, and what is not joins the place that explains it best. See
+``docs/decisions/grouping-changes.md``.
 """
 
 from __future__ import annotations

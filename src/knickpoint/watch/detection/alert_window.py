@@ -2,7 +2,7 @@
 
 An alert reports changes after the first of its last ``window`` values. To judge these, it detects from further back: from
 as many values again, and from its last change point before the window where that lies further back. So the stable
-region before the first reported step is whole. Change points before the window stay as they are. The record is
+region before the first reported step is whole. Change points before the window stay as they are. See
 ``docs/decisions/runs-of-detection.md``.
 """
 

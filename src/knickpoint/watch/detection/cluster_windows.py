@@ -2,8 +2,8 @@
 
 A centroid has one step, so a history is cut into windows that overlap by half, of several widths: narrow ones tell
 steps that are near each other apart, wide ones find small steps between long stable regions. Where the windows lie
-depends on the number of measured commits alone: results that arrive later do not shift the windows of the past. The
-record is ``docs/decisions/traces-together.md``.
+depends on the number of measured commits alone: results that arrive later do not shift the windows of the past. See
+``docs/decisions/traces-together.md``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Find the traces in which an alert would find the same as before: a digest of everything that detection depends on.
 
 Where the digest is the one of the alert's last run, running the method again would give the same result, and the trace
-is left out. The record is ``docs/decisions/runs-of-detection.md``.
+is left out. See ``docs/decisions/runs-of-detection.md``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Judge which traces of a cluster belong to it: those whose own values moved at the place of its step.
 
 k-means gives every trace to some cluster, so a cluster whose centroid steps holds traces as well that only resemble it by
-chance. Each trace is judged by its own values on both sides of the step. The record is
+chance. Each trace is judged by its own values on both sides of the step. See
 ``docs/decisions/traces-together.md``.
 """
 

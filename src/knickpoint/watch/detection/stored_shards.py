@@ -1,7 +1,7 @@
 """Judge a shard of traces where a runner works: read it from the store there, and bring back only what was found.
 
 The process that runs an alert sends the ids of traces instead of their values, so reading, digests and descriptions are divided
-as detection is. The record is ``docs/decisions/runs-of-detection.md``.
+as detection is. See ``docs/decisions/runs-of-detection.md``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Cluster the traces of one large group window by window, each where a runner works.
 
 The windows of a group do not depend on each other, so that any number of workers finds what one process finds. A worker reads the
-values of its window from the store. The record is ``docs/decisions/runs-of-detection.md``.
+values of its window from the store. See ``docs/decisions/runs-of-detection.md``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Cache where series had steps, for the series that they become with further values.
 
 To settle a step, detection looks at a series without its newest values. Where results arrive commit by commit, that is the series of
-an earlier commit, in which detection ran then. The record is ``docs/decisions/runs-of-detection.md``.
+an earlier commit, in which detection ran then. See ``docs/decisions/runs-of-detection.md``.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A run over everything compares the digest of each trace with that of the last run (:mod:`knickpoint.watch.detection.digests`),
 for which it reads all values. Where the digest of a whole chunk is that of the last run over everything, there is nothing to
-compare. The record is ``docs/decisions/runs-of-detection.md``.
+compare. See ``docs/decisions/runs-of-detection.md``.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The members nearest to the centroid are the fingerprint of a cluster. A new cluster that shares traces with the fingerprint
 of a known one is the same one again. :func:`match_clusters` is the rule of the alerts: the places have to be near each
 other, so that the next regression of the same traces is a new one. :func:`coalesce` is the rule of Skia Perf's design
-document to the letter. The record is ``docs/decisions/traces-together.md``.
+document to the letter. See ``docs/decisions/traces-together.md``.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ New results move a change point a little, and triage must not lose its decision.
 matched one to one, keeping their order: as many as possible, and of these matchings the one of least total distance.
 That is the alignment of two sequences by dynamic programming, as in Needleman and Wunsch, "A general method applicable
 to the search for similarities in the amino acid sequence of two proteins", J. Mol. Biol. 48 (1970), with a rule that
-says which pairs are allowed at all. The record is ``docs/decisions/identity-and-settling.md``.
+says which pairs are allowed at all. See ``docs/decisions/identity-and-settling.md``.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Pure: known points and sightings in, updates out. The sightings of all alerts become points first. Then each known point
 is looked for among them by the rule of :mod:`knickpoint.watch.identity.point_matching`, in rounds. What matches is
-unchanged, moved or back; known points without a match are gone; points without a known one are new. The record is
+unchanged, moved or back; known points without a match are gone; points without a known one are new. See
 ``docs/decisions/identity-and-settling.md``.
 """
 

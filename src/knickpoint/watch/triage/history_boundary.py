@@ -1,7 +1,7 @@
 """Move the history boundary of a repository: take findings into work, or declare them history.
 
 What the first run over a repository finds is history: it is listed, and never announced. A boundary is one slot on each
-line; on a branch it lies after the merge base, because up to there the branch is its base line. The record is
+line; on a branch it lies after the merge base, because up to there the branch is its base line. See
 ``docs/decisions/grouping-changes.md``.
 """
 

@@ -1,7 +1,7 @@
 """Recognise steps and drifts of exact values: sizes and counts that have no noise, so every change of them is real.
 
 Each change is compared with the usual changes of the series. Unusual ones are steps. The others are summed, and what they
-move in one direction is a drift where the sum is large enough. The record is ``docs/decisions/default-method-shapes.md``.
+move in one direction is a drift where the sum is large enough. See ``docs/decisions/default-method-shapes.md``.
 """
 
 from __future__ import annotations

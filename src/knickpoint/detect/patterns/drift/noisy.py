@@ -2,7 +2,7 @@
 
 A cheap look decides whether a series needs the search at all: its levels still rise or fall by themselves, or its steps form
 a staircase. Then the model with slopes has to be better than the one with steps by the Bayesian information criterion, with
-the noise that neighbours share taken into account. The record is ``docs/decisions/default-method-shapes.md``.
+the noise that neighbours share taken into account. See ``docs/decisions/default-method-shapes.md``.
 """
 
 from __future__ import annotations
