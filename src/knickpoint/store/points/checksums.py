@@ -3,7 +3,7 @@
 A checksum is the CRC-32 of the numbers of a row and of its bytes. A row without one was written before there were any; it
 gets one when it is written anew. Writers check every row that they read, because they would give what is damaged a new
 checksum. Readers check a row when they first read it, and again after ten minutes: to check all of them takes longer than to
-read them (decision record 0174).
+read them (docs/decisions/points-in-the-store.md).
 """
 
 from __future__ import annotations
