@@ -1,7 +1,7 @@
 """Turn tables of TOML into dataclasses, strictly: unknown keys and wrong types are errors.
 
 The types of the fields are the schema. A table becomes a dataclass field by field; errors name the file, the section, the
-key and the nearest known key. Decision record 0152 compares this reader with a library.
+key and the nearest known key. ``docs/decisions/configuration-and-command-line.md`` compares this reader with a library.
 """
 
 from __future__ import annotations
