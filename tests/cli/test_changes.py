@@ -6,7 +6,9 @@ import csv
 import hashlib
 import io
 import json
+import sqlite3
 from collections.abc import Mapping
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -109,6 +111,20 @@ def test_text_names_the_commit_that_the_statement_names_in_every_row(knick: Knic
     rows = knick("changes").output.splitlines()[1:]
     commit = hashlib.sha1(b"59").hexdigest()[:10]
     assert [row.count(f"  {commit}  author 1  Change 59  ") for row in rows] == [1, 1]
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize("lost", [(57,), (59,), (58, 59, 60)])
+def test_a_commit_that_the_store_lost_is_still_a_suspect(instance: Path, knick: Knick, lost: tuple[int, ...]) -> None:
+    hashes = [hashlib.sha1(str(number).encode()).hexdigest() for number in lost]
+    with closing(sqlite3.connect(instance / "knickpoint.db")) as store, store:
+        store.executemany("DELETE FROM commit_ WHERE hash = ?", [[each] for each in hashes])
+    text = knick("changes").output
+    (change,) = json.loads(knick("changes", "--format", "json").output)
+    assert "3 suspects" in text
+    assert change["suspect_range"]["commits"] == 3
+    assert (change["commit"]["subject"] == "(unknown commit)") is (60 in lost)
+    assert (change["suspect_range"]["previous_hash"] == "") is (57 in lost)
 
 
 @pytest.mark.usefixtures("judged")

@@ -7,12 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from knickpoint.model.alert import AlertKind, AlertSeverity
 from knickpoint.model.settlement import SETTLED, Certainty, FindingKind, Settlement
 from knickpoint.model.step import StableRegion
 from knickpoint.model.unit import Better
+
+if TYPE_CHECKING:
+    from knickpoint.model.commit import Line
 
 __all__ = [
     "Action",
@@ -21,6 +24,7 @@ __all__ = [
     "Decision",
     "Direction",
     "KnownPoint",
+    "LineInterval",
     "PointUpdate",
     "Sighting",
     "Status",
@@ -127,6 +131,29 @@ class SuspectRange:
     line: str
     previous: int
     slot: int
+
+    def on(self, line: Line) -> LineInterval | None:
+        """Return the positions of the range on ``line``, None where its commit ``slot`` has left the line.
+
+        Where ``previous`` has left the line, or comes after ``slot`` by now, only the commit ``slot`` is left.
+        """
+        position = line.positions.get(self.slot)
+        if position is None:
+            return None
+        return LineInterval(min(line.positions.get(self.previous, position - 1), position - 1), position)
+
+
+@dataclass(frozen=True, slots=True)
+class LineInterval:
+    """The commits of a line at the positions (previous, position]."""
+
+    previous: int
+    position: int
+
+    @property
+    def commits(self) -> int:
+        """How many commits it has."""
+        return self.position - self.previous
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -13,16 +13,19 @@ from tests.watch.conftest import QUICK, World, levels, make_world
 from tests.watch.test_announcements import _find_culprit
 
 from knickpoint.access.local_user import local_caller
+from knickpoint.cli.commands.changes.rows import change_rows
 from knickpoint.model.announcement import Announcement
 from knickpoint.model.notification import Delivery, NotificationKind, Recipient
 from knickpoint.model.statement import Basis, ChangeDirection, Statement
 from knickpoint.model.suspects import Suspect, SuspectFacts, Suspects
 from knickpoint.notify.messages import NotificationFacts, load_templates, message_for
 from knickpoint.notify.messages.fact_reader import FactReader, FactSettings
+from knickpoint.notify.messages.repository_facts import RepositoryFacts
 from knickpoint.notify.settings import ChannelKind, ChannelSettings
 from knickpoint.notify.trackers.change_ticket import draft_ticket
 from knickpoint.notify.trackers.tracker import Tracker
 from knickpoint.notify.trackers.tracker_channel import TrackerChannel, changes_of
+from knickpoint.server.answers.changes import change_answers
 from knickpoint.server.answers.pictures import draw_badge_of
 from knickpoint.server.answers.tabular_values import annotate
 from knickpoint.server.schemas.values import GrafanaAnnotationsRequest
@@ -107,8 +110,12 @@ def _delivery(announced: Announcement) -> Delivery:
     )
 
 
+def _hash(world: World, slot: int) -> str:
+    return world.store.commits.get(world.repository, [slot])[0].commit.hash
+
+
 def _short(world: World, slot: int) -> str:
-    return world.store.commits.get(world.repository, [slot])[0].commit.hash[:10]
+    return _hash(world, slot)[:10]
 
 
 def test_a_change_that_is_mostly_better_is_said_to_be_so_with_the_suspect_that_stands_out(world: World) -> None:
@@ -147,3 +154,31 @@ def test_a_recovery_says_which_commit_undid_the_change(world: World) -> None:
     assert back is not None
     assert back.short == _short(world, stated.undone_at)
     assert all(back.short in text for name, text in forms.items() if name not in {"ticket", "grafana"})
+
+
+@pytest.mark.parametrize(
+    ("order", "commits", "before"),
+    [
+        (range(30), 4, 16),
+        pytest.param([*range(10), *range(11, 18), 10, *range(18, 30)], 5, 16, id="a commit joined"),
+        pytest.param([*range(16), *range(17, 30)], 1, None, id="the commit before left the line"),
+        pytest.param([*range(16), *range(17, 21), 16, *range(21, 30)], 1, None, id="the commit before comes later now"),
+        pytest.param([*range(20), *range(21, 30)], 1, None, id="the commit left the line"),
+    ],
+)
+def test_command_line_api_and_messages_count_the_same_suspects(
+    world: World, order: Sequence[int], commits: int, before: int | None
+) -> None:
+    _feed(world, {"parse": _without(levels((20, 10.0), (10, 12.0)), 17, 18, 19)}, 30)
+    announced = [each for each in world.store.findings.announcements.after(0) if each.change_id == 1][-1]
+    world.store.commits.set_line(world.repository, "main", order)
+    change = world.store.findings.change(announced.change_id)
+    (row,) = change_rows(world.store, [(world.repository, change)])
+    (answer,) = change_answers(world.store, [(world.repository, change)])
+    told = RepositoryFacts(world.store, world.repository).range_facts(announced.suspect_range)
+    assert answer.suspect_range.commits == told.commits == commits
+    assert str(row["suspects"]).startswith(f"{commits} suspects: " if commits > 1 else "author ")
+    assert row["commit"] == (f"{_short(world, 17)}…" if commits > 1 else "") + told.last.short
+    assert answer.commit.hash == told.last.hash == _hash(world, 20)
+    hashes = [answer.suspect_range.previous_hash, told.before.hash if told.before else ""]
+    assert hashes == [_hash(world, before) if before is not None else ""] * 2

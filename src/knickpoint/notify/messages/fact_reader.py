@@ -176,8 +176,7 @@ class FactReader:
         for repository_id in {each.repository_id for each in announced}:
             here = [each for each in announced if each.repository_id == repository_id]
             with suppress(AbsentError):
-                slots = [slot for each in here for slot in (each.suspect_range.previous, each.suspect_range.slot)]
-                self._repository(here[0]).commits(slots)
+                self._repository(here[0]).reader.load([each.suspect_range for each in here])
 
     def _change(self, announced: Announcement) -> ChangeFacts | None:
         if announced.id not in self._changes:
@@ -210,7 +209,7 @@ class FactReader:
             headline=message_line(stated.headline),
             direction=stated.direction.value,
             finding_kind=stated.kind.value,
-            repository=message_line(repository.repository.name),
+            repository=message_line(repository.reader.repository.name),
             change=key,
             traces=traces,
             lead=lead_facts,
@@ -264,7 +263,7 @@ class FactReader:
             return change
         if any(row.time > ended.ended and (row.kind.opens or row.kind in _PLACED_AGAIN) for row in chain):
             return change
-        outcome = outcome_text(self.store, repository.repository, ended)
+        outcome = outcome_text(self.store, repository.reader.repository, ended)
         facts = BisectionFacts(ended.name, ended.state.value, outcome.tried, outcome.meaning, outcome.remedy)
         return replace(change, outcome=facts)
 
@@ -307,10 +306,11 @@ def _is_provisional(announced: Announcement, lead: ChangePoint) -> bool:
 
 
 def _likely(likely: LikelyCommit | None, repository: RepositoryFacts) -> LikelyFacts | None:
-    commit = repository.commits([likely.slot]).get(likely.slot) if likely else None
-    if likely is None or commit is None:
+    if likely is None:
         return None
-    return LikelyFacts(commit, likely.basis.value, likely.probability, percent_text(likely.probability))
+    return LikelyFacts(
+        repository.commit(likely.slot), likely.basis.value, likely.probability, percent_text(likely.probability)
+    )
 
 
 def _with_suspects(change: ChangeFacts, repository: RepositoryFacts, ranked: Suspects | None) -> ChangeFacts:
@@ -318,16 +318,15 @@ def _with_suspects(change: ChangeFacts, repository: RepositoryFacts, ranked: Sus
         return change
     likely = [each for each in ranked.suspects if each.probability >= _LEAST_PROBABILITY][:_MOST_SUSPECTS]
     kept = likely or list(ranked.suspects[:1])
-    commits = repository.commits([each.slot for each in kept])
+    repository.reader.load(slots=[each.slot for each in kept])
     suspects = tuple(
         SuspectCommit(
-            commits[each.slot],
+            repository.commit(each.slot),
             each.probability,
             percent_text(each.probability),
             tuple(message_line(reason) for reason in each.reasons[:_MOST_REASONS]),
         )
         for each in kept
-        if each.slot in commits
     )
     return replace(
         change,
@@ -343,10 +342,7 @@ def _with_culprit(change: ChangeFacts, repository: RepositoryFacts, bisection: S
     culprits = bisection.answer.culprits if bisection is not None else ()
     if bisection is None or not culprits:
         return change
-    commits, probability = repository.commits(culprits), bisection.answer.probability
-    found = tuple(
-        SuspectCommit(commits[slot], probability, percent_text(probability)) for slot in culprits if slot in commits
-    )
-    if len(found) < len(culprits):
-        return change
+    repository.reader.load(slots=culprits)
+    probability = bisection.answer.probability
+    found = tuple(SuspectCommit(repository.commit(slot), probability, percent_text(probability)) for slot in culprits)
     return replace(change, culprits=found, bisection=bisection.name)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import replace
 from typing import Final
 
 from knickpoint.model.alert import Alert
@@ -23,7 +22,7 @@ from knickpoint.notify.messages.headlines import shorten_all
 from knickpoint.plots import draw_trend, png
 from knickpoint.store import Store
 from knickpoint.watch.finding_notes import finding_note
-from knickpoint.watch.lines import Lines
+from knickpoint.watch.suspect_ranges import RangeReader
 from knickpoint.watch.trace_pages import change_page
 from knickpoint.watch.trend import NEAR, commit_day, read_trend, short_name
 
@@ -43,43 +42,33 @@ def message_line(text: str) -> str:
     return plain_line(text, _LONGEST_TEXT)
 
 
-@dataclass
 class RepositoryFacts:
     """Reads the facts that belong to one repository; lines and commits are read once.
 
     Attributes:
         store: an open store.
-        repository: the repository.
+        reader: reads the lines, commits and suspect ranges of the repository.
     """
 
-    store: Store
-    repository: Repository
-    _commits: dict[int, CommitFacts | None] = field(default_factory=dict, init=False, repr=False)
+    def __init__(self, store: Store, repository: Repository) -> None:
+        self.store = store
+        self.reader = RangeReader(store, repository)
 
-    @cached_property
-    def lines(self) -> Lines:
-        """Return the lines of the repository."""
-        return Lines(self.store, self.repository)
-
-    def commits(self, slots: Sequence[int]) -> Mapping[int, CommitFacts]:
-        """Return slot → commit, for those that are known."""
-        missing = [slot for slot in dict.fromkeys(slots) if slot not in self._commits]
-        if missing:
-            self._commits |= dict.fromkeys(missing)
-            found = self.store.commits.get(self.repository, missing)
-            self._commits |= {each.slot: _commit_facts(each.commit) for each in found}
-        return {slot: known for slot in slots if (known := self._commits[slot]) is not None}
+    def commit(self, slot: int) -> CommitFacts:
+        """Return the commit at ``slot``."""
+        return _commit_facts(self.reader.commit(slot))
 
     def range_facts(self, suspect_range: SuspectRange) -> RangeFacts:
         """Return a suspect range with both of its ends."""
-        line = self.lines.line(suspect_range.line)
-        commits = self.commits([suspect_range.previous, suspect_range.slot])
-        name = str(suspect_range.slot)
-        last = commits.get(suspect_range.slot) or CommitFacts(name, name)
-        before = commits.get(suspect_range.previous) if suspect_range.previous in line.positions else None
-        position = line.positions.get(suspect_range.slot, 0)
-        count = max(1, position - line.positions.get(suspect_range.previous, position - 1))
-        return RangeFacts(message_line(line.name), count, last, before, _compare_address(before, last))
+        last, known = self.commit(suspect_range.slot), self.reader.before(suspect_range)
+        before = _commit_facts(known) if known else None
+        return RangeFacts(
+            line=message_line(self.reader.lines.line(suspect_range.line).name),
+            commits=self.reader.count(suspect_range),
+            last=last,
+            before=before,
+            address=_compare_address(before, last),
+        )
 
     def cause(self, announced: Announcement, stated: Statement) -> CommitFacts | None:
         """Return the commit that brought back the level before a change that is over, None where it is unknown."""
@@ -89,7 +78,7 @@ class RepositoryFacts:
         if slot < 0 and announced.cause_id:
             with suppress(AbsentError):
                 slot = self.store.findings.change(announced.cause_id).suspect_range.slot
-        return self.commits([slot]).get(slot)
+        return self.commit(slot) if slot >= 0 else None
 
     def traces(self, points: Sequence[ChangePoint], address: str, alerts: Sequence[Alert] = ()) -> list[TraceFacts]:
         """Return how the traces of ``points`` changed; their names are cut where they are equal. ``alerts`` are those in force."""
@@ -103,7 +92,7 @@ class RepositoryFacts:
 
     def _note(self, point: ChangePoint, alerts: Sequence[Alert]) -> str:
         """Return what the levels of ``point`` are of, or how its distribution changed, "" where they say all."""
-        line = self.lines.line(point.suspect_range.line)
+        line = self.reader.lines.line(point.suspect_range.line)
         noisy = point.kind is FindingKind.NOISE
         values = self.store.frames.values(line, [point.trace_id])[0] if noisy else None
         return finding_note(point, alerts, line, values)
@@ -115,8 +104,8 @@ class RepositoryFacts:
         def draw() -> bytes:
             if not drawn:
                 (trace,) = self.store.traces.get([lead.trace_id])
-                line = self.lines.line(lead.suspect_range.line)
-                trend = read_trend(self.store, self.lines, trace, line, focus=lead, near=NEAR)
+                line = self.reader.lines.line(lead.suspect_range.line)
+                trend = read_trend(self.store, self.reader.lines, trace, line, focus=lead, near=NEAR)
                 drawn.append(png(draw_trend(trend)))
             return drawn[0]
 
@@ -124,13 +113,13 @@ class RepositoryFacts:
 
     def reproduce(self, lead: ChangePoint) -> str:
         """Return the command that explains the change again."""
-        at = self.commits([lead.suspect_range.slot]).get(lead.suspect_range.slot)
+        at = self.reader.find(lead.suspect_range.slot)
         quoted = "'" + _clean(lead.key).replace("'", "'\\''") + "'"
-        return f"knick explain {quoted}" + (f" --at {at.short}" if at else "")
+        return f"knick explain {quoted}" + (f" --at {message_line(short_name(at.hash))}" if at else "")
 
     def address_of(self, lead: ChangePoint, address: str) -> str:
         """Return the page of the dashboard that shows the change in its trace."""
-        return address.rstrip("/") + change_page(self.lines, lead) if address else ""
+        return address.rstrip("/") + change_page(self.reader.lines, lead) if address else ""
 
 
 def _trace_facts(point: ChangePoint, name: str, params: str, address: str) -> TraceFacts:

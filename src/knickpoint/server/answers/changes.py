@@ -13,7 +13,7 @@ from knickpoint.model.commit import Repository
 from knickpoint.model.statement import Statement
 from knickpoint.server.answers.bisection_standings import read_standings
 from knickpoint.server.answers.filters import matching_members, members_on_list, tab_of
-from knickpoint.server.answers.members import RepositoryReader, member_answers, read_members
+from knickpoint.server.answers.members import commit_at, member_answers, read_members, suspect_range_answer
 from knickpoint.server.schemas.bisections import BisectionStandingAnswer
 from knickpoint.server.schemas.changes import ChangeAnswer, ChangesAnswer, LikelyCommitAnswer, StatementAnswer
 from knickpoint.server.schemas.decisions import DecisionAnswer
@@ -23,6 +23,7 @@ from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.store import Store
 from knickpoint.store.findings.change_list import Sort, Tally
 from knickpoint.watch.changes.merged_list import merge_changes
+from knickpoint.watch.suspect_ranges import RangeReader
 
 __all__ = [
     "FEW_MEMBERS",
@@ -154,14 +155,14 @@ def _read(store: Store, repository: Repository, listing: Listing, offset: int, l
 
 def change_answers(store: Store, rows: Sequence[tuple[Repository, Change]]) -> list[ChangeAnswer]:
     """Build the answers in the order of ``rows``; what they need is read once a repository."""
-    readers: dict[int, RepositoryReader] = {}
+    readers: dict[int, RangeReader] = {}
     members: dict[int, ChangePointAnswer] = {}
     standings: dict[int, BisectionStandingAnswer] = {}
     decided = store.findings.triage.newest_of([change.id for _, change in rows])
     for repository in {each.id: each for each, _ in rows}.values():
         changes = [change for owner, change in rows if owner.id == repository.id]
         points = [point for change in changes for point in change.members]
-        reader = readers[repository.id] = RepositoryReader(store, repository)
+        reader = readers[repository.id] = RangeReader(store, repository)
         named = [slot for each in changes for slot in _named_slots(each.statement)]
         reader.load([*(each.suspect_range for each in changes), *(each.suspect_range for each in points)], named)
         members |= {member.id: member for member in read_members(store, reader, points)}
@@ -174,7 +175,7 @@ def change_answers(store: Store, rows: Sequence[tuple[Repository, Change]]) -> l
 
 
 def _change_answer(
-    reader: RepositoryReader,
+    reader: RangeReader,
     change: Change,
     members: Mapping[int, ChangePointAnswer],
     bisection: BisectionStandingAnswer | None,
@@ -184,8 +185,8 @@ def _change_answer(
     return ChangeAnswer.of(
         change,
         statement=_statement_answer(reader, change.suspect_range.line, change.statement),
-        suspect_range=reader.suspect_range(change.suspect_range),
-        commit=reader.commit(change.suspect_range),
+        suspect_range=suspect_range_answer(reader, change.suspect_range),
+        commit=commit_at(reader, change.suspect_range.line, change.suspect_range.slot),
         certainty=change.certainty,
         hazard=change.extreme,
         lead=points[0].id,
@@ -204,8 +205,8 @@ def statement_answers(
     """Return change → its statement, for the changes that ``points`` of one repository belong to."""
     lines = {point.change_id: point.suspect_range.line for point in points if point.change_id}
     stated = store.findings.statements.of_changes(lines)
-    reader = RepositoryReader(store, repository)
-    reader.load((), [slot for each in stated.values() for slot in _named_slots(each)])
+    reader = RangeReader(store, repository)
+    reader.load(slots=[slot for each in stated.values() for slot in _named_slots(each)])
     answers = {key: _statement_answer(reader, lines[key], each) for key, each in stated.items()}
     return {key: answer for key, answer in answers.items() if answer is not None}
 
@@ -215,11 +216,11 @@ def _named_slots(stated: Statement | None) -> tuple[int, ...]:
     return () if stated is None else (stated.undone_at, *((stated.likely.slot,) if stated.likely else ()))
 
 
-def _statement_answer(reader: RepositoryReader, line: str, stated: Statement | None) -> StatementAnswer | None:
+def _statement_answer(reader: RangeReader, line: str, stated: Statement | None) -> StatementAnswer | None:
     if stated is None:
         return None
-    likely = stated.likely and LikelyCommitAnswer.of(stated.likely, commit=reader.commit_at(line, stated.likely.slot))
-    undone = reader.commit_at(line, stated.undone_at) if stated.undone_at >= 0 else None
+    likely = stated.likely and LikelyCommitAnswer.of(stated.likely, commit=commit_at(reader, line, stated.likely.slot))
+    undone = commit_at(reader, line, stated.undone_at) if stated.undone_at >= 0 else None
     return StatementAnswer.of(stated, likely=likely, undone_at=undone)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from knickpoint.cli.output import Column, Row, percent
@@ -11,9 +11,10 @@ from knickpoint.model.quantity_text import figure_text
 
 if TYPE_CHECKING:
     from knickpoint.model.change import Change
-    from knickpoint.model.change_point import ChangePoint, SuspectRange
-    from knickpoint.model.commit import Repository
+    from knickpoint.model.change_point import ChangePoint
+    from knickpoint.model.commit import Commit, Repository
     from knickpoint.store import Store
+    from knickpoint.watch.suspect_ranges import RangeReader
 
 __all__ = ["change_rows", "text_columns"]
 
@@ -21,32 +22,32 @@ _MOST_AUTHORS: Final = 3
 """Authors of a suspect range that text names."""
 
 
-def _authors(suspects: Sequence[Mapping[str, str]]) -> str:
-    authors = list(dict.fromkeys(commit["author"] for commit in suspects if commit["author"]))
+def _authors(suspects: Sequence[Commit]) -> str:
+    authors = list(dict.fromkeys(commit.author for commit in suspects if commit.author))
     named = ", ".join(authors[:_MOST_AUTHORS]) + (", …" if len(authors) > _MOST_AUTHORS else "")
     return named if len(suspects) == 1 else ": ".join([f"{len(suspects)} suspects", *([named] if named else [])])
 
 
-def _commits(suspects: Sequence[Mapping[str, str]]) -> str:
+def _commits(suspects: Sequence[Commit]) -> str:
     """Return the commit, or the first and the last of several, any of which may be the culprit."""
     ends = (suspects[0], suspects[-1])[-min(len(suspects), 2) :]
-    return "…".join(commit["commit"][:10] for commit in ends)
+    return "…".join(commit.hash[:10] for commit in ends)
 
 
-def _subject(suspects: Sequence[Mapping[str, str]]) -> str:
+def _subject(suspects: Sequence[Commit]) -> str:
     """Return the shortened subject of a single suspect; a dash for several, because one of them would look guilty."""
     if len(suspects) > 1:
         return "–"
-    subject = suspects[0]["subject"]
+    subject = suspects[0].subject
     return subject if len(subject) <= 44 else f"{subject[:43]}…"
 
 
 _COLUMNS: Final = (
     Column("change"),
     Column("id"),
-    Column("suspects", "commit", _commits),
-    Column("suspects", text=_authors),
-    Column("suspects", "subject", _subject),
+    Column("commit"),
+    Column("suspects"),
+    Column("subject"),
     Column("trace"),
     Column("direction"),
     Column("relative_size", "size", percent, right=True),
@@ -72,66 +73,37 @@ def text_columns(*, several: bool) -> tuple[Column, ...]:
     return (change, *([Column("repository")] if several else []), *others)
 
 
-class _Suspects:
-    """The commits in the suspect ranges of one repository, read at once."""
-
-    def __init__(self, store: Store, repository: Repository, changes: Sequence[Change]) -> None:
-        from knickpoint.watch.lines import Lines
-
-        self._lines = Lines(store, repository)
-        ranges = {point.suspect_range for change in changes for point in change.members}
-        self._slots = {each: self._slots_of(each) for each in ranges}
-        likely = {change.statement.likely.slot for change in changes if change.statement and change.statement.likely}
-        slots = {slot for within in self._slots.values() for slot in (*within, *likely)}
-        self._known = {
-            each.slot: {
-                "commit": each.commit.hash,
-                "author": each.commit.author,
-                "subject": each.commit.subject,
-            }
-            for each in store.commits.get(repository, sorted(slots))
-        }
-
-    def _slots_of(self, suspect_range: SuspectRange) -> Sequence[int]:
-        line = self._lines.line(suspect_range.line)
-        position = line.positions.get(suspect_range.slot)
-        if position is None:
-            return [suspect_range.slot]
-        first = line.positions.get(suspect_range.previous, position - 1) + 1
-        return line.slots[min(first, position) : position + 1]
-
-    def of(self, change: Change, point: ChangePoint) -> list[Mapping[str, str]]:
-        """Return the likely commit of the change if one is known, else the suspect range of the point, oldest first."""
-        likely = change.statement and change.statement.likely
-        slots = [likely.slot] if likely else self._slots[point.suspect_range]
-        return [self._known[slot] for slot in slots if slot in self._known]
+def _likely(change: Change) -> tuple[int, ...]:
+    """Return the likely commit of a change as a slot, none where only its suspect range is known."""
+    return (change.statement.likely.slot,) if change.statement and change.statement.likely else ()
 
 
 def change_rows(store: Store, found: Sequence[tuple[Repository, Change]]) -> Iterator[Row]:
     """Yield a row for each member of the changes, in their order."""
     from knickpoint.watch.changes.bisection_text import bisection_text
+    from knickpoint.watch.suspect_ranges import RangeReader
 
-    suspects = {
-        repository.id: _Suspects(
-            store,
-            repository,
-            [change for owner, change in found if owner == repository],
-        )
-        for repository in {each.id: each for each, _ in found}.values()
-    }
+    readers = {each.id: RangeReader(store, each) for each, _ in found}
+    for key, reader in readers.items():
+        changes = [change for owner, change in found if owner.id == key]
+        ranges = [point.suspect_range for change in changes if not _likely(change) for point in change.members]
+        reader.load(ranges, [slot for change in changes for slot in _likely(change)], whole=True)
     bisections = store.bisections.of_changes([change.id for _, change in found])
     for repository, change in found:
         bisection = bisection_text(store, repository, bisections.get(change.id))
         for point in change.members:
-            yield {**_row(repository, change, point, suspects[repository.id]), "bisection": bisection}
+            yield {**_row(readers[repository.id], change, point), "bisection": bisection}
 
 
-def _row(repository: Repository, change: Change, point: ChangePoint, known: _Suspects) -> Row:
+def _row(reader: RangeReader, change: Change, point: ChangePoint) -> Row:
+    suspects = [reader.commit(slot) for slot in _likely(change) or reader.slots(point.suspect_range)]
     return {
         "id": f"P{point.id}",
         "change": f"R{change.id}",
-        "repository": repository.name,
-        "suspects": known.of(change, point),
+        "repository": reader.repository.name,
+        "commit": _commits(suspects),
+        "suspects": _authors(suspects),
+        "subject": _subject(suspects),
         "trace": point.key,
         "direction": point.direction.value,
         "relative_size": point.numbers.relative_size,
