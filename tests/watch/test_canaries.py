@@ -31,6 +31,18 @@ def test_a_canary_that_stepped_puts_what_is_found_there_in_doubt(world: World) -
     assert set(in_doubt(world.store, world.repository, changes, warnings)) == doubted
 
 
+def test_a_canary_that_stepped_long_before_says_nothing_where_the_commit_before_a_change_left_the_line(
+    world: World,
+) -> None:
+    world.measure({"canary": levels((20, 10.0), (20, 12.0)), "read": levels((30, 7.0), (10, 9.0))})
+    world.run()
+    world.store.commits.set_line(world.repository, "main", [*range(29), *range(30, 40)])
+    warnings = canary_warnings(world.store, world.repository, "benchmark=canary")
+    changes = [each for each in world.store.findings.changes(world.repository) if each.suspect_range.slot == 30]
+    assert [warning.slot for warning in warnings] == [20]
+    assert in_doubt(world.store, world.repository, changes, warnings) == {}
+
+
 def test_a_step_of_canaries_alone_is_in_no_doubt(world: World) -> None:
     world.measure({"canary": levels((20, 10.0), (20, 12.0)), "parse": levels((40, 30.0))})
     world.run()

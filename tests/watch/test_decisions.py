@@ -438,6 +438,14 @@ def test_a_matching_ticket_takes_a_finding_off_the_list(busy: World) -> None:
     assert busy.points("parse")[0].matched_ticket == "PERF-1"
 
 
+def test_a_ticket_of_an_earlier_commit_matches_nothing_where_the_commit_before_a_change_left_the_line(
+    busy: World,
+) -> None:
+    busy.store.commits.set_line(busy.repository, "main", [*range(9), *range(10, 20)])
+    assert put_tickets(busy.store, busy.repository, [Ticket("PERF-1", "benchmark=parse", 5)]) == 0
+    assert put_tickets(busy.store, busy.repository, [Ticket("PERF-2", "benchmark=parse", 10)]) == 1
+
+
 def test_a_ticket_that_came_first_matches_what_is_found_later(world: World) -> None:
     world.measure({"parse": levels((10, 20.0))})
     put_tickets(world.store, world.repository, [Ticket("PERF-1", "", 10)])

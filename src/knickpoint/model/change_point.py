@@ -155,6 +155,14 @@ class LineInterval:
         """How many commits it has."""
         return self.position - self.previous
 
+    def __contains__(self, position: int) -> bool:
+        """Return whether ``position`` lies in it."""
+        return self.previous < position <= self.position
+
+    def overlaps(self, other: LineInterval) -> bool:
+        """Return whether the two share a commit."""
+        return max(self.previous, other.previous) < min(self.position, other.position)
+
 
 @dataclass(frozen=True, slots=True)
 class StepNumbers:

@@ -84,12 +84,8 @@ def in_doubt(
     canaries = {warning.trace.id for warning in warnings}
     found: dict[int, list[CanaryWarning]] = {}
     for change in changes:
-        positions = lines.line(change.suspect_range.line).positions
-        begin, end = (
-            positions.get(change.suspect_range.previous, -1),
-            positions.get(change.suspect_range.slot, -1),
-        )
-        nearby = [warning for warning in warnings if begin < positions.get(warning.slot, -1) <= end]
+        interval, positions = lines.interval(change.suspect_range), lines.line(change.suspect_range.line).positions
+        nearby = [warning for warning in warnings if interval and positions.get(warning.slot, -1) in interval]
         if nearby and any(member.trace_id not in canaries for member in change.members):
             found[change.id] = nearby
     return found

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from knickpoint.model.change_point import SuspectRange
+from knickpoint.model.change_point import LineInterval, SuspectRange
 from knickpoint.model.commit import Line, Repository
 from knickpoint.store import Store
 from knickpoint.store.commits.releases import Release
@@ -94,6 +94,10 @@ class Lines:
                 return line
             line = base
         return line
+
+    def interval(self, suspect_range: SuspectRange) -> LineInterval | None:
+        """Return the positions of ``suspect_range`` on its line, None where its commit has left the line."""
+        return suspect_range.on(self.line(suspect_range.line))
 
     def current(self, suspect_range: SuspectRange) -> SuspectRange:
         """Return ``suspect_range`` on a line that exists."""

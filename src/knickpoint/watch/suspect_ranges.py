@@ -48,19 +48,19 @@ class RangeReader:
 
     def slots(self, suspect_range: SuspectRange) -> tuple[int, ...]:
         """Return the slots of a suspect range, oldest first; at least the first measured commit at the new level."""
-        line = self.lines.line(suspect_range.line)
-        interval = suspect_range.on(line)
-        return (suspect_range.slot,) if interval is None else line.slots[interval.previous + 1 : interval.position + 1]
+        interval = self.lines.interval(suspect_range)
+        if interval is None:
+            return (suspect_range.slot,)
+        return self.lines.line(suspect_range.line).slots[interval.previous + 1 : interval.position + 1]
 
     def before(self, suspect_range: SuspectRange) -> Commit | None:
         """Return the last commit measured before the change, None where the store or the line lacks it."""
-        line = self.lines.line(suspect_range.line)
-        interval = suspect_range.on(line)
+        interval, line = self.lines.interval(suspect_range), self.lines.line(suspect_range.line)
         if interval is None or line.positions.get(suspect_range.previous) != interval.previous:
             return None
         return self.find(suspect_range.previous)
 
     def count(self, suspect_range: SuspectRange) -> int:
         """Return the number of commits in a suspect range, 1 where it has left its line."""
-        interval = suspect_range.on(self.lines.line(suspect_range.line))
+        interval = self.lines.interval(suspect_range)
         return 1 if interval is None else interval.commits

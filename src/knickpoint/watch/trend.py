@@ -116,10 +116,10 @@ def _summary_values(store: Store, trace: Trace, line: Line, summary: str) -> NDA
 
 def _focused(point: ChangePoint, line: Line, positions: NDArray[np.int64]) -> FocusedChange | None:
     """Return the change with its levels as far as they reach; None where its commit is not on ``line``."""
-    position = line.positions.get(point.suspect_range.slot)
-    if position is None:
+    interval = point.suspect_range.on(line)
+    if interval is None:
         return None
-    previous = min(line.positions.get(point.suspect_range.previous, position - 1), position - 1)
+    previous, position = interval.previous, interval.position
     numbers = point.numbers
     last = int(positions[-1]) if len(positions) else position
     begin = line.positions.get(numbers.before.first, previous)

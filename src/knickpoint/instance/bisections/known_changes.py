@@ -87,6 +87,7 @@ def _lies_within(instance: Instance, repository: Repository, point: ChangePoint,
     line = instance.store.commits.line(repository, point.suspect_range.line)
     ends = [instance.store.commits.find(repository, each) for each in (bisection.good, bisection.commits[-1])]
     positions = [line.positions.get(each.slot, -1) if each is not None else -1 for each in ends]
-    previous = line.positions.get(point.suspect_range.previous, -1)
-    first = line.positions.get(point.suspect_range.slot, -1)
-    return -1 not in (*positions, previous, first) and positions[0] <= previous and first <= positions[1]
+    interval = point.suspect_range.on(line)
+    if interval is None or -1 in positions:
+        return False
+    return positions[0] <= interval.previous and interval.position <= positions[1]

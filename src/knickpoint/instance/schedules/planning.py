@@ -110,11 +110,10 @@ def _new_findings(instance: Instance, scheduled: ScheduledLine, now: datetime) -
 
 def _range_of(instance: Instance, scheduled: ScheduledLine, finding: Change) -> FillRange:
     """Return the suspect range of a finding as far as it is open: empty where it cannot be filled."""
-    positions, store = scheduled.line.positions, instance.store
-    low = positions.get(finding.suspect_range.previous, -1)
-    high = positions.get(finding.suspect_range.slot, -1)
-    if low < 0 or not 1 < high - low <= _MOST_COMMITS:
+    store, interval = instance.store, finding.suspect_range.on(scheduled.line)
+    if interval is None or not 1 < interval.commits <= _MOST_COMMITS:
         return FillRange(())
+    low, high = interval.previous, interval.position
     slots = scheduled.line.slots[low + 1 : high + 1]
     commits = tuple(each.commit.hash for each in store.commits.get(scheduled.repository, slots))
     measured = {

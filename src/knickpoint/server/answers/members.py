@@ -29,11 +29,9 @@ def commit_at(reader: RangeReader, line: str, slot: int) -> CommitAnswer:
 
 def suspect_range_answer(reader: RangeReader, suspect_range: SuspectRange) -> SuspectRangeAnswer:
     """Return a suspect range by positions on its line."""
-    line = reader.lines.line(suspect_range.line)
-    interval = suspect_range.on(line)
-    before = reader.before(suspect_range)
+    interval, before = reader.lines.interval(suspect_range), reader.before(suspect_range)
     return SuspectRangeAnswer(
-        line=line.name,
+        line=reader.lines.line(suspect_range.line).name,
         previous=interval.previous if interval and before else None,
         position=interval.position if interval else None,
         commits=reader.count(suspect_range),

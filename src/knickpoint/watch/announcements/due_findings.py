@@ -49,9 +49,8 @@ def is_due(point: ChangePoint, lines: Lines, rule: AnnouncementRule, now: dateti
     """
     if point.effective_status is Status.HIDDEN:
         return False
-    positions = lines.line(point.suspect_range.line).positions
-    previous, position = positions.get(point.suspect_range.previous), positions.get(point.suspect_range.slot)
-    if previous is None or position is None or position - previous <= 1 or point.found is None:
+    interval = lines.interval(point.suspect_range)
+    if interval is None or interval.commits == 1 or point.found is None:
         return True
     return now >= point.found + timedelta(minutes=rule.late_minutes)
 

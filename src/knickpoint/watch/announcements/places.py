@@ -132,9 +132,8 @@ class Places:
 
     def bounds(self, suspect_range: SuspectRange) -> tuple[int, int]:
         """Return the positions of a suspect range on its line."""
-        positions = self.lines.line(suspect_range.line).positions
-        end = positions.get(suspect_range.slot, -1)
-        return min(positions.get(suspect_range.previous, end - 1), end - 1), end
+        interval = self.lines.interval(suspect_range)
+        return (interval.previous, interval.position) if interval else (-2, -1)
 
     def overlaps(self, first: SuspectRange, second: SuspectRange) -> bool:
         """Return whether two suspect ranges share a commit."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from knickpoint.model.change_point import Condition, Direction, SuspectRange
+from knickpoint.model.change_point import Condition, Direction, LineInterval, SuspectRange
 from knickpoint.model.commit import Line, Repository
 from knickpoint.model.quality import Label
 from knickpoint.store import Store
@@ -45,16 +45,16 @@ def read_labels(store: Store, repository: Repository, line: Line, trace_ids: Col
     lines = Lines(store, repository)
     by_name: dict[str, PlacedLabel] = {}
     for record in store.findings.records.all(repository):
-        bounds = _bounds(line, lines.current(record.suspect_range))
-        if bounds is None or (record.label is Label.UNDECIDED and record.condition is Condition.GONE):
+        interval = _interval(line, lines, record.suspect_range)
+        if interval is None or (record.label is Label.UNDECIDED and record.condition is Condition.GONE):
             continue
         by_name[f"P{record.id}"] = PlacedLabel(
             name=f"P{record.id}",
             trace_id=record.trace_id,
             trace_key=record.trace_key,
             label=record.label,
-            previous=bounds[0],
-            position=bounds[1],
+            previous=interval.previous,
+            position=interval.position,
             movement=record.movement,
             interval=record.interval,
             direction=record.direction,
@@ -62,9 +62,9 @@ def read_labels(store: Store, repository: Repository, line: Line, trace_ids: Col
         )
     for listed in list_missed(store, repository):
         change, point = listed.change, listed.point
-        bounds = _bounds(line, lines.current(change.suspect_range))
+        interval = _interval(line, lines, change.suspect_range)
         twin = by_name.get(f"P{point.id}") if point else None
-        if bounds is None or (twin is not None and twin.label is not Label.UNDECIDED):
+        if interval is None or (twin is not None and twin.label is not Label.UNDECIDED):
             continue
         if twin is not None:
             del by_name[twin.name]
@@ -73,8 +73,8 @@ def read_labels(store: Store, repository: Repository, line: Line, trace_ids: Col
             trace_id=change.trace_id,
             trace_key=change.trace_key,
             label=Label.REAL,
-            previous=bounds[0],
-            position=bounds[1],
+            previous=interval.previous,
+            position=interval.position,
             movement=change.movement,
             interval=point.interval if point else 0,
             direction=listed.direction,
@@ -85,9 +85,6 @@ def read_labels(store: Store, repository: Repository, line: Line, trace_ids: Col
     return sorted(chosen, key=lambda label: (label.trace_id, label.position, label.previous, label.movement))
 
 
-def _bounds(line: Line, suspect_range: SuspectRange) -> tuple[int, int] | None:
+def _interval(line: Line, lines: Lines, suspect_range: SuspectRange) -> LineInterval | None:
     """Return the positions of a suspect range on ``line``, None where it lies on another line or has left it."""
-    position = line.positions.get(suspect_range.slot)
-    if position is None or suspect_range.line != line.name:
-        return None
-    return min(line.positions.get(suspect_range.previous, position - 1), position - 1), position
+    return suspect_range.on(line) if lines.line(suspect_range.line).name == line.name else None

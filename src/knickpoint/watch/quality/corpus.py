@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from typing import Any, Final
 
 import numpy as np
 
+from knickpoint.model.change_point import SuspectRange
 from knickpoint.model.commit import Line, Repository
 from knickpoint.model.frame import Trace
 from knickpoint.model.quality import FindingRecord, Label
@@ -92,7 +94,7 @@ def _hashes(store: Store, repository: Repository, lines: Lines, rows: list[dict[
 def _decided(store: Store, repository: Repository, lines: Lines) -> Iterator[dict[str, Any]]:
     for record in store.findings.records.all(repository):
         if record.label is not Label.UNDECIDED:
-            place = _place(lines, record.suspect_range.line, record.suspect_range.previous, record.suspect_range.slot)
+            place = _place(lines, record.suspect_range)
             if place:
                 yield place | _of_record(record)
 
@@ -117,7 +119,7 @@ def _of_record(record: FindingRecord) -> dict[str, Any]:
 def _missed(store: Store, repository: Repository, lines: Lines) -> Iterator[dict[str, Any]]:
     for listed in list_missed(store, repository):
         change = listed.change
-        place = _place(lines, change.suspect_range.line, change.suspect_range.previous, change.suspect_range.slot)
+        place = _place(lines, change.suspect_range)
         if place and listed.point is None:
             yield place | {
                 "_trace": change.trace_id,
@@ -131,13 +133,12 @@ def _missed(store: Store, repository: Repository, lines: Lines) -> Iterator[dict
             }
 
 
-def _place(lines: Lines, name: str, previous: int, slot: int) -> dict[str, Any] | None:
+def _place(lines: Lines, suspect_range: SuspectRange) -> dict[str, Any] | None:
     """Return the line and the positions of a suspect range, None where its commits have left the line."""
-    line = lines.line(name)
-    position = line.positions.get(slot)
-    if not position:
+    interval = lines.interval(suspect_range)
+    if interval is None or interval.previous < 0:
         return None
-    return {"line": line.name, "previous": line.positions.get(previous, position - 1), "position": position}
+    return {"line": lines.line(suspect_range.line).name, **asdict(interval)}
 
 
 def _finite(value: float) -> float | None:

@@ -29,11 +29,11 @@ def hold_findings(store: Store, repository: Repository, lines: Lines | None = No
         ids = np.array([place.trace_id for place in places], dtype=np.int64)
         suspect = [_Suspect(stored.quarantine, np.isin(ids, stored.trace_ids)) for stored in quarantines if ids.size]
         for row, place in enumerate(places):
-            positions = lines.line(place.suspect_range.line).positions
-            end = positions.get(place.suspect_range.slot, -1)
-            begin = min(positions.get(place.suspect_range.previous, end - 1), end - 1)
+            interval, positions = lines.interval(place.suspect_range), lines.line(place.suspect_range.line).positions
+            if interval is None:
+                continue
             covering = [each for each in suspect if each.measured[row]]
-            here = [each.quarantine for each in covering if begin < positions.get(each.quarantine.slot, -1) <= end]
+            here = [each.quarantine for each in covering if positions.get(each.quarantine.slot, -1) in interval]
             if here:
                 reasons[place.id] = why_held(here, positions)
     return store.quarantines.hold(repository, reasons)

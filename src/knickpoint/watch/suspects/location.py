@@ -30,10 +30,10 @@ def candidates_of(line: Line, suspect_range: SuspectRange, measured: Collection[
     ``measured`` are the slots of commits with results. The list is empty where the range is no longer on the line, or
     longer than :data:`MOST_CANDIDATES`; the commits around it are left out, the farthest first, where the list would be.
     """
-    end = line.positions.get(suspect_range.slot)
-    if end is None:
+    within = suspect_range.on(line)
+    if within is None:
         return []
-    begin = min(line.positions.get(suspect_range.previous, end - 1) + 1, end)
+    begin, end = within.previous + 1, within.position
     found = [Candidate(line.slots[position], position, 0) for position in range(begin, end + 1)]
     if len(found) > MOST_CANDIDATES:
         return []

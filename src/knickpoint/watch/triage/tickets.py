@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from knickpoint.model.change_point import SuspectRange
-from knickpoint.model.commit import Repository
+from knickpoint.model.commit import Line, Repository
 from knickpoint.model.params import decode_key
 from knickpoint.model.query import Query, QueryTerm, parse_query
 from knickpoint.store import Store
@@ -62,7 +62,7 @@ def match_tickets(
     for point in points:
         line = lines.line(point.suspect_range.line)
         if line.name not in by_line:
-            by_line[line.name] = _LineTickets(tickets, line.positions)
+            by_line[line.name] = _LineTickets(tickets, line)
         kept = "" if point.matched_ticket in afresh else point.matched_ticket
         names[point.id] = by_line[line.name].covering(point.suspect_range, point.trace_key, kept)
     if tickets and among is None:
@@ -117,11 +117,13 @@ def _covered_before(
 class _LineTickets:
     """The tickets of one line, sorted by position: those in a suspect range are looked up, not tried one by one."""
 
-    def __init__(self, tickets: Sequence[tuple[Ticket, Query]], positions: Mapping[int, int]) -> None:
-        self._positions = positions
+    def __init__(self, tickets: Sequence[tuple[Ticket, Query]], line: Line) -> None:
+        self._line = line
         self._tickets = tickets
         self._placed = sorted(
-            (positions[ticket.slot], number) for number, (ticket, _) in enumerate(tickets) if ticket.slot in positions
+            (line.positions[ticket.slot], number)
+            for number, (ticket, _) in enumerate(tickets)
+            if ticket.slot in line.positions
         )
         self._queries: dict[str, list[Query]] = defaultdict(list)
         for ticket, query in tickets:
@@ -141,8 +143,13 @@ class _LineTickets:
 
     def first(self, suspect_range: SuspectRange, key: str) -> Ticket | None:
         """Return the first ticket with its commit in ``suspect_range`` and a query that matches the trace ``key``."""
-        begin, end = self._bounds(suspect_range)
-        low, high = (bisect_right(self._placed, (position, len(self._tickets))) for position in (begin, end))
+        interval = suspect_range.on(self._line)
+        if interval is None:
+            return None
+        low, high = (
+            bisect_right(self._placed, (position, len(self._tickets)))
+            for position in (interval.previous, interval.position)
+        )
         for number in sorted(number for _, number in self._placed[low:high]):
             ticket, query = self._tickets[number]
             if query.matches(self._params.setdefault(key, decode_key(key))):
@@ -151,8 +158,5 @@ class _LineTickets:
 
     def lies_in(self, slot: int, suspect_range: SuspectRange) -> bool:
         """Return whether the commit ``slot`` of the line lies in ``suspect_range``."""
-        begin, end = self._bounds(suspect_range)
-        return begin < self._positions[slot] <= end
-
-    def _bounds(self, suspect_range: SuspectRange) -> tuple[int, int]:
-        return self._positions.get(suspect_range.previous, -1), self._positions.get(suspect_range.slot, -1)
+        interval = suspect_range.on(self._line)
+        return interval is not None and self._line.positions[slot] in interval
