@@ -15,7 +15,8 @@ from knickpoint.model.step import Step
 from knickpoint.watch.detection.caching_runner import CachingRunner
 from knickpoint.watch.detection.settlement import settle_steps
 from knickpoint.watch.detection.shards import Shard, detect_shard
-from knickpoint.watch.detection.view_cache import StepLocation, ViewCache
+from knickpoint.watch.detection.view_cache import ViewCache
+from knickpoint.watch.identity.point_matching import StepLocation
 
 Floats = NDArray[np.floating[Any]]
 
@@ -91,9 +92,9 @@ def test_a_cache_keeps_the_newest_half_of_what_it_may_hold_at_least() -> None:
     seen = cache.of("default", {})
     series = [np.array([float(number)]) for number in range(100)]
     for each in series:
-        seen.put(each, [StepLocation(1, 2, -1, 3)])
+        seen.put(each, [StepLocation(1, 2, 2, -1, 3)])
         assert len(cache) <= 10
-    assert [seen.get(each) for each in series[-5:]] == [(StepLocation(1, 2, -1, 3),)] * 5
+    assert [seen.get(each) for each in series[-5:]] == [(StepLocation(1, 2, 2, -1, 3),)] * 5
     assert seen.get(series[0]) is None
 
 

@@ -203,11 +203,11 @@ def _matched(
     """Match the marks of one trace with its change points on one line."""
     values = store.frames.values(line, [marked[0].trace_id])[0]
     ruler = Ruler(line.positions, np.flatnonzero(~np.isnan(values)))
-    old = [(change, spot) for change in marked if (spot := ruler.spot(change.suspect_range, change.movement))]
+    old = [(change, step) for change in marked if (step := ruler.locate(change.suspect_range, change.movement))]
     new = [
-        (point, spot) for point in points if (spot := ruler.spot(point.suspect_range, point.movement, point.interval))
+        (point, step) for point in points if (step := ruler.locate(point.suspect_range, point.movement, point.interval))
     ]
-    pairs = match_points([spot for _, spot in old], [spot for _, spot in new])
+    pairs = match_points([step for _, step in old], [step for _, step in new])
     return {old[i][0].id: new[j][0] for i, j in pairs}
 
 

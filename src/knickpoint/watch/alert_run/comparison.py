@@ -315,10 +315,10 @@ def _found_before(
         before = [sighting for sighting in known if sighting.suspect_range.line == name]
         now = [sighting for sighting in detection.sightings if sighting.suspect_range.line == name]
         old = [
-            (each, spot) for each in before if (spot := ruler.spot(each.suspect_range, each.movement, each.interval))
+            (each, step) for each in before if (step := ruler.locate(each.suspect_range, each.movement, each.interval))
         ]
-        new = [(each, spot) for each in now if (spot := ruler.spot(each.suspect_range, each.movement, each.interval))]
-        pairs = match_points([spot for _, spot in old], [spot for _, spot in new])
+        new = [(each, step) for each in now if (step := ruler.locate(each.suspect_range, each.movement, each.interval))]
+        pairs = match_points([step for _, step in old], [step for _, step in new])
         staying += [replace(old[i][0], settlement=new[j][0].settlement) for i, j in pairs if new[j][0] not in found]
     return staying
 

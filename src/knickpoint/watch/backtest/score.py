@@ -14,7 +14,7 @@ from knickpoint.model.quality import Label
 from knickpoint.watch.backtest.history import ReplayHistory
 from knickpoint.watch.backtest.labels import PlacedLabel
 from knickpoint.watch.backtest.replay import Replay, ReplayedFinding
-from knickpoint.watch.identity.point_matching import Spot, match_points
+from knickpoint.watch.identity.point_matching import StepLocation, match_points
 from knickpoint.watch.quality.rates import Rate
 
 __all__ = ["Outcome", "Score", "ScoredFinding", "score"]
@@ -134,16 +134,16 @@ def _score_row(
 ) -> list[ScoredFinding]:
     measured = np.flatnonzero(~np.isnan(history.values[row]))
 
-    def spot(each: PlacedLabel | ReplayedFinding) -> Spot:
+    def locate(each: PlacedLabel | ReplayedFinding) -> StepLocation:
         rank = int(np.searchsorted(measured, each.position))
-        return Spot(each.previous, each.position, rank, each.movement, each.interval)
+        return StepLocation(each.previous, each.position, rank, each.movement, each.interval)
 
     # Decisions first: where a hidden and a real change are near to each other, an undecided one takes neither.
     partner: dict[int, PlacedLabel] = {}
     matched: set[int] = set()
     for wanted in (True, False):
         chosen = [label for label in labels if (label.label is not Label.UNDECIDED) is wanted]
-        for i, j in match_points([spot(each) for each in chosen], [spot(each) for each in findings], taken=partner):
+        for i, j in match_points([locate(each) for each in chosen], [locate(each) for each in findings], taken=partner):
             partner[j] = chosen[i]
             matched.add(id(chosen[i]))
     key = history.traces[row].key

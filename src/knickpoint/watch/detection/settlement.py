@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from knickpoint.detect.newest_evidence import NewestEvidence, weigh_newest
 from knickpoint.model.settlement import SETTLED, Certainty, Settlement, SettleRule
 from knickpoint.model.step import Step
-from knickpoint.watch.detection.view_cache import MethodViews, StepLocation, location_of
-from knickpoint.watch.identity.point_matching import Spot, match_points
+from knickpoint.watch.detection.view_cache import MethodViews, location_of
+from knickpoint.watch.identity.point_matching import StepLocation, match_points
 
 __all__ = ["DetectMany", "evidence_of", "settle_by_count", "settle_steps"]
 
@@ -78,9 +78,9 @@ def settle_steps(
     left = [place for place in places if place not in viewed]
     views = np.array([_without_newest(values[row], measured[row], drop) for row, drop in left])
     detected = zip(left, detect(views) if left else (), strict=True)
-    fresh = {place: tuple(map(location_of, steps)) for place, steps in detected}
+    fresh = {(row, drop): tuple(location_of(step, measured[row]) for step in steps) for (row, drop), steps in detected}
     viewed |= fresh
-    locations = {row: tuple(map(location_of, steps)) for row, steps in stepping.items()}
+    locations = {row: tuple(location_of(step, measured[row]) for step in steps) for row, steps in stepping.items()}
     if cache is not None:
         # The series of today is a view of tomorrow's.
         fresh |= {(row, 0): located for row, located in locations.items()}
@@ -136,11 +136,7 @@ def _settle_row(
     certain: Collection[int],
 ) -> list[Settlement]:
     # Look for each step in each view.
-    spots = [_spot(measured, step) for step in steps]
-    found_in: dict[int, set[int]] = {}
-    for drop, seen in views.items():
-        pairs = match_points(spots, [_spot(measured, place) for place in seen])
-        found_in[drop] = {place for place, _ in pairs}
+    found_in = {drop: {place for place, _ in match_points(steps, seen)} for drop, seen in views.items()}
 
     # Count the newest values in a row with which it was found.
     settlements = []
@@ -148,17 +144,12 @@ def _settle_row(
         if place in certain:
             settlements.append(SETTLED)
             continue
-        later = _later(measured, step.first)
+        later = _later(measured, step.position)
         drops = rule.views(later)
         missed = next((drop for drop in drops if place not in found_in[drop]), None)
         kept = [drop for drop in drops if missed is None or drop < missed]
         settlements.append(_settlement(1 + max(kept, default=0), rule.needed(later)))
     return settlements
-
-
-def _spot(measured: NDArray[np.int64], place: StepLocation) -> Spot:
-    rank = int(np.searchsorted(measured, place.first))
-    return Spot(place.previous, place.first, rank, place.movement, place.interval)
 
 
 def _settlement(found_with: int, needed: int) -> Settlement:

@@ -9,38 +9,27 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.model.step import Step
 from knickpoint.watch.detection.sightings import location_interval
+from knickpoint.watch.identity.point_matching import StepLocation
 
-__all__ = ["MethodViews", "StepLocation", "ViewCache", "location_of"]
+__all__ = ["MethodViews", "ViewCache", "location_of"]
 
 _MOST: Final = 500_000
 """Cached series, of about 160 bytes each: the newer half stays, and the older half goes when the newer one is full."""
 
-_LOCATION: Final = struct.Struct("<iibi")
+_LOCATION: Final = struct.Struct("<iiibi")
 
 
-class StepLocation(NamedTuple):
-    """Where a step lies in its series, as far as another view of it is compared.
-
-    ``previous`` and ``first`` are rows of the series: the change lies in (previous, first]. ``movement`` is +1 or -1, and
-    ``interval`` is how many measured commits the method may be off.
-    """
-
-    previous: int
-    first: int
-    movement: int
-    interval: int
-
-
-def location_of(step: Step) -> StepLocation:
-    """Return where ``step`` lies."""
-    return StepLocation(step.previous, step.index, 1 if step.size > 0 else -1, location_interval(step))
+def location_of(step: Step, measured: NDArray[np.int64]) -> StepLocation:
+    """Return where ``step`` lies in a series with values at the positions ``measured``."""
+    rank = int(np.searchsorted(measured, step.index))
+    return StepLocation(step.previous, step.index, rank, 1 if step.size > 0 else -1, location_interval(step))
 
 
 class ViewCache:

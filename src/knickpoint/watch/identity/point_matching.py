@@ -11,26 +11,25 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.model.change_point import SuspectRange
 
-__all__ = ["REACH", "Ruler", "Spot", "match_points", "may_match"]
+__all__ = ["REACH", "Ruler", "StepLocation", "match_points", "may_match"]
 
 REACH: Final = 5
 """Measured commits that a point may move and still be the same."""
 
 
-@dataclass(frozen=True, slots=True)
-class Spot:
-    """A point on the ruler of its trace.
+class StepLocation(NamedTuple):
+    """The location of a step in the series of its trace.
 
-    ``previous`` and ``position`` are positions on the line: the change lies in (previous, position].
-    ``rank`` counts the measured commits before ``position``. ``movement`` is +1 or -1, ``interval`` the
-    half width of the detector's interval of location, in measured commits.
+    The change lies in (previous, position], both positions of the series, which are those of its line where the series is a
+    whole trace. ``rank`` counts the measured commits before ``position``. ``movement`` is +1 or -1, ``interval`` the half
+    width of the detector's interval of location, in measured commits.
     """
 
     previous: int
@@ -50,8 +49,8 @@ class Ruler:
     positions: Mapping[int, int]
     measured: NDArray[np.int64]
 
-    def spot(self, suspect_range: SuspectRange, movement: int, interval: int = 0) -> Spot | None:
-        """Return where ``suspect_range`` lies; None when its commit is no longer on the line.
+    def locate(self, suspect_range: SuspectRange, movement: int, interval: int = 0) -> StepLocation | None:
+        """Return where ``suspect_range`` lies in the trace; None when its commit is no longer on the line.
 
         Where ``previous`` has left the line, the measured commit before the change takes its part.
         """
@@ -62,14 +61,14 @@ class Ruler:
         previous = self.positions.get(suspect_range.previous, -1)
         if not 0 <= previous < position:
             previous = int(self.measured[rank - 1]) if rank else position - 1
-        return Spot(previous, position, rank, movement, interval)
+        return StepLocation(previous, position, rank, movement, interval)
 
 
-def _overlap(first: Spot, second: Spot) -> bool:
+def _overlap(first: StepLocation, second: StepLocation) -> bool:
     return max(first.previous, second.previous) < min(first.position, second.position)
 
 
-def may_match(old: Sequence[Spot], new: Sequence[Spot], i: int, j: int) -> bool:
+def may_match(old: Sequence[StepLocation], new: Sequence[StepLocation], i: int, j: int) -> bool:
     """Return whether ``old[i]`` and ``new[j]`` may be the same point.
 
     They move the same way and their suspect ranges overlap, or they are no further apart than the larger
@@ -84,20 +83,22 @@ def may_match(old: Sequence[Spot], new: Sequence[Spot], i: int, j: int) -> bool:
     if abs(before.rank - after.rank) > max(REACH, before.interval, after.interval):
         return False
     low, high = sorted((before.position, after.position))
-    return not any(low <= spot.position <= high for k, spot in enumerate(old) if k != i) and not any(
-        low <= spot.position <= high for k, spot in enumerate(new) if k != j
+    return not any(low <= step.position <= high for k, step in enumerate(old) if k != i) and not any(
+        low <= step.position <= high for k, step in enumerate(new) if k != j
     )
 
 
-def _sorted(spots: Sequence[Spot]) -> list[int]:
-    return sorted(range(len(spots)), key=lambda k: (spots[k].position, spots[k].previous, spots[k].movement, k))
+def _sorted(steps: Sequence[StepLocation]) -> list[int]:
+    return sorted(range(len(steps)), key=lambda k: (steps[k].position, steps[k].previous, steps[k].movement, k))
 
 
 Cost = tuple[int, int, int]
 """What a matching costs: minus its pairs, distances in measured commits, distances in commits; compared in this order."""
 
 
-def match_points(old: Sequence[Spot], new: Sequence[Spot], *, taken: Collection[int] = ()) -> list[tuple[int, int]]:
+def match_points(
+    old: Sequence[StepLocation], new: Sequence[StepLocation], *, taken: Collection[int] = ()
+) -> list[tuple[int, int]]:
     """Match old and new points of one trace: return pairs (index of old, index of new), in the order of the line.
 
     One to one and in order; as many pairs as possible; then the least sum of distances in measured
@@ -134,7 +135,7 @@ def match_points(old: Sequence[Spot], new: Sequence[Spot], *, taken: Collection[
     return pairs
 
 
-def _joined_cost(before: Spot, after: Spot, rest: Cost) -> Cost:
+def _joined_cost(before: StepLocation, after: StepLocation, rest: Cost) -> Cost:
     return (
         rest[0] - 1,
         rest[1] + abs(before.rank - after.rank),

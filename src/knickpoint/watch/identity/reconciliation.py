@@ -14,13 +14,13 @@ from dataclasses import dataclass
 
 from knickpoint.detect import makes_clusters
 from knickpoint.model.change_point import Condition, KnownPoint, PointUpdate, Sighting, SuspectRange, Transition
-from knickpoint.watch.identity.point_matching import Ruler, Spot, match_points
+from knickpoint.watch.identity.point_matching import Ruler, StepLocation, match_points
 
 __all__ = ["merge_sightings", "reconcile"]
 
 
-def _spot(ruler: Ruler, sighting: Sighting) -> Spot | None:
-    return ruler.spot(sighting.suspect_range, sighting.movement, sighting.interval)
+def _location(ruler: Ruler, sighting: Sighting) -> StepLocation | None:
+    return ruler.locate(sighting.suspect_range, sighting.movement, sighting.interval)
 
 
 def _evidence(sighting: Sighting) -> float:
@@ -59,15 +59,15 @@ def merge_sightings(sightings: Iterable[Sighting], ruler: Ruler) -> list[tuple[S
     """
     by_alert: dict[str, list[Sighting]] = {}
     for sighting in sightings:
-        if _spot(ruler, sighting) is not None:
+        if _location(ruler, sighting) is not None:
             by_alert.setdefault(sighting.alert, []).append(sighting)
 
     # Match the sightings of each alert, by name, with the points of those before it; the rest become points.
     points: list[tuple[Sighting, ...]] = []
     for alert in sorted(by_alert):
         found = by_alert[alert]
-        old = [spot for point in points if (spot := _spot(ruler, point[0]))]
-        new = [spot for sighting in found if (spot := _spot(ruler, sighting))]
+        old = [step for point in points if (step := _location(ruler, point[0]))]
+        new = [step for sighting in found if (step := _location(ruler, sighting))]
         partner = {j: i for i, j in match_points(old, new)}
         for j, sighting in enumerate(found):
             if j in partner:
@@ -123,15 +123,15 @@ def _update(candidate: _Candidate, point: tuple[Sighting, ...]) -> PointUpdate:
 
 
 def _match_round(
-    candidates: Sequence[_Candidate], spots: Sequence[Spot], ruler: Ruler, taken: Collection[int]
+    candidates: Sequence[_Candidate], steps: Sequence[StepLocation], ruler: Ruler, taken: Collection[int]
 ) -> list[tuple[_Candidate, int]]:
-    """Match ``candidates`` with the ``spots`` that are not ``taken``: return each with the index of its spot."""
+    """Match ``candidates`` with the ``steps`` that are not ``taken``: return each with the index of its step."""
     old = [
-        (candidate, spot)
+        (candidate, step)
         for candidate in candidates
-        if (spot := ruler.spot(candidate.suspect_range, candidate.known.movement, candidate.known.interval))
+        if (step := ruler.locate(candidate.suspect_range, candidate.known.movement, candidate.known.interval))
     ]
-    pairs = match_points([spot for _, spot in old], spots, taken=taken)
+    pairs = match_points([step for _, step in old], steps, taken=taken)
     return [(old[i][0], j) for i, j in pairs]
 
 
@@ -175,7 +175,7 @@ def reconcile(known: Sequence[KnownPoint], sightings: Sequence[Sighting], ruler:
     """
     # Sightings become points: each is one change, whichever alerts found it.
     points = merge_sightings(sightings, ruler)
-    spots = [spot for point in points if (spot := _spot(ruler, point[0]))]
+    steps = [step for point in points if (step := _location(ruler, point[0]))]
     ordered = sorted(known, key=lambda point: point.id)
 
     # Match in rounds: what one round matches is out of the next. Steps may have turned out to be a drift.
@@ -183,7 +183,7 @@ def reconcile(known: Sequence[KnownPoint], sightings: Sequence[Sighting], ruler:
     taken: set[int] = set()
     for candidates in _rounds(ordered):
         waiting = [candidate for candidate in candidates if candidate.known.id not in updates]
-        pairs = _match_round(waiting, spots, ruler, taken)
+        pairs = _match_round(waiting, steps, ruler, taken)
         updates |= {candidate.known.id: _update(candidate, points[j]) for candidate, j in pairs}
         taken |= {j for _, j in pairs}
     left = [point for point in ordered if point.id not in updates and point.condition is not Condition.GONE]
