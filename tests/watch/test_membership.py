@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from knickpoint.model.alert import Alert
+from knickpoint.model.change_point import LineInterval
 from knickpoint.model.commit import Repository
 from knickpoint.store.findings.groups import Membership
 from knickpoint.watch.alert_run.run import run_alerts
@@ -25,7 +26,7 @@ from .conftest import World, copied, levels
 NAMES = ("pack", "parse", "print", "read")
 COMMITS = 14
 
-ranges = st.tuples(st.integers(0, 30), st.integers(1, 6)).map(lambda pair: (pair[0], pair[0] + pair[1]))
+ranges = st.tuples(st.integers(0, 30), st.integers(1, 6)).map(lambda pair: LineInterval(pair[0], pair[0] + pair[1]))
 
 steps = st.one_of(
     st.tuples(st.just("put"), st.sampled_from(NAMES), st.integers(0, COMMITS - 1), st.sampled_from([10, 10, 20, 40])),
@@ -34,13 +35,13 @@ steps = st.one_of(
 
 
 @given(st.lists(ranges, max_size=12))
-def test_stretches_adjoin_nothing_and_cover_every_range(given_ranges: list[tuple[int, int]]) -> None:
+def test_stretches_adjoin_nothing_and_cover_every_range(given_ranges: list[LineInterval]) -> None:
     found = stretches(given_ranges)
-    covered = {place for begin, end in found for place in range(begin + 1, end + 1)}
-    assert covered == {place for begin, end in given_ranges for place in range(begin + 1, end + 1)}
-    assert sum(end - begin for begin, end in found) == len(covered)
-    for begin, end in given_ranges:
-        assert sum(low <= begin and end <= high for low, high in found) == 1
+    covered = [position for position in range(40) if any(position in each for each in found)]
+    assert covered == [position for position in range(40) if any(position in each for each in given_ranges)]
+    assert sum(each.commits for each in found) == len(covered)
+    for each in given_ranges:
+        assert sum(each.overlaps(stretch) for stretch in found) == 1
 
 
 def take(world: World, what: str, name: str, number: int, value: int) -> None:

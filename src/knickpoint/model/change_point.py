@@ -31,6 +31,7 @@ __all__ = [
     "StepNumbers",
     "SuspectRange",
     "Transition",
+    "UncertainRange",
     "certain_share",
     "direction_of",
     "severity_of",
@@ -143,7 +144,7 @@ class SuspectRange:
         return LineInterval(min(line.positions.get(self.previous, position - 1), position - 1), position)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class LineInterval:
     """The commits of a line at the positions (previous, position]."""
 
@@ -162,6 +163,25 @@ class LineInterval:
     def overlaps(self, other: LineInterval) -> bool:
         """Return whether the two share a commit."""
         return max(self.previous, other.previous) < min(self.position, other.position)
+
+
+@dataclass(frozen=True, slots=True)
+class UncertainRange:
+    """A suspect range, and the interval of location around it, in which the method may be off.
+
+    ``interval`` is the half width in measured commits; ``before`` and ``after`` are the commits of the line that it covers on
+    either side of the suspect range.
+    """
+
+    suspect_range: SuspectRange
+    interval: int
+    before: int
+    after: int
+
+    @classmethod
+    def of(cls, point: ChangePoint | KnownPoint | Sighting) -> UncertainRange:
+        """Return that of ``point``."""
+        return cls(point.suspect_range, point.interval, point.interval_before, point.interval_after)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,13 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select, update
 
-from knickpoint.model.change_point import Condition, Status, SuspectRange
+from knickpoint.model.change_point import Condition, Status, SuspectRange, UncertainRange
 from knickpoint.model.commit import Repository
 from knickpoint.store.database import Database
 from knickpoint.store.findings.row_writes import next_id, update_rows
 from knickpoint.store.tables.findings import STATEMENTS_OF_CHANGES, change, change_point
 
-__all__ = ["GroupMember", "GroupTable", "Membership", "OccupiedRange", "SplitAndMerge", "refresh_changes_of"]
+__all__ = ["GroupMember", "GroupTable", "Membership", "SplitAndMerge", "refresh_changes_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,20 +42,6 @@ class GroupMember:
     together: int
     change_id: int
     matched_ticket: str
-
-
-@dataclass(frozen=True, slots=True)
-class OccupiedRange:
-    """A suspect range in which live change points of ``change_id`` lie; 0 stands for no change yet.
-
-    ``interval``, ``before`` and ``after`` are the largest of their intervals of location.
-    """
-
-    suspect_range: SuspectRange
-    interval: int
-    before: int
-    after: int
-    change_id: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +97,11 @@ class GroupTable:
             for key, trace, name, line, previous, slot, *further in rows
         ]
 
-    def occupied_ranges(self, repository: Repository) -> list[OccupiedRange]:
-        """Return the suspect ranges of live change points with their changes, each pair once."""
+    def ranges_of_changes(self, repository: Repository) -> list[tuple[UncertainRange, int]]:
+        """Return the ranges of live change points with their changes, 0 for none yet; each suspect range of a change once.
+
+        The interval of location is the largest of its points.
+        """
         point = change_point.c
         pair = (point.line, point.previous, point.slot, point.change_id)
         largest = (func.max(each) for each in (point.interval, point.interval_before, point.interval_after))
@@ -120,7 +109,7 @@ class GroupTable:
         query = query.where(point.repository_id == repository.id, point.condition != Condition.GONE.value)
         with self._database.reading() as connection:
             return [
-                OccupiedRange(SuspectRange(line, previous, slot), interval, before, after, key)
+                (UncertainRange(SuspectRange(line, previous, slot), interval, before, after), key)
                 for line, previous, slot, key, interval, before, after in connection.execute(query)
             ]
 

@@ -10,11 +10,11 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.model.change_point import KnownPoint, PointUpdate, Sighting, SuspectRange, Transition
+from knickpoint.model.change_point import KnownPoint, PointUpdate, Sighting, SuspectRange, Transition, UncertainRange
 from knickpoint.store import Store
 from knickpoint.store.findings.rows import stored_step
 from knickpoint.watch.alert_run.comparison import TraceComparison
-from knickpoint.watch.changes.membership import MovedPoints, Whereabouts
+from knickpoint.watch.changes.membership import MovedPoints
 from knickpoint.watch.identity.point_matching import Ruler
 from knickpoint.watch.identity.reconciliation import reconcile
 from knickpoint.watch.lines import Lines
@@ -185,14 +185,14 @@ def _unwritten(
 def _moved(
     ids: Sequence[int], updates: Sequence[PointUpdate], known: Mapping[int, Sequence[KnownPoint]]
 ) -> MovedPoints:
-    """Return the points that came, moved or went, or are less certain or more so, with their places before and after."""
-    before = {point.id: Whereabouts.of(point) for points in known.values() for point in points}
+    """Return the points that came, moved or went, or are less certain or more so, with their ranges before and after."""
+    before = {point.id: UncertainRange.of(point) for points in known.values() for point in points}
     moved: set[int] = set()
-    places: set[Whereabouts] = set()
+    ranges: set[UncertainRange] = set()
     for key, update in zip(ids, updates, strict=True):
         old = before.get(update.id)
-        new = Whereabouts.of(update.sightings[0]) if update.sightings else None
+        new = UncertainRange.of(update.sightings[0]) if update.sightings else None
         if update.transition is not Transition.UNCHANGED or old != new:
             moved.add(key)
-            places |= {place for place in (old, new) if place}
-    return MovedPoints(frozenset(moved), frozenset(places))
+            ranges |= {each for each in (old, new) if each}
+    return MovedPoints(frozenset(moved), frozenset(ranges))

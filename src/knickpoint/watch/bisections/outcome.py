@@ -8,7 +8,7 @@ from knickpoint.model.bisection import BisectionState
 from knickpoint.store import Store
 from knickpoint.store.bisections import BisectionAnswer, StoredBisection
 from knickpoint.watch.announcements.located import announce_bisected, announce_located
-from knickpoint.watch.changes.membership import MovedPoints, Whereabouts, regroup
+from knickpoint.watch.changes.membership import MovedPoints, regroup
 
 __all__ = ["put_on_finding"]
 
@@ -33,11 +33,7 @@ def put_on_finding(
         repository = next(each for each in store.commits.repositories() if each.id == asked.repository_id)
         if answer.suspect_range is not None:
             members = store.findings.live_members(asked.change_id)
-            moved = MovedPoints(
-                frozenset(member.id for member in members),
-                frozenset(Whereabouts.of(member) for member in members),
-            )
-            regroup(store, repository, moved=moved)
+            regroup(store, repository, moved=MovedPoints.of(members))
         current = store.findings.groups.suspect_ranges(repository).get(asked.change_id)
         if current is None:
             return ended

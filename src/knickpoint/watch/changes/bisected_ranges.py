@@ -23,9 +23,12 @@ def bisected_range(
     found = bisection.answer.suspect_range if bisection is not None else None
     if bisection is None or found is None or found.line != suspect_range.line:
         return suspect_range
-    begin, end = line.positions.get(found.previous), line.positions.get(found.slot)
-    searched = bisection.request.trace_id
-    if begin is None or end is None or (searched and searched not in {member.trace for member in members}):
+    interval, searched = found.on(line), bisection.request.trace_id
+    if (
+        interval is None
+        or line.positions.get(found.previous) != interval.previous
+        or (searched and searched not in {member.trace for member in members})
+    ):
         return suspect_range
-    possible = sum(max(begin, low) < min(end, high) for low, high in (member.reach for member in members))
+    possible = sum(interval.overlaps(member.reach) for member in members)
     return found if 2 * possible > len(members) else suspect_range

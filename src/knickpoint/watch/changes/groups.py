@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
+from knickpoint.model.change_point import LineInterval
 from knickpoint.watch.changes.places import FARTHEST, Extent, assign_places, shared_range
 
-__all__ = ["Group", "Member", "assign_ids", "group_members"]
+__all__ = ["Group", "Member", "assign_ids", "group_members", "reach_of"]
 
 _FAR: Final = 1 << 40
 """Farther than any position of a line."""
@@ -44,16 +45,24 @@ class Member:
     after: int = 0
 
     @property
-    def covered(self) -> tuple[int, int]:
-        """The commits of the line before and after the suspect range that the interval of location covers."""
-        return max(self.before, self.interval), max(self.after, self.interval)
+    def reach(self) -> LineInterval:
+        """The part of the line in which it may meet others."""
+        return reach_of(LineInterval(self.previous, self.position), self.interval, self.before, self.after)
 
-    @property
-    def reach(self) -> tuple[int, int]:
-        """The range of positions (low, high] in which it may meet others: nothing outside concerns its group."""
-        before, after = self.covered
-        beyond = (FARTHEST - 1) * self.interval
-        return self.previous - before - beyond, self.position + after + beyond
+
+def reach_of(suspects: LineInterval, interval: int, before: int, after: int) -> LineInterval:
+    """Return the part of the line in which a change point may meet others: nothing outside concerns its group.
+
+    The other arguments are those of :class:`Member`.
+    """
+    before, after = _covered(interval, before, after)
+    beyond = (FARTHEST - 1) * interval
+    return LineInterval(suspects.previous - before - beyond, suspects.position + after + beyond)
+
+
+def _covered(interval: int, before: int, after: int) -> tuple[int, int]:
+    """Return the commits of the line before and after the suspect range that the interval of location covers."""
+    return max(before, interval), max(after, interval)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +95,14 @@ def group_members(members: Sequence[Member]) -> list[Group]:
 def _extents(members: Sequence[Member]) -> dict[int, Extent]:
     """Return where the cause of each member may lie, by id: points of one trace end half way between each other."""
     extents = {
-        member.id: Extent(member.position, member.previous, -_FAR, _FAR, member.interval, *member.covered)
+        member.id: Extent(
+            member.position,
+            member.previous,
+            -_FAR,
+            _FAR,
+            member.interval,
+            *_covered(member.interval, member.before, member.after),
+        )
         for member in members
     }
     traces: dict[int, list[Member]] = defaultdict(list)
@@ -97,10 +113,10 @@ def _extents(members: Sequence[Member]) -> dict[int, Extent]:
         ordered = sorted(points, key=lambda point: (point.position, point.previous, point.id))
         for before, after in pairwise(ordered):
             middle = (before.position + after.previous) // 2
-            if middle < before.reach[1]:
+            if middle < before.reach.position:
                 first = extents[before.id]
                 extents[before.id] = replace(first, high=max(first.position, middle))
-            if middle > after.reach[0]:
+            if middle > after.reach.previous:
                 second = extents[after.id]
                 extents[after.id] = replace(second, low=min(second.previous, middle))
     return extents

@@ -12,21 +12,18 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from knickpoint.model.change_point import ChangePoint, KnownPoint, Sighting, SuspectRange
+from knickpoint.model.change_point import ChangePoint, LineInterval, SuspectRange, UncertainRange
 from knickpoint.model.commit import Repository
 from knickpoint.store import Store
-from knickpoint.store.findings.groups import GroupMember, Membership, OccupiedRange
+from knickpoint.store.findings.groups import GroupMember, Membership
 from knickpoint.watch.changes.bisected_ranges import bisected_range
-from knickpoint.watch.changes.groups import Group, Member, assign_ids, group_members
+from knickpoint.watch.changes.groups import Group, Member, assign_ids, group_members, reach_of
 from knickpoint.watch.lines import Lines
 
-__all__ = ["MovedPoints", "RegroupedChanges", "Whereabouts", "regroup", "stretches"]
+__all__ = ["MovedPoints", "RegroupedChanges", "regroup", "stretches"]
 
-Range = tuple[int, int]
-"""Positions (previous, position] of a line."""
-
-LineRange = tuple[str, Range]
-"""The name of a line, and a range of it."""
+Stretch = tuple[str, LineInterval]
+"""The name of a line, and a part of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,33 +45,20 @@ class RegroupedChanges:
 
 
 @dataclass(frozen=True, slots=True)
-class Whereabouts:
-    """Where a change point lies: its suspect range, and its interval of location.
-
-    ``interval`` counts measured commits; ``before`` and ``after`` are the commits of the line that they cover.
-    """
-
-    suspect_range: SuspectRange
-    interval: int
-    before: int
-    after: int
-
-    @classmethod
-    def of(cls, point: ChangePoint | KnownPoint | Sighting) -> Whereabouts:
-        """Return where ``point`` lies."""
-        return cls(point.suspect_range, point.interval, point.interval_before, point.interval_after)
-
-
-@dataclass(frozen=True, slots=True)
 class MovedPoints:
-    """The change points that came, moved or went, by id, and where they were before and are now."""
+    """The change points that came, moved or went, by id, and their ranges before and now."""
 
     ids: frozenset[int] = frozenset()
-    places: frozenset[Whereabouts] = frozenset()
+    ranges: frozenset[UncertainRange] = frozenset()
+
+    @classmethod
+    def of(cls, points: Collection[ChangePoint]) -> MovedPoints:
+        """Return ``points`` where they are now."""
+        return cls(frozenset(point.id for point in points), frozenset(map(UncertainRange.of, points)))
 
     def __or__(self, other: MovedPoints) -> MovedPoints:
         """Return the points of both."""
-        return MovedPoints(self.ids | other.ids, self.places | other.places)
+        return MovedPoints(self.ids | other.ids, self.ranges | other.ranges)
 
 
 def regroup(
@@ -122,40 +106,25 @@ def regroup(
     )
 
 
-def stretches(ranges: Iterable[Range]) -> list[Range]:
-    """Join ranges that overlap, and return the stretches of the line that they cover, ascending.
+def stretches(intervals: Iterable[LineInterval]) -> list[LineInterval]:
+    """Join intervals that overlap, and return the stretches of the line that they cover, ascending.
 
     Change points of different stretches never meet in a group: no commit is in reach of both.
     """
-    found: list[Range] = []
-    for previous, position in sorted(ranges):
-        if found and previous < found[-1][1]:
-            found[-1] = (found[-1][0], max(found[-1][1], position))
+    found: list[LineInterval] = []
+    for each in sorted(intervals):
+        if found and found[-1].overlaps(each):
+            found[-1] = LineInterval(found[-1].previous, max(found[-1].position, each.position))
         else:
-            found.append((previous, position))
+            found.append(each)
     return found
 
 
-def _on_line(lines: Lines, suspect_range: SuspectRange) -> LineRange | None:
-    """Return where a suspect range lies, None where its commit is no longer on the line."""
-    line = lines.line(suspect_range.line)
-    position = line.positions.get(suspect_range.slot)
-    if position is None:
-        return None
-    return line.name, (min(line.positions.get(suspect_range.previous, position - 1), position - 1), position)
-
-
-def _reach_on_line(lines: Lines, place: Whereabouts) -> LineRange | None:
-    """Return the range of a line in which a change point may meet others, None where it is no longer on the line."""
-    found = _on_line(lines, place.suspect_range)
-    if found is None:
-        return None
-    name, (previous, position) = found
-    return name, Member(0, previous, position, interval=place.interval, before=place.before, after=place.after).reach
-
-
-def _occupied(several: OccupiedRange) -> Whereabouts:
-    return Whereabouts(several.suspect_range, several.interval, several.before, several.after)
+def _reach_on_line(lines: Lines, within: UncertainRange) -> Stretch | None:
+    """Return the part of a line in which a change point may meet others, None where it is no longer on the line."""
+    line = lines.line(within.suspect_range.line)
+    interval = within.suspect_range.on(line)
+    return None if interval is None else (line.name, reach_of(interval, within.interval, within.before, within.after))
 
 
 def _near(store: Store, lines: Lines, moved: MovedPoints) -> list[GroupMember]:
@@ -165,26 +134,26 @@ def _near(store: Store, lines: Lines, moved: MovedPoints) -> list[GroupMember]:
     in, and of those that a merge joins with one of them, with the stretches of these in turn.
     """
     # Cut the lines into stretches, and note which changes lie in which.
-    ranges = [
-        (found, occupied.change_id)
-        for occupied in store.findings.groups.occupied_ranges(lines.repository)
-        if (found := _reach_on_line(lines, _occupied(occupied)))
+    reaches = [
+        (found, key)
+        for within, key in store.findings.groups.ranges_of_changes(lines.repository)
+        if (found := _reach_on_line(lines, within))
     ]
-    on_line: dict[str, list[Range]] = defaultdict(list)
-    for (name, positions), _ in ranges:
-        on_line[name].append(positions)
+    on_line: dict[str, list[LineInterval]] = defaultdict(list)
+    for (name, interval), _ in reaches:
+        on_line[name].append(interval)
     atlas = {name: stretches(several) for name, several in on_line.items()}
-    changes_of: dict[LineRange, set[int]] = defaultdict(set)
-    stretches_of: dict[int, set[LineRange]] = defaultdict(set)
-    for line_range, key in ranges:
-        (stretch,) = _touching(atlas, line_range)
+    changes_of: dict[Stretch, set[int]] = defaultdict(set)
+    stretches_of: dict[int, set[Stretch]] = defaultdict(set)
+    for reach, key in reaches:
+        (stretch,) = _touching(atlas, reach)
         changes_of[stretch].add(key)
         stretches_of[key].add(stretch)
 
     # Begin where points moved, where points are in no change yet (0), and in the changes that lost points.
     waiting = set(stretches_of[0])
-    for place in moved.places:
-        if at := _reach_on_line(lines, place):
+    for within in moved.ranges:
+        if at := _reach_on_line(lines, within):
             waiting |= set(_touching(atlas, at))
     keys = {point.change_id for point in store.findings.points(moved.ids)} | store.findings.groups.joined_with(
         moved.ids
@@ -192,7 +161,7 @@ def _near(store: Store, lines: Lines, moved: MovedPoints) -> list[GroupMember]:
     waiting |= {stretch for key in keys for stretch in stretches_of[key]}
 
     # Follow changes to their other stretches, and these to their other changes.
-    reached: set[LineRange] = set()
+    reached: set[Stretch] = set()
     while waiting:
         stretch = waiting.pop()
         reached.add(stretch)
@@ -202,12 +171,12 @@ def _near(store: Store, lines: Lines, moved: MovedPoints) -> list[GroupMember]:
     return store.findings.groups.members(lines.repository, changes=keys | {0})
 
 
-def _touching(atlas: Mapping[str, Sequence[Range]], line_range: LineRange) -> list[LineRange]:
-    """Return the stretches that a range of a line overlaps."""
-    name, (previous, position) = line_range
+def _touching(atlas: Mapping[str, Sequence[LineInterval]], part: Stretch) -> list[Stretch]:
+    """Return the stretches that a part of a line overlaps."""
+    name, interval = part
     on_line = atlas.get(name, ())
-    begin = bisect_right(on_line, previous, key=lambda stretch: stretch[1])
-    end = bisect_left(on_line, position, key=lambda stretch: stretch[0])
+    begin = bisect_right(on_line, interval.previous, key=lambda stretch: stretch.position)
+    end = bisect_left(on_line, interval.position, key=lambda stretch: stretch.previous)
     return [(name, stretch) for stretch in on_line[begin:end]]
 
 
@@ -216,12 +185,14 @@ def _members(points: Iterable[GroupMember], lines: Lines) -> tuple[dict[str, lis
     members: dict[str, list[Member]] = defaultdict(list)
     former: dict[int, int] = {}
     for point in points:
-        found = _on_line(lines, point.suspect_range)
-        if found is None:
+        line = lines.line(point.suspect_range.line)
+        interval = point.suspect_range.on(line)
+        if interval is None:
             continue
-        name, (previous, position) = found
         where = (point.interval, point.trace_id, point.before, point.after)
-        members[name].append(Member(point.id, previous, position, point.apart, point.together, *where))
+        members[line.name].append(
+            Member(point.id, interval.previous, interval.position, point.apart, point.together, *where)
+        )
         former[point.id] = point.change_id
     return members, former
 

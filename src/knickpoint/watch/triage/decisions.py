@@ -17,7 +17,7 @@ from knickpoint.model.plain_text import counted
 from knickpoint.store import Store
 from knickpoint.store.events.payloads import MOST_LISTED, FindingsDecided
 from knickpoint.watch.announcements.announcer import announce_split, rejoin_chains
-from knickpoint.watch.changes.membership import MovedPoints, RegroupedChanges, Whereabouts, regroup
+from knickpoint.watch.changes.membership import MovedPoints, RegroupedChanges, regroup
 
 __all__ = ["Targets", "TriageResult", "decide", "merge", "read_targets", "split", "undo", "undo_last"]
 
@@ -90,8 +90,7 @@ def _announce(store: Store, ids: Sequence[int], decisions: Sequence[Decision]) -
 
 def _regroup(store: Store, ids: Collection[int], claims: Mapping[int, int] | None = None) -> RegroupedChanges:
     """Group anew what is near to the change points ``ids``, in all of their repositories."""
-    points = store.findings.points(ids)
-    moved = MovedPoints(frozenset(ids), frozenset(Whereabouts.of(point) for point in points))
+    moved = MovedPoints.of(store.findings.points(ids))
     parts = [
         regroup(store, repository, touched=ids, moved=moved, claims=claims or {})
         for repository in store.findings.repositories_of(ids)
