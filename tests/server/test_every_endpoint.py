@@ -45,7 +45,7 @@ from knickpoint.server.routes import routers
 from knickpoint.store import Store
 from knickpoint.store.bisections import BisectionRequest
 from knickpoint.store.quarantines import StoredQuarantine
-from knickpoint.watch.missed_changes import MissedPlace, mark_missed
+from knickpoint.watch.missed_changes import mark_missed
 
 TABLE: Final = """\
 GET    /                                      200
@@ -270,8 +270,7 @@ class Served:
         if method != "DELETE":
             return 0
         (trace,) = store.traces.get([self.closed.trace])
-        place = MissedPlace(self.closed.commit, AlertDirection.DOWN)
-        return mark_missed(store, repository, trace, place, who="test").id
+        return mark_missed(store, repository, trace, self.closed.commit, AlertDirection.DOWN, who="test").id
 
     def _options(self, endpoint: str, caller: str) -> dict[str, Any]:
         closed = self.closed

@@ -20,7 +20,7 @@ from knickpoint.model.alert import Alert
 from knickpoint.model.change_point import Condition, Status, SuspectRange
 from knickpoint.model.missed import MissedChange
 from knickpoint.watch.alert_run.run import run_alerts
-from knickpoint.watch.missed_changes import MissedPlace, mark_missed
+from knickpoint.watch.missed_changes import mark_missed
 from knickpoint.watch.quality.alert_table import MissedMark, alert_rows, row_of
 from knickpoint.watch.quality.delays import delay_to_decision, delay_to_finding
 from knickpoint.watch.quality.label_audit import LabelDoubt, audit_labels
@@ -182,7 +182,7 @@ def test_a_missed_change_counts_until_the_alert_finds_it(world: World) -> None:
     run_alerts(world.store, [blind], as_work=True)
     trace = world.store.traces.get([world.trace("parse")])[0]
     commit = world.store.commits.get(world.repository, [10])[0].commit.hash
-    marked: MissedChange = mark_missed(world.store, world.repository, trace, MissedPlace(commit), who="ada")
+    marked: MissedChange = mark_missed(world.store, world.repository, trace, commit, who="ada")
     assert marked.suspect_range == SuspectRange("main", 9, 10)
 
     def missed(*alerts: Alert) -> list[int]:

@@ -25,7 +25,7 @@ from knickpoint.watch.backtest.replay import replay
 from knickpoint.watch.backtest.score import Outcome
 from knickpoint.watch.backtest.selection import plan_checkpoints, sample_traces
 from knickpoint.watch.backtest.variants import changed_alert
-from knickpoint.watch.missed_changes import MissedPlace, mark_missed
+from knickpoint.watch.missed_changes import mark_missed
 from knickpoint.watch.triage.decisions import Targets, decide
 from knickpoint.watch.triage.history_boundary import set_boundary
 
@@ -152,7 +152,7 @@ def test_a_missed_change_is_found_or_lost(world: World) -> None:
     run_alerts(world.store, [blind], as_work=True)
     trace = world.store.traces.get([world.trace("parse")])[0]
     commit = world.store.commits.get(world.repository, [20])[0].commit.hash
-    mark_missed(world.store, world.repository, trace, MissedPlace(commit), who="ada")
+    mark_missed(world.store, world.repository, trace, commit, who="ada")
     assert [each.outcome for each in run(world, blind).score.findings] == [Outcome.LOST]
     assert [(each.outcome, each.name) for each in run(world).score.findings] == [(Outcome.FOUND, "M1")]
 

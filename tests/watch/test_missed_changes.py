@@ -12,7 +12,7 @@ from knickpoint.model.change_point import Direction
 from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.model.frame import Trace
 from knickpoint.model.missed import MissedChange
-from knickpoint.watch.missed_changes import MissedPlace, list_missed, mark_missed, unmark_missed
+from knickpoint.watch.missed_changes import list_missed, mark_missed, unmark_missed
 
 from .conftest import QUICK, World, levels
 
@@ -29,8 +29,7 @@ def trace(world: World, name: str = "parse") -> Trace:
 
 
 def mark(world: World, place: str, direction: AlertDirection = AlertDirection.BOTH, note: str = "") -> MissedChange:
-    where = MissedPlace(place, direction)
-    return mark_missed(world.store, world.repository, trace(world), where, who="ada", note=note)
+    return mark_missed(world.store, world.repository, trace(world), place, direction, who="ada", note=note)
 
 
 @pytest.fixture

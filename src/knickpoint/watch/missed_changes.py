@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
@@ -30,27 +29,27 @@ from knickpoint.store import Store
 from knickpoint.watch.identity.point_matching import Ruler, match_points
 from knickpoint.watch.lines import Lines
 
-__all__ = ["MissedPlace", "list_missed", "mark_missed", "unmark_missed"]
+__all__ = ["list_missed", "mark_missed", "unmark_missed"]
 
 _RANGE: Final = ".."
 _MOST_NOTE: Final = 2000
 
 
-@dataclass(frozen=True, slots=True)
-class MissedPlace:
-    """Where a person saw a change: ``commit`` is a revision, or two as in ``a..b`` for a change after a, up to b."""
-
-    commit: str
-    direction: AlertDirection = AlertDirection.BOTH
-
-
 def mark_missed(
-    store: Store, repository: Repository, trace: Trace, place: MissedPlace, *, who: str, note: str = ""
+    store: Store,
+    repository: Repository,
+    trace: Trace,
+    commit: str,
+    direction: AlertDirection = AlertDirection.BOTH,
+    *,
+    who: str,
+    note: str = "",
 ) -> MissedChange:
     """Mark a change that no alert found in ``trace``, and return it; the audit log names ``who``.
 
-    A commit stands for the suspect range around it, from the last value before it to the first value at or after it. With
-    the direction BOTH, the values say which way they moved.
+    ``commit`` is a revision, or two as in ``a..b`` for a change after a, up to b. One stands for the suspect range around
+    it, from the last value before it to the first value at or after it. With the direction BOTH, the values say which way
+    they moved.
 
     Raises:
         HistoryError: a commit is unknown, or is not on the default line of ``repository``.
@@ -61,8 +60,8 @@ def mark_missed(
     lines = Lines(store, repository)
     line = lines.default
     values = np.asarray(store.frames.values(line, [trace.id])[0], dtype=np.float64)
-    suspect_range = _suspect_range(store, line, np.flatnonzero(~np.isnan(values)), place.commit)
-    movement = _movement(values, trace, line.positions[suspect_range.slot], place.direction)
+    suspect_range = _suspect_range(store, line, np.flatnonzero(~np.isnan(values)), commit)
+    movement = _movement(values, trace, line.positions[suspect_range.slot], direction)
     change = MissedChange(
         id=0,
         repository_id=repository.id,

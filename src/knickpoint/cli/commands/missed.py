@@ -65,13 +65,13 @@ def add(
     the change came after a, with b at the latest. A finding of an alert that is the same change is named from then on.
     """
     from knickpoint.access.local_user import local_caller
-    from knickpoint.watch.missed_changes import MissedPlace, list_missed, mark_missed
+    from knickpoint.watch.missed_changes import list_missed, mark_missed
 
     with open_chosen_instance(instance) as opened:
         store = opened.store
         repository, found = _trace_of(store, find_trace(store, trace))
-        place = MissedPlace(commit, AlertDirection(direction) if direction else AlertDirection.BOTH)
-        added = mark_missed(store, repository, found, place, who=local_caller().name, note=note)
+        way = AlertDirection(direction) if direction else AlertDirection.BOTH
+        added = mark_missed(store, repository, found, commit, way, who=local_caller().name, note=note)
         rows = _rows(store, repository, list_missed(store, repository, [added]))
     show(_COLUMNS, rows, output)
 

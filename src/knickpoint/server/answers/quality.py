@@ -28,7 +28,7 @@ from knickpoint.server.schemas.quality import (
     RateAnswer,
 )
 from knickpoint.server.visible_repositories import VisibleRepositories
-from knickpoint.watch.missed_changes import MissedPlace, list_missed, mark_missed, unmark_missed
+from knickpoint.watch.missed_changes import list_missed, mark_missed, unmark_missed
 from knickpoint.watch.quality.alert_table import AlertRow
 from knickpoint.watch.quality.detectable_change import DetectableChange
 from knickpoint.watch.quality.label_audit import AuditedList
@@ -120,8 +120,8 @@ def mark(visible: VisibleRepositories, request: MissedRequest) -> MissedAnswer:
     """Mark a missed change; it takes the permission to decide in the repository of the trace."""
     repository, trace = visible.trace(request.trace)
     visible.require(Permission.DECIDE, [repository])
-    place = MissedPlace(request.commit, request.direction)
-    added = mark_missed(visible.store, repository, trace, place, who=visible.caller.name, note=request.note)
+    who, note = visible.caller.name, request.note
+    added = mark_missed(visible.store, repository, trace, request.commit, request.direction, who=who, note=note)
     (answer,) = _answers(visible, repository, list_missed(visible.store, repository, [added]))
     return answer
 
