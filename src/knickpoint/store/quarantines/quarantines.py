@@ -22,7 +22,7 @@ from knickpoint.store.tables.findings import STATEMENTS_OF_POINTS, change_point
 from knickpoint.store.tables.quarantines import quarantine as table
 from knickpoint.store.timestamps import moment
 
-__all__ = ["FindingPlace", "Quarantines", "StoredQuarantine"]
+__all__ = ["Quarantines", "StoredQuarantine"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +35,6 @@ class StoredQuarantine:
     quarantine: Quarantine
     evidence: str
     trace_ids: NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class FindingPlace:
-    """Where a change point lies."""
-
-    id: int
-    trace_id: int
-    suspect_range: SuspectRange
 
 
 class Quarantines:
@@ -102,13 +93,13 @@ class Quarantines:
 
     # Held findings
 
-    def places(self, repository: Repository) -> list[FindingPlace]:
-        """Return where the change points of a repository lie, those included that are gone, by id."""
+    def suspect_ranges(self, repository: Repository) -> dict[int, tuple[int, SuspectRange]]:
+        """Return change point → its trace and suspect range, by id, those included that are gone."""
         point = change_point.c
         query = select(point.id, point.trace_id, point.line, point.previous, point.slot)
         with self._database.reading() as connection:
             rows = connection.execute(query.where(point.repository_id == repository.id).order_by(point.id))
-            return [FindingPlace(row.id, row.trace_id, SuspectRange(row.line, row.previous, row.slot)) for row in rows]
+            return {row.id: (row.trace_id, SuspectRange(row.line, row.previous, row.slot)) for row in rows}
 
     def hold(self, repository: Repository, reasons: Mapping[int, str]) -> list[int]:
         """Hold exactly the change points of ``reasons`` (id → why); return those whose reason changed, by id."""

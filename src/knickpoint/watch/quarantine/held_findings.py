@@ -1,4 +1,4 @@
-"""Mark the findings at whose place results are quarantined."""
+"""Mark the findings in whose suspect range results are quarantined."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ def hold_findings(store: Store, repository: Repository, lines: Lines | None = No
     reasons: dict[int, str] = {}
     if quarantines:
         lines = lines or Lines(store, repository)
-        places = store.quarantines.places(repository)
-        ids = np.array([place.trace_id for place in places], dtype=np.int64)
+        ranges = store.quarantines.suspect_ranges(repository)
+        ids = np.array([trace for trace, _ in ranges.values()], dtype=np.int64)
         suspect = [_Suspect(stored.quarantine, np.isin(ids, stored.trace_ids)) for stored in quarantines if ids.size]
-        for row, place in enumerate(places):
-            interval, positions = lines.interval(place.suspect_range), lines.line(place.suspect_range.line).positions
+        for row, (key, (_, suspect_range)) in enumerate(ranges.items()):
+            interval, positions = lines.interval(suspect_range), lines.line(suspect_range.line).positions
             if interval is None:
                 continue
             covering = [each for each in suspect if each.measured[row]]
             here = [each.quarantine for each in covering if positions.get(each.quarantine.slot, -1) in interval]
             if here:
-                reasons[place.id] = why_held(here, positions)
+                reasons[key] = why_held(here, positions)
     return store.quarantines.hold(repository, reasons)
 
 
