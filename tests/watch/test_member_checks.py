@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from knickpoint.model.alert import Alert
 from knickpoint.model.cluster import MemberVerdict
 from knickpoint.watch.alert_run.run import run_alerts
-from knickpoint.watch.detection.member_checks import TracePlace, judge_members, measure_own_steps
+from knickpoint.watch.detection.member_checks import RowStep, judge_members, measure_own_steps
 
 from .conftest import World, levels
 
@@ -22,8 +22,8 @@ def noise(rows: int, columns: int = 50, *, share: float = 0.01, seed: int = 1) -
 
 
 def judge(values: NDArray[np.float64], column: int = 25, movement: int = -1) -> list[MemberVerdict]:
-    places = [TracePlace(row, column, 0, values.shape[1]) for row in range(len(values))]
-    return judge_members(measure_own_steps(values, places), movement)
+    steps = [RowStep(row, column, 0, values.shape[1]) for row in range(len(values))]
+    return judge_members(measure_own_steps(values, steps), movement)
 
 
 def test_traces_that_moved_belong_and_the_others_do_not() -> None:

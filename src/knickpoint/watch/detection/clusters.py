@@ -40,7 +40,7 @@ from knickpoint.watch.detection.cluster_windows import (
     windows_over,
 )
 from knickpoint.watch.detection.found_clusters import GroupFrame, JudgedTrace, build_cluster
-from knickpoint.watch.detection.member_checks import TracePlace, judge_members, measure_own_steps
+from knickpoint.watch.detection.member_checks import RowStep, judge_members, measure_own_steps
 from knickpoint.watch.detection.method_parameters import method_parameters
 
 __all__ = [
@@ -88,7 +88,7 @@ class GroupDetection:
 class _TraceStep:
     """A step that the method gives to one trace: where to judge it, how strong it is, and why the method found it."""
 
-    place: TracePlace
+    at: RowStep
     score: float
     p_value: float | None
     evidence: tuple[Check, ...]
@@ -129,9 +129,7 @@ def _by_clusters(values: Values, columns: NDArray[np.int64], alert: Alert, elsew
             stop = min([step.last + 1, *bounds[number + 1 : number + 2]])
             movement = 1 if step.cluster.regression > 0 else -1
             found[column, movement].append(
-                _TraceStep(
-                    TracePlace(row, column, first, stop), abs(step.cluster.regression), None, step.cluster.evidence
-                )
+                _TraceStep(RowStep(row, column, first, stop), abs(step.cluster.regression), None, step.cluster.evidence)
             )
     return found
 
@@ -144,15 +142,15 @@ def _jointly(values: Values, columns: NDArray[np.int64], alert: Alert) -> _Found
     for row, detection in enumerate(detections):
         bounds = [first, *(int(columns[step.index]) for step in detection.steps), stop]
         for number, step in enumerate(detection.steps, start=1):
-            place = TracePlace(row, bounds[number], bounds[number - 1], bounds[number + 1])
+            at = RowStep(row, bounds[number], bounds[number - 1], bounds[number + 1])
             found[bounds[number], 1 if step.size > 0 else -1].append(
-                _TraceStep(place, step.score, step.p_value, step.evidence)
+                _TraceStep(at, step.score, step.p_value, step.evidence)
             )
     return found
 
 
 def _judge(values: Values, steps: Sequence[_TraceStep], movement: int) -> list[MemberVerdict]:
-    return judge_members(measure_own_steps(values, [step.place for step in steps]), movement)
+    return judge_members(measure_own_steps(values, [step.at for step in steps]), movement)
 
 
 def _steps(values: Values, found: _Found, verdicts: _Verdicts, method: str) -> dict[int, tuple[Step, ...]]:
@@ -163,7 +161,7 @@ def _steps(values: Values, found: _Found, verdicts: _Verdicts, method: str) -> d
     by_row: dict[int, dict[int, tuple[int, _TraceStep, MemberVerdict]]] = defaultdict(dict)
     for (column, movement), steps in found.items():
         for step, verdict in zip(steps, verdicts[column, movement], strict=True):
-            row = step.place.row
+            row = step.at.row
             rank = int(np.argmax(~np.isnan(values[row, column:]))) + column
             if verdict.belongs:
                 by_row[row].setdefault(rank, (movement, step, verdict))
@@ -187,7 +185,7 @@ def _clusters(frame: GroupFrame, found: _Found, verdicts: _Verdicts) -> tuple[Fo
     built = []
     for column, movement in sorted(found, key=lambda place: (place[0], -place[1])):
         judged = [
-            JudgedTrace(step.place, verdict)
+            JudgedTrace(step.at, verdict)
             for step, verdict in zip(found[column, movement], verdicts[column, movement], strict=True)
         ]
         if any(each.verdict.belongs for each in judged):

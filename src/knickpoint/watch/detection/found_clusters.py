@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from knickpoint.detect.methods.cluster.normalisation import normalise
 from knickpoint.model.cluster import ClusterMember, FoundCluster, MemberVerdict, count_pairs, shared_params
 from knickpoint.model.frame import Trace
-from knickpoint.watch.detection.member_checks import TracePlace
+from knickpoint.watch.detection.member_checks import RowStep
 
 __all__ = ["GroupFrame", "JudgedTrace", "build_cluster"]
 
@@ -47,9 +47,9 @@ class GroupFrame:
 
 @dataclass(frozen=True, slots=True)
 class JudgedTrace:
-    """A trace that the method found at a place, and the verdict on it there."""
+    """A trace in which the method found a step, and the verdict on it there."""
 
-    place: TracePlace
+    at: RowStep
     verdict: MemberVerdict
 
 
@@ -64,7 +64,7 @@ def build_cluster(frame: GroupFrame, column: int, movement: int, judged: Sequenc
     columns = frame.columns[(frame.columns >= first) & (frame.columns < stop)]
     shapes = _shapes(frame, members, columns)
     centroid = shapes.mean(axis=0, dtype=np.float64).astype(np.float32)
-    keys = [frame.traces[each.place.row].key for each in members]
+    keys = [frame.traces[each.at.row].key for each in members]
     return FoundCluster(
         group=frame.key,
         slot=int(frame.slots[column]),
@@ -82,14 +82,14 @@ def build_cluster(frame: GroupFrame, column: int, movement: int, judged: Sequenc
 
 def _usual_range(members: Sequence[JudgedTrace]) -> tuple[int, int]:
     """Return the columns by which most members were judged, the widest and then the earliest of equals."""
-    counts = Counter((each.place.first, each.place.stop) for each in members)
+    counts = Counter((each.at.first, each.at.stop) for each in members)
     return max(counts, key=lambda bounds: (counts[bounds], bounds[1] - bounds[0], -bounds[0]))
 
 
 def _shapes(frame: GroupFrame, judged: Sequence[JudgedTrace], columns: NDArray[np.int64]) -> NDArray[np.float32]:
     if not judged:
         return np.empty((0, columns.size), np.float32)
-    rows = np.array([each.place.row for each in judged], dtype=np.int64)
+    rows = np.array([each.at.row for each in judged], dtype=np.int64)
     return normalise(frame.values[np.ix_(rows, columns)])
 
 
@@ -100,9 +100,9 @@ def _ordered(
     distances = np.sqrt(np.square(shapes - centroid, dtype=np.float64).sum(axis=1)).tolist()
     found = []
     for each, distance in zip(judged, distances, strict=True):
-        trace = frame.traces[each.place.row]
-        held = ~np.isnan(frame.values[each.place.row, each.place.column :])
-        slot = int(frame.slots[each.place.column + int(np.argmax(held))])
+        trace = frame.traces[each.at.row]
+        held = ~np.isnan(frame.values[each.at.row, each.at.column :])
+        slot = int(frame.slots[each.at.column + int(np.argmax(held))])
         found.append(ClusterMember(trace.id, trace.key, slot, distance, each.verdict))
     return tuple(sorted(found, key=lambda member: (member.distance, member.trace_id)))
 

@@ -22,7 +22,7 @@ from knickpoint.model.quantity_text import figure_text
 from knickpoint.model.step import Check
 from knickpoint.watch.identity.point_matching import REACH
 
-__all__ = ["OwnSteps", "TracePlace", "judge_members", "measure_own_steps"]
+__all__ = ["OwnSteps", "RowStep", "judge_members", "measure_own_steps"]
 
 _LEAST_VALUES: Final = 3
 """Values that a trace has at least on either side of the step."""
@@ -50,8 +50,8 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class TracePlace:
-    """Where to judge a trace: ``row`` of the frame, the step at ``column``, by the columns from ``first`` to before ``stop``."""
+class RowStep:
+    """A step in a ``row`` of a frame, at ``column``, that is judged by the columns from ``first`` to before ``stop``."""
 
     row: int
     column: int
@@ -61,11 +61,11 @@ class TracePlace:
 
 @dataclass(frozen=True, slots=True)
 class OwnSteps:
-    """What the values of traces show at their places, one entry for each place; ``nan`` where nothing can be said.
+    """What the values of traces show at steps, one entry for each; ``nan`` where nothing can be said.
 
     ``fewest`` counts the values on the side that has fewer. ``size`` and ``relative_size`` are those of
     :class:`~knickpoint.model.cluster.MemberVerdict`; ``shape_size`` is the size in standard deviations of the values.
-    ``misplaced`` is the doubled loss of log likelihood by a step at the place, 0 where the best place of the trace
+    ``misplaced`` is the doubled loss of log likelihood by a step there, 0 where the best place of the trace
     is within :data:`~knickpoint.watch.identity.point_matching.REACH` values of it.
     """
 
@@ -82,22 +82,22 @@ class OwnSteps:
         return OwnSteps(*(getattr(self, name)[chosen] for name in self.__slots__))
 
 
-def measure_own_steps(values: NDArray[np.floating[Any]], places: Sequence[TracePlace]) -> OwnSteps:
-    """Measure the step of each of ``places`` in ``values`` (traces x commits, nan for missing).
+def measure_own_steps(values: NDArray[np.floating[Any]], steps: Sequence[RowStep]) -> OwnSteps:
+    """Measure ``steps`` in ``values`` (traces x commits, nan for missing).
 
     Traces that are measured at the same commits are measured together. O(values log values) time.
     """
     # Traces with the same commits on both sides make one batch.
     batches: dict[tuple[int, int, int, bytes], list[int]] = defaultdict(list)
-    for number, place in enumerate(places):
-        held = ~np.isnan(values[place.row, place.first : place.stop])
-        batches[place.first, place.column, place.stop, np.packbits(held).tobytes()].append(number)
+    for number, step in enumerate(steps):
+        held = ~np.isnan(values[step.row, step.first : step.stop])
+        batches[step.first, step.column, step.stop, np.packbits(held).tobytes()].append(number)
 
-    found = OwnSteps(np.zeros(len(places), np.int64), *(np.full(len(places), np.nan) for _ in range(5)))
+    found = OwnSteps(np.zeros(len(steps), np.int64), *(np.full(len(steps), np.nan) for _ in range(5)))
     for (first, column, stop, _), numbers in batches.items():
         for begin in range(0, len(numbers), _BATCH):
             part = numbers[begin : begin + _BATCH]
-            block = np.asarray(values[[places[number].row for number in part], first:stop], dtype=np.float64)
+            block = np.asarray(values[[steps[number].row for number in part], first:stop], dtype=np.float64)
             held = ~np.isnan(block[0])
             _measure_batch(found, part, block[:, held], int(held[: column - first].sum()))
     return found
