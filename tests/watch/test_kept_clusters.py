@@ -13,7 +13,7 @@ from knickpoint.model.change import Change
 from knickpoint.model.change_point import Status
 from knickpoint.model.cluster import KeptCluster, MemberState
 from knickpoint.watch.alert_run.run import run_alerts
-from knickpoint.watch.identity.cluster_fingerprints import ClusterPlace, match_clusters
+from knickpoint.watch.identity.cluster_fingerprints import ClusterFingerprint, match_clusters
 from knickpoint.watch.triage.decisions import Targets, decide
 
 from .conftest import World, copied, levels
@@ -51,38 +51,38 @@ def hide(world: World, change: Change) -> None:
     )
 
 
-def place(*traces: int, rank: int = 20, movement: int = 1, strength: float = 5.0) -> ClusterPlace:
-    return ClusterPlace(traces, rank, movement, strength)
+def cluster(*traces: int, rank: int = 20, movement: int = 1, strength: float = 5.0) -> ClusterFingerprint:
+    return ClusterFingerprint(traces, rank, movement, strength)
 
 
 def test_the_example_of_the_design_document_matches() -> None:
-    known = [place(1), place(2), place(3, 4)]
-    fresh = [place(1), place(3, strength=4), place(4, strength=6), place(5)]
+    known = [cluster(1), cluster(2), cluster(3, 4)]
+    fresh = [cluster(1), cluster(3, strength=4), cluster(4, strength=6), cluster(5)]
     assert match_clusters(known, fresh) == {0: 0, 2: 2}
 
 
 def test_clusters_that_swap_their_best_traces_keep_their_places() -> None:
-    known = [place(1, 2, 3, 4, rank=20), place(3, 4, 1, 2, rank=30)]
-    fresh = [place(3, 4, 1, 2, rank=20), place(1, 2, 3, 4, rank=30)]
+    known = [cluster(1, 2, 3, 4, rank=20), cluster(3, 4, 1, 2, rank=30)]
+    fresh = [cluster(3, 4, 1, 2, rank=20), cluster(1, 2, 3, 4, rank=30)]
     assert match_clusters(known, fresh) == {0: 0, 1: 1}
 
 
 def test_a_cluster_far_from_the_known_one_is_a_new_one() -> None:
-    assert match_clusters([place(1, 2, rank=20)], [place(1, 2, rank=33)]) == {}
-    assert match_clusters([place(1, 2, rank=20)], [place(1, 2, rank=32)]) == {0: 0}
+    assert match_clusters([cluster(1, 2, rank=20)], [cluster(1, 2, rank=33)]) == {}
+    assert match_clusters([cluster(1, 2, rank=20)], [cluster(1, 2, rank=32)]) == {0: 0}
 
 
 def test_a_cluster_that_goes_the_other_way_is_a_new_one() -> None:
-    assert match_clusters([place(1)], [place(1, movement=-1)]) == {}
+    assert match_clusters([cluster(1)], [cluster(1, movement=-1)]) == {}
 
 
 def test_of_equal_matches_the_earliest_is_taken() -> None:
-    assert match_clusters([place(1), place(1)], [place(1), place(1)]) == {0: 0, 1: 1}
+    assert match_clusters([cluster(1), cluster(1)], [cluster(1), cluster(1)]) == {0: 0, 1: 1}
 
 
 def test_only_the_twenty_nearest_traces_are_the_fingerprint() -> None:
-    assert match_clusters([place(*range(21))], [place(20)]) == {}
-    assert match_clusters([place(*range(21))], [place(19)]) == {0: 0}
+    assert match_clusters([cluster(*range(21))], [cluster(20)]) == {}
+    assert match_clusters([cluster(*range(21))], [cluster(19)]) == {0: 0}
 
 
 places = st.builds(
@@ -95,7 +95,7 @@ places = st.builds(
 
 
 @given(st.lists(places, max_size=6))
-def test_every_cluster_is_found_again_in_the_same_data(known: list[ClusterPlace]) -> None:
+def test_every_cluster_is_found_again_in_the_same_data(known: list[ClusterFingerprint]) -> None:
     matched = match_clusters(known, known)
     assert sorted(matched) == sorted(matched.values()) == list(range(len(known)))
 

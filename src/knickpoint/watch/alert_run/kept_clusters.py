@@ -19,7 +19,7 @@ from knickpoint.model.commit import Line
 from knickpoint.store import Store
 from knickpoint.watch.alert_run.alert_job import AlertJob
 from knickpoint.watch.detection.clusters import GroupClusters
-from knickpoint.watch.identity.cluster_fingerprints import ClusterPlace, match_clusters
+from knickpoint.watch.identity.cluster_fingerprints import ClusterFingerprint, match_clusters
 from knickpoint.watch.identity.point_matching import REACH
 from knickpoint.watch.lines import Lines
 
@@ -120,7 +120,7 @@ def _matches(known: Sequence[KeptCluster], group: GroupClusters, line: Line) -> 
         return None if position is None else int(np.searchsorted(group.measured, position))
 
     fresh = [
-        ClusterPlace(
+        ClusterFingerprint(
             tuple(each.trace_id for each in found.members), rank(found.slot), found.movement, abs(found.regression)
         )
         for found in group.clusters
@@ -129,10 +129,11 @@ def _matches(known: Sequence[KeptCluster], group: GroupClusters, line: Line) -> 
     for gone in (False, True):
         rows = [i for i, each in enumerate(known) if each.gone is gone]
         left = [j for j in range(len(fresh)) if j not in matched]
-        places = [
-            ClusterPlace(known[i].fingerprint, rank(known[i].suspect_range.slot), known[i].movement, 0.0) for i in rows
+        fingerprints = [
+            ClusterFingerprint(known[i].fingerprint, rank(known[i].suspect_range.slot), known[i].movement, 0.0)
+            for i in rows
         ]
-        pairs = match_clusters(places, [fresh[j] for j in left])
+        pairs = match_clusters(fingerprints, [fresh[j] for j in left])
         matched |= {left[j]: rows[i] for j, i in pairs.items()}
     return matched
 

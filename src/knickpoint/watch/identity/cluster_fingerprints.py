@@ -16,7 +16,7 @@ from knickpoint.model.change_point import Status
 from knickpoint.model.cluster import FINGERPRINT
 from knickpoint.watch.identity.point_matching import REACH
 
-__all__ = ["DRIFT", "ClusterPlace", "KnownCluster", "coalesce", "match_clusters"]
+__all__ = ["DRIFT", "ClusterFingerprint", "KnownCluster", "coalesce", "match_clusters"]
 
 DRIFT: Final = 12
 """Measured commits of its group that a cluster may drift between two runs and still be the same: a quarter of the narrowest
@@ -24,8 +24,8 @@ windows in which clusters are looked for."""
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterPlace:
-    """What matching needs of a cluster: ids of traces by rising distance to the centroid, and where it steps.
+class ClusterFingerprint:
+    """What a cluster is recognised by: ids of traces by rising distance to the centroid, and where it steps.
 
     ``rank`` counts the measured commits of the group before the step, None where its commit is no longer on the line.
     ``strength`` is the regression without its sign.
@@ -37,7 +37,7 @@ class ClusterPlace:
     strength: float
 
 
-def match_clusters(known: Sequence[ClusterPlace], fresh: Sequence[ClusterPlace]) -> dict[int, int]:
+def match_clusters(known: Sequence[ClusterFingerprint], fresh: Sequence[ClusterFingerprint]) -> dict[int, int]:
     """Return which known cluster each fresh one is, as index in ``fresh`` to index in ``known``; the others are new.
 
     A pair may match when both move the same way, are at most :data:`DRIFT` measured commits apart, and a trace of the
