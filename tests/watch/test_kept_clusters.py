@@ -85,8 +85,8 @@ def test_only_the_twenty_nearest_traces_are_the_fingerprint() -> None:
     assert match_clusters([cluster(*range(21))], [cluster(19)]) == {0: 0}
 
 
-places = st.builds(
-    place,
+fingerprints = st.builds(
+    cluster,
     *[st.integers(0, 9)] * 3,
     rank=st.integers(0, 40),
     movement=st.sampled_from([1, -1]),
@@ -94,7 +94,7 @@ places = st.builds(
 )
 
 
-@given(st.lists(places, max_size=6))
+@given(st.lists(fingerprints, max_size=6))
 def test_every_cluster_is_found_again_in_the_same_data(known: list[ClusterFingerprint]) -> None:
     matched = match_clusters(known, known)
     assert sorted(matched) == sorted(matched.values()) == list(range(len(known)))
