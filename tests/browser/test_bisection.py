@@ -142,6 +142,6 @@ def test_the_commit_is_named_with_bars_log_and_values_on_the_plot(
     expect(commit.locator("ol.suspects li")).to_have_text([re.compile(searched.pool.commits[CULPRIT][:8])])
     page.goto(f"{searched.address}/triage")
     names = re.compile(
-        f"^Bisection B[0-9]+: commit found: {searched.pool.commits[CULPRIT][:9]} Change number {CULPRIT},"
+        f"^Bisection B[0-9]+: commit found: {searched.pool.commits[CULPRIT][:10]} Change number {CULPRIT},"
     )
     expect(page.get_by_role("link", name="found by bisection")).to_have_attribute("title", names)

@@ -33,7 +33,7 @@ SAID = [
     Said(MIXED, "6 faster by up to 55 %; 1 larger by 0.49 %, mixed", "only commit", "binary", MIXED),
     Said(CULPRIT, "20 % slower", "found by bisection", "pack", SEARCHED),
     Said(
-        BROKEN, "150 % slower", "only commit", "draw", BROKEN, ("recovered", f"undone at {commit_hash(REVERTED)[:9]}")
+        BROKEN, "150 % slower", "only commit", "draw", BROKEN, ("recovered", f"undone at {commit_hash(REVERTED)[:10]}")
     ),
 ]
 
@@ -53,7 +53,7 @@ def trace_page(instance: Instance, said: Said) -> str:
 
 
 def expect_said(row: Locator, said: Said) -> None:
-    for text in (said.headline, commit_hash(said.commit)[:9], said.note, *said.tags):
+    for text in (said.headline, commit_hash(said.commit)[:10], said.note, *said.tags):
         expect(row).to_contain_text(text)
     if not said.tags:
         expect(row).not_to_contain_text("recovered")

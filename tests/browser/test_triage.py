@@ -49,7 +49,7 @@ def test_a_group_shows_commit_author_date_change_hazard_and_traces(browse: Visit
         "Check every bracket",
         "Ada Lovelace",
         "2026-01-10",
-        commit_hash(SLOWER)[:9],
+        commit_hash(SLOWER)[:10],
     ):
         expect(first).to_contain_text(text)
     expect(first.locator("td.c-hazard")).to_have_text(re.compile(r"^\s*−0\.2"))

@@ -9,10 +9,18 @@ from typing import Final
 
 from knickpoint.model.revision import is_number
 
-__all__ = ["NO_TIME", "Commit", "Line", "Repository", "SlottedCommit"]
+__all__ = ["NO_TIME", "Commit", "Line", "Repository", "SlottedCommit", "short_name"]
 
 NO_TIME: Final = datetime.fromtimestamp(0, UTC)
 """The time of a commit whose time is unknown."""
+
+_SHORT: Final = 10
+_WHOLE_HASH: Final = 40
+
+
+def short_name(name: str) -> str:
+    """Return the name of a commit for people: the first digits of a whole hash, or all of another name."""
+    return name[:_SHORT] if len(name) >= _WHOLE_HASH else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +52,16 @@ class Commit:
     parents: tuple[str, ...] = ()
     url: str = ""
     number: int | None = None
+
+    @property
+    def short(self) -> str:
+        """Its name for people."""
+        return short_name(self.hash)
+
+    @property
+    def day(self) -> str:
+        """The day of its time, as in ``2026-11-22``, "" where that is unknown."""
+        return self.time.date().isoformat() if self.has_time else ""
 
     @property
     def is_bare(self) -> bool:

@@ -213,4 +213,4 @@ def _matched(
 def _described(store: Store, repository: Repository, change: MissedChange) -> str:
     (commit,) = store.commits.get(repository, [change.suspect_range.slot])
     way = "up" if change.movement > 0 else "down"
-    return f"M{change.id}: {repository.name}, {change.trace_key} went {way} at {commit.commit.hash[:10]}"
+    return f"M{change.id}: {repository.name}, {change.trace_key} went {way} at {commit.commit.short}"

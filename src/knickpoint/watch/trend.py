@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.model.change_point import ChangePoint, Condition
-from knickpoint.model.commit import Commit, Line
+from knickpoint.model.commit import Line
 from knickpoint.model.errors import InputError, QueryError
 from knickpoint.model.frame import Trace
 from knickpoint.model.params import decode_key
@@ -25,23 +25,11 @@ from knickpoint.watch.detection.commit_values import read_summaries
 from knickpoint.watch.finding_notes import summary_name, summary_text
 from knickpoint.watch.lines import Lines
 
-__all__ = ["NEAR", "commit_day", "focus_at", "read_trend", "short_name"]
+__all__ = ["NEAR", "focus_at", "read_trend"]
 
 NEAR: Final = 150
 """Measured commits on each side of a change that a plot in a message shows."""
-_SHORT: Final = 10
-_HASH_DIGITS: Final = 40
 _MOST_TICKETS: Final = 20_000
-
-
-def short_name(name: str) -> str:
-    """Return the name of a commit for people: the first digits of a hash, or the whole number."""
-    return name[:_SHORT] if len(name) >= _HASH_DIGITS else name
-
-
-def commit_day(commit: Commit) -> str:
-    """Return the day of a commit, "" where it is unknown."""
-    return commit.time.date().isoformat() if commit.has_time else ""
 
 
 def focus_at(points: Sequence[ChangePoint], line: Line, slot: int | None) -> ChangePoint | None:
@@ -176,4 +164,4 @@ class _CommitNames:
         if not 0 <= position < len(self.line.slots):
             return "", ""
         found = self.store.commits.get(self.line.repository, [self.line.slots[position]])
-        return (short_name(found[0].commit.hash), commit_day(found[0].commit)) if found else ("", "")
+        return (found[0].commit.short, found[0].commit.day) if found else ("", "")

@@ -80,7 +80,7 @@ function renderProbes(schedule: Schedule) {
         ${schedule.newest.map(
           (probe) =>
             html`<tr>
-              <td data-label="Commit"><code class="hash">${probe.commit.slice(0, 9)}</code></td>
+              <td data-label="Commit"><code class="hash">${probe.commit.slice(0, 10)}</code></td>
               <td data-label="For">
                 ${probe.purpose === "fill" && probe.change !== null ? probe.change : probe.purpose}
               </td>

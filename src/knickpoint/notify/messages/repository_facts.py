@@ -24,7 +24,7 @@ from knickpoint.store import Store
 from knickpoint.watch.finding_notes import finding_note
 from knickpoint.watch.suspect_ranges import RangeReader
 from knickpoint.watch.trace_pages import change_page
-from knickpoint.watch.trend import NEAR, commit_day, read_trend, short_name
+from knickpoint.watch.trend import NEAR, read_trend
 
 __all__ = ["RepositoryFacts", "message_line"]
 
@@ -115,7 +115,7 @@ class RepositoryFacts:
         """Return the command that explains the change again."""
         at = self.reader.find(lead.suspect_range.slot)
         quoted = "'" + _clean(lead.key).replace("'", "'\\''") + "'"
-        return f"knick explain {quoted}" + (f" --at {message_line(short_name(at.hash))}" if at else "")
+        return f"knick explain {quoted}" + (f" --at {message_line(at.short)}" if at else "")
 
     def address_of(self, lead: ChangePoint, address: str) -> str:
         """Return the page of the dashboard that shows the change in its trace."""
@@ -156,10 +156,10 @@ def _trace_facts(point: ChangePoint, name: str, params: str, address: str) -> Tr
 def _commit_facts(commit: Commit) -> CommitFacts:
     return CommitFacts(
         hash=message_line(commit.hash),
-        short=message_line(short_name(commit.hash)),
+        short=message_line(commit.short),
         author=message_line(commit.author),
         subject=message_line(commit.subject),
-        date=commit_day(commit),
+        date=commit.day,
         address=commit.url if commit.url.startswith(("https://", "http://")) and commit.url.isprintable() else "",
     )
 

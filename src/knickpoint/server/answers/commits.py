@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
 import numpy as np
 
@@ -28,22 +27,13 @@ __all__ = [
     "list_releases",
     "list_repositories",
     "pack_times",
-    "short_hash",
 ]
-
-_SHORT: Final = 9
-_HASH_DIGITS: Final = 40
-
-
-def short_hash(name: str) -> str:
-    """Return the name of a commit for people: the first digits of a hash, or the whole number."""
-    return name[:_SHORT] if len(name) >= _HASH_DIGITS else name
 
 
 def commit_answer(commit: Commit, position: int | None) -> CommitAnswer:
     """Return a commit with its ``position`` on a line; an unknown time is null."""
     time = commit.time if commit.has_time else None
-    return CommitAnswer.of(commit, short=short_hash(commit.hash), time=time, position=position)
+    return CommitAnswer.of(commit, short=commit.short, time=time, position=position)
 
 
 def list_repositories(visible: VisibleRepositories) -> list[RepositoryAnswer]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from knickpoint.ingest.unmeasured import list_never_measured
-from knickpoint.model.commit import Repository
-from knickpoint.server.answers.commits import commit_answer, short_hash
+from knickpoint.model.commit import Repository, short_name
+from knickpoint.server.answers.commits import commit_answer
 from knickpoint.server.errors import UnknownError
 from knickpoint.server.schemas.runs import NeverMeasuredAnswer, RunAnswer, WithoutValueAnswer
 from knickpoint.server.visible_repositories import VisibleRepositories
@@ -30,7 +30,7 @@ def list_runs(visible: VisibleRepositories, key: int, revision: str) -> list[Run
     commit = store.commits.find(repository, revision)
     if commit is None:
         raise UnknownError(
-            f"there is no commit {short_hash(revision)!r}", where=repository.name, remedy="Give its hash or number."
+            f"there is no commit {short_name(revision)!r}", where=repository.name, remedy="Give its hash or number."
         )
     return [
         RunAnswer.of(point, point.run, unit=point.unit or trace.unit) for point in store.runs.points(key, commit.slot)

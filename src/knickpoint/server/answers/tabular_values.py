@@ -35,7 +35,6 @@ from knickpoint.store import Store, export
 from knickpoint.store.findings.change_list import Sort
 from knickpoint.store.findings.selection import Selection
 from knickpoint.watch.formula_traces import calculate_traces
-from knickpoint.watch.trend import short_name
 
 __all__ = ["FORMULA_MARK", "annotate", "list_times", "list_values", "plot_series", "search_terms", "write_points"]
 
@@ -182,7 +181,7 @@ def annotate(visible: VisibleRepositories, line: Line, request: GrafanaAnnotatio
     times = dict(zip(slots, store.commits.times(repository, slots).tolist(), strict=True))
     shown = {slot for slot in slots if _within(np.array([times[slot]]), request.range)[0]}
     likely = {change.statement.likely.slot for change in found if change.statement and change.statement.likely}
-    names = {each.slot: short_name(each.commit.hash) for each in store.commits.get(repository, sorted(likely))}
+    names = {each.slot: each.commit.short for each in store.commits.get(repository, sorted(likely))}
     wanted = {change.statement.lead for change in found if change.statement}
     leads = {each.id: each for each in store.findings.points(wanted)}
     annotations = []

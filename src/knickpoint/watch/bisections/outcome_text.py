@@ -21,8 +21,6 @@ _LONGEST: Final = 500
 """Characters of one sentence."""
 _MOST_NAMES: Final = 5
 """Devices or commits that a sentence names."""
-_SHORT: Final = 10
-"""Digits of a hash."""
 _NO_DIFFERENCE: Final = "the ends do not differ when they are measured again"
 """How the reason of a search begins that the levels of the ends say already."""
 
@@ -70,7 +68,7 @@ def _tried(bisection: StoredBisection, probes: Sequence[JournalProbe]) -> str:
 def _meaning(store: Store, repository: Repository, bisection: StoredBisection, probes: Sequence[JournalProbe]) -> str:
     answer, ends = bisection.answer, _ends(bisection, probes)
     share = certainty_text(answer.probability)
-    culprits = [each.commit.hash[:_SHORT] for each in store.commits.get(repository, list(answer.culprits))]
+    culprits = [each.commit.short for each in store.commits.get(repository, list(answer.culprits))]
     reason = answer.reason
     match answer.state:
         case BisectionState.NOT_REPRODUCIBLE if ends:
@@ -117,9 +115,7 @@ def _left(store: Store, repository: Repository, bisection: StoredBisection) -> s
     slots = bisection.request.slots
     if found is None:
         return "The change is in one of the commits that were searched"
-    ends = {
-        each.slot: each.commit.hash[:_SHORT] for each in store.commits.get(repository, [found.previous, found.slot])
-    }
+    ends = {each.slot: each.commit.short for each in store.commits.get(repository, [found.previous, found.slot])}
     inside = slots.index(found.slot) - slots.index(found.previous) if {found.previous, found.slot} <= set(slots) else 0
     place = "..".join(ends[slot] for slot in (found.previous, found.slot) if slot in ends)
     return f"The change is in one of the {counted(inside, 'commit')} {place}" if inside else f"The change is in {place}"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from knickpoint.model.bisection import BisectionState
 from knickpoint.model.commit import Repository
 from knickpoint.model.quantity_text import certainty_text
@@ -11,8 +9,6 @@ from knickpoint.store import Store
 from knickpoint.store.bisections import StoredBisection
 
 __all__ = ["bisection_text"]
-
-_SHORT: Final = 10
 
 
 def bisection_text(store: Store, repository: Repository, bisection: StoredBisection | None) -> str:
@@ -24,7 +20,7 @@ def bisection_text(store: Store, repository: Repository, bisection: StoredBisect
         return ""
     answer = bisection.answer
     words = [bisection.name, "stopping" if bisection.stopping else _state(bisection)]
-    words += [each.commit.hash[:_SHORT] for each in store.commits.get(repository, list(answer.culprits))]
+    words += [each.commit.short for each in store.commits.get(repository, list(answer.culprits))]
     if answer.culprits:
         words.append(certainty_text(answer.probability))
     return " ".join(words)

@@ -246,9 +246,7 @@ def _with_merged(suspect: Suspect, found: Sequence[Commit]) -> Suspect:
     """Return ``suspect`` with the commits ``found`` that it merges: the line has the merge, and the cause is one of these."""
     if not found:
         return suspect
-    named = "; ".join(
-        f"{each.hash[:10]} {plain_line(each.subject, _LONGEST_SUBJECT)}" for each in found[:_NAMED_MERGED]
-    )
+    named = "; ".join(f"{each.short} {plain_line(each.subject, _LONGEST_SUBJECT)}" for each in found[:_NAMED_MERGED])
     count = "commits" if len(found) == _MOST_MERGED else counted(len(found), "commit")
     rest = "; …" if len(found) > _NAMED_MERGED else ""
     return replace(suspect, reasons=(*suspect.reasons, f"merges {count}: {named}{rest}"))

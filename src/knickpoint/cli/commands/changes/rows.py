@@ -31,7 +31,7 @@ def _authors(suspects: Sequence[Commit]) -> str:
 def _commits(suspects: Sequence[Commit]) -> str:
     """Return the commit, or the first and the last of several, any of which may be the culprit."""
     ends = (suspects[0], suspects[-1])[-min(len(suspects), 2) :]
-    return "…".join(commit.hash[:10] for commit in ends)
+    return "…".join(commit.short for commit in ends)
 
 
 def _subject(suspects: Sequence[Commit]) -> str:
