@@ -76,6 +76,12 @@ def test_a_commit_narrows_what_is_told_to_its_surroundings(stepped: World) -> No
     assert all(abs(candidate.commit.slot - 22) <= 5 for candidate in explanation.alerts[0].candidates)
 
 
+def test_a_change_is_not_near_to_all_earlier_commits_where_the_commit_before_it_left_the_line(stepped: World) -> None:
+    stepped.store.commits.set_line(stepped.repository, "main", [*range(19), *range(20, 80)])
+    explanation = explain_trace(stepped.store, stepped.trace("parse"), [QUICK], at=5)
+    assert explanation.points == ()
+
+
 def test_a_commit_is_found_by_its_hash(stepped: World) -> None:
     (commit,) = stepped.store.commits.get(stepped.repository, [22])
     explanation = explain_trace(stepped.store, stepped.trace("parse"), [QUICK], at=commit.commit.hash[:10])

@@ -54,14 +54,14 @@ def read_patterns(instance: Instance, visible: VisibleRepositories, key: int, li
 
 def _drift(point: ChangePoint, line: Line) -> DriftAnswer | None:
     """Return a change point as a drift on ``line``, None where it is none, or is gone or elsewhere."""
-    first = line.positions.get(point.suspect_range.previous)
+    suspects = point.suspect_range.on(line)
     last = None if point.until is None else line.positions.get(point.until)
-    if point.condition is Condition.GONE or first is None or last is None:
+    if point.condition is Condition.GONE or suspects is None or last is None:
         return None
     numbers = point.numbers
     return DriftAnswer(
         finding=point.id,
-        first=first,
+        first=suspects.previous,
         last=last,
         before=numbers.before_level,
         after=numbers.after_level,

@@ -8,7 +8,7 @@ filter that refused it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -308,12 +308,8 @@ def explain_trace(
     near = tuple(
         point
         for point in points
-        if _near(
-            measured,
-            position,
-            lines.line(point.suspect_range.line).positions.get(point.suspect_range.previous, -1),
-            lines.line(point.suspect_range.line).positions.get(point.suspect_range.slot, -1),
-        )
+        if position is None
+        or ((within := lines.interval(point.suspect_range)) and _near(measured, position, *astuple(within)))
     )
     quarantines = _quarantines(store, lines, found, measured, position)
     bisections = _bisections(store, repository, near)
