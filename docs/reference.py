@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 import click
+from objects import objects_page
 from structure import draw_structure
 
 from knickpoint.cli.exit_codes import ANSWERS, COMMON
@@ -96,6 +97,11 @@ def api() -> str:
     return render_reference(describe_api())
 
 
+def objects() -> str:
+    """Return the page of the objects that scripts get."""
+    return objects_page(describe_api())
+
+
 def openapi() -> str:
     """Return the description of the HTTP API, which the types of the dashboard are made from."""
     return render_openapi(describe_api())
@@ -133,6 +139,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "commands.md": commands,
     "configuration.md": configuration_page,
     "methods.md": methods,
+    "objects.md": objects,
     "openapi.json": openapi,
     "templates.md": templates,
 }

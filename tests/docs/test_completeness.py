@@ -38,6 +38,13 @@ def test_every_page_is_reached_from_the_index() -> None:
     assert sorted(str(page.relative_to(_DOCS)) for page in set(_DOCS.rglob("*.md")) - reached) == []
 
 
+def test_the_page_of_objects_has_what_commands_print_as_the_api_answers_it() -> None:
+    commands = (_TOP / "src" / "knickpoint" / "cli" / "commands").rglob("*.py")
+    printed = {name for each in commands for name in re.findall(r"show_answers\(\s*(\w+)", each.read_text("utf-8"))}
+    objects = dict(re.findall(r'^    "(\w+Answer)": "(.*)",$', _text("objects.py"), flags=re.MULTILINE))
+    assert {name for name in printed if not objects.get(name)} == set() != printed
+
+
 def test_the_index_of_the_guide_lists_every_page() -> None:
     guide = _DOCS / "guide"
     assert set(guide.rglob("*.md")) - _linked(guide / "README.md") == {guide / "README.md"}

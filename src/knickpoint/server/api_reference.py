@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-__all__ = ["render_openapi", "render_reference"]
+__all__ = ["render_openapi", "render_reference", "render_shape"]
 
 Node = Mapping[str, Any]
 
@@ -32,7 +32,7 @@ def render_reference(description: Node) -> str:
     lines += ["## Shapes", ""]
     for name, shape in sorted(description["components"]["schemas"].items()):
         if name not in {"HTTPValidationError", "ValidationError"}:
-            lines += [*_shape(name, shape), ""]
+            lines += [f"### {name}", "", *render_shape(shape), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -60,19 +60,14 @@ def _operation(title: str, operation: Node) -> Iterator[str]:
         yield f"Answers {_kind(content['schema']) if kind == 'application/json' else f'`{kind}`'}."
 
 
-def _shape(name: str, shape: Node) -> Iterator[str]:
-    yield f"### {name}"
-    yield ""
-    yield _flat(str(shape.get("description", "")))
+def render_shape(shape: Node) -> list[str]:
+    """Return what a shape is, and then its values or the table of its fields."""
+    lines = [_flat(str(shape.get("description", ""))), ""]
     if "enum" in shape:
-        yield ""
-        yield "One of " + ", ".join(f"`{value}`" for value in shape["enum"]) + "."
-        return
-    yield ""
-    yield "| field | kind | meaning |"
-    yield "|---|---|---|"
-    for field, schema in shape.get("properties", {}).items():
-        yield f"| `{field}` | {_kind(schema)} | {_cell(schema.get('description', ''))} |"
+        return [*lines, "One of " + ", ".join(f"`{value}`" for value in shape["enum"]) + "."]
+    lines += ["| field | kind | meaning |", "|---|---|---|"]
+    fields = shape.get("properties", {}).items()
+    return [*lines, *(f"| `{name}` | {_kind(each)} | {_cell(each.get('description', ''))} |" for name, each in fields)]
 
 
 def _kind(schema: Node) -> str:

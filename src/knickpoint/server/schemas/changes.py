@@ -36,9 +36,12 @@ class StatementAnswer(Answer):
     direction: ChangeDirection = Field(description="`mixed`: some traces got worse and some better.")
     side: Direction = Field(description="The side of the change that weighs most, of which the headline speaks first.")
     kind: FindingKind = Field(description="The kind of the lead.")
-    headline: str = Field(description="The sizes in words, as `24 faster by up to 46 %; 1 larger by 0.5 %`.")
+    headline: str = Field(
+        examples=["24 faster by up to 46 %; 1 larger by 0.5 %"],
+        description="The sizes in words, as `24 faster by up to 46 %; 1 larger by 0.5 %`.",
+    )
     lead: ChangePointId = Field(description="Id of the change point that stands for the side that weighs most.")
-    size: str = Field(description="The size of the lead in words, as `46 % faster`.")
+    size: str = Field(examples=["46 % faster"], description="The size of the lead in words, as `46 % faster`.")
     worse: int
     better: int
     undirected: int = Field(description="Traces that changed and of which no direction is better.")

@@ -48,13 +48,13 @@ class ReleaseAnswer(Answer):
 class CommitAnswer(Answer):
     """A commit, and its position on the line of the request."""
 
-    hash: str
-    short: str
-    author: str
-    email: str
+    hash: str = Field(examples=["9c1f0a64be2d57f38a0c41d6e97b25a3f04d8e6b"])
+    short: str = Field(examples=["9c1f0a64b"], description="The beginning of the hash, for people.")
+    author: str = Field(examples=["Ada Okafor"])
+    email: str = Field(examples=["ada@example.org"])
     time: datetime | None = Field(description="null where it is unknown.")
-    subject: str
-    url: str
+    subject: str = Field(examples=["Cache the tables of the parser"])
+    url: str = Field(description="Its page at the forge; empty where none is known.")
     position: int | None = Field(description="0-based position on the line, null where it is not on the line.")
 
 

@@ -21,10 +21,12 @@ class TraceAnswer(Answer):
 
     id: int
     repository: str
-    key: str
-    params: dict[str, str]
-    unit: str
-    dimension: str
+    key: str = Field(
+        examples=[",benchmark=parse,os=linux,unit=ms,"], description="Its params and their values as one text."
+    )
+    params: dict[str, str] = Field(examples=[{"benchmark": "parse", "os": "linux", "unit": "ms"}])
+    unit: str = Field(examples=["ms"])
+    dimension: str = Field(examples=["time"])
     better: Better
 
 
