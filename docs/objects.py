@@ -28,6 +28,9 @@ _COMMANDS: Final = {
     "MissedAnswer": "",
     "AlertAnswer": "",
     "DeliveryAnswer": "",
+    "QuarantineAnswer": "knick canaries",
+    "TokenAnswer": "knick tokens list",
+    "AuditEntryAnswer": "knick audit",
 }
 """Object → the command that lists it; "" for those that are parts of others, or that the API alone has."""
 

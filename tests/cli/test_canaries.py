@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from click.testing import Result as CliResult
 from tests.server.client import Client
 
+from knickpoint.access.local_user import local_caller
 from knickpoint.cli.program import knick as program
 from knickpoint.instance import (
     CONFIG_FILE,
@@ -91,7 +92,7 @@ def test_lifted_results_leave_the_list_and_the_audit_log_has_the_reason(slow: In
     assert (result.exit_code, rows(slow, "canaries")) == (0, [])
     (row,) = rows(slow, "canaries", "--all")
     assert row["state"] == "lifted"
-    assert row["outcome"].startswith("the canary was rebuilt")
+    assert (row["outcome"], row["who"]) == ("the canary was rebuilt", local_caller().name)
     entry = next(each for each in slow.store.audit.entries() if each.kind is AuditKind.QUARANTINE_LIFTED)
     assert "Q1, run run-20 of main" in entry.about
 
@@ -127,6 +128,7 @@ def test_a_canary_that_moves_all_the_time_is_named_by_doctor_and_takes_nothing_o
 def test_the_api_lists_quarantines_and_the_values_that_are_out(slow: Instance) -> None:
     client = Client(create_app(slow))
     (listed,) = client.get("/api/v1/quarantines").json()
+    assert rows(slow, "canaries") == [listed]
     (repository,) = slow.store.commits.repositories()
     (trace,) = slow.store.traces.find(repository, ",name=parse,")
     (value,) = client.get(f"/api/v1/traces/{trace.id}/quarantined").json()
@@ -135,6 +137,6 @@ def test_the_api_lists_quarantines_and_the_values_that_are_out(slow: Instance) -
 
 
 def test_the_api_lifts_with_an_entry_in_the_audit_log(slow: Instance) -> None:
-    answer = Client(create_app(slow)).post("/api/v1/quarantines/1/lift", json={"reason": "the machine is fine"})
+    answer = Client(create_app(slow)).post("/api/v1/quarantines/Q1/lift", json={"reason": "the machine is fine"})
     assert (answer.status_code, answer.json()["state"], states(slow)) == (200, "lifted", [QuarantineState.LIFTED])
     assert any(each.kind is AuditKind.QUARANTINE_LIFTED for each in slow.store.audit.entries())

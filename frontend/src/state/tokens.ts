@@ -1,21 +1,12 @@
-/** Tokens: which are valid, their order, and the request that makes one. */
+/** Tokens: their order, and the request that makes one. */
 
 import type { Token } from "../api/client";
 
-/** Whether a token is accepted now, and why not. */
-export type TokenState = "valid" | "expired" | "revoked";
-
-export function tokenState({ revoked, expires }: Pick<Token, "revoked" | "expires">, now = Date.now()): TokenState {
-  if (revoked !== null) return "revoked";
-  return expires !== null && Date.parse(expires) <= now ? "expired" : "valid";
-}
-
-const RANKS: Record<TokenState, number> = { valid: 0, expired: 1, revoked: 2 };
+const RANKS: Record<Token["state"], number> = { valid: 0, expired: 1, revoked: 2 };
 
 /** The valid tokens first, then the expired and the revoked ones; each kind by name. */
-export function tokenOrder(tokens: readonly Token[], now = Date.now()): Token[] {
-  const rank = (token: Token): number => RANKS[tokenState(token, now)];
-  return [...tokens].sort((a, b) => rank(a) - rank(b) || (a.name < b.name ? -1 : 1));
+export function tokenOrder(tokens: readonly Token[]): Token[] {
+  return [...tokens].sort((a, b) => RANKS[a.state] - RANKS[b.state] || (a.name < b.name ? -1 : 1));
 }
 
 /** The lifetimes that the form offers, in days; 0 for a token that does not expire. */

@@ -34,6 +34,7 @@ __all__ = [
     "percent",
     "render",
     "show",
+    "show_answer",
     "show_answers",
 ]
 
@@ -172,6 +173,14 @@ def echo_rendered(text: str) -> None:
     """Print a text table of :func:`render`: its cells are clean, and its colours may pass to the terminal."""
     TerminalText.below(sys.stdout).write(text)
     sys.stdout.flush()
+
+
+def show_answer(answer: Answer, output: OutputFormat) -> None:
+    """Print one answer of the API as :func:`show_answers` does, in JSON without a list around it."""
+    if output is OutputFormat.JSON:
+        click.echo(plain_json(json.dumps(answer.model_dump(mode="json"), indent=2, ensure_ascii=False)))
+    else:
+        show_answers(type(answer), [answer], output)
 
 
 def show_answers(kind: type[Answer], answers: Sequence[Answer], output: OutputFormat, *, rows_of: str = "") -> None:

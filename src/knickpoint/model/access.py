@@ -12,7 +12,18 @@ from datetime import datetime
 from enum import Enum
 from typing import Final
 
-__all__ = ["NO_GRANTS", "Caller", "CallerKind", "Grants", "NewToken", "Permission", "Role", "SignedIn", "Token"]
+__all__ = [
+    "NO_GRANTS",
+    "Caller",
+    "CallerKind",
+    "Grants",
+    "NewToken",
+    "Permission",
+    "Role",
+    "SignedIn",
+    "Token",
+    "TokenState",
+]
 
 
 class Permission(Enum):
@@ -132,6 +143,14 @@ class SignedIn:
     groups: tuple[str, ...] = ()
 
 
+class TokenState(Enum):
+    """Whether a token is accepted, and why not."""
+
+    VALID = "valid"
+    EXPIRED = "expired"
+    REVOKED = "revoked"
+
+
 @dataclass(frozen=True, slots=True)
 class Token:
     """A token for machines, without its secret.
@@ -151,7 +170,13 @@ class Token:
 
     def is_valid(self, now: datetime) -> bool:
         """Return whether the token is neither revoked nor expired at ``now``."""
-        return self.revoked is None and (self.expires is None or now < self.expires)
+        return self.state_at(now) is TokenState.VALID
+
+    def state_at(self, now: datetime) -> TokenState:
+        """Return the state of the token at ``now``."""
+        if self.revoked:
+            return TokenState.REVOKED
+        return TokenState.VALID if self.expires is None or now < self.expires else TokenState.EXPIRED
 
 
 @dataclass(frozen=True, slots=True)

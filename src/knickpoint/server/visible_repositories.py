@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Self
 
+from knickpoint.access.local_user import local_caller
 from knickpoint.model.access import Caller, Permission
 from knickpoint.model.commit import Line, Repository
 from knickpoint.model.errors import HistoryError, InputError
@@ -34,6 +35,11 @@ class VisibleRepositories:
 
     store: Store
     caller: Caller
+
+    @classmethod
+    def to_local_user(cls, store: Store) -> Self:
+        """Return what exists for the user of this process: everything."""
+        return cls(store, local_caller())
 
     @property
     def is_everything(self) -> bool:

@@ -2,7 +2,7 @@
 
 import { html, nothing } from "lit";
 import type { Token } from "../../api/client";
-import { tokenOrder, tokenState } from "../../state/tokens";
+import { tokenOrder } from "../../state/tokens";
 import { timestamp } from "../../templates/commit";
 import { PERMISSIONS } from "../../text/callers";
 import { ageText } from "../../text/dates";
@@ -30,8 +30,7 @@ export function renderTokens(tokens: readonly Token[], revoke: (token: Token) =>
 }
 
 function renderToken(token: Token, revoke: (token: Token) => void) {
-  const { name, repositories, created, created_by: by } = token;
-  const state = tokenState(token);
+  const { name, state, repositories, created, created_by: by } = token;
   return html`<tr class=${state}>
     <th scope="row"><bdi>${name}</bdi>${state === "valid" ? nothing : html` <span class="tag">${state}</span>`}</th>
     <td class="scopes" data-label="May">${PERMISSIONS.filter((scope) => token.scopes.includes(scope)).join(", ")}</td>

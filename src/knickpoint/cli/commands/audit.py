@@ -8,7 +8,7 @@ from typing import Final
 import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance
-from knickpoint.cli.output import Column, OutputFormat, format_option, show
+from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show, show_answers
 from knickpoint.model.audit import AuditKind
 
 __all__ = ["command"]
@@ -20,7 +20,6 @@ _COLUMNS: Final = (
     Column("about"),
     Column("address", text=lambda address: address or "–"),
 )
-_DETAILS: Final = (Column("id"),)
 
 
 @click.command("audit")
@@ -41,9 +40,13 @@ def command(*, since: str, kind: str | None, who: str, limit: int, instance: str
     begin = read_since(since, datetime.now(UTC)) if since else None
     with open_chosen_instance(instance) as opened:
         entries = opened.store.audit.entries(kind=AuditKind(kind) if kind else None, who=who, since=begin, limit=limit)
-    rows = [
+    if output is not OutputFormat.TEXT:
+        from knickpoint.server.schemas.audit import AuditEntryAnswer
+
+        show_answers(AuditEntryAnswer, [AuditEntryAnswer.of(entry) for entry in entries], output)
+        return
+    rows: list[Row] = [
         {
-            "id": entry.id,
             "time": entry.time.isoformat(timespec="seconds"),
             "kind": entry.kind.value,
             "who": entry.who,
@@ -52,5 +55,4 @@ def command(*, since: str, kind: str | None, who: str, limit: int, instance: str
         }
         for entry in entries
     ]
-    columns = _COLUMNS if output is OutputFormat.TEXT else _DETAILS + _COLUMNS
-    show(columns, rows, output, empty="There are no such entries in the audit log.")
+    show(_COLUMNS, rows, output, empty="There are no such entries in the audit log.")

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance
-from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
+from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show, show_answers
 from knickpoint.cli.verbosity import note
 from knickpoint.model.errors import InputError
 from knickpoint.model.plain_text import counted
 from knickpoint.model.quantity_text import figure_text
+
+if TYPE_CHECKING:
+    from knickpoint.model.quarantine import QuarantineState
+    from knickpoint.store import Store
 
 __all__ = ["command"]
 
 _COLUMNS: Final = (
     Column("id"),
     Column("repository"),
-    Column("commit", text=lambda name: name[:10]),
-    Column("machine", text=lambda name: name or "–"),
-    Column("state"),
-    Column("traces"),
-    Column("reason"),
-    Column("since"),
-    Column("until"),
-    Column("outcome", text=lambda text: text or "–"),
+    *(Column(name) for name in ("commit", "machine", "state", "traces", "reason", "since", "until", "outcome")),
 )
 _HEALTH: Final = (
     Column("canary"),
@@ -47,28 +45,39 @@ def command(context: click.Context, *, everything: bool, instance: str | None, o
     """List the results that take no part in levels, because a canary or a fact of their machine changed."""
     if context.invoked_subcommand:
         return
-    rows: list[Row] = []
+    from knickpoint.model.quarantine import QuarantineState
+
+    states = [each for each in QuarantineState if everything or each.withholds]
     with open_chosen_instance(instance) as opened:
-        store = opened.store
-        for repository in store.commits.repositories():
-            found = [each for each in store.quarantines.all(repository) if everything or each.state.withholds]
-            commits = {each.slot: each.commit.hash for each in store.commits.get(repository, [q.slot for q in found])}
-            rows += [
-                {
-                    "id": f"Q{each.id}",
-                    "repository": repository.name,
-                    "commit": commits.get(each.slot, ""),
-                    "machine": each.machine,
-                    "state": each.state.value,
-                    "traces": each.traces,
-                    "reason": each.reason,
-                    "since": each.since.isoformat(timespec="seconds"),
-                    "until": each.until.isoformat(timespec="seconds"),
-                    "outcome": f"{each.outcome} ({each.who})" if each.who else each.outcome,
-                }
-                for each in found
-            ]
-    show(_COLUMNS, rows, output, empty="No results are quarantined.")
+        if output is OutputFormat.TEXT:
+            rows = list(_rows(opened.store, states))
+            show(_COLUMNS, rows, output, empty="No results are quarantined.")
+            return
+        from knickpoint.server.answers.quarantines import list_quarantines
+        from knickpoint.server.schemas.quarantines import QuarantineAnswer
+        from knickpoint.server.visible_repositories import VisibleRepositories
+
+        visible = VisibleRepositories.to_local_user(opened.store)
+        show_answers(QuarantineAnswer, list_quarantines(visible, "", states, limit=None), output)
+
+
+def _rows(store: Store, states: Collection[QuarantineState]) -> Iterator[Row]:
+    for repository in store.commits.repositories():
+        found = store.quarantines.all(repository, states=states)
+        commits = {each.slot: each.commit.hash for each in store.commits.get(repository, [q.slot for q in found])}
+        for each in found:
+            yield {
+                "id": f"Q{each.id}",
+                "repository": repository.name,
+                "commit": commits.get(each.slot, "")[:10],
+                "machine": each.machine or "–",
+                "state": each.state.value,
+                "traces": each.traces,
+                "reason": each.reason,
+                "since": each.since.isoformat(timespec="seconds"),
+                "until": each.until.isoformat(timespec="seconds"),
+                "outcome": f"{each.outcome} ({each.who})" if each.who else each.outcome or "–",
+            }
 
 
 @command.command("lift")

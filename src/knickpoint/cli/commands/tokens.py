@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance
-from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
-from knickpoint.cli.terminal import plain_json
+from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show, show_answer, show_answers
 from knickpoint.cli.verbosity import note
 from knickpoint.model.access import Permission
 from knickpoint.model.errors import InputError
@@ -23,22 +21,16 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-def _day(moment: str) -> str:
-    return moment[:10]
-
-
 _LIST: Final = (
     Column("name"),
     Column("state"),
     Column("scopes", text=", ".join),
     Column("repositories", text=lambda names: ", ".join(names) or "all"),
-    Column("created", text=_day),
+    Column("created"),
     Column("created_by", "by"),
-    Column("expires", text=lambda moment: _day(moment) or "never"),
-    Column("last_used", "last used", text=lambda moment: moment or "never"),
+    Column("expires"),
+    Column("last_used", "last used"),
 )
-_DETAILS: Final = (Column("revoked"),)
-_SECRET: Final = (Column("name"), Column("secret"))
 
 
 @click.group("tokens")
@@ -97,13 +89,13 @@ def create(
         made = create_token(
             opened.store, name, chosen, by=local_caller().name, repositories=repositories, expires=until
         )
-    row: Row = {**_row(made.token, datetime.now(UTC)), "secret": made.secret}
-    if output is OutputFormat.JSON:
-        click.echo(plain_json(json.dumps(row, indent=2, ensure_ascii=False)))
-    elif output is OutputFormat.CSV:
-        show(_SECRET, [row], output)
-    else:
+    if output is OutputFormat.TEXT:
         click.echo(made.secret)
+    else:
+        from knickpoint.server.answers.tokens import token_answer
+        from knickpoint.server.schemas.tokens import NewTokenAnswer
+
+        show_answer(NewTokenAnswer(token=token_answer(made.token), secret=made.secret), output)
     end = f"expires at {until.isoformat(timespec='seconds')}" if until else "does not expire"
     note(
         f"Keep this secret now, it is not shown again. The token {name} {end}; knick tokens revoke {name} ends it.",
@@ -152,25 +144,24 @@ def _read_scopes(texts: Sequence[str]) -> frozenset[Permission]:
 
 
 def _show(tokens: Sequence[Token], output: OutputFormat) -> None:
-    now = datetime.now(UTC)
-    columns = _LIST if output is OutputFormat.TEXT else _LIST + _DETAILS
-    rows = [_row(token, now) for token in tokens]
-    show(columns, rows, output, empty="There are no tokens: knick tokens create NAME --scope upload.")
+    if output is OutputFormat.TEXT:
+        rows = [_row(token, datetime.now(UTC)) for token in tokens]
+        show(_LIST, rows, output, empty="There are no tokens: knick tokens create NAME --scope upload.")
+    else:
+        from knickpoint.server.answers.tokens import token_answer
+        from knickpoint.server.schemas.tokens import TokenAnswer
+
+        show_answers(TokenAnswer, [token_answer(token) for token in tokens], output)
 
 
 def _row(token: Token, now: datetime) -> Row:
     return {
         "name": token.name,
-        "state": "revoked" if token.revoked else "valid" if token.is_valid(now) else "expired",
+        "state": token.state_at(now).value,
         "scopes": [permission.value for permission in Permission if permission in token.scopes],
         "repositories": token.repositories,
-        "created": _text(token.created),
+        "created": f"{token.created:%Y-%m-%d}",
         "created_by": token.created_by,
-        "expires": _text(token.expires),
-        "last_used": _text(token.last_used),
-        "revoked": _text(token.revoked),
+        "expires": f"{token.expires:%Y-%m-%d}" if token.expires else "never",
+        "last_used": token.last_used.isoformat(timespec="seconds") if token.last_used else "never",
     }
-
-
-def _text(moment: datetime | None) -> str:
-    return moment.isoformat(timespec="seconds") if moment else ""

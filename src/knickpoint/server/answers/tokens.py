@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 
 from knickpoint.access import tokens
@@ -12,14 +12,14 @@ from knickpoint.model.errors import AbsentError, ForbiddenError
 from knickpoint.server.schemas.tokens import NewTokenAnswer, TokenAnswer, TokenRequest
 from knickpoint.store import Store
 
-__all__ = ["create_token", "list_tokens", "revoke_token"]
+__all__ = ["create_token", "list_tokens", "revoke_token", "token_answer"]
 
 _TOKEN: Final = "token:"  # noqa: S105  # what the names of callers begin with, not a secret
 
 
 def list_tokens(store: Store, caller: Caller) -> list[TokenAnswer]:
     """List the tokens that ``caller`` administers by name, revoked and expired ones too."""
-    return [_answer(token) for token in tokens.list_tokens(store) if _administers(caller, token.repositories)]
+    return [token_answer(token) for token in tokens.list_tokens(store) if _administers(caller, token.repositories)]
 
 
 def create_token(store: Store, caller: Caller, request: TokenRequest) -> NewTokenAnswer:
@@ -51,7 +51,7 @@ def create_token(store: Store, caller: Caller, request: TokenRequest) -> NewToke
         repositories=request.repositories,
         expires=request.expires,
     )
-    return NewTokenAnswer(token=_answer(created.token), secret=created.secret)
+    return NewTokenAnswer(token=token_answer(created.token), secret=created.secret)
 
 
 def revoke_token(store: Store, caller: Caller, name: str) -> TokenAnswer:
@@ -63,7 +63,7 @@ def revoke_token(store: Store, caller: Caller, name: str) -> TokenAnswer:
     """
     if name not in {token.name for token in list_tokens(store, caller)}:
         raise AbsentError(f"there is no token {name!r}", where="name", remedy="GET /api/v1/tokens lists the tokens.")
-    return _answer(tokens.revoke_token(store, name, by=caller.name))
+    return token_answer(tokens.revoke_token(store, name, by=caller.name))
 
 
 def _administers(caller: Caller, repositories: Collection[str]) -> bool:
@@ -84,5 +84,7 @@ def _end_of(store: Store, caller: Caller) -> datetime | None:
     return next((token.expires for token in tokens.list_tokens(store) if token.name == name), None)
 
 
-def _answer(token: Token) -> TokenAnswer:
-    return TokenAnswer.of(token, scopes=[scope for scope in Permission if scope in token.scopes])
+def token_answer(token: Token) -> TokenAnswer:
+    """Return a token, with its state of now."""
+    scopes = [scope for scope in Permission if scope in token.scopes]
+    return TokenAnswer.of(token, scopes=scopes, state=token.state_at(datetime.now(UTC)))

@@ -10,6 +10,7 @@ from knickpoint.model.quarantine import QuarantineState
 from knickpoint.server.answers.quarantines import lift, list_quarantined_values, list_quarantines
 from knickpoint.server.callers import Editor
 from knickpoint.server.routes.dependencies import LineName, RepositoryName, TraceKey, Visible
+from knickpoint.server.schemas.base import QuarantineId
 from knickpoint.server.schemas.quarantines import LiftRequest, QuarantineAnswer, QuarantinedValueAnswer
 
 __all__ = ["router"]
@@ -32,7 +33,7 @@ def get_quarantines(
 def post_lift(
     _caller: Editor,
     visible: Visible,
-    quarantine: Annotated[int, Path(ge=0, le=2**53, description="Id of the quarantine.")],
+    quarantine: Annotated[QuarantineId, Path(description="Id of the quarantine.")],
     request: LiftRequest,
 ) -> QuarantineAnswer:
     """Let quarantined results count after all, with a reason. A correction of the run makes the rule decide anew."""

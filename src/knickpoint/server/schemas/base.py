@@ -25,6 +25,7 @@ __all__ = [
     "FiniteOrNull",
     "Id",
     "MissedId",
+    "QuarantineId",
     "Text",
 ]
 
@@ -70,6 +71,7 @@ ChangeId = Annotated[Id, _Lettered("R")]
 ChangePointId = Annotated[Id, _Lettered("P")]
 BisectionId = Annotated[Id, _Lettered("B")]
 MissedId = Annotated[Id, _Lettered("M")]
+QuarantineId = Annotated[Id, _Lettered("Q")]
 
 
 _MISSING: Final = object()

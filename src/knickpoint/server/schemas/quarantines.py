@@ -7,7 +7,7 @@ from datetime import datetime
 from pydantic import Field
 
 from knickpoint.model.quarantine import QuarantineState
-from knickpoint.server.schemas.base import Answer, FiniteOrNull, Text
+from knickpoint.server.schemas.base import Answer, FiniteOrNull, QuarantineId, Text
 from knickpoint.server.schemas.commits import CommitAnswer
 from knickpoint.server.schemas.runs import FactAnswer
 
@@ -31,7 +31,7 @@ class CanaryMoveAnswer(Answer):
 class QuarantineAnswer(Answer):
     """The quarantine of the results of one run."""
 
-    id: int
+    id: QuarantineId
     repository: str
     commit: CommitAnswer
     run: str = Field(description="Identity of the run.")

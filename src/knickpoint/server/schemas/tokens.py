@@ -6,7 +6,7 @@ from datetime import datetime
 
 from pydantic import AwareDatetime, Field
 
-from knickpoint.model.access import Permission
+from knickpoint.model.access import Permission, TokenState
 from knickpoint.server.schemas.base import Answer, Text
 
 __all__ = ["NewTokenAnswer", "TokenAnswer", "TokenRequest"]
@@ -27,6 +27,7 @@ class TokenAnswer(Answer):
     expires: datetime | None = Field(description="From when on it is refused; null: never.")
     last_used: datetime | None = Field(description="When it was last used, to the minute; null: never.")
     revoked: datetime | None = Field(description="When it was revoked; null: it is not.")
+    state: TokenState = Field(description="Whether it is accepted now.")
 
 
 class TokenRequest(Answer):
