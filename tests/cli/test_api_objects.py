@@ -11,13 +11,18 @@ from tests.server.client import Client
 from knickpoint.instance import open_instance
 from knickpoint.server import create_app
 
-from .conftest import Knick
+from .conftest import Knick, change_points
 
 _LISTS = {
     "tokens list": ("tokens", ""),
     "audit": ("audit", ""),
+    "quality audit": ("alert-quality", "doubts"),
+    "quality audit acknowledged-without-ticket": ("alert-quality", "doubts.0.newest"),
+    "quality traces": ("alert-quality", "noisiest"),
+    "quality proposals": ("alert-quality", "proposals"),
+    "quality decisions": ("alert-quality", "decisions"),
 }
-"""Command → the address that answers with the same list, and the field that is it."""
+"""Command → the address that answers with the same list, and where in the answer it is."""
 
 
 @pytest.fixture
@@ -26,13 +31,27 @@ def busy(judged: Path, knick: Knick) -> Path:
     for name in ("ci", "old"):
         assert knick("tokens", "create", name, "--scope", "upload", "--expires", "90d").code == 0
     assert knick("tokens", "revoke", "old").code == 0
+    points = {point["id"]: abs(point["relative_size"]) < 0.35 for point in change_points(knick)}
+    for status, is_small in (("hidden", True), ("acknowledged", False)):
+        chosen = [point for point, small in points.items() if small is is_small]
+        assert knick("triage", *chosen, "--as", status).code == 0
+    assert knick("quality", "reject", "default:raise").code == 0
     return judged
 
 
 @pytest.mark.parametrize("command", _LISTS)
 def test_a_list_has_the_objects_of_the_api(busy: Path, knick: Knick, command: str) -> None:
-    address, field = _LISTS[command]
+    address, place = _LISTS[command]
     ran = knick(*command.split(), "--format", "json")
     with open_instance(busy) as opened:
         answer = Client(create_app(opened)).get(f"/api/v1/{address}").json()
-    assert json.loads(ran.output) == (answer[field] if field else answer) != []
+    for name in filter(None, place.split(".")):
+        answer = answer[int(name) if name.isdecimal() else name]
+    assert json.loads(ran.output) == answer != []
+
+
+def test_the_table_of_alerts_ends_with_the_total_of_the_api(busy: Path, knick: Knick) -> None:
+    found = json.loads(knick("quality", "--format", "json").output)
+    with open_instance(busy) as opened:
+        answer = Client(create_app(opened)).get("/api/v1/alert-quality").json()
+    assert found == [*answer["alerts"], answer["total"]]

@@ -84,8 +84,8 @@ def test_a_proposal_is_accepted_and_taken_back(knick: Knick) -> None:
         if each["name"] == "default:raise"
     ]
     # What is smaller today may have looked larger when it was announced: not all of it is avoided.
-    assert proposal["noise_after"] < proposal["noise_before"] == proposal["hidden"]
-    assert proposal["found_after"] == proposal["found_before"]
+    assert proposal["after"]["noise"] < proposal["before"]["noise"] == proposal["hidden"]
+    assert proposal["after"]["found"] == proposal["before"]["found"]
     accepted = knick("quality", "accept", "default:raise")
     assert accepted.code == 0, accepted.errors
     assert "knick quality undo 1" in accepted.output

@@ -37,7 +37,16 @@ from knickpoint.watch.quality.rates import Rate
 from knickpoint.watch.quality.report import Period, measure_quality
 from knickpoint.watch.quality.smallest_changes import smallest_changes
 
-__all__ = ["list_marks", "mark", "measure", "unmark"]
+__all__ = [
+    "alert_answer",
+    "doubt_answer",
+    "doubtful_answer",
+    "list_marks",
+    "mark",
+    "measure",
+    "noisy_answer",
+    "unmark",
+]
 
 _MOST_LISTED: Final = 50
 
@@ -50,20 +59,22 @@ def measure(instance: Instance, visible: VisibleRepositories, period: Period) ->
     noisiest = report.noisiest[:_MOST_LISTED]
     smallest = smallest_changes(store, repositories, noisiest)
     return AlertQualityAnswer(
-        alerts=[_row(row) for row in report.rows],
-        total=_row(report.total),
-        doubts=[_doubt(each) for each in report.audit],
-        noisiest=[_noisy(each, smallest.get(each.trace_id)) for each in noisiest],
+        alerts=[alert_answer(row) for row in report.rows],
+        total=alert_answer(report.total),
+        doubts=[doubt_answer(each) for each in report.audit],
+        noisiest=[noisy_answer(each, smallest.get(each.trace_id)) for each in noisiest],
         proposals=[ProposalAnswer.of(each) for each in open_proposals(instance, alerts, report.records)],
         decisions=list_proposal_decisions(instance, {alert.name for alert in alerts}),
     )
 
 
-def _noisy(trace: NoisyTrace, smallest: DetectableChange | None) -> NoisyTraceAnswer:
+def noisy_answer(trace: NoisyTrace, smallest: DetectableChange | None) -> NoisyTraceAnswer:
+    """Return a noisy trace with the ``smallest`` change that new values could show."""
     return NoisyTraceAnswer.of(trace, smallest_change=smallest.relative_size if smallest else math.nan)
 
 
-def _row(row: AlertRow) -> AlertRowAnswer:
+def alert_answer(row: AlertRow) -> AlertRowAnswer:
+    """Return a row of the table of alerts."""
     return AlertRowAnswer.of(
         row,
         precision=_rate(row.precision),
@@ -78,16 +89,18 @@ def _rate(rate: Rate) -> RateAnswer:
     return RateAnswer.of(rate, low=low, high=high)
 
 
-def _doubt(audited: AuditedList) -> DoubtAnswer:
+def doubt_answer(audited: AuditedList) -> DoubtAnswer:
+    """Return the findings whose label is in doubt for one reason."""
     return DoubtAnswer(
         doubt=audited.doubt,
         meaning=audited.doubt.meaning,
         count=len(audited.records),
-        newest=[_doubtful(record) for record in audited.records[:_MOST_LISTED]],
+        newest=[doubtful_answer(record) for record in audited.records[:_MOST_LISTED]],
     )
 
 
-def _doubtful(record: FindingRecord) -> DoubtfulAnswer:
+def doubtful_answer(record: FindingRecord) -> DoubtfulAnswer:
+    """Return a finding whose label is in doubt."""
     return DoubtfulAnswer.of(
         record,
         finding=record.id,

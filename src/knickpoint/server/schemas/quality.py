@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import AwareDatetime, Field
 
 from knickpoint.model.alert import AlertDirection
-from knickpoint.model.change_point import Direction
+from knickpoint.model.change_point import Condition, Direction
 from knickpoint.model.proposal import ProposalKind
 from knickpoint.server.schemas.base import Answer, ChangeId, ChangePointId, FiniteOrNull, Id, MissedId, Text
 from knickpoint.watch.quality.label_audit import LabelDoubt
@@ -26,6 +26,7 @@ __all__ = [
     "ProposalDecisionAnswer",
     "ProposalRequest",
     "RateAnswer",
+    "ReplayedCountsAnswer",
 ]
 
 
@@ -76,6 +77,7 @@ class DoubtfulAnswer(Answer):
     trace_key: str
     status: str
     ticket: str
+    condition: Condition
     relative_size: FiniteOrNull
 
 
@@ -104,6 +106,14 @@ class NoisyTraceAnswer(Answer):
     )
 
 
+class ReplayedCountsAnswer(Answer):
+    """What people would have seen in the past, in the traces with findings of an alert."""
+
+    found: int = Field(description="Real changes that would have been announced.")
+    noise: int = Field(description="Announced changes that people hid.")
+    messages: int
+
+
 class ProposalAnswer(Answer):
     """A change of an alert, and the counts behind it."""
 
@@ -111,6 +121,16 @@ class ProposalAnswer(Answer):
     kind: ProposalKind
     change: str
     reason: str
+    traces: int = Field(description="Number of traces with findings that it would leave out.")
+    hidden: int = Field(description="Hidden findings that it would leave out.")
+    all_hidden: int = Field(description="All hidden findings of the alert.")
+    real: int = Field(description="Real changes that it would leave out.")
+    all_real: int = Field(description="All real changes of the alert.")
+    before: ReplayedCountsAnswer | None = Field(
+        default=None,
+        description="The past without it; null but from `knick quality proposals --backtest`, which replays the past.",
+    )
+    after: ReplayedCountsAnswer | None = Field(default=None, description="The past with it.")
 
 
 class ProposalDecisionAnswer(Answer):

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from knickpoint.cli.commands.quality.period import period_options, read_period
 from knickpoint.cli.options import instance_option, open_chosen_instance
-from knickpoint.cli.output import Cell, Column, OutputFormat, Row, format_option, percent, show
+from knickpoint.cli.output import Cell, Column, OutputFormat, Row, format_option, percent, show, show_answers
 from knickpoint.model.quantity_text import figure_text
 
 if TYPE_CHECKING:
     from knickpoint.watch.quality.alert_table import AlertRow
     from knickpoint.watch.quality.detectable_change import DetectableChange
+    from knickpoint.watch.quality.label_audit import AuditedList
     from knickpoint.watch.quality.noisy_traces import NoisyTrace
     from knickpoint.watch.quality.rates import Rate
     from knickpoint.watch.quality.report import QualityReport
@@ -81,9 +83,15 @@ def alerts(*, since: str, until: str, instance: str | None, output: OutputFormat
     Wilson. Times are medians and 90th percentiles, from the commit to the finding, and from there to the first decision.
     """
     report = _measured(instance, since, until)
+    if output is not OutputFormat.TEXT:
+        from knickpoint.server.answers.quality import alert_answer
+        from knickpoint.server.schemas.quality import AlertRowAnswer
+
+        show_answers(AlertRowAnswer, [alert_answer(row) for row in (*report.rows, report.total)], output)
+        return
     rows = [_alert_row(row) for row in report.rows]
-    if len(rows) != 1 or output is not OutputFormat.TEXT:
-        rows.append({**_alert_row(report.total), "alert": "" if output is not OutputFormat.TEXT else "all"})
+    if len(rows) != 1:
+        rows.append({**_alert_row(report.total), "alert": "all"})
     show(_TABLE, rows, output)
 
 
@@ -117,7 +125,6 @@ _DOUBTS: Final = (
     Column("count", right=True),
 )
 _DOUBTFUL: Final = (
-    Column("doubt"),
     Column("id"),
     Column("change"),
     Column("trace"),
@@ -144,18 +151,20 @@ def audit(*, doubt: str, since: str, until: str, instance: str | None, output: O
 
     lists = _measured(instance, since, until).audit
     if not doubt:
-        rows: list[Row] = [
-            {"doubt": each.doubt.value, "meaning": each.doubt.meaning, "count": len(each.records)} for each in lists
-        ]
-        show(_DOUBTS, rows, output)
+        _show_doubts(lists, output)
         return
     known = [each.value for each in LabelDoubt]
     if doubt not in known:
         raise InputError(f"there is no list {doubt!r}", where="knick quality audit", remedy=f"Use {', '.join(known)}.")
     chosen = next(each for each in lists if each.doubt.value == doubt)
+    if output is not OutputFormat.TEXT:
+        from knickpoint.server.answers.quality import doubtful_answer
+        from knickpoint.server.schemas.quality import DoubtfulAnswer
+
+        show_answers(DoubtfulAnswer, [doubtful_answer(record) for record in chosen.records], output)
+        return
     found: list[Row] = [
         {
-            "doubt": doubt,
             "id": f"P{record.id}",
             "change": f"R{record.change_id}",
             "trace": record.trace_key,
@@ -167,6 +176,19 @@ def audit(*, doubt: str, since: str, until: str, instance: str | None, output: O
         for record in chosen.records
     ]
     show(_DOUBTFUL, found, output, empty="No label is in doubt for this reason.")
+
+
+def _show_doubts(lists: Sequence[AuditedList], output: OutputFormat) -> None:
+    if output is OutputFormat.TEXT:
+        rows: list[Row] = [
+            {"doubt": each.doubt.value, "meaning": each.doubt.meaning, "count": len(each.records)} for each in lists
+        ]
+        show(_DOUBTS, rows, output)
+    else:
+        from knickpoint.server.answers.quality import doubt_answer
+        from knickpoint.server.schemas.quality import DoubtAnswer
+
+        show_answers(DoubtAnswer, [doubt_answer(each) for each in lists], output)
 
 
 # The noisiest traces
@@ -202,6 +224,12 @@ def traces(*, limit: int, since: str, until: str, instance: str | None, output: 
         store, repositories = opened.store, opened.store.commits.repositories()
         noisy = measure_quality(store, opened.alerts, repositories, read_period(since, until)).noisiest[:limit]
         smallest = smallest_changes(store, repositories, noisy)
+    if output is not OutputFormat.TEXT:
+        from knickpoint.server.answers.quality import noisy_answer
+        from knickpoint.server.schemas.quality import NoisyTraceAnswer
+
+        show_answers(NoisyTraceAnswer, [noisy_answer(each, smallest.get(each.trace_id)) for each in noisy], output)
+        return
     rows = [_noisy_row(trace, smallest.get(trace.trace_id)) for trace in noisy]
     show(_NOISY, rows, output, empty="No finding was hidden or went away.")
 

@@ -10,12 +10,13 @@ import click
 from knickpoint.cli.commands.quality.command import command
 from knickpoint.cli.commands.quality.period import period_options, read_period
 from knickpoint.cli.options import instance_option, open_chosen_instance
-from knickpoint.cli.output import Cell, Column, OutputFormat, format_option, show
+from knickpoint.cli.output import Cell, Column, OutputFormat, format_option, show, show_answers
 from knickpoint.cli.verbosity import note
 
 if TYPE_CHECKING:
     from knickpoint.instance import Instance
     from knickpoint.model.proposal import ProposalDecision
+    from knickpoint.watch.backtest.preview import ReplayedCounts
     from knickpoint.watch.quality.proposals import Proposal
     from knickpoint.watch.quality.report import Period
 
@@ -27,10 +28,9 @@ _COLUMNS: Final = (
     *(Column(name, right=True) for name in ("traces", "hidden", "all_hidden", "real", "all_real")),
     Column("reason"),
 )
+_COUNTS: Final = ("found", "noise", "messages")
 _REPLAYED: Final = tuple(
-    Column(f"{name}_{when}", f"{name} {when}", right=True)
-    for name in ("found", "noise", "messages")
-    for when in ("before", "after")
+    Column(f"{name}_{when}", f"{name} {when}", right=True) for name in _COUNTS for when in ("before", "after")
 )
 
 
@@ -55,8 +55,18 @@ def proposals(*, replayed: bool, since: str, until: str, instance: str | None, o
     is changed: knick quality accept NAME does that.
     """
     with open_chosen_instance(instance) as opened:
-        found = _proposals(opened, read_period(since, until))
-        rows = [{**_row(each), **(_replay(opened, each) if replayed else {})} for each in found]
+        found = [
+            (each, _replay(opened, each) if replayed else {}) for each in _proposals(opened, read_period(since, until))
+        ]
+    if output is not OutputFormat.TEXT:
+        from knickpoint.server.schemas.quality import ProposalAnswer
+
+        show_answers(ProposalAnswer, [ProposalAnswer.of(each, **counts) for each, counts in found], output)
+        return
+    rows = [
+        {**_row(each), **{f"{name}_{when}": getattr(counts[when], name) for when in counts for name in _COUNTS}}
+        for each, counts in found
+    ]
     columns = (*_COLUMNS[:-1], *(_REPLAYED if replayed else ()), _COLUMNS[-1])
     show(columns, rows, output, empty="The decisions so far propose no change of an alert.")
 
@@ -71,15 +81,12 @@ def _row(proposal: Proposal) -> dict[str, Cell]:
     }
 
 
-def _replay(opened: Instance, proposal: Proposal) -> dict[str, Cell]:
+def _replay(opened: Instance, proposal: Proposal) -> dict[str, ReplayedCounts]:
     """Return what people would have seen before and after, in the traces with findings of the alert."""
     from knickpoint.watch.backtest.preview import replay_change
 
     before, after = replay_change(opened.store, proposal.alert, proposal.changed)
-    return {
-        **{f"{name}_before": getattr(before, name) for name in ("found", "noise", "messages")},
-        **{f"{name}_after": getattr(after, name) for name in ("found", "noise", "messages")},
-    }
+    return {"before": before, "after": after}
 
 
 # Decisions
@@ -141,18 +148,23 @@ def _show_decision(done: str, decision: ProposalDecision) -> None:
 def decisions(*, instance: str | None, output: OutputFormat) -> None:
     """List the proposals that people accepted or rejected, the newest first."""
     with open_chosen_instance(instance) as opened:
-        found = reversed(opened.store.findings.proposals.all())
-        rows: list[dict[str, Cell]] = [
-            {
-                "id": each.id,
-                "name": each.name,
-                "decision": "accepted" if each.accepted else "rejected",
-                "change": each.change,
-                "who": each.who,
-                "date": each.time.date().isoformat(),
-            }
-            for each in found
-        ]
+        found = opened.store.findings.proposals.all()[::-1]
+    if output is not OutputFormat.TEXT:
+        from knickpoint.server.schemas.quality import ProposalDecisionAnswer
+
+        show_answers(ProposalDecisionAnswer, [ProposalDecisionAnswer.of(each) for each in found], output)
+        return
+    rows: list[dict[str, Cell]] = [
+        {
+            "id": each.id,
+            "name": each.name,
+            "decision": "accepted" if each.accepted else "rejected",
+            "change": each.change,
+            "who": each.who,
+            "date": each.time.date().isoformat(),
+        }
+        for each in found
+    ]
     show(_DECISIONS, rows, output, empty="No proposal was accepted or rejected.")
 
 
