@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from tests.instance.schedule_world import CONFIG, ScheduleWorld
 from tests.repositories import GitRepository
 from tests.server.client import Client
 
+from knickpoint.cli.program import knick as program
 from knickpoint.ingest import import_data
 from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.instance import Worker, read_config
@@ -82,6 +85,11 @@ def test_the_list_of_schedules_says_what_is_measured_and_what_waits(world: Sched
     with world.open() as instance:
         world.rounds(instance).follow()
         (schedule,) = Client(create_app(instance)).get("/api/v1/schedules").json()
+        status, probes = (
+            CliRunner().invoke(program, ["schedule", name, "--format", "json", "--instance", str(instance.directory)])
+            for name in ("status", "probes")
+        )
+    assert (json.loads(status.output), json.loads(probes.output)) == ([schedule], schedule["newest"])
     assert (schedule["name"], schedule["repository"], schedule["policy"]) == (
         "nightly",
         "lib",

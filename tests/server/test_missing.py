@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from tests.repositories import GitRepository
 from tests.server.client import Client
 
+from knickpoint.cli.program import knick as program
 from knickpoint.ingest.file_import import import_data
 from knickpoint.instance import Instance, create_instance
 from knickpoint.server import create_app
@@ -57,3 +59,22 @@ def test_an_accepted_rename_shows_at_once(measured: Instance, repository: GitRep
     client.post("/api/v1/missing/renames", json={"old": old, "new": new})
     (answer,) = client.get("/api/v1/missing").json()
     assert (answer["entries"], len(answer["accepted"])) == ([], 1)
+
+
+def test_commands_list_what_the_api_does(measured: Instance, repository: GitRepository) -> None:
+    for number, commit in enumerate(repository.commits(8)):
+        import_data(measured, results(commit, older=number), source=f"upload:renamed-{number}")
+    client = Client(create_app(measured))
+
+    def listed(*command: str) -> list[dict[str, object]]:
+        ran = CliRunner().invoke(program, [*command, "--instance", str(measured.directory), "--format", "json"])
+        found: list[dict[str, object]] = json.loads(ran.output)
+        return found
+
+    (answer,) = client.get("/api/v1/missing").json()
+    assert listed("missing") == answer["entries"] != []
+    assert listed("missing", "renames") == answer["proposed"] != []
+    old, new = (trace["id"] for trace in client.get("/api/v1/traces").json()["traces"])
+    client.post("/api/v1/missing/renames", json={"old": old, "new": new})
+    (answer,) = client.get("/api/v1/missing").json()
+    assert listed("missing", "renames") == answer["accepted"] != []

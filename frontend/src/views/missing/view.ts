@@ -209,6 +209,6 @@ function traceLink(trace: MissingEntry["traces"][number]) {
   return html`<a href="/trace/${trace.id}">${longName(trace.key)}</a>`;
 }
 
-function percent(share: number): string {
-  return `${Math.round(100 * share)} %`;
+function percent(share: number | null): string {
+  return share === null ? "" : `${Math.round(100 * share)} %`;
 }

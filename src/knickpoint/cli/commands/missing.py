@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance
-from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
+from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show, show_answers
 from knickpoint.cli.trace_argument import find_trace
 from knickpoint.cli.verbosity import note
 from knickpoint.model.errors import InputError
@@ -18,9 +18,15 @@ from knickpoint.model.quantity_text import figure_text
 if TYPE_CHECKING:
     from knickpoint.instance import Instance
     from knickpoint.model.commit import Repository
+    from knickpoint.server.schemas.missing import MissingAnswer
     from knickpoint.watch.absence.missing_data import MissingEntry
 
 __all__ = ["command"]
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None else figure_text(value, ".0%")
+
 
 _LIST = (
     Column("repository"),
@@ -32,14 +38,13 @@ _LIST = (
     Column("silent", "commits without", right=True),
     Column("usual", "usual gap", right=True),
 )
-_DETAILS = (Column("params"), Column("traces", "keys"), Column("until"))
 _RENAMES = (
     Column("repository"),
     Column("old"),
     Column("new"),
-    Column("name_likeness", "names alike", text=lambda value: figure_text(value, ".0%"), right=True),
-    Column("value_likeness", "values alike", text=lambda value: figure_text(value, ".0%"), right=True),
-    Column("probability", text=lambda value: figure_text(value, ".0%"), right=True),
+    Column("name_likeness", "names alike", text=_share, right=True),
+    Column("value_likeness", "values alike", text=_share, right=True),
+    Column("probability", text=_share, right=True),
     Column("accepted"),
 )
 
@@ -60,17 +65,29 @@ def command(context: click.Context, instance: str | None, output: OutputFormat) 
 
     rows: list[Row] = []
     with open_chosen_instance(instance) as opened:
+        if output is not OutputFormat.TEXT:
+            from knickpoint.server.schemas.missing import MissingEntryAnswer
+
+            show_answers(MissingEntryAnswer, [entry for each in _answers(opened) for entry in each.entries], output)
+            return
         for repository in opened.store.commits.repositories():
             found = find_missing(opened, repository)
             rows += _rows(opened, repository, found.entries)
-    show(_LIST if output is OutputFormat.TEXT else _LIST + _DETAILS, rows, output, empty="Nothing is missing.")
+    show(_LIST, rows, output, empty="Nothing is missing.")
+
+
+def _answers(opened: Instance) -> list[MissingAnswer]:
+    from knickpoint.server.answers.missing import list_missing
+    from knickpoint.server.visible_repositories import VisibleRepositories
+
+    return list_missing(opened, VisibleRepositories.to_local_user(opened.store), "", traces=None)
 
 
 def _rows(opened: Instance, repository: Repository, entries: tuple[MissingEntry, ...]) -> Iterator[Row]:
-    slots = sorted({slot for each in entries for slot in (each.last, each.until) if slot >= 0})
+    slots = sorted({each.last for each in entries if each.last >= 0})
     commits = {each.slot: each.commit for each in opened.store.commits.get(repository, slots)}
     for each in entries:
-        last, until = commits.get(each.last), commits.get(each.until)
+        last = commits.get(each.last)
         yield {
             "repository": repository.name,
             "kind": each.kind.value,
@@ -80,9 +97,6 @@ def _rows(opened: Instance, repository: Repository, entries: tuple[MissingEntry,
             "date": last.time.date().isoformat() if last and last.has_time else "",
             "silent": each.silent,
             "usual": each.usual,
-            "params": list(each.params),
-            "traces": [missing.trace.key for missing in each.traces],
-            "until": until.hash if until else "",
         }
 
 
@@ -105,6 +119,12 @@ def renames(instance: str | None, output: OutputFormat) -> None:
 
     rows: list[Row] = []
     with open_chosen_instance(instance) as opened:
+        if output is not OutputFormat.TEXT:
+            from knickpoint.server.schemas.missing import RenameAnswer
+
+            found = [rename for each in _answers(opened) for rename in (*each.proposed, *each.accepted)]
+            show_answers(RenameAnswer, found, output)
+            return
         traces = opened.store.traces
         for repository in opened.store.commits.repositories():
             rows += [
@@ -122,9 +142,9 @@ def renames(instance: str | None, output: OutputFormat) -> None:
             for each in traces.renames.all(repository):
                 old, new = traces.get([each.old, each.new])
                 accepted = f"{each.who}, {each.time:%Y-%m-%d}"
-                certain = {"name_likeness": 1.0, "value_likeness": 1.0, "probability": 1.0}
+                row = dict.fromkeys(("name_likeness", "value_likeness", "probability"))
                 rows.append(
-                    {"repository": repository.name, "old": old.key, "new": new.key, **certain, "accepted": accepted}
+                    {**row, "repository": repository.name, "old": old.key, "new": new.key, "accepted": accepted}
                 )
     show(_RENAMES, rows, output, empty="No rename is likely, and none was accepted.")
 

@@ -10,7 +10,7 @@ import click
 
 from knickpoint.cli.commands.worker import until_signal
 from knickpoint.cli.options import instance_option, open_chosen_instance
-from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
+from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show, show_answers
 from knickpoint.cli.verbosity import note
 from knickpoint.model.errors import ConfigError, InputError
 from knickpoint.model.plain_text import counted
@@ -99,6 +99,12 @@ def probes(*, name: str, last: int, instance: str | None, output: OutputFormat) 
             for probe in opened.store.schedules.of_schedule(repository, schedule)
         ]
     found.sort(key=lambda probe: -probe.id)
+    if output is not OutputFormat.TEXT:
+        from knickpoint.server.answers.schedules import probe_answer
+        from knickpoint.server.schemas.schedules import ScheduledProbeAnswer
+
+        show_answers(ScheduledProbeAnswer, [probe_answer(probe) for probe in found[:last]], output)
+        return
     rows: list[Row] = [
         {
             "schedule": probe.schedule,
@@ -223,19 +229,27 @@ def _show_status(instance: str | None, output: OutputFormat) -> None:
 
     rows: list[Row] = []
     with open_chosen_instance(instance) as opened:
+        if output is not OutputFormat.TEXT:
+            from knickpoint.server.answers.schedules import list_schedules
+            from knickpoint.server.schemas.schedules import ScheduleAnswer
+            from knickpoint.server.visible_repositories import VisibleRepositories
+
+            found = list_schedules(opened, VisibleRepositories.to_local_user(opened.store))
+            show_answers(ScheduleAnswer, found, output)
+            return
         for name in opened.config.schedule:
-            found = schedule_status(opened, name, datetime.now(UTC))
+            status = schedule_status(opened, name, datetime.now(UTC))
             rows.append(
                 {
                     "schedule": name,
-                    "repository": found.repository,
-                    "branch": found.branch,
-                    "measures": describe_policy(found.settings),
-                    "new": len(found.new.commits),
-                    "due": found.new.due.isoformat(timespec="seconds") if found.new.due else "",
-                    **{state.value: found.counts.get(state, 0) for state in ScheduledProbeState},
-                    "last": found.last.choice.commit if found.last else "",
-                    "problem": found.problem,
+                    "repository": status.repository,
+                    "branch": status.branch,
+                    "measures": describe_policy(status.settings),
+                    "new": len(status.new.commits),
+                    "due": status.new.due.isoformat(timespec="seconds") if status.new.due else "",
+                    **{state.value: status.counts.get(state, 0) for state in ScheduledProbeState},
+                    "last": status.last.choice.commit if status.last else "",
+                    "problem": status.problem,
                 }
             )
     show(_STATUS, rows, output, empty=_NO_SCHEDULE)

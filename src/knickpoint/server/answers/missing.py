@@ -14,10 +14,9 @@ from knickpoint.server.answers.commits import commit_answer
 from knickpoint.server.answers.traces import trace_answer
 from knickpoint.server.schemas.commits import CommitAnswer
 from knickpoint.server.schemas.missing import (
-    AcceptedRenameAnswer,
     MissingAnswer,
     MissingEntryAnswer,
-    ProposedRenameAnswer,
+    RenameAnswer,
     RenameRequest,
 )
 from knickpoint.server.visible_repositories import VisibleRepositories
@@ -32,31 +31,31 @@ _MOST_TRACES: Final = 20
 Rename = Callable[..., None]
 
 
-def list_missing(instance: Instance, visible: VisibleRepositories, repository: str) -> list[MissingAnswer]:
+def list_missing(
+    instance: Instance, visible: VisibleRepositories, repository: str, *, traces: int | None = _MOST_TRACES
+) -> list[MissingAnswer]:
     """List what is missing in a repository, or in all that the caller may read. Reads the values that changed since it was asked last.
+
+    An entry has its first ``traces`` traces, all of them without a number.
 
     Raises:
         HistoryError: there is no such repository.
     """
-    return [_missing(instance, each) for each in visible.some(repository)]
+    return [_missing(instance, each, traces) for each in visible.some(repository)]
 
 
-def _missing(instance: Instance, repository: Repository) -> MissingAnswer:
+def _missing(instance: Instance, repository: Repository, traces: int | None) -> MissingAnswer:
     store, name = instance.store, repository.name
     found = find_missing(instance, repository)
     commits = _commits(store, repository, found)
-    accepted = []
-    for each in store.traces.renames.all(repository):
-        old, new = (trace_answer(trace, name) for trace in store.traces.get([each.old, each.new]))
-        accepted.append(AcceptedRenameAnswer(old=old, new=new, who=each.who, time=each.time))
     return MissingAnswer(
         repository=name,
-        entries=[_entry(each, name, commits) for each in found.entries],
+        entries=[_entry(each, name, commits, traces) for each in found.entries],
         proposed=[
-            ProposedRenameAnswer.of(each, old=trace_answer(each.old, name), new=trace_answer(each.new, name))
+            RenameAnswer.of(each, old=trace_answer(each.old, name), new=trace_answer(each.new, name), who="", time=None)
             for each in found.renames
         ],
-        accepted=accepted,
+        accepted=list(_accepted(store, repository).values()),
     )
 
 
@@ -66,12 +65,15 @@ def _commits(store: Store, repository: Repository, found: MissingData) -> dict[i
     return {each.slot: commit_answer(each.commit, found.line.positions.get(each.slot)) for each in known}
 
 
-def _entry(entry: MissingEntry, repository: str, commits: dict[int, CommitAnswer]) -> MissingEntryAnswer:
+def _entry(
+    entry: MissingEntry, repository: str, commits: dict[int, CommitAnswer], traces: int | None
+) -> MissingEntryAnswer:
     return MissingEntryAnswer(
+        repository=repository,
         kind=entry.kind,
         params=list(entry.params),
         count=len(entry.traces),
-        traces=[trace_answer(each.trace, repository) for each in entry.traces[:_MOST_TRACES]],
+        traces=[trace_answer(each.trace, repository) for each in entry.traces[:traces]],
         last=commits[entry.last],
         silent=entry.silent,
         usual=entry.usual,
@@ -79,7 +81,7 @@ def _entry(entry: MissingEntry, repository: str, commits: dict[int, CommitAnswer
     )
 
 
-def accept(visible: VisibleRepositories, request: RenameRequest) -> AcceptedRenameAnswer:
+def accept(visible: VisibleRepositories, request: RenameRequest) -> RenameAnswer:
     """Accept a rename.
 
     Raises:
@@ -89,10 +91,10 @@ def accept(visible: VisibleRepositories, request: RenameRequest) -> AcceptedRena
     """
     repository, old, new = _chosen(visible, request.old, request.new)
     accept_rename(visible.store, repository, old, new, who=visible.caller.name)
-    return _accepted(visible.store, repository, old, new)
+    return _accepted(visible.store, repository)[old.id, new.id]
 
 
-def withdraw(visible: VisibleRepositories, request: RenameRequest) -> AcceptedRenameAnswer:
+def withdraw(visible: VisibleRepositories, request: RenameRequest) -> RenameAnswer:
     """Take an accepted rename back, and return it as it was.
 
     Raises:
@@ -101,11 +103,9 @@ def withdraw(visible: VisibleRepositories, request: RenameRequest) -> AcceptedRe
         InputError: there is no such rename.
     """
     repository, old, new = _chosen(visible, request.old, request.new)
-    known = {(each.old, each.new): each for each in visible.store.traces.renames.all(repository)}
-    answer = _accepted(visible.store, repository, old, new) if (old.id, new.id) in known else None
+    known = _accepted(visible.store, repository)
     withdraw_rename(visible.store, repository, old, new, who=visible.caller.name)
-    assert answer is not None
-    return answer
+    return known[old.id, new.id]
 
 
 def _chosen(visible: VisibleRepositories, old: int, new: int) -> tuple[Repository, Trace, Trace]:
@@ -114,7 +114,11 @@ def _chosen(visible: VisibleRepositories, old: int, new: int) -> tuple[Repositor
     return repository, before, after
 
 
-def _accepted(store: Store, repository: Repository, old: Trace, new: Trace) -> AcceptedRenameAnswer:
-    rename = next(each for each in store.traces.renames.all(repository) if each.old == old.id)
-    before, after = trace_answer(old, repository.name), trace_answer(new, repository.name)
-    return AcceptedRenameAnswer(old=before, new=after, who=rename.who, time=rename.time)
+def _accepted(store: Store, repository: Repository) -> dict[tuple[int, int], RenameAnswer]:
+    """Return the accepted renames by the ids of both traces."""
+    found = {}
+    unknown = dict.fromkeys(("name_likeness", "value_likeness", "probability"))
+    for each in store.traces.renames.all(repository):
+        old, new = (trace_answer(trace, repository.name) for trace in store.traces.get([each.old, each.new]))
+        found[each.old, each.new] = RenameAnswer.of(each, old=old, new=new, **unknown)
+    return found

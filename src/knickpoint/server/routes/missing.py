@@ -11,7 +11,7 @@ from knickpoint.instance.notices import newer_commits
 from knickpoint.server.answers import missing
 from knickpoint.server.callers import Editor
 from knickpoint.server.routes.dependencies import Cache, RequestInstance, Visible
-from knickpoint.server.schemas.missing import AcceptedRenameAnswer, MissingAnswer, RenameRequest
+from knickpoint.server.schemas.missing import MissingAnswer, RenameAnswer, RenameRequest
 
 __all__ = ["router"]
 
@@ -44,12 +44,12 @@ def get_missing(
 
 
 @router.post("/missing/renames")
-def post_rename(_caller: Editor, visible: Visible, request: RenameRequest) -> AcceptedRenameAnswer:
+def post_rename(_caller: Editor, visible: Visible, request: RenameRequest) -> RenameAnswer:
     """Accept a rename: a trace continues another one, for values, detection and findings. No stored value changes."""
     return missing.accept(visible, request)
 
 
 @router.post("/missing/renames/undo")
-def post_rename_undo(_caller: Editor, visible: Visible, request: RenameRequest) -> AcceptedRenameAnswer:
+def post_rename_undo(_caller: Editor, visible: Visible, request: RenameRequest) -> RenameAnswer:
     """Take an accepted rename back; the findings of the old trace go back to it."""
     return missing.withdraw(visible, request)

@@ -11,42 +11,38 @@ from knickpoint.server.schemas.commits import CommitAnswer
 from knickpoint.server.schemas.traces import TraceAnswer
 from knickpoint.watch.absence.missing_data import MissingKind
 
-__all__ = ["AcceptedRenameAnswer", "MissingAnswer", "MissingEntryAnswer", "ProposedRenameAnswer", "RenameRequest"]
+__all__ = ["MissingAnswer", "MissingEntryAnswer", "RenameAnswer", "RenameRequest"]
 
 
 class MissingEntryAnswer(Answer):
     """A job, some series or some commits without results."""
 
+    repository: str
     kind: MissingKind = Field(
         description="`job`: all series with some params, or of the repository; `series`: some that stopped together; "
         "`commits`: commits between measured ones."
     )
     params: list[str] = Field(description="What its series have in common, as `name=value`.")
     count: int = Field(description="Number of its series; 0 where all of the repository stopped, and for commits.")
-    traces: list[TraceAnswer] = Field(description="The first 20 of them.")
+    traces: list[TraceAnswer] = Field(description="The first 20 of them; on the command line all.")
     last: CommitAnswer = Field(description="The last commit that had results.")
     silent: int = Field(description="Number of commits without results since; of measured commits for series.")
     usual: int = Field(description="The longest recent gap between results.")
     until: CommitAnswer | None = Field(description="Of commits: the next one with results.")
 
 
-class ProposedRenameAnswer(Answer):
-    """A rename that may explain why a series stopped."""
+class RenameAnswer(Answer):
+    """A rename that may explain why a series stopped, or that a person accepted."""
 
     old: TraceAnswer
     new: TraceAnswer
-    name_likeness: float = Field(description="0 to 1.")
-    value_likeness: float = Field(description="0 to 1, of level and noise.")
-    probability: float = Field(description="Probability of the rename; never above 0.95.")
-
-
-class AcceptedRenameAnswer(Answer):
-    """A rename that a person accepted."""
-
-    old: TraceAnswer
-    new: TraceAnswer
-    who: str
-    time: datetime
+    name_likeness: float | None = Field(description="0 to 1; null where a person accepted it.")
+    value_likeness: float | None = Field(description="0 to 1, of level and noise; null where a person accepted it.")
+    probability: float | None = Field(
+        description="Probability of the rename, never above 0.95; null where a person accepted it."
+    )
+    who: str = Field(description="Who accepted it; empty where nobody did.")
+    time: datetime | None = Field(description="When it was accepted; null where nobody did.")
 
 
 class MissingAnswer(Answer):
@@ -54,8 +50,8 @@ class MissingAnswer(Answer):
 
     repository: str
     entries: list[MissingEntryAnswer]
-    proposed: list[ProposedRenameAnswer]
-    accepted: list[AcceptedRenameAnswer]
+    proposed: list[RenameAnswer]
+    accepted: list[RenameAnswer]
 
 
 class RenameRequest(Answer):
