@@ -26,7 +26,7 @@ _COMMANDS: Final = {
     "ClusterAnswer": "",
     "DecisionAnswer": "",
     "MissedAnswer": "",
-    "AlertAnswer": "",
+    "AlertAnswer": "knick alerts list",
     "DeliveryAnswer": "",
     "MissingEntryAnswer": "knick missing",
     "RenameAnswer": "knick missing renames",

@@ -59,6 +59,7 @@ _WORKS: Final = (
     "schedule --format json",
     "schedule probes --format json",
     "alerts list",
+    "alerts list --format json",
     "missed list",
     "quality alerts",
     "quality alerts --format json",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.server.client import Client
 
-from knickpoint.instance import open_instance
+from knickpoint.instance import CONFIG_FILE, open_instance
 from knickpoint.server import create_app
 
 from .conftest import Knick, change_points
@@ -16,6 +16,7 @@ from .conftest import Knick, change_points
 _LISTS = {
     "tokens list": ("tokens", ""),
     "audit": ("audit", ""),
+    "alerts list": ("alerts?shadowed=true", ""),
     "quality audit": ("alert-quality", "doubts"),
     "quality audit acknowledged-without-ticket": ("alert-quality", "doubts.0.newest"),
     "quality traces": ("alert-quality", "noisiest"),
@@ -36,7 +37,24 @@ def busy(judged: Path, knick: Knick) -> Path:
         chosen = [point for point, small in points.items() if small is is_small]
         assert knick("triage", *chosen, "--as", status).code == 0
     assert knick("quality", "reject", "default:raise").code == 0
+    for name, made in (("default", "render"), ("render", "other")):  # the file shadows what a command made
+        with (judged / CONFIG_FILE).open("a", encoding="utf-8") as file:
+            file.write(f"[alerts.{name}]\n")
+        assert knick("alerts", "set", made, "group_by=Branch").code == 0
     return judged
+
+
+def test_a_list_of_alerts_has_those_that_another_shadows(busy: Path, knick: Knick) -> None:
+    rows = json.loads(knick("alerts", "list", "--format", "json").output)
+    assert [(row["name"], row["state"], row["warning"][:8]) for row in rows] == [
+        ("default", "added", ""),
+        ("other", "added", "group_by"),
+        ("render", "added", ""),
+        ("render", "shadowed", "group_by"),
+    ]
+    with open_instance(busy) as opened:
+        names = [alert["name"] for alert in Client(create_app(opened)).get("/api/v1/alerts").json()]
+    assert names == ["default", "other", "render"]
 
 
 @pytest.mark.parametrize("command", _LISTS)

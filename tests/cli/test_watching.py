@@ -55,8 +55,8 @@ def test_a_param_of_group_by_that_no_trace_has_is_told_by_the_run_the_list_and_t
     ran = knick("run")
     assert (ran.code, f"alert 'a': {problem}" in ran.errors, "alert 'b'" in ran.errors) == (0, True, False)
     rows = {row["name"]: row for row in json.loads(knick("alerts", "list", "--format", "json").output)}
-    assert rows["a"]["failure"].startswith(problem)
-    assert rows["b"]["failure"] == ""
+    assert rows["a"]["warning"].startswith(problem)
+    assert rows["b"]["warning"] == ""
     assert [row["observed"].startswith(problem) for row in doctor(knick) if row["about"] == "alert a"] == [True]
 
 

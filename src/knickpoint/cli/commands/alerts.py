@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance
-from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
+from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show, show_answers
 
 if TYPE_CHECKING:
     from knickpoint.instance import Instance
     from knickpoint.instance.alert_sources import SourcedAlert
     from knickpoint.model.alert import Alert
-    from knickpoint.watch.alert_config.applied_alerts import AlertDifference
+    from knickpoint.watch.alert_config.applied_alerts import AlertDifference, AlertState
     from knickpoint.watch.alert_config.finding_preview import Preview
     from knickpoint.watch.lines import Lines
 
@@ -37,7 +37,6 @@ _LIST = (
     Column("state"),
     Column("failure"),
 )
-_LIST_DETAILS = (*(Column(name) for name in ("place", "minimum_change", "owners", "notify", "every_minutes")),)
 
 
 def _number(count: int) -> str:
@@ -92,41 +91,46 @@ def list_(instance: str | None, output: OutputFormat) -> None:
     are named below the list; the alerts of their last good version stay.
     """
     from knickpoint.instance.alert_sources import sourced_alerts
-    from knickpoint.watch.alert_config.applied_alerts import compare_alerts
+    from knickpoint.watch.alert_config.applied_alerts import alert_states
     from knickpoint.watch.lines import Lines
 
     with open_chosen_instance(instance) as opened:
-        known = {each.name: each.change.value for each in compare_alerts(opened.store, opened.alerts)}
-        lines = [Lines(opened.store, repository) for repository in opened.store.commits.repositories()]
-        rows = [_row(opened, each, known, lines) for each in sourced_alerts(opened.config, opened.store)]
         failed = [each for each in opened.store.findings.alert_definitions.files().values() if each.failure]
-    show(_LIST if output is OutputFormat.TEXT else _LIST + _LIST_DETAILS, rows, output)
+        if output is OutputFormat.TEXT:
+            known = alert_states(opened.store, opened.alerts)
+            lines = [Lines(opened.store, repository) for repository in opened.store.commits.repositories()]
+            show(
+                _LIST,
+                [_row(opened, each, known, lines) for each in sourced_alerts(opened.config, opened.store)],
+                output,
+            )
+        else:
+            from knickpoint.server.answers.health import list_alerts
+            from knickpoint.server.schemas.health import AlertAnswer
+            from knickpoint.server.visible_repositories import VisibleRepositories
+
+            visible = VisibleRepositories.to_local_user(opened.store)
+            show_answers(AlertAnswer, list_alerts(opened, visible, shadowed=True), output)
     for file in failed:
         click.echo(f"{file.path} of {file.repository} at {file.failed_at[:10]}: {file.failure}", err=True)
 
 
-def _row(opened: Instance, each: SourcedAlert, changes: Mapping[str, str], lines: Sequence[Lines]) -> Row:
+def _row(opened: Instance, each: SourcedAlert, states: Mapping[str, AlertState], lines: Sequence[Lines]) -> Row:
     from knickpoint.instance.alert_definition import alert_problem
     from knickpoint.watch.alert_config.alert_health import missing_params
 
     alert = each.alert
-    change = changes.get(alert.name, "")
     return {
         "name": alert.name,
         "query": alert.query,
         "method": alert.method,
         "direction": alert.direction.value,
         "minimum_effect": alert.minimum_effect,
-        "minimum_change": alert.minimum_change,
         "minimum_traces": alert.minimum_traces,
         "kind": alert.kind.value,
         "severity": alert.severity.value,
-        "owners": list(alert.owners),
-        "notify": list(alert.notify),
-        "every_minutes": alert.every_minutes,
         "source": each.source.value,
-        "place": each.place,
-        "state": "shadowed" if each.shadowed else "applied" if change == "unchanged" else change,
+        "state": "shadowed" if each.shadowed else states[alert.name].value,
         "failure": alert_problem(opened, alert, lines) or missing_params(opened.store, alert),
     }
 

@@ -12,11 +12,11 @@ from knickpoint.instance.alert_sources import sourced_alerts
 from knickpoint.instance.waiting_events import abandoned_since
 from knickpoint.model.access import Permission
 from knickpoint.model.service_part import WORKER_PARTS, ServicePart
-from knickpoint.server.answers.alerts import visible_alerts
 from knickpoint.server.schemas.health import AlertAnswer, HealthAnswer, NoticeAnswer, WorkerAnswer
 from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.store.events.workers import WorkerState
-from knickpoint.watch.alert_config.alert_health import newest_runs
+from knickpoint.watch.alert_config.alert_health import missing_params, newest_runs
+from knickpoint.watch.alert_config.applied_alerts import AlertState, alert_states
 from knickpoint.watch.lines import Lines
 
 __all__ = ["State", "list_alerts", "list_notices", "list_workers", "read_health"]
@@ -35,19 +35,27 @@ def list_notices(instance: Instance, visible: VisibleRepositories, limit: int) -
     return [NoticeAnswer.of(notice) for notice in find_notices(instance, visible.all())[:limit]]
 
 
-def list_alerts(instance: Instance, visible: VisibleRepositories) -> list[AlertAnswer]:
-    """List the alerts that run by name, each with its last run and the reason why it cannot run.
+def list_alerts(
+    instance: Instance, visible: VisibleRepositories, *, shadowed: bool = False, warnings: bool = True
+) -> list[AlertAnswer]:
+    """List the alerts that run by name, each with its last run and the reason why it cannot run, or may find nothing.
 
+    With ``shadowed``, also those that do not run because another has their name. Without ``warnings``, no trace is read.
     A run over repositories that the caller may not read gives neither its reason nor its size.
     """
     known = visible.all()
     lines = [Lines(instance.store, repository) for repository in known]
     answers = []
-    sources = {each.alert.name: each for each in sourced_alerts(instance.config, instance.store) if not each.shadowed}
-    alerts = sorted(visible_alerts(instance, visible), key=lambda alert: alert.name)
-    newest = instance.store.findings.alert_runs.newest_of([alert.name for alert in alerts])
-    for alert in alerts:
-        runs = newest[alert.name]
+    sources = [
+        each
+        for each in sourced_alerts(instance.config, instance.store)
+        if (shadowed or not each.shadowed) and (not each.alert.repository or visible.shows(each.alert.repository))
+    ]
+    newest = instance.store.findings.alert_runs.newest_of(sorted({each.alert.name for each in sources}))
+    states = alert_states(instance.store, [each.alert for each in sources if not each.shadowed])
+    for source in sorted(sources, key=lambda each: each.alert.name):
+        alert = source.alert
+        runs = () if source.shadowed else newest[alert.name]
         run = runs[0] if runs else None
         whole = run if alert.repository or visible.is_everything else None
         # A later run over another repository does not make good the one that failed.
@@ -57,9 +65,11 @@ def list_alerts(instance: Instance, visible: VisibleRepositories) -> list[AlertA
             AlertAnswer.of(
                 alert,
                 direction=alert.direction.value,
-                source=sources[alert.name].source,
-                place=sources[alert.name].place,
+                source=source.source,
+                place=source.place,
+                state=AlertState.SHADOWED if source.shadowed else states[alert.name],
                 failure=alert_problem(instance, alert, lines) or failure,
+                warning=missing_params(instance.store, alert, known) if warnings else "",
                 last_run=run.started if run else None,
                 seconds=whole.seconds if whole else None,
                 traces=whole.traces if whole else None,
@@ -101,7 +111,7 @@ def read_health(instance: Instance, visible: VisibleRepositories, now: datetime 
     """
     workers = list_workers(instance, visible, now or datetime.now(UTC))
     troubles = [
-        *_alert_troubles(list_alerts(instance, visible)),
+        *_alert_troubles(list_alerts(instance, visible, warnings=False)),
         *_worker_troubles(workers),
         *_waiting_troubles(instance, now or datetime.now(UTC)),
         *instance.replicas.problems(),

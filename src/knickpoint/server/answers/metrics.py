@@ -200,7 +200,7 @@ def _schedule_gauges(instance: Instance, visible: VisibleRepositories) -> Iterat
 
 
 def _alert_gauges(instance: Instance, visible: VisibleRepositories) -> Iterator[GaugeMetricFamily]:
-    alerts = list_alerts(instance, visible)
+    alerts = list_alerts(instance, visible, warnings=False)
     yield _gauge(
         "alert_up", "1 where the alert can run.", ["alert"], [([each.name], not each.failure) for each in alerts]
     )

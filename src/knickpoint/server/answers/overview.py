@@ -91,7 +91,7 @@ def read_shared_overview(instance: Instance, visible: VisibleRepositories, repos
         largest=_largest(visible.store, repositories, unprocessed),
         failing=[
             FailingAlertAnswer(name=alert.name, reason=alert.failure)
-            for alert in list_alerts(instance, visible)
+            for alert in list_alerts(instance, visible, warnings=False)
             if alert.failure
         ],
         devices=list_devices(visible.store, repositories),

@@ -23,9 +23,14 @@ _Notices = RootModel[list[NoticeAnswer]]
 
 
 @router.get("/alerts")
-def get_alerts(visible: Visible, instance: RequestInstance) -> list[AlertAnswer]:
+def get_alerts(
+    visible: Visible,
+    instance: RequestInstance,
+    *,
+    shadowed: Annotated[bool, Query(description="Also those that do not run because another has their name.")] = False,
+) -> list[AlertAnswer]:
     """List the alerts, where each is defined, with their last runs and the reasons why some cannot run."""
-    return health.list_alerts(instance, visible)
+    return health.list_alerts(instance, visible, shadowed=shadowed)
 
 
 @router.get("/notices", response_model=list[NoticeAnswer])

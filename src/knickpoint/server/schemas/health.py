@@ -12,6 +12,7 @@ from knickpoint.instance.alert_sources import AlertSource
 from knickpoint.model.alert import AlertKind, AlertSeverity
 from knickpoint.model.service_part import ServicePart
 from knickpoint.server.schemas.base import Answer
+from knickpoint.watch.alert_config.applied_alerts import AlertState
 
 __all__ = [
     "AlertAnswer",
@@ -97,7 +98,12 @@ class AlertAnswer(Answer):
         "repository; `default`: as no other is defined."
     )
     place: str = Field(description="The section, who changed it, or the file and its commit.")
+    state: AlertState = Field(
+        description="`applied`; `added` or `changed` since the alerts were applied last; `shadowed`: it does not run, as "
+        "another place defines one of its name."
+    )
     failure: str = Field(description="Why it cannot run, or could not the last time; empty where it can.")
+    warning: str = Field(description="Why it may find nothing though it runs; empty where nothing is known.")
     last_run: datetime | None = Field(description="null before the first run.")
     seconds: float | None = Field(description="Duration of the last run.")
     traces: int | None = Field(description="Number of traces in the last run.")

@@ -194,15 +194,18 @@ def _missing_line(store: Store, alert: Alert, repositories: Sequence[Repository]
         yield f"it judges nothing: there is no line {alert.line!r}; known lines: {known}"
 
 
-def missing_params(store: Store, alert: Alert) -> str:
+def missing_params(store: Store, alert: Alert, repositories: Sequence[Repository] | None = None) -> str:
     """Return which params of ``group_by`` no trace of the alert has, as after a column became the branch of its runs; "" for none.
+
+    Only ``repositories`` count, all without them.
 
     Raises:
         QueryError: the query of the alert cannot be read.
     """
     if not alert.group_by:
         return ""
-    watched = [each for each in store.commits.repositories() if alert.repository in {"", each.name}]
+    everywhere = store.commits.repositories() if repositories is None else repositories
+    watched = [each for each in everywhere if alert.repository in {"", each.name}]
     known = {name for each in watched for name in store.traces.facets(each, parse_query(alert.query))}
     missing = [name for name in alert.group_by if name not in known] if known else []
     if not missing:

@@ -18,7 +18,16 @@ from knickpoint.watch.alert_validation import check_alert, reason_against, reaso
 from knickpoint.watch.changes.membership import regroup
 from knickpoint.watch.lines import Lines
 
-__all__ = ["AlertChange", "AlertDifference", "SettingChange", "apply_alerts", "compare_alerts", "retire_alert"]
+__all__ = [
+    "AlertChange",
+    "AlertDifference",
+    "AlertState",
+    "SettingChange",
+    "alert_states",
+    "apply_alerts",
+    "compare_alerts",
+    "retire_alert",
+]
 
 
 Settings = Mapping[str, object]
@@ -32,6 +41,15 @@ class AlertChange(Enum):
     CHANGED = "changed"
     REMOVED = "removed"
     UNCHANGED = "unchanged"
+
+
+class AlertState(Enum):
+    """How a defined alert stands to the applied ones; a shadowed one does not run, as another has its name."""
+
+    APPLIED = "applied"
+    ADDED = "added"
+    CHANGED = "changed"
+    SHADOWED = "shadowed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,17 +105,41 @@ def compare_alerts(store: Store, alerts: Sequence[Alert]) -> list[AlertDifferenc
         alert.name: reason_against(alert, repositories) or reason_of(unknown_reference(alert, known))
         for alert in alerts
     }
-    # Settings that came with a later version have their defaults in alerts that were applied before.
-    defaults = json.loads(_text(Alert("")))
-    stored: dict[str, Settings] = {
-        name: {**defaults, **settings_from_json(name, text)}
-        for name, text in store.findings.alerts_in_force.applied().items()
-    }
-    wanted: dict[str, Settings] = {alert.name: json.loads(_text(alert)) for alert in alerts}
+    stored, wanted = _applied(store), _wanted(alerts)
     return [
         _difference(name, stored.get(name), wanted.get(name), failures.get(name, ""))
         for name in sorted({*stored, *wanted, *store.findings.sightings.alerts()})
     ]
+
+
+def alert_states(store: Store, alerts: Sequence[Alert]) -> dict[str, AlertState]:
+    """Return how each of ``alerts``, which run, stands to the applied ones, by name.
+
+    Raises:
+        StoreError: the stored settings of an alert are damaged.
+    """
+    stored = _applied(store)
+    return {
+        name: AlertState.ADDED
+        if name not in stored
+        else AlertState.APPLIED
+        if stored[name] == settings
+        else AlertState.CHANGED
+        for name, settings in _wanted(alerts).items()
+    }
+
+
+def _applied(store: Store) -> dict[str, Settings]:
+    """Return the applied settings by alert; those that came with a later version have their defaults."""
+    defaults = json.loads(_text(Alert("")))
+    return {
+        name: {**defaults, **settings_from_json(name, text)}
+        for name, text in store.findings.alerts_in_force.applied().items()
+    }
+
+
+def _wanted(alerts: Sequence[Alert]) -> dict[str, Settings]:
+    return {alert.name: json.loads(_text(alert)) for alert in alerts}
 
 
 def _difference(name: str, old: Settings | None, new: Settings | None, failure: str) -> AlertDifference:
