@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from knickpoint.server.api_reference import render_shape
+from knickpoint.server.schemas.traces import MeasuredTraceAnswer
 
 __all__ = ["objects_page"]
 
@@ -19,6 +20,7 @@ _COMMANDS: Final = {
     "SuspectRangeAnswer": "",
     "ChangePointAnswer": "",
     "TraceAnswer": "",
+    "MeasuredTraceAnswer": "knick traces",
     "CommitAnswer": "",
     "BisectionAnswer": "",
     "BisectionStandingAnswer": "",
@@ -49,7 +51,10 @@ _OF_TYPE: Final = {"string": "…", "date-time": "2026-03-14T15:09:26Z", "intege
 
 def objects_page(description: Node) -> str:
     """Return the page: for each object what lists it, an example, and its fields."""
-    shapes: Mapping[str, Node] = description["components"]["schemas"]
+    shapes: dict[str, Node] = dict(description["components"]["schemas"])
+    shapes["MeasuredTraceAnswer"] = MeasuredTraceAnswer.model_json_schema(  # no address answers with it
+        mode="serialization", ref_template="#/components/schemas/{model}"
+    )
     lines = [
         "# Objects",
         "",

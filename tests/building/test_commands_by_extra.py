@@ -35,6 +35,7 @@ _WORKS: Final = (
     "bisect HEAD~1..HEAD -- true",
     "compare HEAD~1 HEAD --least-rounds 2 --most-rounds 2 -- true",
     "traces",
+    "traces --format json",
     "query benchmark=parse",
     "plot benchmark=parse --output picture.svg",
     "export",

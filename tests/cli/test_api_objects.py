@@ -73,3 +73,14 @@ def test_the_table_of_alerts_ends_with_the_total_of_the_api(busy: Path, knick: K
     with open_instance(busy) as opened:
         answer = Client(create_app(opened)).get("/api/v1/alert-quality").json()
     assert found == [*answer["alerts"], answer["total"]]
+
+
+def test_a_measured_trace_has_the_fields_of_a_trace_and_its_newest_commit(judged: Path, knick: Knick) -> None:
+    found = json.loads(knick("traces", "--format", "json").output)
+    with open_instance(judged) as opened:
+        client = Client(create_app(opened))
+        traces = {trace["id"]: trace for trace in client.get("/api/v1/traces").json()["traces"]}
+        commits = {commit["hash"]: commit for commit in client.get("/api/v1/commits").json()["commits"]}
+    own = {"line", "values", "newest", "commit"}
+    assert {each["id"]: {name: value for name, value in each.items() if name not in own} for each in found} == traces
+    assert [each["commit"] for each in found] == [commits[each["commit"]["hash"]] for each in found]

@@ -40,7 +40,7 @@ def _listed(knick: Knick, *arguments: str) -> list[dict[str, Any]]:
 def _values(knick: Knick) -> dict[str, tuple[int, float]]:
     """Return benchmark → the number of its values, and the newest one."""
     rows = json.loads(knick("traces", "--format", "json").output)
-    return {row["trace"].split("=")[1].rstrip(","): (row["values"], row["newest"]) for row in rows}
+    return {row["params"]["benchmark"]: (row["values"], row["newest"]) for row in rows}
 
 
 def _changes(knick: Knick) -> list[dict[str, Any]]:

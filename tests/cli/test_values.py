@@ -27,15 +27,17 @@ def measured(instance: Path, knick: Knick) -> None:
 
 def test_traces_come_with_their_count_and_newest_value(knick: Knick) -> None:
     rows = json.loads(knick("traces", "--format", "json").output)
-    assert [(row["trace"], row["values"], row["newest"], row["commit"][-1], row["date"]) for row in rows] == [
-        (",benchmark=parse,pos=north,", 4, 4.0, "3", "2026-01-04"),
-        (",benchmark=print,pos=north,", 3, 12.0, "2", "2026-01-03"),
+    assert [
+        (row["key"], row["values"], row["newest"], row["commit"]["hash"][-1], row["commit"]["time"]) for row in rows
+    ] == [
+        (",benchmark=parse,pos=north,", 4, 4.0, "3", "2026-01-04T00:00:00Z"),
+        (",benchmark=print,pos=north,", 3, 12.0, "2", "2026-01-03T00:00:00Z"),
     ]
 
 
 def test_several_terms_need_no_quotes(knick: Knick) -> None:
     rows = json.loads(knick("traces", "benchmark=print", "pos=north", "--format", "json").output)
-    assert [row["trace"] for row in rows] == [",benchmark=print,pos=north,"]
+    assert [row["key"] for row in rows] == [",benchmark=print,pos=north,"]
 
 
 def test_traces_beyond_the_limit_are_counted(knick: Knick) -> None:
@@ -59,7 +61,7 @@ def test_terms_between_commas_are_answered_with_the_terms_that_are_meant(knick: 
 
 def test_a_word_finds_the_traces_that_contain_it(knick: Knick) -> None:
     rows = json.loads(knick("traces", "PARS", "--format", "json").output)
-    assert [row["trace"] for row in rows] == [row["trace"] for row in rows if "parse" in row["trace"]] != []
+    assert [row["key"] for row in rows] == [row["key"] for row in rows if "parse" in row["key"]] != []
 
 
 def test_a_query_that_is_like_nothing_says_where_to_look(knick: Knick) -> None:
@@ -75,7 +77,7 @@ def test_a_query_that_begins_with_a_minus_sign_is_told_its_place(knick: Knick) -
     ran = knick("traces", "-parse")
     assert ran.errors.startswith("knick traces: there is no option -p. A query that begins with - stands after --.\n")
     rows = json.loads(knick("traces", "--format", "json", "--", "-parse").output)
-    assert [row["trace"] for row in rows if "parse" not in row["trace"]] == [row["trace"] for row in rows] != []
+    assert [row["key"] for row in rows if "parse" not in row["key"]] == [row["key"] for row in rows] != []
 
 
 def test_a_query_has_the_columns_of_an_export_and_the_author(knick: Knick) -> None:

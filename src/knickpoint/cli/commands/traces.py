@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import click
 import numpy as np
 
 from knickpoint.cli.options import instance_option, open_chosen_instance
-from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
+from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show, show_answers
 from knickpoint.cli.trace_argument import chosen_repositories, parse_terms
 from knickpoint.cli.trace_suggestions import no_trace_remedy
 from knickpoint.cli.verbosity import note
@@ -17,9 +18,10 @@ from knickpoint.model.errors import InputError
 from knickpoint.model.quantity_text import figure_text
 
 if TYPE_CHECKING:
-    from knickpoint.model.commit import Repository
+    from knickpoint.model.commit import Commit, Repository
     from knickpoint.model.frame import Trace
     from knickpoint.model.query import Query
+    from knickpoint.server.schemas.traces import MeasuredTraceAnswer
     from knickpoint.store import Store
 
 __all__ = ["command"]
@@ -60,17 +62,35 @@ def command(
         store = opened.store
         repositories = chosen_repositories(store, repository)
         terms = parse_terms(store, repositories, text)
-        rows = list(_rows(store, repositories, terms, line))
-        if text and not rows:
+        found = list(_measured(store, repositories, terms, line))
+        if text and not found:
             raise InputError(
                 "no trace matches", where=f"query {text!r}", remedy=no_trace_remedy(store, repositories, text)
             )
-    show(_COLUMNS, rows[:limit], output, empty="There are no traces: knick import PATH.")
-    if limit is not None and len(rows) > limit:
-        note(f"{len(rows) - limit:,} more of {len(rows):,} traces: raise --limit, or narrow the query.", err=True)
+    if output is OutputFormat.TEXT:
+        show(_COLUMNS, map(_row, found[:limit]), output, empty="There are no traces: knick import PATH.")
+    else:
+        from knickpoint.server.schemas.traces import MeasuredTraceAnswer
+
+        show_answers(MeasuredTraceAnswer, list(map(_answer, found[:limit])), output)
+    if limit is not None and len(found) > limit:
+        note(f"{len(found) - limit:,} more of {len(found):,} traces: raise --limit, or narrow the query.", err=True)
 
 
-def _rows(store: Store, repositories: Sequence[Repository], query: Query, line: str) -> Iterator[Row]:
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """A trace, how many values it has on a line, and the newest one with its commit and its position."""
+
+    trace: Trace
+    repository: str
+    line: str
+    values: int
+    newest: float | None
+    commit: Commit | None
+    position: int | None
+
+
+def _measured(store: Store, repositories: Sequence[Repository], query: Query, line: str) -> Iterator[_Measured]:
     for repository in repositories:
         order = store.commits.line(repository, line)
         traces = sorted(
@@ -84,15 +104,36 @@ def _rows(store: Store, repositories: Sequence[Repository], query: Query, line: 
             slots = sorted({order.slots[position] for position in newest if position is not None})
             commits = {each.slot: each.commit for each in store.commits.get(repository, slots)}
             for trace, row, position in zip(some, values, newest, strict=True):
-                commit = None if position is None else commits[order.slots[position]]
-                yield {
-                    **_identity(trace, repository.name, order.name),
-                    "values": int(np.count_nonzero(~np.isnan(row))),
-                    "newest": None if position is None else float(row[position]),
-                    "commit": commit.hash if commit else "",
-                    "date": commit.time.date().isoformat() if commit and commit.has_time else "",
-                }
+                yield _Measured(
+                    trace,
+                    repository.name,
+                    order.name,
+                    int(np.count_nonzero(~np.isnan(row))),
+                    None if position is None else float(row[position]),
+                    None if position is None else commits[order.slots[position]],
+                    position,
+                )
 
 
-def _identity(trace: Trace, repository: str, line: str) -> dict[str, str | int]:
-    return {"trace": trace.key, "repository": repository, "line": line, "id": trace.id, "unit": trace.unit}
+def _row(each: _Measured) -> Row:
+    commit = each.commit
+    return {
+        "trace": each.trace.key,
+        "repository": each.repository,
+        "line": each.line,
+        "id": each.trace.id,
+        "values": each.values,
+        "newest": each.newest,
+        "unit": each.trace.unit,
+        "commit": commit.hash if commit else "",
+        "date": commit.time.date().isoformat() if commit and commit.has_time else "",
+    }
+
+
+def _answer(each: _Measured) -> MeasuredTraceAnswer:
+    from knickpoint.server.answers.commits import commit_answer
+    from knickpoint.server.answers.traces import trace_answer
+    from knickpoint.server.schemas.traces import MeasuredTraceAnswer
+
+    commit = commit_answer(each.commit, each.position) if each.commit else None
+    return MeasuredTraceAnswer.of(trace_answer(each.trace, each.repository), each, commit=commit)

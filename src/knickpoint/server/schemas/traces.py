@@ -5,11 +5,13 @@ from __future__ import annotations
 from pydantic import Field
 
 from knickpoint.model.unit import Better
-from knickpoint.server.schemas.base import Answer
+from knickpoint.server.schemas.base import Answer, FiniteOrNull
+from knickpoint.server.schemas.commits import CommitAnswer
 
 __all__ = [
     "FacetAnswer",
     "FacetsAnswer",
+    "MeasuredTraceAnswer",
     "TraceAnswer",
     "TracesAnswer",
     "ValueCountAnswer",
@@ -28,6 +30,15 @@ class TraceAnswer(Answer):
     unit: str = Field(examples=["ms"])
     dimension: str = Field(examples=["time"])
     better: Better
+
+
+class MeasuredTraceAnswer(TraceAnswer):
+    """A trace, and what was measured of it on a line."""
+
+    line: str
+    values: int = Field(description="Number of commits with a value.")
+    newest: FiniteOrNull = Field(description="The newest value, in the unit of the trace; null before the first.")
+    commit: CommitAnswer | None = Field(description="The commit of the newest value.")
 
 
 class TracesAnswer(Answer):
