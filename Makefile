@@ -35,6 +35,8 @@ KERNEL_SOURCES := setup.py pyproject.toml building/bindings.py building/commands
 WITHOUT_TESTS := setup demo train-default $(STAMPS)/%
 FRONTEND_SOURCES := $(shell git ls-files --cached --others --exclude-standard frontend 2>/dev/null)
 DASHBOARD := src/knickpoint/server/static/index.html
+# What the reference pages are made from.
+DESCRIBED := $(shell find src/knickpoint -name "*.py") $(wildcard docs/*.py)
 
 help: ## List the targets
 	@grep -hE '^[a-z][a-z-]*:.*##' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -75,6 +77,11 @@ $(DASHBOARD): $(FRONTEND_SOURCES) $(STAMPS)/node
 	@export PATH="$$(cat $(STAMPS)/node)$$PATH" && cd frontend && { test node_modules/.package-lock.json -nt package-lock.json || npm ci --silent --no-audit --no-fund; } && npm run --silent build -- --logLevel warn
 	@touch $@
 
+$(STAMPS)/reference: $(DESCRIBED) $(STAMPS)/package $(STAMPS)/dev
+	@echo "Writing the reference pages"
+	@$(BIN)/python docs/reference.py
+	@touch $@
+
 setup: $(STAMPS)/package $(DASHBOARD) ## Set up everything that the program needs, in .venv
 
 setup-dev: setup $(STAMPS)/dev ## Set up everything that the tests need as well
@@ -107,14 +114,13 @@ imports: setup-dev ## The rooms import one way only
 compiled-tests: setup-dev
 	@$(BIN)/python building/compiled_tests.py
 
-test-python: setup-dev ## The tests of the package, the browser included
+test-python: setup-dev $(STAMPS)/reference ## The tests of the package, the browser included
 	@$(IN_MEMORY) && $(BIN)/python -m pytest -q -n $(JOBS) --dist loadscope -m "not long" $(TEST_ARGS) || $(AGAIN)
 
-# Building the dashboard has checked its types.
-test-frontend: $(DASHBOARD) ## Lint, types and tests of the dashboard
-	@export PATH="$$(cat $(STAMPS)/node)$$PATH" && cd frontend && npm run --silent style && npm test --silent
+test-frontend: $(DASHBOARD) $(STAMPS)/reference ## Lint, types and tests of the dashboard
+	@export PATH="$$(cat $(STAMPS)/node)$$PATH" && cd frontend && npm run --silent schema && npm run --silent lint && npm test --silent
 
-docs: setup-dev ## Check that the reference pages agree with the code, and that every link of the site leads somewhere
+docs: setup-dev $(STAMPS)/reference ## Check the names of the API, the map of the rooms, and every link of the site
 	@$(BIN)/python docs/reference.py --check
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
@@ -123,16 +129,16 @@ site: docs ## Build the site of the documentation into build/site
 docs-pictures: setup-dev ## Take the pictures of the documentation from the demonstration
 	@$(BIN)/python docs/pictures.py
 
-docs-write: setup-dev ## Write the reference pages anew from the code
-	@$(BIN)/python docs/reference.py
+docs-write: setup-dev ## Write what the code determines: the reference pages, the names of the API, the map of the rooms
+	@$(BIN)/python docs/reference.py --kept
 
 fuzz-formats: setup-dev ## Throw broken files at every format (FUZZ_SECONDS=60)
 	@$(BIN)/python tests/formats/fuzz.py $(FUZZ_SECONDS)
 
-fuzz-api: setup-dev ## Send requests made from the description of the API: 60 to each operation
+fuzz-api: setup-dev $(STAMPS)/reference ## Send requests made from the description of the API: 60 to each operation
 	@KNICKPOINT_EXAMPLES=6 $(BIN)/python -m pytest -q -m long --timeout 1800 tests/server/test_api_fuzz.py
 
-test-long: setup-dev ## Kills, fuzzing, load, many random examples and all cases of a matrix: minutes, not seconds
+test-long: setup-dev $(STAMPS)/reference ## Kills, fuzzing, load, many random examples and all cases of a matrix: minutes, not seconds
 	@$(IN_MEMORY) && KNICKPOINT_EXAMPLES=6 $(BIN)/python -m pytest -q -n $(LONG_JOBS) --dist loadscope --no-loadscope-reorder -m "long or thorough" --timeout 1800 $(TEST_ARGS) || $(AGAIN)
 
 # --- measuring it -----------------------------------------------------------------------------------

@@ -1,4 +1,8 @@
-"""Write the reference pages, or check that they agree with the code (``--check``)."""
+"""Write the reference pages, which git does not have.
+
+Two files that the code determines are in git, because a change of them is to be seen: the names of the API, and the map of
+the rooms. ``--kept`` writes these too, ``--check`` compares them with the code.
+"""
 
 from __future__ import annotations
 
@@ -107,6 +111,21 @@ def openapi() -> str:
     return render_openapi(describe_api())
 
 
+def api_names() -> str:
+    """Return the names of the API that scripts rely on: operations with their parameters, objects with their fields."""
+    described = describe_api()
+    operations = [
+        " ".join([method.upper(), path, *(each["name"] for each in operation.get("parameters", ()))])
+        for path, methods in described["paths"].items()
+        for method, operation in methods.items()
+    ]
+    shapes = [
+        " ".join([f"{name}:", *shape.get("properties", shape.get("enum", ()))])
+        for name, shape in described["components"]["schemas"].items()
+    ]
+    return "\n".join([*sorted(operations), "", *sorted(shapes)]) + "\n"
+
+
 def templates() -> str:
     """Return the variables and the filters of the templates of messages."""
     lines = [
@@ -133,8 +152,12 @@ def templates() -> str:
     return "\n".join(lines)
 
 
-PAGES: Final[Mapping[str, Callable[[], str]]] = {
+KEPT: Final[Mapping[str, Callable[[], str]]] = {
     "../architecture.svg": draw_structure,
+    "../../tests/server/api_names.txt": api_names,
+}
+
+PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "api.md": api,
     "commands.md": commands,
     "configuration.md": configuration_page,
@@ -146,20 +169,16 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
 
 
 def main() -> int:
-    """Write or check every page; 1 when a page does not agree with the code."""
-    check = "--check" in sys.argv[1:]
-    stale = []
-    for name, page in PAGES.items():
-        text, place = page(), _PAGES / name
-        if check:
-            if not place.exists() or place.read_text() != text:
-                stale.append(name)
-        else:
-            place.parent.mkdir(exist_ok=True)
-            place.write_text(text)
-    for name in stale:
-        print(f"docs/reference/{name} does not agree with the code: run `make docs-write`", file=sys.stderr)  # noqa: T201
-    return 1 if stale else 0
+    """Write the pages, or check the kept files; 1 when one does not agree with the code."""
+    if "--check" in sys.argv[1:]:
+        stale = [name for name, page in KEPT.items() if (_PAGES / name).read_text() != page()]
+        for name in stale:
+            print(f"{(_PAGES / name).resolve()} does not agree with the code: run `make docs-write`", file=sys.stderr)  # noqa: T201
+        return 1 if stale else 0
+    _PAGES.mkdir(exist_ok=True)
+    for name, page in {**PAGES, **(KEPT if "--kept" in sys.argv[1:] else {})}.items():
+        (_PAGES / name).write_text(page())
+    return 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The description of the API as it is kept: making it takes two seconds, in each process that collects the tests.
+"""The description of the API as `make` wrote it: making it takes two seconds, in each process that collects the tests.
 
 ``test_reference.py`` checks that it is what the program describes.
 """
