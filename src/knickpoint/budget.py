@@ -3,7 +3,7 @@
 The server gives each request a :class:`Budget`. Whatever works for the request calls :func:`check_time` between blocks of
 work, and :func:`check_values` before it reads a matrix. The budget is a context variable: no function between the request
 and the store passes it on, and each thread sees that of its own request. Commands and workers have none, so that both
-functions let them pass. Decision record 0171.
+functions let them pass. See ``docs/decisions/limits-and-outgoing-addresses.md``.
 """
 
 from __future__ import annotations

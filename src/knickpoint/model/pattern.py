@@ -1,7 +1,7 @@
 """Match the regular expressions of queries with RE2, in time that is linear in the text for every pattern.
 
 Queries come from everyone who can reach the server, and the matcher of the standard library needs exponential time for
-some patterns; see decision record 0055.
+some patterns; see ``docs/decisions/api.md``.
 """
 
 from __future__ import annotations
