@@ -1,8 +1,8 @@
 """Sum up many traces as one: the geometric mean of what they measure, relative to where they began, with its uncertainty.
 
 The traces may have any unit and any level: only ratios count. A trace for which higher is better counts by its inverse, so
-that a rise of the sum is always a change for the worse. The guide is ``docs/guide/dashboard.md``, the record
-``docs/decisions/0281-sums-of-many-traces.md``.
+that a rise of the sum is always a change for the worse. The guide is ``docs/guide/dashboard.md``, the
+design ``docs/decisions/plots-and-charts.md``.
 """
 
 from __future__ import annotations
