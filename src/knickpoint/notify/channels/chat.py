@@ -2,7 +2,7 @@
 
 Apprise reports whether a service took a message, and not why not: its failures are never lasting, and always unclear. Its
 log lines hold addresses with their secrets, and are dropped. What its requests do otherwise than the outgoing rule says
-stands in ``docs/decisions/0198-chats-through-apprise.md``.
+stands in ``docs/decisions/messages.md``.
 """
 
 from __future__ import annotations

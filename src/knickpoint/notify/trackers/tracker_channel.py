@@ -2,7 +2,7 @@
 
 A ticket has a key, which stands in its text. Before a ticket is made, the tracker is asked for one with that key: the
 answer to an earlier attempt may have been lost. The same holds for comments. The store keeps which ticket the messages of a thread go
-to, and the tickets table lets findings leave the list of work. The record is ``docs/decisions/0199-tickets-in-trackers.md``.
+to, and the tickets table lets findings leave the list of work. The design is ``docs/decisions/messages.md``.
 """
 
 from __future__ import annotations
