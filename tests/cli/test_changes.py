@@ -127,6 +127,15 @@ def test_a_commit_that_the_store_lost_is_still_a_suspect(instance: Path, knick: 
     assert (change["suspect_range"]["previous_hash"] == "") is (57 in lost)
 
 
+@pytest.mark.usefixtures("alone")
+def test_a_commit_that_the_store_lost_stays_on_the_list_of_suspects(instance: Path) -> None:
+    with closing(sqlite3.connect(instance / "knickpoint.db")) as store, store:
+        store.execute("DELETE FROM commit_ WHERE hash = ?", [hashlib.sha1(b"59").hexdigest()])
+    with open_instance(instance) as opened:
+        answer = Client(create_app(opened)).get("/api/v1/changes/R1/suspects").json()
+    assert sum(each["commit"]["subject"] == "(unknown commit)" for each in answer["suspects"]) == 1
+
+
 @pytest.mark.usefixtures("judged")
 def test_json_has_the_objects_of_the_api(judged: Path, knick: Knick) -> None:
     found = json.loads(knick("changes", "--work", "--format", "json").output)

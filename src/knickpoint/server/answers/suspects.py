@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from knickpoint.server.answers.commits import commit_answer
+from knickpoint.server.answers.members import commit_at
 from knickpoint.server.schemas.suspects import SuspectAnswer, SuspectsAnswer
 from knickpoint.server.visible_repositories import VisibleRepositories
-from knickpoint.watch.lines import Lines
+from knickpoint.watch.suspect_ranges import RangeReader
 
 __all__ = ["list_suspects"]
 
@@ -20,14 +20,11 @@ def list_suspects(visible: VisibleRepositories, change: int) -> SuspectsAnswer:
     found = visible.store.findings.suspects.get(change)
     if found is None:
         return SuspectsAnswer(change=change, ranked=False, none=None, facts=None, note="", machine="", suspects=[])
-    positions = Lines(visible.store, repository).line(found.suspect_range.line).positions
-    commits = {
-        each.slot: each.commit
-        for each in visible.store.commits.get(repository, [suspect.slot for suspect in found.suspects])
-    }
+    reader = RangeReader(visible.store, repository)
+    reader.load(slots=[suspect.slot for suspect in found.suspects])
     suspects = [
         SuspectAnswer(
-            commit=commit_answer(commits[each.slot], positions.get(each.slot)),
+            commit=commit_at(reader, found.suspect_range.line, each.slot),
             probability=each.probability,
             reasons=list(each.reasons),
         )
