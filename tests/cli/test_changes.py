@@ -128,12 +128,13 @@ def test_a_commit_that_the_store_lost_is_still_a_suspect(instance: Path, knick: 
 
 
 @pytest.mark.usefixtures("alone")
-def test_a_commit_that_the_store_lost_stays_on_the_list_of_suspects(instance: Path) -> None:
+def test_a_commit_that_the_store_lost_stays_on_the_list_of_suspects(instance: Path, knick: Knick) -> None:
     with closing(sqlite3.connect(instance / "knickpoint.db")) as store, store:
         store.execute("DELETE FROM commit_ WHERE hash = ?", [hashlib.sha1(b"59").hexdigest()])
     with open_instance(instance) as opened:
         answer = Client(create_app(opened)).get("/api/v1/changes/R1/suspects").json()
     assert sum(each["commit"]["subject"] == "(unknown commit)" for each in answer["suspects"]) == 1
+    assert knick("suspects", "R1").output.count("(unknown commit)") == 1
 
 
 @pytest.mark.usefixtures("judged")

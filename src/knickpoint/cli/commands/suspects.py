@@ -67,9 +67,12 @@ def command(change: str, *, limit: int | None, instance: str | None, output: Out
 
 def _rows(store: Store, repository: Repository, found: Suspects) -> Iterator[Row]:
     """Yield one row a suspect, the most likely first."""
-    commits = {each.slot: each.commit for each in store.commits.get(repository, [each.slot for each in found.suspects])}
+    from knickpoint.watch.suspect_ranges import RangeReader
+
+    reader = RangeReader(store, repository)
+    reader.load(slots=[each.slot for each in found.suspects])
     for rank, suspect in enumerate(found.suspects, 1):
-        commit = commits[suspect.slot]
+        commit = reader.commit(suspect.slot)
         yield {
             "rank": rank,
             "probability": suspect.probability,
