@@ -7,7 +7,7 @@ from typing import Final
 from knickpoint.model.plain_text import counted
 from knickpoint.notify.messages.facts import ChangeFacts, RangeFacts, TraceFacts
 
-__all__ = ["cause_text", "first_sentence", "place_text", "shorten", "shorten_all"]
+__all__ = ["cause_text", "first_sentence", "range_text", "shorten", "shorten_all"]
 
 _LONGEST_NAME: Final = 80
 _CUT: Final = "…"
@@ -64,21 +64,21 @@ def _outcome_opening(change: ChangeFacts) -> str:
 
 def cause_text(change: ChangeFacts) -> str:
     """Return since when, and what names that commit: " since 1a2b3c4", ", probably since 1a2b3c4 (37 %), one of the 5 commits …"."""
-    likely, place = change.likely, change.suspect_range
+    likely, suspects = change.likely, change.suspect_range
     if likely is None:
-        return f" since {place_text(place)}"
+        return f" since {range_text(suspects)}"
     short = likely.commit.short
     if likely.basis == "suspect":
-        return f", probably since {short} ({likely.percent}), {place_text(place)}"
+        return f", probably since {short} ({likely.percent}), {range_text(suspects)}"
     return f" since {short}, found by bisection" if likely.basis == "bisected" else f" since {short}"
 
 
-def place_text(place: RangeFacts) -> str:
+def range_text(suspects: RangeFacts) -> str:
     """Return the commits that may have made the change: one by its hash, several as git writes a range."""
-    if place.commits == 1:
-        return place.last.short
-    bounds = f"{place.before.short}..{place.last.short}" if place.before else f"up to {place.last.short}"
-    return f"one of the {place.commits:,} commits {bounds}"
+    if suspects.commits == 1:
+        return suspects.last.short
+    bounds = f"{suspects.before.short}..{suspects.last.short}" if suspects.before else f"up to {suspects.last.short}"
+    return f"one of the {suspects.commits:,} commits {bounds}"
 
 
 def _back(change: ChangeFacts) -> str:

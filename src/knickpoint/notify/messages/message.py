@@ -50,15 +50,15 @@ def message_for(delivery: Delivery, facts: NotificationFacts, templates: Templat
 
 
 def _change_data(change: ChangeFacts) -> Mapping[str, object]:
-    """Return a change as JSON values, with what maps a ticket back to the place of the change."""
-    place = change.suspect_range
+    """Return a change as JSON values, with what maps a ticket back to its suspect range."""
+    suspects = change.suspect_range
     fixed = change.kind in {"recovered", "fixed"} and change.lead.verdict != "better"
     return {
         "id": thread_of(change.change),
         **_json_object(change),
-        "line": place.line,
-        "previous": place.before.hash if place.before else "",
-        "commit": place.last.hash,
+        "line": suspects.line,
+        "previous": suspects.before.hash if suspects.before else "",
+        "commit": suspects.last.hash,
         "fixed": change.cause_commit.hash if fixed and change.cause_commit else "",
         "link": change.links.change,
     }

@@ -174,7 +174,7 @@ def _answers(
         return []
     positions = visible.store.commits.line(repository, line_name).positions
     ranges = [each.change.suspect_range for each in listed]
-    slots = {slot for place in ranges for slot in (place.previous, place.slot)}
+    slots = {slot for suspects in ranges for slot in (suspects.previous, suspects.slot)}
     hashes = {each.slot: each.commit.hash for each in visible.store.commits.get(repository, sorted(slots))}
     return [
         MissedAnswer.of(

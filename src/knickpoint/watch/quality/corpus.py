@@ -94,9 +94,9 @@ def _hashes(store: Store, repository: Repository, lines: Lines, rows: list[dict[
 def _decided(store: Store, repository: Repository, lines: Lines) -> Iterator[dict[str, Any]]:
     for record in store.findings.records.all(repository):
         if record.label is not Label.UNDECIDED:
-            place = _place(lines, record.suspect_range)
-            if place:
-                yield place | _of_record(record)
+            located = _on_line(lines, record.suspect_range)
+            if located:
+                yield located | _of_record(record)
 
 
 def _of_record(record: FindingRecord) -> dict[str, Any]:
@@ -119,9 +119,9 @@ def _of_record(record: FindingRecord) -> dict[str, Any]:
 def _missed(store: Store, repository: Repository, lines: Lines) -> Iterator[dict[str, Any]]:
     for listed in list_missed(store, repository):
         change = listed.change
-        place = _place(lines, change.suspect_range)
-        if place and listed.point is None:
-            yield place | {
+        located = _on_line(lines, change.suspect_range)
+        if located and listed.point is None:
+            yield located | {
                 "_trace": change.trace_id,
                 "label": Label.REAL.value,
                 "status": "missed",
@@ -133,7 +133,7 @@ def _missed(store: Store, repository: Repository, lines: Lines) -> Iterator[dict
             }
 
 
-def _place(lines: Lines, suspect_range: SuspectRange) -> dict[str, Any] | None:
+def _on_line(lines: Lines, suspect_range: SuspectRange) -> dict[str, Any] | None:
     """Return the line and the positions of a suspect range, None where its commits have left the line."""
     interval = lines.interval(suspect_range)
     if interval is None or interval.previous < 0:

@@ -99,8 +99,8 @@ def _covered_before(
     """
     found: dict[tuple[int, str, str, int], list[int]] = defaultdict(list)
     for point in points:
-        name, places = point.suspect_range.line, () if names[point.id] else earlier.get(point.id, ())
-        tickets = (by_line[name].first(place, point.trace_key) for place in places)
+        name, ranges = point.suspect_range.line, () if names[point.id] else earlier.get(point.id, ())
+        tickets = (by_line[name].first(each, point.trace_key) for each in ranges)
         ticket = next((each for each in tickets if each), None)
         if ticket is not None:
             found[point.trace_id, name, ticket.name, ticket.slot].append(point.id)
@@ -110,7 +110,7 @@ def _covered_before(
     return {
         keys[0]: ticket
         for (trace, name, ticket, slot), keys in found.items()
-        if len(keys) == 1 and not any(by_line[name].lies_in(slot, place) for place in now[trace, name])
+        if len(keys) == 1 and not any(by_line[name].lies_in(slot, each) for each in now[trace, name])
     }
 
 
