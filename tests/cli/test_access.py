@@ -45,10 +45,15 @@ def test_a_script_captures_the_secret_alone(knick: Knick) -> None:
 @pytest.mark.parametrize("output", ["json", "csv"])
 def test_the_secret_comes_in_other_formats_too(knick: Knick, output: str) -> None:
     ran = knick("tokens", "create", "ci", "--scope", "read", "--scope", "decide", "--format", output)
-    row = json.loads(ran.output) if output == "json" else next(csv.DictReader(ran.output.splitlines()))
-    assert (row["token"]["name"] if output == "json" else row["token.name"]) == "ci"
+    if output == "json":
+        made = json.loads(ran.output)
+        name, secret = made["token"]["name"], made["secret"]
+    else:
+        row = next(csv.DictReader(ran.output.splitlines()))
+        name, secret = row["token.name"], row["secret"]
+    assert name == "ci"
     with open_instance() as opened:
-        assert verify_token(opened.store, row["secret"]).name == "token:ci"
+        assert verify_token(opened.store, secret).name == "token:ci"
 
 
 @pytest.mark.usefixtures("instance")
