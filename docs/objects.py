@@ -65,12 +65,21 @@ def objects_page(description: Node) -> str:
     ]
     for name, command in _COMMANDS.items():
         shape = shapes[name]
-        meaning, *table = _linked(render_shape(shape))
+        meaning, *table = _linked(render_shape(_with_choices(shape, shapes)))
         sources = [*([f"`{command}`"] if command else []), *_addresses(name, description), *_wholes(name, shapes)]
         example = json.dumps(_fields(shape, shapes), indent=2, ensure_ascii=False)
         lines += [f"## {_title(name)}", "", meaning, "", " · ".join(sources), ""]
         lines += ["```json", example, "```", *table, ""]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _with_choices(shape: Node, shapes: Mapping[str, Node]) -> Node:
+    """Return a shape whose fields have their choices in place, not in a section of the page of the API."""
+    fields = {}
+    for name, schema in shape["properties"].items():
+        choices = shapes.get(_named(schema), {})
+        fields[name] = choices | schema if "enum" in choices else schema
+    return {**shape, "properties": fields}
 
 
 def _title(name: str) -> str:

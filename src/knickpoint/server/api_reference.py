@@ -71,16 +71,16 @@ def render_shape(shape: Node) -> list[str]:
 
 
 def _kind(schema: Node) -> str:
+    if "enum" in schema:
+        return f"one of {', '.join(f'`{value}`' for value in schema['enum'])}"
     if "$ref" in schema:
         name = str(schema["$ref"]).rpartition("/")[2]
         return f"[{name}](#{name.lower()})"
     if "anyOf" in schema:
         return " or ".join(dict.fromkeys(_kind(each) for each in schema["anyOf"]))
     kind = str(schema.get("type", "anything"))
-    if kind == "array" and "prefixItems" in schema:
-        return f"list of {' and '.join(map(_kind, schema['prefixItems']))}"
     if kind == "array":
-        return f"list of {_kind(schema['items'])}"
+        return f"list of {' and '.join(map(_kind, schema.get('prefixItems') or [schema['items']]))}"
     if kind == "object" and "additionalProperties" in schema:
         extra = schema["additionalProperties"]
         return f"object of {_kind(extra)}" if isinstance(extra, Mapping) else "object"

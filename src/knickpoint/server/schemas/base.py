@@ -64,7 +64,12 @@ class _Lettered:
         return schema
 
     def __get_pydantic_json_schema__(self, _schema: CoreSchema, _handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        return {"type": "string", "pattern": f"^{self.letter}?[0-9]{{1,15}}$", "examples": [self.write(12)]}
+        return {
+            "type": "string",
+            "pattern": f"^{self.letter}?[0-9]{{1,15}}$",
+            "examples": [self.write(12)],
+            "description": f"Id, as `{self.write(12)}`.",
+        }
 
 
 ChangeId = Annotated[Id, _Lettered("R")]

@@ -42,11 +42,11 @@ class StatementAnswer(Answer):
     )
     lead: ChangePointId = Field(description="Id of the change point that stands for the side that weighs most.")
     size: str = Field(examples=["46 % faster"], description="The size of the lead in words, as `46 % faster`.")
-    worse: int
-    better: int
+    worse: int = Field(description="Traces that got worse.")
+    better: int = Field(description="Traces that got better.")
     undirected: int = Field(description="Traces that changed and of which no direction is better.")
     certainty: Certainty
-    condition: ChangeCondition
+    condition: ChangeCondition = Field(description="Whether the data of today show it.")
     undone_at: CommitAnswer | None = Field(description="The commit that brought the earlier level back.")
     likely: LikelyCommitAnswer | None = Field(description="null where only the suspect range is known.")
     machine: str = Field(description="What changed about the machine at the step, empty if nothing did.")
@@ -61,7 +61,7 @@ class ChangeAnswer(Answer):
     repository: str
     statement: StatementAnswer | None = Field(description="null only before the store has stated it.")
     suspect_range: SuspectRangeAnswer = Field(description="What the members share.")
-    commit: CommitAnswer
+    commit: CommitAnswer = Field(description="The first measured commit at the new level.")
     found: datetime | None = Field(description="When a run found the first of its members.")
     history: bool = Field(description="Whether it lies at or before the history boundary of its repository.")
     certainty: Certainty = Field(description="`provisional` where all of its live members are, whatever the filter.")

@@ -58,7 +58,7 @@ class ChangePointAnswer(Answer):
 
     id: ChangePointId
     change: ChangeId | None
-    trace: TraceAnswer
+    trace: TraceAnswer = Field(description="The trace that it is a step of.")
     suspect_range: SuspectRangeAnswer
     commit: CommitAnswer
     movement: Movement
@@ -76,12 +76,12 @@ class ChangePointAnswer(Answer):
         description="How far the end of the drift lies from the level there, as a share of it; null without a reference."
     )
     hazard: FiniteOrNull = Field(description="log(mean before / mean after); null where a mean is not positive.")
-    before: LevelAnswer
-    after: LevelAnswer
-    score: FiniteOrNull
+    before: LevelAnswer = Field(description="The level before the change.")
+    after: LevelAnswer = Field(description="The level from the change on.")
+    score: FiniteOrNull = Field(description="Strength by the method, larger is stronger.")
     p_value: FiniteOrNull
-    method: str
-    alerts: list[str]
+    method: str = Field(description="The method that found it.")
+    alerts: list[str] = Field(description="Names of the alerts that report it.")
     alert_kind: AlertKind = Field(
         description="`work`; `informational` or `canary` where all of its alerts are; these are no work and not announced."
     )

@@ -28,8 +28,8 @@ class TraceAnswer(Answer):
     )
     params: dict[str, str] = Field(examples=[{"benchmark": "parse", "os": "linux", "unit": "ms"}])
     unit: str = Field(examples=["ms"])
-    dimension: str = Field(examples=["time"])
-    better: Better
+    dimension: str = Field(examples=["time"], description="What is measured; units of one dimension convert.")
+    better: Better = Field(description="Which values are better.")
 
 
 class MeasuredTraceAnswer(TraceAnswer):
