@@ -479,11 +479,11 @@ class _Announcer:
         announced = last.suspect_range
         if not moved or announced.line != current.line:
             return announced
-        (begin, end), (new_begin, new_end) = self.places.bounds(announced), self.places.bounds(current)
+        old, new = self.places.interval(announced), self.places.interval(current)
         return SuspectRange(
             announced.line,
-            announced.previous if begin <= new_begin else current.previous,
-            announced.slot if end >= new_end else current.slot,
+            announced.previous if old.previous <= new.previous else current.previous,
+            announced.slot if old.position >= new.position else current.slot,
         )
 
     def _announced_last(self, chain: int) -> Announcement | None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.model.announcement import Announcement
-from knickpoint.model.change_point import ChangePoint, Condition, SuspectRange
+from knickpoint.model.change_point import ChangePoint, Condition, LineInterval, SuspectRange
 from knickpoint.model.settlement import FindingKind
 from knickpoint.store import Store
 from knickpoint.watch.identity.point_matching import REACH
@@ -21,6 +21,8 @@ __all__ = ["NEAR", "Places"]
 
 NEAR: Final = 50
 """Commits around a change in which a chain that may name its place already is looked for."""
+
+_BEFORE_ALL: Final = LineInterval(-2, -1)
 
 _BLOCK: Final = 1024
 """Change points whose traces are read at a time."""
@@ -42,17 +44,17 @@ class Places:
 
     def may_lie_at(self, point: ChangePoint, slot: int) -> bool:
         """Return whether a change point may lie at the commit ``slot`` of its line, by its interval of location."""
-        begin, end = self.bounds(point.suspect_range)
+        within = self.interval(point.suspect_range)
         position = self.lines.line(point.suspect_range.line).positions.get(slot, -1)
-        return begin - point.interval_before < position <= end + point.interval_after
+        return within.previous - point.interval_before < position <= within.position + point.interval_after
 
     def drifts_over(self, drift: ChangePoint, suspect_range: SuspectRange) -> bool:
         """Return whether ``drift`` is a drift, and ``suspect_range`` lies in it."""
         if drift.kind is not FindingKind.DRIFT:
             return False
-        position = self.bounds(suspect_range)[1]
+        position = self.interval(suspect_range).position
         until = self.lines.line(drift.suspect_range.line).positions.get(drift.numbers.after.last, -1)
-        return self.bounds(drift.suspect_range)[0] <= position <= until
+        return self.interval(drift.suspect_range).previous <= position <= until
 
     def absorbed(self, points: Iterable[ChangePoint], traces: Mapping[int, Sequence[ChangePoint]]) -> frozenset[int]:
         """Return the ids of those of ``points`` that are gone because they were steps of what is a drift now.
@@ -124,21 +126,20 @@ class Places:
     def _between(self, point: ChangePoint, last: Announcement, measured: Measured) -> int:
         """Return how many values of the trace lie between ``point`` and the announced range."""
         line = self.lines.line(point.suspect_range.line)
-        begin, end = self.bounds(last.suspect_range)
-        position = line.positions.get(point.suspect_range.slot, end)
-        first, behind = sorted((position, begin + 1 if position <= begin else end))
+        announced = self.interval(last.suspect_range)
+        position = line.positions.get(point.suspect_range.slot, announced.position)
+        nearest = announced.previous + 1 if position <= announced.previous else announced.position
+        first, behind = sorted((position, nearest))
         positions = measured[point.suspect_range.line, point.trace_id]
         return int(np.searchsorted(positions, behind, "right") - np.searchsorted(positions, first, "right"))
 
-    def bounds(self, suspect_range: SuspectRange) -> tuple[int, int]:
-        """Return the positions of a suspect range on its line."""
-        interval = self.lines.interval(suspect_range)
-        return (interval.previous, interval.position) if interval else (-2, -1)
+    def interval(self, suspect_range: SuspectRange) -> LineInterval:
+        """Return the positions of a suspect range on its line; one that has left it lies before all others."""
+        return self.lines.interval(suspect_range) or _BEFORE_ALL
 
     def overlaps(self, first: SuspectRange, second: SuspectRange) -> bool:
         """Return whether two suspect ranges share a commit."""
-        (begin, end), (other_begin, other_end) = self.bounds(first), self.bounds(second)
-        return max(begin, other_begin) < min(end, other_end)
+        return self.interval(first).overlaps(self.interval(second))
 
     def absent(self, points: Iterable[ChangePoint]) -> dict[int, int]:
         """Return how many values in a row lack each of the points that are gone."""
@@ -160,8 +161,8 @@ class Places:
         found: set[int] = set()
         for point in points:
             slots = self.lines.line(point.suspect_range.line).slots
-            begin, end = self.bounds(point.suspect_range)
-            found.update(int(slot) for slot in slots[max(0, begin - NEAR) : end + NEAR])
+            within = self.interval(point.suspect_range)
+            found.update(int(slot) for slot in slots[max(0, within.previous - NEAR) : within.position + NEAR])
         return found
 
 
