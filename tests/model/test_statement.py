@@ -135,6 +135,26 @@ def test_the_condition_is_that_of_the_side_that_leads(
     assert stated(*members).condition is expected
 
 
+@pytest.mark.parametrize(
+    ("decided", "expected"),
+    [
+        ((Status.NEW, Status.TICKET), (Status.NEW, "PERF-2")),
+        ((Status.TICKET, Status.TICKET), (Status.TICKET, "PERF-1")),
+        ((Status.ACKNOWLEDGED, Status.HIDDEN), (Status.ACKNOWLEDGED, "")),
+    ],
+)
+def test_a_decision_is_that_of_the_lead_once_no_member_is_open(
+    decided: tuple[Status, Status], expected: tuple[Status, str]
+) -> None:
+    tickets = [f"PERF-{key}" if status is Status.TICKET else "" for key, status in enumerate(decided, 1)]
+    members = [
+        member(key, 0.4 / key, status=status, ticket=ticket)
+        for key, (status, ticket) in enumerate(zip(decided, tickets, strict=True), 1)
+    ]
+    found = stated(*members)
+    assert (found.decision, found.ticket) == expected
+
+
 def test_a_change_without_members_has_no_statement() -> None:
     assert state_change(()) is None
 

@@ -185,6 +185,21 @@ def test_an_older_store_gets_an_audit_log_that_cannot_be_changed(empty_location:
         assert (store.audit.entries(), store.tokens.all()) == ([entry], [])
 
 
+def test_a_change_of_an_older_store_is_stated_with_the_decision_about_it(empty_location: str) -> None:
+    database = Database(empty_location)
+    migrate(database, "0043")
+    change = {"id": 3, "repository_id": 1, "line": "main", "previous": 9, "slot": 10}
+    state = {"status": "ticket", "ticket": "PERF-7", "condition": "present", "direction": "regression", "kind": "step"}
+    point = {"id": 5, "change_id": 3, "trace_key": ",name=a,", "certainty": "settled", "alert_kind": "work"}
+    sizes = {"size": 2.0, "relative_size": 0.2, "before_level": 10.0}
+    stated = {"change_id": 3, "condition": "present", "side": "regression", "body": "{}"}
+    write_old(database, change=change, change_point={**point, **state, **sizes}, statement=stated)
+    database.close()
+    with open_store(empty_location) as store:
+        found = store.findings.statements.of_changes([3])[3]
+    assert (found.decision, found.ticket) == (Status.TICKET, "PERF-7")
+
+
 def test_what_gates_measured_in_an_older_store_belongs_to_schedules(empty_location: str) -> None:
     database = Database(empty_location)
     migrate(database, "0038")

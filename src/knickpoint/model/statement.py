@@ -7,12 +7,13 @@ is certain to have changed. The worse side counts twice. The heaviest side leads
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
 from knickpoint.model.change_point import Condition, Direction, Status, severity_of
+from knickpoint.model.plain_text import counted
 from knickpoint.model.quantity_text import change_text, movement_words, percent_text
 from knickpoint.model.settlement import Certainty, FindingKind
 from knickpoint.model.suspects import Suspect
@@ -74,6 +75,12 @@ class LikelyCommit:
     basis: Basis
     probability: float
 
+    @property
+    def why(self) -> str:
+        """Why it is named: "found by bisection", "only commit", or how likely it is, as in "37 %"."""
+        named = {Basis.BISECTED: "found by bisection", Basis.ONLY: "only commit"}
+        return named.get(self.basis) or percent_text(self.probability)
+
 
 @dataclass(frozen=True, slots=True)
 class StatedMember:
@@ -94,6 +101,7 @@ class StatedMember:
     before_level: float
     recovered_at: int = -1
     held: str = ""
+    ticket: str = ""
 
     @property
     def text(self) -> str:
@@ -121,6 +129,8 @@ class Statement:
     stands for that side, and ``size`` its size in words. ``worse``, ``better`` and ``undirected`` count the members that count:
     the live ones that are work, else the live ones, else all. ``undone_at`` is the commit (a slot) that brought the earlier
     level back, -1 for none. ``likely`` is None where only the suspect range is known. ``severity`` orders lists.
+    ``decision`` is NEW while a member that counts is open, else that of the lead; ``ticket`` is that of the lead, else the first
+    of the others, "" without one.
     """
 
     direction: ChangeDirection
@@ -139,11 +149,41 @@ class Statement:
     likely: LikelyCommit | None = None
     machine: str = ""
     held: str = ""
+    decision: Status = Status.NEW
+    ticket: str = ""
 
     @property
     def traces(self) -> int:
         """How many members count."""
         return self.worse + self.better + self.undirected
+
+    @property
+    def named_slots(self) -> tuple[int, ...]:
+        """The commits that it names: the likely one, and the one that brought the earlier level back."""
+        named = (self.likely.slot if self.likely else -1, self.undone_at)
+        return tuple(slot for slot in named if slot >= 0)
+
+    @property
+    def counts(self) -> str:
+        """How many traces changed, by direction: "7 traces: 1 worse, 6 better"."""
+        sides = ((self.worse, "worse"), (self.better, "better"), (self.undirected, "changed"))
+        return f"{counted(self.traces, 'trace')}: {', '.join(f'{number:,} {word}' for number, word in sides if number)}"
+
+    def standing(self, names: Mapping[int, str]) -> str:
+        """Return the condition, with the commit that brought the earlier level back: "recovered, undone at 1a2b3c4"; "" if present.
+
+        ``names`` has slot → name of a commit.
+        """
+        if self.condition is ChangeCondition.PRESENT:
+            return ""
+        undone = names.get(self.undone_at)
+        return f"{self.condition.value}, undone at {undone}" if undone else str(self.condition.value)
+
+    def details(self, names: Mapping[int, str]) -> str:
+        """Return what is known beside the headline: "7 traces: 1 worse, 6 better; likely 1a2b3c4 (only commit); fixed"."""
+        name = names.get(self.likely.slot) if self.likely else None
+        likely = f"likely {name} ({self.likely.why})" if self.likely and name else ""
+        return "; ".join(filter(None, (self.counts, likely, self.standing(names))))
 
 
 def state_change(
@@ -163,9 +203,7 @@ def state_change(
     open_ones = [each for each in counted if each.status is Status.NEW] or counted
     sides = {side: [each for each in open_ones if each.direction is side] for side in _WORDS}
     speaking = max(sides, key=lambda side: (_weight(sides[side], side), len(sides[side])))
-    ranked = {
-        side: sorted(found, key=lambda each: (-each.severity, each.key, each.id)) for side, found in sides.items()
-    }
+    ranked = {side: _ranked(found) for side, found in sides.items()}
     lead = ranked[speaking][0]
     direction = _direction(counted, speaking)
     rest = [side for side in _WORDS if side is not speaking and sides[side]]
@@ -186,6 +224,8 @@ def state_change(
         likely=likely,
         machine=machine,
         held=min(each.held for each in counted) if all(each.held for each in counted) else "",
+        decision=lead.status,
+        ticket=lead.ticket or next((each.ticket for each in _ranked(counted) if each.ticket), ""),
     )
 
 
@@ -208,6 +248,10 @@ def likely_commit(culprits: Sequence[int], probability: float, suspects: Sequenc
 
 def _first_nonempty(*several: Sequence[StatedMember]) -> Sequence[StatedMember]:
     return next((each for each in several if each), ())
+
+
+def _ranked(members: Collection[StatedMember]) -> list[StatedMember]:
+    return sorted(members, key=lambda each: (-each.severity, each.key, each.id))
 
 
 def _weight(side: Collection[StatedMember], direction: Direction) -> float:

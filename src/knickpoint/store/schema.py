@@ -38,8 +38,8 @@ __all__ = [
 
 _STATED: Final = "SELECT version_num FROM alembic_version"
 
-_WITH_STATEMENTS: Final = "0042"
-"""The revision from which on each change has a statement."""
+_WITH_STATEMENTS: Final = "0044"
+"""The revision from which on each change has a statement as it is today: all are written again on the way to it."""
 
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"
 

@@ -103,7 +103,7 @@ class StatementTable:
         point = change_point.c
         names = ("id", "trace_key", "unit", "direction", "condition", "kind", "certainty", "status")
         numbers = ("size", "relative_size", "low", "high", "before_level", "recovered_at", "held")
-        columns = [point[name] for name in (*names, *numbers, "change_id", "matched_ticket", "alert_kind")]
+        columns = [point[name] for name in (*names, *numbers, "change_id", "ticket", "matched_ticket", "alert_kind")]
         query = select(*columns).where(self._database.among(among, "wanted"))
         members: dict[int, list[StatedMember]] = defaultdict(list)
         for row in connection.execute(query, wanted).mappings():
@@ -162,6 +162,7 @@ def _member(row: RowMapping) -> StatedMember:
         before_level=before,
         recovered_at=row["recovered_at"],
         held=row["held"],
+        ticket=row["ticket"] or row["matched_ticket"],
     )
 
 
@@ -190,6 +191,7 @@ def _statement_of(row: RowMapping) -> Statement:
             "condition": ChangeCondition(row["condition"]),
             "kind": FindingKind(body["kind"]),
             "certainty": Certainty(body["certainty"]),
+            "decision": Status(body["decision"]),
             "likely": None
             if likely is None
             else LikelyCommit(likely["slot"], Basis(likely["basis"]), likely["probability"]),
