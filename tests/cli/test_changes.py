@@ -11,11 +11,9 @@ from collections.abc import Mapping
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.server.client import Client
-from tests.server.stated_changes import make_stated_changes
 
 from knickpoint.instance import open_instance
 from knickpoint.server import create_app
@@ -107,10 +105,13 @@ def test_text_names_the_authors_of_several_suspects_and_blames_none(knick: Knick
 
 
 @pytest.mark.usefixtures("seldom")
-def test_text_names_the_commit_that_the_statement_names_in_every_row(knick: Knick) -> None:
-    rows = knick("changes").output.splitlines()[1:]
+def test_text_has_a_row_for_each_change_with_its_statement_and_the_members_below(knick: Knick) -> None:
+    change, *members = knick("changes").output.splitlines()[1:]
     commit = hashlib.sha1(b"59").hexdigest()[:10]
-    assert [row.count(f"  {commit}  author 1  Change 59  ") for row in rows] == [1, 1]
+    assert "  2 higher by up to 100 %  " in change
+    assert f"  {commit} (only commit)  author 1  Change 59  " in change
+    assert [row.split()[:2] for row in members] == [["R1", "P1"], ["R1", "P2"]]
+    assert all(commit not in row for row in members)
 
 
 @pytest.mark.usefixtures("alone")
@@ -225,20 +226,3 @@ def test_rows_of_several_repositories_say_which_they_are_of(instance: Path, knic
     assert {row.split()[1] for row in found} == {"alpha", "beta"}
     only = knick("changes", "--history", "--repository", "beta").output.splitlines()
     assert only[0].split()[:2] == ["change", "id"]
-
-
-def test_regressions_are_those_of_changes_that_are_worse_or_mixed(
-    knick: Knick, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    make_stated_changes(tmp_path / "stated")
-    monkeypatch.chdir(tmp_path / "stated")
-
-    def changes(*options: str) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = json.loads(knick("changes", *options, "--format", "json").output)
-        return found
-
-    found = json.loads(knick("regressions", "--format", "json").output)
-    assert found == changes("--direction", "regression", "--direction", "mixed")
-    (mixed,) = changes("--direction", "mixed")
-    assert sorted(point["direction"] for point in mixed["members"]) == ["improvement"] * 6 + ["regression"]
-    assert len(changes()) == len(found) + len(changes("--direction", "improvement"))

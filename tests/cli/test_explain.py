@@ -23,7 +23,7 @@ def test_five_sentences_explain_a_finding(knick: Knick) -> None:
     assert what.startswith("parse_csv is 29 % slower since 55af290088 (Allow commas inside quoted fields): ")
     assert "so the change is 8 times the noise; with 95 % it is +26 % to +33 %" in noise
     assert compared.startswith("The method default compared the 17 values before")
-    assert why.startswith("It is the finding P")
+    assert why.startswith("It is the change point P")
     assert "log-odds of a change" in why
     assert otherwise.startswith("Values near 58.84 µs again would mark it as recovered")
 
@@ -154,7 +154,7 @@ def test_a_changed_distribution_is_explained_by_its_levels(knick: Knick, instanc
     )
     assert spread.startswith("The values stray by ")
     assert moved.startswith("Up to ")
-    assert why.startswith("It is the finding P")
+    assert why.startswith("It is the change point P")
 
 
 def test_more_noise_is_explained_by_both_spreads(knick: Knick, instance: Path) -> None:
@@ -188,7 +188,7 @@ def test_verbose_prints_every_check(knick: Knick) -> None:
 @pytest.mark.usefixtures("judged")
 def test_a_change_and_a_finding_are_explained_by_their_ids(knick: Knick) -> None:
     by_trace = knick("explain", "benchmark=parse_csv").output
-    finding = re.search(r"the finding (P[0-9]+) of (R[0-9]+)", by_trace)
+    finding = re.search(r"the change point (P[0-9]+) of (R[0-9]+)", by_trace)
     assert finding is not None
     assert sentences(knick("explain", finding[1]).output) == sentences(by_trace)
     assert f"of {finding[2]} (" in knick("explain", finding[2]).output

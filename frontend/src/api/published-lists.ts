@@ -31,9 +31,7 @@ function accepts(search: URLSearchParams): (finding: Finding) => boolean {
     return (
       (!get("repository") || trace.repository === get("repository")) &&
       (kind === "any" || finding.alert_kind === kind) &&
-      (["status", "certainty", "kind", "condition"] as const).every(
-        (name) => !get(name) || finding[name] === get(name),
-      ) &&
+      (["status", "certainty", "kind"] as const).every((name) => !get(name) || finding[name] === get(name)) &&
       (!get("since") || (commit.time ?? "") >= get("since")) &&
       (!get("until") || (commit.time ?? "9").slice(0, 10) <= get("until")) &&
       (!get("assignee") || finding.assignee === get("assignee")) &&
@@ -49,9 +47,12 @@ function accepts(search: URLSearchParams): (finding: Finding) => boolean {
 
 function filtered(changes: readonly Change[], search: URLSearchParams): Change[] {
   const accept = accepts(search);
-  const direction = search.get("direction");
+  const stated = (["direction", "condition"] as const).flatMap((name) => {
+    const wanted = search.get(name);
+    return wanted ? [[name, wanted] as const] : [];
+  });
   return changes.flatMap((change) => {
-    if (direction && change.statement?.direction !== direction) return [];
+    if (stated.some(([name, wanted]) => change.statement?.[name] !== wanted)) return [];
     const members = change.members.filter(accept);
     const lead = members[0];
     if (!lead) return [];

@@ -1,19 +1,17 @@
 /** The parts of a finding that several pages show: its change, its levels, its status. */
 
 import { html, nothing, type TemplateResult } from "lit";
-import type { Change, Finding, Statement, Status } from "../api/client";
+import type { Change, Finding, Mark, Statement, Status } from "../api/client";
 import { timestampText } from "../text/dates";
 import {
   arrowOf,
   causeText,
   certaintyText,
-  changeText,
   comparisonText,
   directedText,
   hazardText,
   intervalText,
   statusWord,
-  type Sized,
 } from "../text/findings";
 import { commitHash } from "./commit";
 
@@ -22,8 +20,8 @@ import { commitHash } from "./commit";
  *
  * The arrow shows where the values went, a word whether that is bad, and the colour repeats the word.
  */
-export function pointSize(finding: Sized & Pick<Finding, "direction">): TemplateResult {
-  return directed(finding.direction, arrowOf(finding), directedText(changeText(finding), finding.direction));
+export function pointSize(finding: Pick<Finding, "size" | "size_text" | "direction">): TemplateResult {
+  return directed(finding.direction, arrowOf(finding), directedText(finding.size_text, finding.direction));
 }
 
 /** "▼ 24 faster by up to 46 %; 1 larger by 0.49 %, mixed": what a change is, with the arrow and colour of the side that leads. */
@@ -32,6 +30,13 @@ export function changeHeadline({ statement, members }: Pick<Change, "statement" 
   const { side, headline, direction } = statement;
   const leading = members.find((member) => member.direction === side);
   return directed(`${side} headline`, leading ? arrowOf(leading) : "", directedText(headline, direction));
+}
+
+/** "R12: 24 faster by up to 46 %; 1 larger by 0.49 %, mixed": the change of a mark on a plot; nothing where the mark says all of it. */
+export function markedChange(mark: NonNullable<Mark["finding"]>): TemplateResult | typeof nothing {
+  if (mark.headline === mark.size_text && mark.condition === "present") return nothing;
+  const condition = mark.condition === "present" ? nothing : html` <span class="tag">${mark.condition}</span>`;
+  return html`<div class="tip-note">${mark.change}: ${directedText(mark.headline, mark.stated)}${condition}</div>`;
 }
 
 function directed(kind: string, arrow: string, text: string): TemplateResult {

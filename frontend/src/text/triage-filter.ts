@@ -14,7 +14,7 @@ const FIELDS = {
   sigma: /^\d+(\.\d+)?$/,
   kind: /^(step|drift|mode|noise)$/,
   certainty: /^(provisional|settled)$/,
-  condition: /^(present|recovered)$/,
+  condition: /^(present|recovered|fixed|gone)$/,
 } as const;
 
 type Field = keyof typeof FIELDS;

@@ -13,6 +13,7 @@ from datetime import datetime
 from enum import Enum
 
 from knickpoint.model.change_point import Condition, Direction, SuspectRange
+from knickpoint.model.quantity_text import change_text
 from knickpoint.model.settlement import FindingKind
 
 __all__ = ["DEFAULT_ANNOUNCEMENT_RULE", "Announcement", "AnnouncementKind", "AnnouncementRule"]
@@ -101,3 +102,9 @@ class Announcement:
     interval: int = 0
     cause_id: int = 0
     provisional: bool = False
+
+    @property
+    def size_text(self) -> str:
+        """The size in words, as it was announced: "12 % slower"."""
+        noise = self.finding_kind is FindingKind.NOISE
+        return change_text(self.size, self.relative_size, self.unit, noise=noise, before=self.before_level)

@@ -10,6 +10,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 from knickpoint.model.alert import AlertKind, AlertSeverity
+from knickpoint.model.quantity_text import change_text
 from knickpoint.model.settlement import SETTLED, Certainty, FindingKind, Settlement
 from knickpoint.model.step import StableRegion
 from knickpoint.model.unit import Better
@@ -308,6 +309,12 @@ class ChangePoint:
     def until(self) -> int | None:
         """The last commit (a slot) of a drift, None for what is none."""
         return self.numbers.after.last if self.kind is FindingKind.DRIFT else None
+
+    @property
+    def size_text(self) -> str:
+        """The size in words: "12 % slower"."""
+        noise, numbers = self.kind is FindingKind.NOISE, self.numbers
+        return change_text(numbers.size, numbers.relative_size, self.unit, noise=noise, before=numbers.before_level)
 
     @property
     def certainty(self) -> Certainty:

@@ -14,21 +14,23 @@ __all__ = ["draw_badge"]
 _HEIGHT: Final = 20
 _SIZE: Final = 11.0
 _PADDING: Final = 6.0
-_WIDEST_NAME: Final = 220.0
+_WIDEST: Final = 220.0
+_WIDEST_CHANGE: Final = 360.0
+"""Room for a headline of two sides."""
 _LONGEST: Final = 200
 
 
 def draw_badge(name: str, value: str, change: str = "", direction: Direction = Direction.UNKNOWN) -> Drawing:
     """Return a badge, 20 pixels high: ``name`` on a dark ground, then ``value``, then ``change`` in the colour of its direction.
 
-    ``value`` and ``change`` are texts, as in ``12.3 ms`` and ``12 % slower``; without a change there are two fields.
+    ``value`` and ``change`` are texts, as in ``12.3 ms`` and ``3 slower by up to 12 %``; without a change there are two fields.
     """
     light, dark = palette_of(Theme.LIGHT), palette_of(Theme.DARK)
     shapes: list[Shape] = []
     fields = (
-        (trimmed(plain_line(name, _LONGEST), _SIZE, _WIDEST_NAME), dark.line, dark.ink),
-        (trimmed(plain_line(value, _LONGEST), _SIZE, _WIDEST_NAME), light.grid, light.ink),
-        (trimmed(plain_line(change, _LONGEST), _SIZE, _WIDEST_NAME), light.of(direction), light.paper),
+        (trimmed(plain_line(name, _LONGEST), _SIZE, _WIDEST), dark.line, dark.ink),
+        (trimmed(plain_line(value, _LONGEST), _SIZE, _WIDEST), light.grid, light.ink),
+        (trimmed(plain_line(change, _LONGEST), _SIZE, _WIDEST_CHANGE), light.of(direction), light.paper),
     )
     x = 0.0
     for text, ground, ink in fields:

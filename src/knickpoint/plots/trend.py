@@ -202,7 +202,8 @@ class _Plot:
         if focus is None:
             return ""
         before, after = focus.noise or (focus.before.value, focus.after.value)
-        change = change_text(after - before, focus.relative_size, self.trend.unit, noise=focus.noise is not None)
+        noise = focus.noise is not None
+        change = change_text(after - before, focus.relative_size, self.trend.unit, noise=noise, before=before)
         return plain_line(f"{levels_text(before, after, self.trend.unit)}, {change}", _LONGEST_TEXT)
 
     def _heading(self) -> Iterator[Shape]:

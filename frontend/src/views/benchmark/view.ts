@@ -2,7 +2,7 @@
 
 import { html, nothing } from "lit";
 import { customElement, property } from "lit/decorators.js";
-import { api, type Facets, type Trace, type Traces } from "../../api/client";
+import { api, type Facets, type Mark, type Trace, type Traces } from "../../api/client";
 import type { Series } from "../../api/series";
 import { traceSparkline } from "../../charts/sparkline";
 import { PageElement } from "../../page-element";
@@ -15,6 +15,7 @@ import { Resource } from "../../state/resource";
 import { errorNotice, loadingNotice } from "../../templates/notice";
 import { saidOnce } from "../../templates/change-table";
 import { longName, param } from "../../templates/trace-name";
+import { directedText } from "../../text/findings";
 import { countText, grouped } from "../../text/numbers";
 import { quote } from "../../text/query";
 import { commonParams } from "../../text/trace-names";
@@ -28,6 +29,7 @@ interface BenchmarkData {
   traces: Traces;
   facets: Facets;
   series: readonly Series[];
+  marks: readonly Mark[];
 }
 
 @customElement("kp-benchmark")
@@ -42,7 +44,11 @@ export class BenchmarkView extends PageElement {
         api.facets(repository, query, signal),
       ]);
       const ids = traces.traces.map(({ id }) => id);
-      return { traces, facets, series: ids.length > 0 ? await api.values(ids, { points: POINTS }, signal) : [] };
+      const [series, marks] =
+        ids.length > 0
+          ? await Promise.all([api.values(ids, { points: POINTS }, signal), api.marks(ids, false, signal)])
+          : [[], []];
+      return { traces, facets, series, marks };
     },
     onAnswer: () => (document.title = `${this.route.name} · Knickpoint`),
   });
@@ -68,7 +74,7 @@ export class BenchmarkView extends PageElement {
   }
 }
 
-function renderData({ traces: { total, traces }, facets, series }: BenchmarkData, chosen: string) {
+function renderData({ traces: { total, traces }, facets, series, marks }: BenchmarkData, chosen: string) {
   if (total === 0) {
     return html`<div class="notice"><h2>There is no trace of this benchmark</h2></div>`;
   }
@@ -104,17 +110,30 @@ function renderData({ traces: { total, traces }, facets, series }: BenchmarkData
           <th scope="col">Trace</th>
           <th scope="col">Values</th>
           <th scope="col" class="number">Newest</th>
+          <th scope="col">Newest change</th>
         </tr>
       </thead>
       <tbody>
-        ${traces.map((trace, index) => renderTrace(trace, series[index], common))}
+        ${traces.map((trace, index) =>
+          renderTrace(
+            trace,
+            series[index],
+            marks.findLast(({ trace: id, finding }) => id === trace.id && finding)?.finding,
+            common,
+          ),
+        )}
       </tbody>
     </table>
     ${total > traces.length ? html`<p class="faint">The first ${traces.length} of ${grouped(total)}.</p>` : nothing}
   </section>`;
 }
 
-function renderTrace(trace: Trace, series: Series | undefined, common: ReadonlySet<string>) {
+function renderTrace(
+  trace: Trace,
+  series: Series | undefined,
+  change: Mark["finding"] | undefined,
+  common: ReadonlySet<string>,
+) {
   const own = Object.entries(trace.params).filter(([name]) => !common.has(name));
   const newest = series?.values.at(-1);
   return html`<tr>
@@ -128,6 +147,14 @@ function renderTrace(trace: Trace, series: Series | undefined, common: ReadonlyS
     </td>
     <td class="number figure" data-label="Newest">
       ${newest === undefined ? html`<span class="faint">none</span>` : valueText(newest, trace.unit)}
+    </td>
+    <td data-label="Newest change">
+      ${
+        change
+          ? html`${directedText(change.headline, change.stated)}
+            ${change.condition === "present" ? nothing : html`<span class="tag">${change.condition}</span>`}`
+          : html`<span class="faint">none</span>`
+      }
     </td>
   </tr>`;
 }

@@ -4,7 +4,7 @@ import { html, nothing } from "lit";
 import type { Hovered } from "../../charts/chart-data";
 import { valueAt } from "../../charts/smoothing";
 import { date } from "../../templates/commit";
-import { pointSize, statusLabel } from "../../templates/finding";
+import { markedChange, pointSize, statusLabel } from "../../templates/finding";
 import { ticketTips } from "../../templates/tickets";
 import { grouped } from "../../text/numbers";
 import { valueText } from "../../text/units";
@@ -44,12 +44,12 @@ export function renderOrigin(context: ExploreContext, trace: number, position: n
 }
 
 /** The finding on a line at a commit, and what changed in its environment there. */
-export function markTips({ plot, marks: { all } }: Graph, line: number, position: number) {
-  const trace = plot.lines.find(({ id }) => id === line)?.trace;
+export function markTips({ marks: { all } }: Graph, line: number, position: number) {
   const marks = all.filter((mark) => mark.trace === line && mark.position === position);
   return marks.map(({ finding, facts }) =>
-    finding && trace
-      ? html`<div class="tip-note">${statusLabel(finding.status)} ${pointSize({ ...finding, trace })}</div>`
+    finding
+      ? html`<div class="tip-note">${statusLabel(finding.status)} ${pointSize(finding)}</div>
+          ${markedChange(finding)}`
       : facts.map(
           ({ name, before, after }) =>
             html`<div class="tip-note"><i class="key-note"></i>${name}: ${before} → ${after}</div>`,

@@ -13,8 +13,9 @@ import { timestamp } from "../../templates/commit";
 import { commitLink, changeTable, saidOnce } from "../../templates/change-table";
 import { longName } from "../../templates/trace-name";
 import { announcementWord } from "../../text/announcements";
-import { changeCountsText } from "../../text/findings";
-import { countText, grouped, signedPercentText } from "../../text/numbers";
+import { conditionTag } from "../../templates/finding";
+import { changeCountsText, directedText } from "../../text/findings";
+import { countText, grouped } from "../../text/numbers";
 import { commonParams, paramsOf, traceText } from "../../text/trace-names";
 
 interface Figure {
@@ -112,22 +113,28 @@ export function renderNews({ news }: Overview, several: boolean) {
           <tr>
             <th scope="col">What</th>
             <th scope="col">Trace</th>
-            <th scope="col" class="number">Change</th>
+            <th scope="col">Change, as it is now</th>
             <th scope="col">Commit</th>
             <th scope="col">Announced</th>
           </tr>
         </thead>
         <tbody>
           ${news.map(
-            ({ kind, trace, trace_id, traces, relative_size, commit, time, repository }) =>
+            ({ kind, trace, trace_id, traces, announced_size, statement, updated, commit, time, repository }) =>
               html`<tr>
                 <td data-label="What">${announcementWord[kind]}</td>
                 <th scope="row" data-label="Trace">
                   ${renderTraceName(trace, trace_id, common)}
                   ${traces > 1 ? html`<span class="faint">and ${countText(traces - 1, "other")}</span>` : nothing}
                 </th>
-                <td class="number figure" data-label="Change">
-                  ${relative_size === null ? "" : signedPercentText(relative_size)}
+                <td data-label="Change">
+                  ${
+                    statement
+                      ? html`<span>${directedText(statement.headline, statement.direction)}</span>
+                          ${conditionTag(statement, repository)}`
+                      : nothing
+                  }
+                  ${updated ? html`<span class="faint">announced as ${announced_size}</span>` : nothing}
                 </td>
                 <td data-label="Commit">
                   ${commit ? commitLink(commit, repository) : nothing}

@@ -29,7 +29,7 @@ import type {
 import type { HistoryMode } from "../../routes/navigation";
 import type { TraceRoute } from "../../routes/trace";
 import type { CommitCache } from "../../state/plot/commit-cache";
-import { arrowOf, changeText } from "../../text/findings";
+import { arrowOf } from "../../text/findings";
 import type { SuspectList } from "./suspects";
 
 /** A run without a value, on the plot. */
@@ -111,7 +111,7 @@ export function markOf(finding: Finding, statement: Statement | undefined): Char
     status: finding.status,
     direction: finding.direction,
     interval: levelInterval(finding),
-    text: `${arrowOf(finding)} ${changeText(finding)}`,
+    text: `${arrowOf(finding)} ${finding.size_text}`,
     gone: finding.condition === "gone",
     history: finding.history,
   };

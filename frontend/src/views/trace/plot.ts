@@ -9,7 +9,7 @@ import { statusLabel } from "../../templates/finding";
 import { loadingNotice } from "../../templates/notice";
 import { alongField, scaleField } from "../../templates/scale-field";
 import { selectField } from "../../templates/select-field";
-import { causeOf, causeText, changeText, standingText } from "../../text/findings";
+import { causeOf, causeText, standingText } from "../../text/findings";
 import { countText, grouped } from "../../text/numbers";
 import { traceText } from "../../text/trace-names";
 import type { TraceContext } from "./context";
@@ -183,7 +183,7 @@ function plotText(context: TraceContext, changes: ChangePoints): string {
     const statement = context.statementOf(finding);
     const { short } = causeOf({ statement, commit: finding.commit });
     const facts = [causeText(statement, finding.suspect_range.commits), standingText(finding)].filter(Boolean);
-    return `${changeText(finding)} at ${short}, ${facts.join(", ")}`;
+    return `${finding.size_text} at ${short}, ${facts.join(", ")}`;
   });
   return [
     values,

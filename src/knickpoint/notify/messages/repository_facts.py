@@ -14,7 +14,7 @@ from knickpoint.model.commit import Commit, Repository
 from knickpoint.model.errors import AbsentError
 from knickpoint.model.params import decode_key
 from knickpoint.model.plain_text import plain_line
-from knickpoint.model.quantity_text import change_text, interval_text, levels_text, over_text, trace_name
+from knickpoint.model.quantity_text import interval_text, levels_text, over_text, trace_name
 from knickpoint.model.settlement import FindingKind
 from knickpoint.model.statement import Statement
 from knickpoint.notify.messages.facts import CommitFacts, RangeFacts, TraceFacts
@@ -131,15 +131,7 @@ def _trace_facts(point: ChangePoint, name: str, params: str, address: str) -> Tr
         params=params,
         trace=_clean(point.key),
         unit=message_line(point.unit),
-        change=message_line(
-            change_text(
-                numbers.size,
-                relative,
-                point.unit,
-                noise=point.kind is FindingKind.NOISE,
-                before=numbers.before_level,
-            )
-        ),
+        change=message_line(point.size_text),
         verdict=_VERDICTS[point.direction],
         levels=message_line(levels_text(numbers.before_level, numbers.after_level, point.unit)),
         before=numbers.before_level,

@@ -101,8 +101,8 @@ def _likely(store: Store, repository: Repository, change: Change) -> str:
     (found,) = (store.commits.get(repository, [likely.slot]) if likely else []) or (None,)
     if likely is None or found is None:
         return ""
-    commit, percent = found.commit, percent_text(likely.probability)
-    why = {Basis.BISECTED: f"found by bisection, {percent}", Basis.ONLY: "the only commit"}.get(likely.basis, percent)
+    commit = found.commit
+    why = f"{likely.why}, {percent_text(likely.probability)}" if likely.basis is Basis.BISECTED else likely.why
     about = escape_markdown(
         plain_line(f"{commit.subject} by {commit.author}" if commit.author else commit.subject, 200)
     )

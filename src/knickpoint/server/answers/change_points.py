@@ -104,6 +104,7 @@ def read_change_points(visible: VisibleRepositories, key: int, line_name: str) -
     points = [point for point in known if point.condition is not Condition.GONE]
     gone = [point for point in known if point.condition is Condition.GONE]
     alerts = store.findings.alerts_of_changes({point.change_id for point in known if point.change_id})
+    lines = {point.change_id: point.suspect_range.line for point in known if point.change_id}
     medians, *summaries = _by_summary(known, alerts).items()
     return ChangePointsAnswer(
         trace=trace_answer(trace, repository.name),
@@ -118,5 +119,5 @@ def read_change_points(visible: VisibleRepositories, key: int, line_name: str) -
         notes=_notes(points, alerts, line, values),
         newest=_newest(store, line, key),
         gone=member_answers(store, repository, gone),
-        statements=statement_answers(store, repository, known),
+        statements=statement_answers(store, repository, lines),
     )

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Final
 
 from knickpoint.model.change import Change
-from knickpoint.model.change_point import ChangePoint, Decision
+from knickpoint.model.change_point import Decision
 from knickpoint.model.commit import Repository
 from knickpoint.model.statement import Statement
 from knickpoint.server.answers.bisection_standings import read_standings
@@ -163,7 +163,7 @@ def change_answers(store: Store, rows: Sequence[tuple[Repository, Change]]) -> l
         changes = [change for owner, change in rows if owner.id == repository.id]
         points = [point for change in changes for point in change.members]
         reader = readers[repository.id] = RangeReader(store, repository)
-        named = [slot for each in changes for slot in _named_slots(each.statement)]
+        named = [slot for each in changes if each.statement for slot in each.statement.named_slots]
         reader.load([*(each.suspect_range for each in changes), *(each.suspect_range for each in points)], named)
         members |= {member.id: member for member in read_members(store, reader, points)}
         ids = [change.id for change in changes]
@@ -199,21 +199,13 @@ def _change_answer(
     )
 
 
-def statement_answers(
-    store: Store, repository: Repository, points: Sequence[ChangePoint]
-) -> dict[int, StatementAnswer]:
-    """Return change → its statement, for the changes that ``points`` of one repository belong to."""
-    lines = {point.change_id: point.suspect_range.line for point in points if point.change_id}
+def statement_answers(store: Store, repository: Repository, lines: Mapping[int, str]) -> dict[int, StatementAnswer]:
+    """Return change → its statement, for changes of one repository; ``lines`` has the line of each."""
     stated = store.findings.statements.of_changes(lines)
     reader = RangeReader(store, repository)
-    reader.load(slots=[slot for each in stated.values() for slot in _named_slots(each)])
+    reader.load(slots=[slot for each in stated.values() for slot in each.named_slots])
     answers = {key: _statement_answer(reader, lines[key], each) for key, each in stated.items()}
     return {key: answer for key, answer in answers.items() if answer is not None}
-
-
-def _named_slots(stated: Statement | None) -> tuple[int, ...]:
-    """Return the commits that a statement names."""
-    return () if stated is None else (stated.undone_at, *((stated.likely.slot,) if stated.likely else ()))
 
 
 def _statement_answer(reader: RangeReader, line: str, stated: Statement | None) -> StatementAnswer | None:

@@ -50,9 +50,10 @@ def matching_members(wanted: ListFilter) -> Selection:
     words = len(wanted.filter.split())
     if words > _MOST_WORDS:
         raise InputError(f"the filter has {words} words", where="filter", remedy=f"Use at most {_MOST_WORDS}.")
-    selection = Selection(
+    return Selection(
         text=wanted.filter,
         directions=frozenset({wanted.direction} if wanted.direction else ()),
+        stated_conditions=frozenset({wanted.condition} if wanted.condition else ()),
         statuses=frozenset({wanted.status} if wanted.status else ()),
         certainty=wanted.certainty,
         kinds=frozenset({wanted.kind} if wanted.kind else ()),
@@ -66,7 +67,6 @@ def matching_members(wanted: ListFilter) -> Selection:
         since=datetime.combine(wanted.since, time.min, UTC) if wanted.since else None,
         before=datetime.combine(wanted.until, time.max, UTC) if wanted.until else None,
     )
-    return replace(selection, conditions=frozenset({wanted.condition})) if wanted.condition else selection
 
 
 def _alert_kinds(wanted: ListFilter) -> frozenset[AlertKind] | None:

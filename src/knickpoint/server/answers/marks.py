@@ -7,6 +7,7 @@ from typing import Final
 
 from knickpoint.model.change_point import ChangePoint
 from knickpoint.model.errors import InputError
+from knickpoint.model.statement import ChangeCondition, ChangeDirection, Statement
 from knickpoint.server.answers.environments import list_environments
 from knickpoint.server.schemas.marks import FindingMarkAnswer, MarkAnswer
 from knickpoint.server.schemas.runs import EnvironmentAnswer
@@ -36,12 +37,14 @@ def list_marks(
     store = visible.store
     repository, _ = visible.traces(keys)
     line = store.commits.line(repository, line_name)
-    found = [
-        _finding(point, line.positions[point.suspect_range.slot])
-        for points in store.findings.of_traces(keys).values()
-        for point in points
+    points = [
+        point
+        for of_trace in store.findings.of_traces(keys).values()
+        for point in of_trace
         if point.suspect_range.slot in line.positions
     ]
+    stated = store.findings.statements.of_changes({point.change_id for point in points})
+    found = [_finding(point, line.positions[point.suspect_range.slot], stated.get(point.change_id)) for point in points]
     changes = (
         (mark_environment(key, change) for key in keys for change in list_environments(visible, key, line_name))
         if environments
@@ -55,12 +58,15 @@ def mark_environment(key: int, change: EnvironmentAnswer) -> MarkAnswer:
     return MarkAnswer(trace=key, position=change.position, finding=None, facts=change.facts)
 
 
-def _finding(point: ChangePoint, position: int) -> MarkAnswer:
-    found = FindingMarkAnswer(
-        id=point.id,
-        status=point.status,
-        direction=point.direction,
-        size=point.numbers.size,
-        relative_size=point.numbers.relative_size,
+def _finding(point: ChangePoint, position: int, stated: Statement | None) -> MarkAnswer:
+    found = FindingMarkAnswer.of(
+        point,
+        point.numbers,
+        change=point.change_id or None,
+        status=point.effective_status,
+        headline=stated.headline if stated else "",
+        stated=stated.direction if stated else ChangeDirection(point.direction.value),
+        condition=stated.condition if stated else ChangeCondition(point.condition.value),
+        traces=stated.traces if stated else 1,
     )
     return MarkAnswer(trace=point.trace_id, position=position, finding=found, facts=[])

@@ -10,14 +10,15 @@ from typing import Final
 
 from knickpoint.instance import Instance
 from knickpoint.model.announcement import Announcement, AnnouncementKind
+from knickpoint.model.change_point import Condition
 from knickpoint.model.commit import Repository
 from knickpoint.model.quarantine import QuarantineState
 from knickpoint.model.statement import ChangeCondition, ChangeDirection
-from knickpoint.server.answers.changes import change_answers, count_changes
+from knickpoint.server.answers.changes import change_answers, count_changes, statement_answers
 from knickpoint.server.answers.commits import commit_answer
 from knickpoint.server.answers.filters import members_on_list
 from knickpoint.server.answers.health import list_alerts
-from knickpoint.server.schemas.changes import ChangeAnswer
+from knickpoint.server.schemas.changes import ChangeAnswer, StatementAnswer
 from knickpoint.server.schemas.filters import AlertKindFilter, ListFilter
 from knickpoint.server.schemas.overview import (
     AssignedAnswer,
@@ -38,6 +39,11 @@ __all__ = ["list_devices", "read_assigned", "read_overview", "read_shared_overvi
 _MOST_NEWS: Final = 12
 _LARGEST: Final = 6
 _DEVICE_DAYS: Final = 7
+_ENDED: Final = {
+    AnnouncementKind.RECOVERED: ChangeCondition.RECOVERED,
+    AnnouncementKind.FIXED: ChangeCondition.FIXED,
+    AnnouncementKind.WITHDRAWN: ChangeCondition.GONE,
+}
 _HELD: Final = frozenset({QuarantineState.QUARANTINED})
 
 
@@ -126,6 +132,9 @@ def _news(store: Store, repository: Repository, announcements: Sequence[Announce
     commits = {found.slot: found.commit for found in store.commits.get(repository, slots)}
     positions = store.commits.line(repository).positions
     traces = store.traces.find_ids(repository, {each.trace_key for each in announcements})
+    statements = statement_answers(
+        store, repository, {each.change_id: each.suspect_range.line for each in announcements}
+    )
     return [
         NewsAnswer.of(
             each,
@@ -134,9 +143,20 @@ def _news(store: Store, repository: Repository, announcements: Sequence[Announce
             trace=each.trace_key,
             trace_id=next(iter(traces.get(each.trace_key, [])), None),
             commit=commit_answer(commits[slot], positions.get(slot)) if slot in commits else None,
+            announced_size=each.size_text,
+            statement=statements.get(each.change_id),
+            updated=_is_updated(each, statements.get(each.change_id)),
         )
         for each, slot in zip(announcements, slots, strict=True)
     ]
+
+
+def _is_updated(announced: Announcement, stated: StatementAnswer | None) -> bool:
+    """Return whether a change is no longer what was announced of it."""
+    recovered = ChangeCondition.RECOVERED if announced.condition is Condition.RECOVERED else ChangeCondition.PRESENT
+    condition = _ENDED.get(announced.kind, recovered)
+    said = (announced.direction, announced.size_text, condition)
+    return stated is None or said != (stated.side, stated.size, stated.condition)
 
 
 def list_devices(store: Store, repositories: Sequence[Repository]) -> list[DeviceUseAnswer]:

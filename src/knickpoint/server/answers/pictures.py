@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from knickpoint.model.errors import HistoryError
 from knickpoint.model.params import decode_key
-from knickpoint.model.quantity_text import change_text, trace_name, value_text
-from knickpoint.model.settlement import FindingKind
+from knickpoint.model.quantity_text import trace_name, value_text
 from knickpoint.plots import Drawing, Theme, draw_badge, draw_trend
 from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.watch.lines import Lines
@@ -42,7 +41,7 @@ def draw_plot(
 
 
 def draw_badge_of(visible: VisibleRepositories, key: int, *, line_name: str) -> Drawing:
-    """Draw a badge of the trace ``key``: its name, its newest value, and its newest change.
+    """Draw a badge of the trace ``key``: its name, its newest value, and the headline of its newest change.
 
     Raises:
         UnknownError: there is no such trace.
@@ -57,11 +56,5 @@ def draw_badge_of(visible: VisibleRepositories, key: int, *, line_name: str) -> 
     focus = focus_at(store.findings.change_points(key), line, None)
     if focus is None:
         return draw_badge(name, value)
-    change = change_text(
-        focus.numbers.size,
-        focus.numbers.relative_size,
-        trace.unit,
-        noise=focus.kind is FindingKind.NOISE,
-        before=focus.numbers.before_level,
-    )
-    return draw_badge(name, value, change, focus.direction)
+    stated = store.findings.statements.of_changes([focus.change_id]).get(focus.change_id)
+    return draw_badge(name, value, stated.headline, stated.side) if stated else draw_badge(name, value)

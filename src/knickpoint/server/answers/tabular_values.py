@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
@@ -15,9 +14,8 @@ from knickpoint.calc import Traces
 from knickpoint.model.commit import Line
 from knickpoint.model.errors import QueryError
 from knickpoint.model.params import decode_key
-from knickpoint.model.quantity_text import percent_text, trace_name
+from knickpoint.model.quantity_text import trace_name
 from knickpoint.model.query import parse_query
-from knickpoint.model.statement import Basis, Statement
 from knickpoint.plots.reduction import thin
 from knickpoint.server.answers.values import WantedValues
 from knickpoint.server.schemas.values import (
@@ -180,8 +178,8 @@ def annotate(visible: VisibleRepositories, line: Line, request: GrafanaAnnotatio
     slots = sorted({change.suspect_range.slot for change in found})
     times = dict(zip(slots, store.commits.times(repository, slots).tolist(), strict=True))
     shown = {slot for slot in slots if _within(np.array([times[slot]]), request.range)[0]}
-    likely = {change.statement.likely.slot for change in found if change.statement and change.statement.likely}
-    names = {each.slot: each.commit.short for each in store.commits.get(repository, sorted(likely))}
+    named = {slot for change in found if change.statement for slot in change.statement.named_slots}
+    names = {each.slot: each.commit.short for each in store.commits.get(repository, sorted(named))}
     wanted = {change.statement.lead for change in found if change.statement}
     leads = {each.id: each for each in store.findings.points(wanted)}
     annotations = []
@@ -194,20 +192,8 @@ def annotate(visible: VisibleRepositories, line: Line, request: GrafanaAnnotatio
             GrafanaAnnotation(
                 time=round(times[slot] * 1000),
                 title=f"R{change.id}: {trace_name(decode_key(lead.key))[0] or lead.key}: {stated.headline}",
-                text=_annotation_text(stated, lead.key, names),
-                tags=[stated.direction.value, lead.effective_status.value],
+                text=f"{lead.key}; {stated.details(names)}",
+                tags=[stated.direction.value, stated.decision.value],
             )
         )
     return sorted(annotations, key=lambda each: each.time)
-
-
-def _annotation_text(stated: Statement, key: str, names: Mapping[int, str]) -> str:
-    """Return how many traces changed, or which one, and the likely commit; ``names`` has slot → short hash."""
-    counts = f"{stated.traces} traces: {stated.worse} worse, {stated.better} better" if stated.traces > 1 else key
-    likely = stated.likely
-    if likely is None or likely.slot not in names:
-        return counts
-    why = {Basis.BISECTED: "found by bisection", Basis.ONLY: "the only commit"}.get(
-        likely.basis, percent_text(likely.probability)
-    )
-    return f"{counts}; likely {names[likely.slot]} ({why})"

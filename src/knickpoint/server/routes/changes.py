@@ -8,10 +8,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
-from knickpoint.model.change_point import Condition, Status
+from knickpoint.model.change_point import Status
 from knickpoint.model.errors import InputError
 from knickpoint.model.settlement import Certainty, FindingKind
-from knickpoint.model.statement import ChangeDirection
+from knickpoint.model.statement import ChangeCondition, ChangeDirection
 from knickpoint.server.answers.breakdowns import break_change_down
 from knickpoint.server.answers.changes import (
     FEW_MEMBERS,
@@ -88,7 +88,7 @@ def _filtered(
     certainty: Annotated[Certainty | None, Query(description="Only findings of this certainty.")] = None,
     kind: Annotated[FindingKind | None, Query(description="Only findings of this kind.")] = None,
     condition: Annotated[
-        Condition | None, Query(description="Only findings in this condition, as `recovered`.")
+        ChangeCondition | None, Query(description="Only changes in this condition, as `recovered`.")
     ] = None,
     since: Annotated[date | None, Query(description="Only findings at commits of this day or later, in UTC.")] = None,
     until: Annotated[date | None, Query(description="Only findings at commits of this day or earlier, in UTC.")] = None,

@@ -7,9 +7,9 @@ from enum import Enum
 
 from pydantic import Field
 
-from knickpoint.model.change_point import Condition, Status
+from knickpoint.model.change_point import Status
 from knickpoint.model.settlement import Certainty, FindingKind
-from knickpoint.model.statement import ChangeDirection
+from knickpoint.model.statement import ChangeCondition, ChangeDirection
 from knickpoint.server.schemas.base import Answer, Text
 
 __all__ = ["AlertKindFilter", "ListFilter"]
@@ -41,7 +41,9 @@ class ListFilter(Answer):
     status: Status | None = Field(default=None, description="Only this status.")
     certainty: Certainty | None = Field(default=None, description="Only findings of this certainty.")
     kind: FindingKind | None = Field(default=None, description="Only findings of this kind.")
-    condition: Condition | None = Field(default=None, description="Only findings in this condition, as `recovered`.")
+    condition: ChangeCondition | None = Field(
+        default=None, description="Only changes in this condition, as `recovered`."
+    )
     since: date | None = Field(default=None, description="Only findings at commits of this day or later, in UTC.")
     until: date | None = Field(default=None, description="Only findings at commits of this day or earlier, in UTC.")
     alert: Text = Field(default="", description="Only findings of this alert.")

@@ -5,18 +5,25 @@ from __future__ import annotations
 from pydantic import Field
 
 from knickpoint.model.change_point import Direction, Status
-from knickpoint.server.schemas.base import Answer, ChangePointId, FiniteOrNull
+from knickpoint.model.statement import ChangeCondition, ChangeDirection
+from knickpoint.server.schemas.base import Answer, ChangeId, ChangePointId, FiniteOrNull
 from knickpoint.server.schemas.runs import FactAnswer
 
 __all__ = ["FindingMarkAnswer", "MarkAnswer"]
 
 
 class FindingMarkAnswer(Answer):
-    """A finding, in the few words that a plot of many lines has room for."""
+    """A change point, in the few words that a plot of many lines has room for."""
 
     id: ChangePointId
     status: Status
-    direction: Direction
+    direction: Direction = Field(description="The direction of the change point.")
+    change: ChangeId | None = Field(description="The change that it belongs to.")
+    headline: str = Field(description="What that change is, as its statement says; empty without one.")
+    stated: ChangeDirection = Field(description="The direction of that change.")
+    condition: ChangeCondition = Field(description="The condition of that change.")
+    traces: int = Field(description="How many traces that change counts.")
+    size_text: str = Field(description="The size of the change point in words, as `12 % slower`.")
     size: float = Field(description="Level after minus level before, in the unit of the trace.")
     relative_size: FiniteOrNull = Field(description="size / |level before|; null where the level before is 0.")
 

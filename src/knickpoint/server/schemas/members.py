@@ -66,6 +66,7 @@ class ChangePointAnswer(Answer):
     before_level: float = Field(description="Median of the at most 20 values before the change.")
     after_level: float = Field(description="Median of the at most 20 values from the change on.")
     deviation: FiniteOrNull = Field(description="Robust standard deviation of single values around these levels.")
+    size_text: str = Field(description="The size in words, as `12 % slower`.")
     size: float = Field(description="Level after minus level before, in the unit of the trace.")
     relative_size: FiniteOrNull = Field(description="size / |level before|; null where the level before is 0.")
     low: FiniteOrNull = Field(description="The size is at least this (95 %); null where there are too few values.")

@@ -9,7 +9,7 @@ from pydantic import Field
 from knickpoint.model.announcement import AnnouncementKind
 from knickpoint.model.statement import ChangeDirection
 from knickpoint.server.schemas.base import Answer, ChangeId, FiniteOrNull
-from knickpoint.server.schemas.changes import ChangeAnswer
+from knickpoint.server.schemas.changes import ChangeAnswer, StatementAnswer
 from knickpoint.server.schemas.commits import CommitAnswer
 
 __all__ = [
@@ -36,6 +36,11 @@ class NewsAnswer(Answer):
     size: FiniteOrNull
     unit: str
     commit: CommitAnswer | None
+    announced_size: str = Field(description="The size of the top trace in words, as it was announced.")
+    statement: StatementAnswer | None = Field(
+        description="What the change is now; null where it has no trace any more."
+    )
+    updated: bool = Field(description="Whether the direction, the size or the condition is another one now.")
 
 
 class DeviceUseAnswer(Answer):

@@ -9,6 +9,7 @@ from knickpoint.model.change_point import ChangePoint, Sighting
 from knickpoint.model.commit import SlottedCommit
 from knickpoint.model.frame import Trace
 from knickpoint.model.quarantine import Quarantine
+from knickpoint.model.statement import ChangeCondition, ChangeDirection
 from knickpoint.model.step import Candidate, Check, Detection, Flipping
 from knickpoint.watch.mode_causes import ModeCause
 
@@ -16,6 +17,7 @@ __all__ = [
     "AlertExplanation",
     "ExplainedBisection",
     "ExplainedCandidate",
+    "ExplainedChange",
     "ExplainedFlipping",
     "ExplainedQuarantine",
     "ExplainedStep",
@@ -109,12 +111,23 @@ class ExplainedBisection:
 
 
 @dataclass(frozen=True, slots=True)
+class ExplainedChange:
+    """What a change of the trace is, as its statement says; ``details`` has the counts, the likely commit and the condition."""
+
+    change_id: int
+    headline: str
+    direction: ChangeDirection
+    condition: ChangeCondition
+    details: str
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """Everything that was decided about one trace.
 
     ``measured`` counts its values on the line. ``at`` is the commit that was asked for. ``points`` are its
     change points near there, those that are gone included. ``quarantines`` are about results of the trace that take no part
-    in its levels, near there. ``bisections`` are the newest of the changes of ``points``.
+    in its levels, near there. ``changes`` are those of ``points``, and ``bisections`` the newest of each.
     """
 
     trace: Trace
@@ -125,3 +138,4 @@ class Explanation:
     points: tuple[ChangePoint, ...]
     quarantines: tuple[ExplainedQuarantine, ...] = ()
     bisections: tuple[ExplainedBisection, ...] = ()
+    changes: tuple[ExplainedChange, ...] = ()

@@ -18,7 +18,7 @@ from knickpoint.detect.samples import sample_evidence
 from knickpoint.model.alert import Alert
 from knickpoint.model.change_point import ChangePoint, Sighting
 from knickpoint.model.cluster import KeptCluster, KeptMember, MemberState
-from knickpoint.model.commit import Line, Repository, SlottedCommit
+from knickpoint.model.commit import Line, Repository, SlottedCommit, short_name
 from knickpoint.model.errors import AbsentError, HistoryError, InputError
 from knickpoint.model.frame import Frame, Trace
 from knickpoint.model.params import decode_key
@@ -39,6 +39,7 @@ from knickpoint.watch.explanation.parts import (
     AlertExplanation,
     ExplainedBisection,
     ExplainedCandidate,
+    ExplainedChange,
     ExplainedFlipping,
     ExplainedQuarantine,
     ExplainedStep,
@@ -313,7 +314,10 @@ def explain_trace(
     )
     quarantines = _quarantines(store, lines, found, measured, position)
     bisections = _bisections(store, repository, near)
-    return Explanation(found, repository.name, int(measured.size), commit, explained, near, quarantines, bisections)
+    changes = _changes(store, repository, near)
+    return Explanation(
+        found, repository.name, int(measured.size), commit, explained, near, quarantines, bisections, changes
+    )
 
 
 def _bisections(store: Store, repository: Repository, points: Sequence[ChangePoint]) -> tuple[ExplainedBisection, ...]:
@@ -322,6 +326,17 @@ def _bisections(store: Store, repository: Repository, points: Sequence[ChangePoi
     newest = store.bisections.of_changes(changes)
     return tuple(
         ExplainedBisection(key, bisection_text(store, repository, found)) for key, found in sorted(newest.items())
+    )
+
+
+def _changes(store: Store, repository: Repository, points: Sequence[ChangePoint]) -> tuple[ExplainedChange, ...]:
+    """Return the changes of ``points`` as they are stated, by id."""
+    stated = store.findings.statements.of_changes({point.change_id for point in points if point.change_id})
+    named = sorted({slot for each in stated.values() for slot in each.named_slots})
+    names = {each.slot: short_name(each.commit.hash) for each in store.commits.get(repository, named)}
+    return tuple(
+        ExplainedChange(key, each.headline, each.direction, each.condition, each.details(names))
+        for key, each in sorted(stated.items())
     )
 
 

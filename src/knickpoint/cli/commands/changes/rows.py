@@ -1,4 +1,4 @@
-"""The columns and rows of ``knick changes`` for people: one row a change point."""
+"""The columns and rows of ``knick changes`` for people: a row a change, as its statement says, and below it one a change point."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from knickpoint.cli.output import Column, Row, percent
+from knickpoint.model.plain_text import counted
 from knickpoint.model.quantity_text import figure_text
 
 if TYPE_CHECKING:
@@ -20,50 +21,26 @@ __all__ = ["change_rows", "text_columns"]
 
 _MOST_AUTHORS: Final = 3
 """Authors of a suspect range that text names."""
-
-
-def _authors(suspects: Sequence[Commit]) -> str:
-    authors = list(dict.fromkeys(commit.author for commit in suspects if commit.author))
-    named = ", ".join(authors[:_MOST_AUTHORS]) + (", …" if len(authors) > _MOST_AUTHORS else "")
-    return named if len(suspects) == 1 else ": ".join([f"{len(suspects)} suspects", *([named] if named else [])])
-
-
-def _commits(suspects: Sequence[Commit]) -> str:
-    """Return the commit, or the first and the last of several, any of which may be the culprit."""
-    ends = (suspects[0], suspects[-1])[-min(len(suspects), 2) :]
-    return "…".join(commit.short for commit in ends)
-
-
-def _subject(suspects: Sequence[Commit]) -> str:
-    """Return the shortened subject of a single suspect; a dash for several, because one of them would look guilty."""
-    if len(suspects) > 1:
-        return "–"
-    subject = suspects[0].subject
-    return subject if len(subject) <= 44 else f"{subject[:43]}…"
+_LONGEST_SUBJECT: Final = 44
 
 
 _COLUMNS: Final = (
     Column("change"),
     Column("id"),
-    Column("commit"),
-    Column("suspects"),
-    Column("subject"),
-    Column("trace"),
+    Column("what", "change or trace"),
+    Column("size", right=True),
     Column("direction"),
-    Column("relative_size", "size", percent, right=True),
-    Column(
-        "hazard",
-        text=lambda hazard: "–" if math.isnan(hazard) else figure_text(hazard, "+.3f"),
-        right=True,
-        detail=True,
-    ),
+    Column("commit"),
+    Column("author"),
+    Column("subject"),
+    Column("hazard", right=True, detail=True),
     Column("status"),
     Column("condition"),
-    Column("kind", text=lambda kind: "" if kind == "step" else kind),
-    Column("certainty", text=lambda certainty: "" if certainty == "settled" else certainty),
-    Column("history", text=lambda history: "history" if history else ""),
-    Column("joined", text=lambda joined: "joined later" if joined else ""),
-    Column("bisection", text=lambda text: text),
+    Column("kind"),
+    Column("certainty"),
+    Column("history"),
+    Column("joined"),
+    Column("bisection"),
 )
 
 
@@ -73,45 +50,83 @@ def text_columns(*, several: bool) -> tuple[Column, ...]:
     return (change, *([Column("repository")] if several else []), *others)
 
 
-def _likely(change: Change) -> tuple[int, ...]:
-    """Return the likely commit of a change as a slot, none where only its suspect range is known."""
-    return (change.statement.likely.slot,) if change.statement and change.statement.likely else ()
+def _commit_cells(reader: RangeReader, change: Change) -> Row:
+    """Return the likely commit and why it is named; else the first and the last one of the range, with its authors."""
+    likely = change.statement and change.statement.likely
+    commits = [reader.commit(slot) for slot in ((likely.slot,) if likely else reader.slots(change.suspect_range))]
+    if len(commits) == 1:
+        return _cells_of(commits[0], likely.why if likely else "")
+    authors = list(dict.fromkeys(each.author for each in commits if each.author))
+    named = ", ".join(authors[:_MOST_AUTHORS]) + (", …" if len(authors) > _MOST_AUTHORS else "")
+    # The subject of one of them would make it look guilty.
+    return {
+        "commit": f"{commits[0].short}…{commits[-1].short}",
+        "author": ": ".join(filter(None, (counted(len(commits), "suspect"), named))),
+        "subject": "–",
+    }
+
+
+def _cells_of(commit: Commit, why: str) -> Row:
+    subject = (
+        commit.subject if len(commit.subject) <= _LONGEST_SUBJECT else f"{commit.subject[: _LONGEST_SUBJECT - 1]}…"
+    )
+    return {"commit": f"{commit.short} ({why})" if why else commit.short, "author": commit.author, "subject": subject}
 
 
 def change_rows(store: Store, found: Sequence[tuple[Repository, Change]]) -> Iterator[Row]:
-    """Yield a row for each member of the changes, in their order."""
+    """Yield a row for each change, followed by those of its members, in their order."""
     from knickpoint.watch.changes.bisection_text import bisection_text
     from knickpoint.watch.suspect_ranges import RangeReader
 
     readers = {each.id: RangeReader(store, each) for each, _ in found}
     for key, reader in readers.items():
         changes = [change for owner, change in found if owner.id == key]
-        ranges = [point.suspect_range for change in changes if not _likely(change) for point in change.members]
-        reader.load(ranges, [slot for change in changes for slot in _likely(change)], whole=True)
+        stated = [change.statement for change in changes if change.statement]
+        ranges = [change.suspect_range for change in changes if not (change.statement and change.statement.likely)]
+        reader.load(ranges, [slot for each in stated for slot in each.named_slots], whole=True)
     bisections = store.bisections.of_changes([change.id for _, change in found])
+    blank: Row = {column.name: "" for column in _COLUMNS}
     for repository, change in found:
+        shared: Row = {**blank, "change": f"R{change.id}", "repository": repository.name}
         bisection = bisection_text(store, repository, bisections.get(change.id))
+        yield {**shared, **_of_change(change, readers[repository.id]), "bisection": bisection}
         for point in change.members:
-            yield {**_row(readers[repository.id], change, point), "bisection": bisection}
+            yield {**shared, **_of_point(change, point)}
 
 
-def _row(reader: RangeReader, change: Change, point: ChangePoint) -> Row:
-    suspects = [reader.commit(slot) for slot in _likely(change) or reader.slots(point.suspect_range)]
+def _of_change(change: Change, reader: RangeReader) -> Row:
+    stated = change.statement
+    if stated is None:
+        return _commit_cells(reader, change)
+    names = {slot: reader.commit(slot).short for slot in stated.named_slots}
+    return {
+        **_commit_cells(reader, change),
+        "what": stated.headline,
+        "size": counted(stated.traces, "trace"),
+        "direction": stated.direction.value,
+        "status": stated.decision.value,
+        "condition": stated.standing(names) or stated.condition.value,
+        "kind": _unless(stated.kind.value, "step"),
+        "certainty": _unless(stated.certainty.value, "settled"),
+        "history": "history" if change.history else "",
+    }
+
+
+def _of_point(change: Change, point: ChangePoint) -> Row:
+    hazard = point.numbers.hazard
     return {
         "id": f"P{point.id}",
-        "change": f"R{change.id}",
-        "repository": reader.repository.name,
-        "commit": _commits(suspects),
-        "suspects": _authors(suspects),
-        "subject": _subject(suspects),
-        "trace": point.key,
+        "what": point.key,
+        "size": percent(point.numbers.relative_size),
         "direction": point.direction.value,
-        "relative_size": point.numbers.relative_size,
-        "hazard": point.numbers.hazard,
+        "hazard": "–" if math.isnan(hazard) else figure_text(hazard, "+.3f"),
         "status": point.effective_status.value,
         "condition": point.condition.value,
-        "kind": point.kind.value,
-        "certainty": point.settlement.certainty.value,
-        "history": point.history,
-        "joined": bool(point.found and change.found and point.found > change.found),
+        "kind": _unless(point.kind.value, "step"),
+        "certainty": _unless(point.certainty.value, "settled"),
+        "joined": "joined later" if point.found and change.found and point.found > change.found else "",
     }
+
+
+def _unless(word: str, usual: str) -> str:
+    return "" if word == usual else word

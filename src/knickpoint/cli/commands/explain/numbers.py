@@ -80,6 +80,8 @@ def number_lines(explanation: Explanation) -> Iterator[str]:
         quarantine = each.quarantine
         yield f"takes no part in levels: the result at {_commit(each.commit)} is {quarantine.state.value} (Q{quarantine.id})"
         yield f"  {quarantine.reason}"
+    for change in explanation.changes:
+        yield f"R{change.change_id}: {change.headline}; {change.details}"
     for bisection in explanation.bisections:
         yield f"search for the commit of R{bisection.change_id}: bisection {bisection.text}"
     for alert in explanation.alerts:

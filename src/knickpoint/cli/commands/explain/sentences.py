@@ -54,6 +54,7 @@ def explanation_lines(explanation: Explanation) -> Iterator[str]:
             f"The result at {_commit(each.commit)} takes no part in levels (Q{quarantine.id}, {quarantine.state.value}):"
             f" {quarantine.reason}."
         )
+    yield from _changes(explanation)
     for explained in explanation.alerts:
         yield ""
         yield f"alert {explained.alert.name}:"
@@ -69,9 +70,7 @@ def _alert(explanation: Explanation, explained: AlertExplanation) -> Iterator[st
         return
     if explained.alert.summary:
         yield from _of_summary(explained.alert.summary, explained.detection.facts)
-    reported = [step for step in explained.steps if not step.reason]
-    # The newest one, or the one at the commit that is asked for; else the nearest one to it.
-    chosen = min(reversed(reported or explained.steps), key=lambda step: step.distance, default=None)
+    chosen = _chosen(explained)
     rejected = [each for each in explained.candidates if not each.candidate.accepted]
     if chosen:
         if chosen.distance and explanation.at:
@@ -89,6 +88,23 @@ def _alert(explanation: Explanation, explained: AlertExplanation) -> Iterator[st
         )
         if flipping.cause:
             yield _cause(flipping.cause, flipping.stretch.levels, explanation.trace.unit)
+
+
+def _chosen(explained: AlertExplanation) -> ExplainedStep | None:
+    """Return the step that the sentences are about: the newest one, or the nearest one to the commit that is asked for."""
+    reported = [step for step in explained.steps if not step.reason]
+    return min(reversed(reported or explained.steps), key=lambda step: step.distance, default=None)
+
+
+def _changes(explanation: Explanation) -> Iterator[str]:
+    """Yield what the changes are that the sentences are about, as everything that shows them says it."""
+    steps = [step for explained in explanation.alerts if (step := _chosen(explained))]
+    clusters = [each for explained in explanation.alerts if not explained.detection for each in explained.candidates]
+    points = (*(step.point for step in steps), *(each.point for each in clusters))
+    chosen = {point.change_id for point in points if point}
+    for change in explanation.changes:
+        if change.change_id in chosen:
+            yield f"R{change.change_id}: {change.headline}; {change.details}"
 
 
 def _of_summary(summary: str, facts: Mapping[str, float]) -> Iterator[str]:
@@ -204,9 +220,7 @@ def _why(explained: AlertExplanation, step: ExplainedStep) -> str:
     because = f", because {_check(decisive)}" if decisive else ""
     if step.point is None:
         return f"The method accepted it{because}; it becomes a finding with the next knick run."
-    return (
-        f"It is the finding P{step.point.id} of R{step.point.change_id} ({step.point.effective_status.value}){because}."
-    )
+    return f"It is the change point P{step.point.id} of R{step.point.change_id} ({step.point.effective_status.value}){because}."
 
 
 def _checks_at(explained: AlertExplanation, step: ExplainedStep) -> Sequence[Check]:
