@@ -254,14 +254,14 @@ class _Reader:
         }
 
     def reports(self, line: Line) -> Iterator[tuple[str, Any]]:
-        """Yield the reports of the newest commits and of those at which a finding lies, by hash."""
+        """Yield the reports of the newest commits and of those that changes and their statements name, by hash."""
         store = self._instance.store
-        slots = dict.fromkeys(line.slots[-_NEWEST_REPORTS:])
-        slots |= dict.fromkeys(
-            member.suspect_range.slot
-            for member in store.findings.groups.members(line.repository)
-            if member.suspect_range.slot in line.positions
-        )
+        members = store.findings.groups.members(line.repository)
+        named = {member.suspect_range.slot for member in members}
+        named |= {place.slot for place in store.findings.groups.suspect_ranges(line.repository).values()}
+        stated = store.findings.statements.of_changes({member.change_id for member in members} - {0})
+        named |= {slot for each in stated.values() for slot in each.named_slots}
+        slots = dict.fromkeys([*line.slots[-_NEWEST_REPORTS:], *sorted(named & line.positions.keys())])
         for found in store.commits.get(line.repository, list(slots)):
             report = commit_reports.report_commit(self.visible, line, found.commit.hash)
             yield found.commit.hash, _plain(report)
