@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from tests.server.client import Client
-from tests.server.stated_changes import make_stated_changes
 from tests.server.story import make_instance
 
 from knickpoint.instance import Instance, open_instance
@@ -27,15 +26,6 @@ def finished_instance(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def reader(finished_instance: Path) -> Iterator[Client]:
     """Return a client for tests that change nothing."""
     with open_instance(finished_instance) as opened:
-        yield Client(create_app(opened))
-
-
-@pytest.fixture(scope="session")
-def stated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    """Return a client, for tests that change nothing, of an instance with a mixed, a bisected and a recovered change."""
-    directory = tmp_path_factory.mktemp("stated") / "instance"
-    make_stated_changes(directory)
-    with open_instance(directory) as opened:
         yield Client(create_app(opened))
 
 
