@@ -1,8 +1,8 @@
 """Benchmark the commits of textmill: interleaved, repeated, and beside a reference that no commit changes.
 
 Other programs on the machine may slow code to half its speed for a second or less. Each benchmark therefore takes turns
-with a reference, and a sample is the ratio of the two, scaled to the median time of the reference. Decision record 0092
-compares this with other ways.
+with a reference, and a sample is the ratio of the two, scaled to the median time of the reference. The page
+``docs/decisions/packages-and-plugins.md`` compares this with other ways.
 """
 
 from __future__ import annotations
