@@ -5,9 +5,10 @@
    asks the same: x <= bound where the place of x is at most that of the bound. The part of a feature is the change of
    the mean over its branches on the path (Saabas, 2014). O(features x log bounds + trees x depth).
 
-   A tree of depth 4 is one line of the cache; nodes of doubles took 830 kB, and trees three tenths of the search instead
-   of a fifth. Tried and left: gathering the nodes of sixteen trees (a read for each question), bit vectors of leaves
-   (QuickScorer visits more than the four nodes of a path here), floats (other answers at bounds that lie close). */
+   A tree of depth 4 is one line of the cache; nodes of doubles took 830 kB, and trees three tenths of the search
+   instead of a fifth. Tried and left: gathering the nodes of sixteen trees (a read for each question), bit vectors of
+   leaves (QuickScorer visits more than the four nodes of a path here), floats (other answers at bounds that lie close).
+ */
 
 #include "forest.h"
 #include "exports.h"
