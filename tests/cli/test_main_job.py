@@ -84,8 +84,12 @@ def test_undo_without_an_id_takes_back_your_last_decision_that_counts(knick: Kni
 def test_text_json_and_csv_list_the_same_findings(knick: Knick) -> None:
     as_json = change_points(knick)
     as_csv = knick("changes", "--format", "csv").output.splitlines()
-    as_text = knick("changes").output.splitlines()
-    assert len(as_json) == len(as_csv) - 1 == len(as_text) - 1
+    in_text = [
+        line
+        for line in knick("changes").output.splitlines()
+        if f" {line.split()[1]} " in line and line.split()[1][0] == "P"
+    ]
+    assert len(as_json) == len(as_csv) - 1 == len(in_text)
 
 
 def test_a_command_without_an_instance_names_init(
