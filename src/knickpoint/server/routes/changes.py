@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import date
 from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
-from knickpoint.model.change_point import Status
 from knickpoint.model.errors import InputError
-from knickpoint.model.settlement import Certainty, FindingKind
-from knickpoint.model.statement import ChangeCondition, ChangeDirection
 from knickpoint.server.answers.breakdowns import break_change_down
 from knickpoint.server.answers.changes import (
     FEW_MEMBERS,
@@ -33,6 +29,7 @@ from knickpoint.server.routes.dependencies import (
     RepositoryName,
     RequestInstance,
     Visible,
+    from_parameters,
     in_one_snapshot,
 )
 from knickpoint.server.schemas.base import ChangeId, ChangePointId
@@ -40,7 +37,7 @@ from knickpoint.server.schemas.breakdowns import BreakdownAnswer
 from knickpoint.server.schemas.changes import ChangesAnswer
 from knickpoint.server.schemas.clusters import ClustersAnswer
 from knickpoint.server.schemas.decisions import DecisionAnswer
-from knickpoint.server.schemas.filters import AlertKindFilter, ListFilter
+from knickpoint.server.schemas.filters import ListFilter
 from knickpoint.server.schemas.history import HistoryAnswer
 from knickpoint.server.schemas.members import MembersAnswer
 from knickpoint.server.schemas.suspects import SuspectsAnswer
@@ -71,71 +68,7 @@ def _ordering(text: str) -> tuple[Ordering, bool]:
         ) from None
 
 
-def _filtered(
-    *,
-    repository: Annotated[str, Query(description="Name of the repository; all of them without it.")] = "",
-    processed: Annotated[bool, Query(description="The processed ones instead of the unprocessed.")] = False,
-    all: Annotated[  # noqa: A002
-        bool, Query(description="All that later data still show: unprocessed, history and processed ones.")
-    ] = False,
-    gone: Annotated[bool, Query(description="Those that later data no longer show.")] = False,
-    history: Annotated[bool, Query(description="The unprocessed ones that are history.")] = False,
-    filter: Annotated[  # noqa: A002
-        str, Query(max_length=1000, description="Words that all occur in trace key, commit hash, author or subject.")
-    ] = "",
-    direction: Annotated[ChangeDirection | None, Query(description="Only changes of this direction.")] = None,
-    status: Annotated[Status | None, Query(description="Only this status.")] = None,
-    certainty: Annotated[Certainty | None, Query(description="Only findings of this certainty.")] = None,
-    kind: Annotated[FindingKind | None, Query(description="Only findings of this kind.")] = None,
-    condition: Annotated[
-        ChangeCondition | None, Query(description="Only changes in this condition, as `recovered`.")
-    ] = None,
-    since: Annotated[date | None, Query(description="Only findings at commits of this day or later, in UTC.")] = None,
-    until: Annotated[date | None, Query(description="Only findings at commits of this day or earlier, in UTC.")] = None,
-    alert: Annotated[str, Query(description="Only findings of this alert.")] = "",
-    alert_kind: Annotated[
-        AlertKindFilter | None,
-        Query(
-            description="Only findings of alerts of this kind: `work`, `informational`, `canary` or `any`. "
-            "Default: `work`, and `any` where `alert` names one."
-        ),
-    ] = None,
-    assignee: Annotated[str, Query(description="Only findings assigned to this person.")] = "",
-    ticket: Annotated[str, Query(description="Only findings that belong to this ticket.")] = "",
-    minimum_hazard: Annotated[float, Query(ge=0, description="Only hazard levels of at least this magnitude.")] = 0.0,
-    minimum_effect: Annotated[
-        float, Query(ge=0, description="Only relative sizes of at least this; 0.02 is 2 %.")
-    ] = 0.0,
-    minimum_sigma: Annotated[
-        float, Query(ge=0, description="Only sizes of at least this many standard deviations of single values.")
-    ] = 0.0,
-) -> ListFilter:
-    """Read the filter of a list from the parameters of a request."""
-    return ListFilter(
-        repository=repository,
-        processed=processed,
-        history=history,
-        all=all,
-        gone=gone,
-        filter=filter,
-        direction=direction,
-        status=status,
-        certainty=certainty,
-        kind=kind,
-        condition=condition,
-        since=since,
-        until=until,
-        alert=alert,
-        alert_kind=alert_kind,
-        assignee=assignee,
-        ticket=ticket,
-        minimum_hazard=minimum_hazard,
-        minimum_effect=minimum_effect,
-        minimum_sigma=minimum_sigma,
-    )
-
-
-RequestFilter = Annotated[ListFilter, Depends(_filtered)]
+RequestFilter = Annotated[ListFilter, Depends(from_parameters(ListFilter))]
 
 
 @router.get("/changes", response_model=ChangesAnswer)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from inspect import Parameter, Signature
 from typing import Annotated, Final, ParamSpec, TypeVar
 
 from fastapi import Depends, Path, Query, Request
@@ -12,7 +13,7 @@ from knickpoint.instance import Instance
 from knickpoint.server.answer_cache import AnswerCache
 from knickpoint.server.callers import Reader
 from knickpoint.server.replica_reads import reading_instance
-from knickpoint.server.schemas.base import ChangeId
+from knickpoint.server.schemas.base import Answer, ChangeId
 from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.store import Store
 
@@ -30,11 +31,13 @@ __all__ = [
     "RequestStore",
     "TraceKey",
     "Visible",
+    "from_parameters",
     "in_one_snapshot",
 ]
 
 _P = ParamSpec("_P")
 _Found = TypeVar("_Found")
+_Kind = TypeVar("_Kind", bound=Answer)
 
 
 async def _primary(request: Request) -> Instance:
@@ -110,3 +113,25 @@ FirstPosition = Annotated[int | None, Query(ge=0, le=MOST, description="First po
 TraceKey = Annotated[int, Path(ge=0, le=MOST, description="Id of the trace.")]
 ChangeKey = Annotated[ChangeId, Path(description="Id of the change.")]
 LastPosition = Annotated[int | None, Query(ge=0, le=MOST, description="Last position on the line, inclusive.")]
+
+
+def from_parameters(kind: type[_Kind]) -> Callable[..., _Kind]:
+    """Return a dependency that reads ``kind``, such as a filter, from the parameters of an address: one for each field.
+
+    FastAPI reads a model from parameters only where a route has no other ones.
+    """
+
+    def read(**parameters: object) -> _Kind:
+        return kind.model_validate(parameters)
+
+    fields = [
+        Parameter(
+            name,
+            Parameter.KEYWORD_ONLY,
+            default=field.default,
+            annotation=Annotated[field.annotation, *field.metadata, Query(description=field.description)],
+        )
+        for name, field in kind.model_fields.items()
+    ]
+    read.__signature__ = Signature(fields)  # type: ignore[attr-defined]
+    return read
